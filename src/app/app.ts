@@ -1,0 +1,60 @@
+import { Hono } from 'hono'
+import { optionalAuth } from './access.ts'
+import { auditRoutes } from './audit/routes.ts'
+import { authRoutes } from './auth/routes.ts'
+import { tokenRoutes } from './auth/token-routes.ts'
+import type { AppEnv, Ports } from './context.ts'
+import { AppError, problem, toAppError } from './errors.ts'
+import { docsRoutes } from './openapi/routes.ts'
+import { allowedMethods } from './route-methods.ts'
+import { sameOrigin, securityHeaders } from './security.ts'
+import { healthRoutes } from './system/routes.ts'
+import { userRoutes } from './users/routes.ts'
+import { limitBody } from './validate.ts'
+
+/**
+ * The whole service as one `fetch` handler. `resolvePorts` is called on each request with the runtime's bindings and
+ * answers the same ports for the same bindings.
+ */
+export function createApp(resolvePorts: (env: unknown) => Ports) {
+  const app = new Hono<AppEnv>()
+  app.use(async (c, next) => {
+    const ports = resolvePorts(c.env)
+    const requestId = crypto.randomUUID()
+    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId, viewer: null })
+    await next()
+    c.res.headers.set('X-Request-Id', requestId)
+  })
+  app.use(securityHeaders, sameOrigin, limitBody, optionalAuth)
+
+  const routes = app
+    .route('/api/health', healthRoutes)
+    .route('/api/auth', authRoutes)
+    .route('/api/tokens', tokenRoutes)
+    .route('/api/users', userRoutes)
+    .route('/api/audit', auditRoutes)
+    .route(
+      '/api',
+      docsRoutes(() => app.routes),
+    )
+
+  const methodsOf = allowedMethods(app.routes)
+  app.notFound((c) => {
+    const allow = methodsOf(c.req.path)
+    const error =
+      allow.length === 0 ? new AppError('not_found') : new AppError('method_not_allowed', undefined, { allow })
+    return problem(error, c.var.ctx.requestId)
+  })
+  app.onError((cause, c) => {
+    const { ctx } = c.var
+    const error = toAppError(cause)
+    if (error.code === 'internal' || error.code === 'database_unavailable') {
+      const { method, path } = c.req
+      ctx.log.error('Request failed', { requestId: ctx.requestId, method, path: path.slice(0, 200), error: cause })
+    }
+    return problem(error, ctx.requestId)
+  })
+  return routes
+}
+
+export type AppType = ReturnType<typeof createApp>

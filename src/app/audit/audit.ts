@@ -1,0 +1,153 @@
+import { and, desc, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { auditLog } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import type { Ctx, Viewer } from '../context.ts'
+
+/** Everything that is recorded, and the resource it belongs to. */
+export const AUDIT_ACTIONS = {
+  login_success: 'auth',
+  login_failed: 'auth',
+  logout: 'auth',
+  password_changed: 'auth',
+  session_revoked: 'auth',
+  oidc_login_failed: 'auth',
+  user_created: 'users',
+  oidc_user_created: 'users',
+  user_updated: 'users',
+  user_deleted: 'users',
+  admin_status_changed: 'users',
+  admin_bootstrapped: 'users',
+  password_reset: 'users',
+  permissions_updated: 'permissions',
+  token_created: 'tokens',
+  token_revoked: 'tokens',
+  settings_updated: 'settings',
+  system_restored: 'system_backup',
+  backup_created: 'system_backup',
+  backup_deleted: 'system_backup',
+  backup_downloaded: 'system_backup',
+  backup_settings_updated: 'system_backup',
+  node_updated: 'nodes',
+  node_deleted: 'nodes',
+  message_sent: 'messages',
+  configuration_updated: 'configuration',
+  automation_updated: 'automation',
+} as const
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS
+
+export type Actor = { readonly id: number | null; readonly username: string }
+/** The service itself, or somebody at its console. */
+export const SYSTEM: Actor = { id: null, username: 'system' }
+
+/** What `audit` needs of a request; outside of one, `ip` and `requestId` are null. */
+export type AuditContext = Pick<Ctx, 'store' | 'ip'> & {
+  now(): number
+  readonly requestId: string | null
+  readonly viewer: Viewer | null
+}
+
+/** A value that the same atomic step will only then know, such as the id of a row it inserts. */
+type Details = Record<string, unknown>
+
+/**
+ * The statement that records an action: run it in the same atomic step as the change.
+ * `onlyIfChanged` records nothing when the statement just before it changed no row.
+ * Details never hold a password, hash, token, secret or cookie.
+ */
+export function audit(
+  ctx: AuditContext,
+  action: AuditAction,
+  details: Details,
+  options: { actor?: Actor; onlyIfChanged?: boolean } = {},
+): Statement {
+  const actor = options.actor ?? (ctx.viewer ? ctx.viewer.user : SYSTEM)
+  const values = [
+    sql`null`,
+    ctx.now(),
+    actor.id,
+    actor.username,
+    action,
+    AUDIT_ACTIONS[action],
+    detailsJson(details),
+    ctx.ip,
+    ctx.requestId,
+  ]
+  const chunks = values.map((value) => sql`${value}`)
+  const condition = options.onlyIfChanged ? sql` where changes() > 0` : sql``
+  return ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)}${condition}`)
+}
+
+// Details are JSON; a sub-select among them is put in by SQLite's own json_set.
+function detailsJson(details: Details): SQL {
+  const plain = Object.entries(details).filter(([, value]) => !(value instanceof Object && 'queryChunks' in value))
+  const text = JSON.stringify(Object.fromEntries(plain))
+  return Object.entries(details)
+    .filter((entry): entry is [string, SQL] => entry[1] instanceof Object && 'queryChunks' in entry[1])
+    .reduce((json, [key, value]) => sql`json_set(${json}, ${`$.${key}`}, ${value})`, sql`${text}`)
+}
+
+export const auditEntrySchema = z.object({
+  id: z.int(),
+  timestamp: z.int(),
+  userId: z.int().nullable(),
+  username: z.string().nullable(),
+  action: z.string(),
+  resource: z.string(),
+  details: z.record(z.string(), z.unknown()),
+  ip: z.string().nullable(),
+  requestId: z.string().nullable(),
+})
+export type AuditEntry = z.infer<typeof auditEntrySchema>
+
+export type AuditFilters = {
+  userId?: number | undefined
+  action?: string | undefined
+  resource?: string | undefined
+  /** Inclusive, ms. */
+  from?: number | undefined
+  /** Inclusive, ms. */
+  to?: number | undefined
+  q?: string | undefined
+}
+
+/** Newest first: the entries with an id below `cursor`, and where to go on, null at the end. */
+export async function listAudit(
+  store: Store,
+  filters: AuditFilters,
+  page: { limit: number; cursor?: number | undefined },
+): Promise<{ entries: AuditEntry[]; nextCursor: number | null }> {
+  const rows = await store.db
+    .select()
+    .from(auditLog)
+    .where(and(...conditions(filters), page.cursor === undefined ? undefined : lt(auditLog.id, page.cursor)))
+    .orderBy(desc(auditLog.id))
+    .limit(page.limit + 1)
+    .all()
+  const entries = rows.slice(0, page.limit).map((row) => ({ ...row, details: parseDetails(row.details) }))
+  return { entries, nextCursor: rows.length > page.limit ? (entries.at(-1)?.id ?? null) : null }
+}
+
+function parseDetails(text: string): Record<string, unknown> {
+  return z.record(z.string(), z.unknown()).parse(JSON.parse(text))
+}
+
+function conditions(filters: AuditFilters): (SQL | undefined)[] {
+  const { userId, action, resource, from, to, q } = filters
+  const pattern = `%${(q ?? '').replace(/[\\%_]/g, '\\$&')}%`
+  return [
+    userId === undefined ? undefined : eq(auditLog.userId, userId),
+    action === undefined ? undefined : eq(auditLog.action, action),
+    resource === undefined ? undefined : eq(auditLog.resource, resource),
+    from === undefined ? undefined : gte(auditLog.timestamp, from),
+    to === undefined ? undefined : lte(auditLog.timestamp, to),
+    q === undefined
+      ? undefined
+      : or(
+          ...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map(
+            (column) => sql`${column} like ${pattern} escape '\\'`,
+          ),
+        ),
+  ]
+}

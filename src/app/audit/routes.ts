@@ -1,0 +1,41 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requireAdmin } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
+import { auditEntrySchema, listAudit } from './audit.ts'
+import { EXPORT_FORMATS, exportAudit } from './export.ts'
+
+const filters = z.object({
+  userId: idSchema.optional(),
+  action: z.string().max(100).optional(),
+  resource: z.string().max(100).optional(),
+  from: timeQuery.optional(),
+  to: timeQuery.optional(),
+  q: z.string().min(1).max(200).optional(),
+})
+
+export const auditRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requireAdmin,
+    answers('The audit log, newest first', {
+      200: z.object({ entries: z.array(auditEntrySchema), nextCursor: z.int().nullable() }),
+    }),
+    validate('query', filters.extend({ limit: integerQuery(1, 500).default(100), cursor: idSchema.optional() })),
+    async (c) => {
+      const { limit, cursor, ...by } = c.req.valid('query')
+      return c.json(await listAudit(c.var.ctx.store, by, { limit, cursor }))
+    },
+  )
+  .get(
+    '/export',
+    requireAdmin,
+    answers('All matching entries as a file', { 200: { mediaType: 'text/csv or application/x-ndjson' } }),
+    validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS) })),
+    (c) => {
+      const { format, ...by } = c.req.valid('query')
+      return exportAudit(c.var.ctx.store, by, format)
+    },
+  )

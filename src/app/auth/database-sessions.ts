@@ -1,0 +1,71 @@
+import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
+import { rateLimits, sessions } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import type { SessionStore } from '../context.ts'
+
+const queries = prepareOnce((db) => ({
+  find: db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.tokenHash, sql.placeholder('tokenHash')), gt(sessions.expiresAt, sql.placeholder('now'))))
+    .prepare(),
+}))
+
+/** Sessions and login counters in the database itself: the store that runs everywhere. */
+export function databaseSessions(store: Store): SessionStore {
+  const { db } = store
+  const { find } = queries(store)
+  return {
+    insert: async (session) => {
+      await db.insert(sessions).values(session).run()
+    },
+    find: async (tokenHash, now) => (await find.get({ tokenHash, now })) ?? null,
+    extend: async (tokenHash, lastSeenAt, expiresAt) => {
+      await db.update(sessions).set({ lastSeenAt, expiresAt }).where(eq(sessions.tokenHash, tokenHash)).run()
+    },
+    remove: async (tokenHash) => {
+      await db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).run()
+    },
+    removeForUser: async (userId, except) => {
+      const others = except === undefined ? undefined : ne(sessions.tokenHash, except)
+      await db
+        .delete(sessions)
+        .where(and(eq(sessions.userId, userId), others))
+        .run()
+    },
+    list: async (userId, now) =>
+      db
+        .select()
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), gt(sessions.expiresAt, now)))
+        .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
+        .all(),
+    hit: async (key, windowMs, now) => {
+      const expired = sql`${rateLimits.expiresAt} <= ${now}`
+      const row = await db
+        .insert(rateLimits)
+        .values({ key, count: 1, expiresAt: now + windowMs })
+        .onConflictDoUpdate({
+          target: rateLimits.key,
+          set: {
+            count: sql`case when ${expired} then 1 else ${rateLimits.count} + 1 end`,
+            expiresAt: sql`case when ${expired} then ${now + windowMs} else ${rateLimits.expiresAt} end`,
+          },
+        })
+        .returning({ count: rateLimits.count, resetAt: rateLimits.expiresAt })
+        .get()
+      return row
+    },
+    forgive: async (key, how) => {
+      if (how === 'all') await db.delete(rateLimits).where(eq(rateLimits.key, key)).run()
+      else {
+        const count = sql`max(0, ${rateLimits.count} - 1)`
+        await db.update(rateLimits).set({ count }).where(eq(rateLimits.key, key)).run()
+      }
+    },
+    sweep: async (now) => {
+      await db.delete(sessions).where(lte(sessions.expiresAt, now)).run()
+      await db.delete(rateLimits).where(lte(rateLimits.expiresAt, now)).run()
+    },
+  }
+}

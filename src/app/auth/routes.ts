@@ -1,0 +1,106 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { anyone, requireAnySession, requireSession } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { AppError } from '../errors.ts'
+import { NO_PERMISSIONS, permissionsSchema } from '../users/permissions.ts'
+import { userSchema } from '../users/users.ts'
+import { idParam, validate } from '../validate.ts'
+import { listSessions, revokeOtherSessions, revokeSession, sessionSchema, signOut, startSession } from './sessions.ts'
+import { changePassword, signIn } from './sign-in.ts'
+import { signedInAnswer } from './viewer.ts'
+
+const statusSchema = z.object({
+  authenticated: z.boolean(),
+  user: userSchema.nullable(),
+  permissions: permissionsSchema,
+  mustChangePassword: z.boolean(),
+  oidcEnabled: z.boolean(),
+  localAuthDisabled: z.boolean(),
+})
+const signedInSchema = z.object({
+  user: userSchema,
+  permissions: permissionsSchema,
+  mustChangePassword: z.boolean(),
+})
+const credentialsSchema = z.strictObject({
+  username: z.string().min(1).max(1024),
+  password: z.string().min(1).max(4096),
+})
+const passwordChangeSchema = z.strictObject({
+  currentPassword: z.string().min(1).max(4096),
+  newPassword: z.string().max(4096),
+})
+
+export const authRoutes = new Hono<AppEnv>()
+  .get('/status', anyone, answers('Who you are and what you may do', { 200: statusSchema }), (c) => {
+    const { viewer, config } = c.var.ctx
+    return c.json({
+      authenticated: viewer !== null,
+      user: viewer?.user ?? null,
+      permissions: viewer?.permissions ?? NO_PERMISSIONS,
+      mustChangePassword: viewer?.mustChangePassword ?? false,
+      oidcEnabled: false,
+      localAuthDisabled: config.DISABLE_LOCAL_AUTH,
+    })
+  })
+  .post(
+    '/login',
+    anyone,
+    answers('Sign in with a local account', { 200: signedInSchema }, [
+      'invalid_credentials',
+      'local_auth_disabled',
+      'rate_limited',
+    ]),
+    validate('json', credentialsSchema),
+    async (c) => {
+      const { username, password } = c.req.valid('json')
+      const result = await signIn(c.var.ctx, username, password)
+      if (!result.ok) throw new AppError('invalid_credentials')
+      await startSession(c, c.var.ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null })
+      return c.json(await signedInAnswer(c.var.ctx, result.userId))
+    },
+  )
+  .post('/logout', anyone, answers('Sign out', { 200: z.object({ logoutUrl: z.string().nullable() }) }), async (c) => {
+    await signOut(c, c.var.ctx)
+    return c.json({ logoutUrl: null })
+  })
+  .post(
+    '/change-password',
+    requireAnySession,
+    answers('Change your own password; your other sessions end', { 204: null }, [
+      'wrong_password',
+      'weak_password',
+      'local_auth_disabled',
+      'not_a_local_user',
+      'rate_limited',
+    ]),
+    validate('json', passwordChangeSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { epoch } = await changePassword(ctx, c.req.valid('json'))
+      await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null })
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/sessions',
+    requireSession,
+    answers('Your sessions', { 200: z.object({ sessions: z.array(sessionSchema) }) }),
+    async (c) => c.json({ sessions: await listSessions(c.var.ctx) }),
+  )
+  .delete('/sessions', requireSession, answers('End your other sessions', { 204: null }), async (c) => {
+    await revokeOtherSessions(c.var.ctx)
+    return c.body(null, 204)
+  })
+  .delete(
+    '/sessions/:id',
+    requireSession,
+    answers('End one of your sessions', { 204: null }, ['not_found']),
+    validate('param', idParam),
+    async (c) => {
+      if (!(await revokeSession(c.var.ctx, c.req.valid('param').id))) throw new AppError('not_found')
+      return c.body(null, 204)
+    },
+  )

@@ -1,0 +1,42 @@
+import { hmac } from '@oslojs/crypto/hmac'
+import { sha256, SHA256 } from '@oslojs/crypto/sha2'
+import { constantTimeEqual } from '@oslojs/crypto/subtle'
+import { decodeBase64urlIgnorePadding, encodeBase64urlNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
+
+const utf8 = new TextEncoder()
+
+/** 256 random bits, base64url. */
+export function randomToken(): string {
+  return encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(32)))
+}
+
+/** SHA-256, hexadecimal: all that is ever stored of a token. */
+export function hashToken(token: string): string {
+  return encodeHexLowerCase(sha256(utf8.encode(token)))
+}
+
+/** A number that fits an id: 1 to 2^53 − 1. */
+export function randomId(): number {
+  const words = crypto.getRandomValues(new Uint32Array(2))
+  return ((words[0] ?? 0) % 0x20_0000) * 0x1_0000_0000 + (words[1] ?? 0) || 1
+}
+
+/** The cookie's value: the token and its HMAC-SHA-256 under the first secret. */
+export function signToken(token: string, secrets: readonly string[]): string {
+  const [first] = secrets
+  if (first === undefined) throw new Error('SESSION_SECRET is empty')
+  return `${token}.${encodeBase64urlNoPadding(signature(token, first))}`
+}
+
+/** The token in a cookie that one of the secrets signed; null for anything else. */
+export function verifySignedToken(value: string, secrets: readonly string[]): string | null {
+  const match = /^([\w-]{43})\.([\w-]{43})$/.exec(value)
+  const [, token, given] = match ?? []
+  if (token === undefined || given === undefined) return null
+  const bytes = decodeBase64urlIgnorePadding(given)
+  return secrets.some((secret) => constantTimeEqual(signature(token, secret), bytes)) ? token : null
+}
+
+function signature(token: string, secret: string): Uint8Array {
+  return hmac(SHA256, utf8.encode(secret), utf8.encode(`session:${token}`))
+}

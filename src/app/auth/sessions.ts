@@ -1,0 +1,137 @@
+import type { Context } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { z } from 'zod'
+import { audit } from '../audit/audit.ts'
+import type { Ctx, SignedInCtx, StoredSession } from '../context.ts'
+import { hashToken, randomId, randomToken, signToken, verifySignedToken } from './session-token.ts'
+
+const COOKIE = 'mesh_session'
+const SECURE_COOKIE = `__Host-${COOKIE}`
+
+/** Sliding expiry reaches the store at most so often for a session. */
+const TOUCH_INTERVAL_MS = 5 * 60_000
+
+export const sessionSchema = z.object({
+  id: z.int(),
+  createdAt: z.int(),
+  lastSeenAt: z.int(),
+  ip: z.string().nullable(),
+  userAgent: z.string().nullable(),
+  current: z.boolean(),
+})
+
+/** Whether this request's session cookie is, or would be, a Secure one. */
+function isSecure(c: Context, ctx: Ctx): boolean {
+  const { COOKIE_SECURE } = ctx.config
+  return COOKIE_SECURE === 'auto' ? ctx.origin(c).startsWith('https:') : COOKIE_SECURE === 'true'
+}
+
+/** A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie. */
+export async function startSession(
+  c: Context,
+  ctx: Ctx,
+  user: { id: number; epoch: number; oidcIssuer: string | null },
+): Promise<void> {
+  await endPresentedSession(c, ctx)
+  const token = randomToken()
+  const now = ctx.now()
+  await ctx.sessions.insert({
+    id: randomId(),
+    tokenHash: hashToken(token),
+    userId: user.id,
+    epoch: user.epoch,
+    createdAt: now,
+    lastSeenAt: now,
+    expiresAt: expiry(ctx, now, now),
+    ip: ctx.ip,
+    userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
+    oidcIssuer: user.oidcIssuer,
+  })
+  const secure = isSecure(c, ctx)
+  setCookie(c, secure ? SECURE_COOKIE : COOKIE, signToken(token, ctx.config.SESSION_SECRET), {
+    httpOnly: true,
+    sameSite: 'Lax',
+    path: '/',
+    secure,
+    maxAge: Math.min(ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS, 400 * 86_400),
+  })
+}
+
+/** The live session that the request's cookie names. A planted, tampered or old one is nobody's. */
+export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession | null> {
+  const tokenHash = presentedHash(c, ctx)
+  if (tokenHash === null) return null
+  const session = await ctx.sessions.find(tokenHash, ctx.now())
+  return session !== null && ctx.now() < absoluteEnd(ctx, session.createdAt) ? session : null
+}
+
+function presentedHash(c: Context, ctx: Ctx): string | null {
+  if (c.req.header('cookie') === undefined) return null
+  const cookie = getCookie(c, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE)
+  const token = cookie === undefined ? null : verifySignedToken(cookie, ctx.config.SESSION_SECRET)
+  return token === null ? null : hashToken(token)
+}
+
+/** Pushes the idle timeout on, at most every five minutes. */
+export async function touchSession(ctx: Ctx, session: StoredSession): Promise<void> {
+  const now = ctx.now()
+  if (now - session.lastSeenAt < Math.min(TOUCH_INTERVAL_MS, ctx.config.SESSION_IDLE_TIMEOUT_SECONDS * 500)) return
+  await ctx.sessions.extend(session.tokenHash, now, expiry(ctx, now, session.createdAt))
+}
+
+function absoluteEnd(ctx: Ctx, createdAt: number): number {
+  return createdAt + ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
+}
+
+function expiry(ctx: Ctx, now: number, createdAt: number): number {
+  return Math.min(now + ctx.config.SESSION_IDLE_TIMEOUT_SECONDS * 1000, absoluteEnd(ctx, createdAt))
+}
+
+async function endPresentedSession(c: Context, ctx: Ctx): Promise<void> {
+  const tokenHash = presentedHash(c, ctx)
+  if (tokenHash !== null) await ctx.sessions.remove(tokenHash)
+}
+
+/** Ends the session of the request, if there is one, and takes the cookie back. */
+export async function signOut(c: Context, ctx: Ctx): Promise<void> {
+  const credential = ctx.viewer?.credential
+  if (credential?.kind === 'session') {
+    await ctx.sessions.remove(credential.session.tokenHash)
+    await ctx.store.atomic([audit(ctx, 'logout', {})])
+  }
+  if (c.req.header('cookie') === undefined) return
+  const secure = isSecure(c, ctx)
+  deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
+}
+
+export async function listSessions(ctx: SignedInCtx): Promise<z.infer<typeof sessionSchema>[]> {
+  const own = ctx.viewer.credential.kind === 'session' ? ctx.viewer.credential.session.id : null
+  const sessions = await ctx.sessions.list(ctx.viewer.user.id, ctx.now())
+  return sessions.map(({ id, createdAt, lastSeenAt, ip, userAgent }) => ({
+    id,
+    createdAt,
+    lastSeenAt,
+    ip,
+    userAgent,
+    current: id === own,
+  }))
+}
+
+/** Ends one of the viewer's own sessions; false when there is none with this id. */
+export async function revokeSession(ctx: SignedInCtx, id: number): Promise<boolean> {
+  const session = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).find((own) => own.id === id)
+  if (session === undefined) return false
+  await ctx.sessions.remove(session.tokenHash)
+  await ctx.store.atomic([audit(ctx, 'session_revoked', { sessionId: id })])
+  return true
+}
+
+/** Ends all of the viewer's sessions but this one. */
+export async function revokeOtherSessions(ctx: SignedInCtx): Promise<void> {
+  const { credential } = ctx.viewer
+  const except = credential.kind === 'session' ? credential.session : null
+  const others = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).filter(({ id }) => id !== except?.id)
+  if (others.length === 0) return
+  await ctx.sessions.removeForUser(ctx.viewer.user.id, except?.tokenHash)
+  await ctx.store.atomic([audit(ctx, 'session_revoked', { sessions: others.length })])
+}

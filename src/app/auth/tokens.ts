@@ -1,0 +1,115 @@
+import { and, desc, eq } from 'drizzle-orm'
+import { z } from 'zod'
+import { apiTokens } from '../../db/schema.ts'
+import { audit } from '../audit/audit.ts'
+import type { SignedInCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { ACTIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../users/permissions.ts'
+import { hashToken, randomToken } from './session-token.ts'
+
+const PREFIX = 'mm_'
+
+/** What a token may be good for. */
+export const SCOPES = [
+  ...RESOURCE_NAMES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`)),
+  'backup',
+  'metrics',
+]
+
+export const tokenSchema = z.object({
+  id: z.int(),
+  name: z.string(),
+  prefix: z.string(),
+  scopes: z.array(z.string()),
+  createdAt: z.int(),
+  expiresAt: z.int().nullable(),
+  lastUsedAt: z.int().nullable(),
+})
+type Token = z.infer<typeof tokenSchema>
+
+export const newTokenSchema = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(100)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .max(SCOPES.length)
+    .refine((scopes) => new Set(scopes).size === scopes.length, 'each scope once'),
+  expiresInDays: z.int().min(1).max(3650).optional(),
+})
+
+const columns = {
+  id: apiTokens.id,
+  name: apiTokens.name,
+  prefix: apiTokens.prefix,
+  scopes: apiTokens.scopes,
+  createdAt: apiTokens.createdAt,
+  expiresAt: apiTokens.expiresAt,
+  lastUsedAt: apiTokens.lastUsedAt,
+}
+
+/** The viewer's own tokens, newest first. */
+export async function listTokens(ctx: SignedInCtx): Promise<Token[]> {
+  return ctx.store.db
+    .select(columns)
+    .from(apiTokens)
+    .where(eq(apiTokens.userId, ctx.viewer.user.id))
+    .orderBy(desc(apiTokens.id))
+    .all()
+}
+
+/** Makes a token; its text is answered here and never again. Throws `admin_required` for `backup` by a regular user. */
+export async function createToken(
+  ctx: SignedInCtx,
+  input: z.infer<typeof newTokenSchema>,
+): Promise<Token & { token: string }> {
+  if (input.scopes.includes('backup') && !ctx.viewer.user.isAdmin) {
+    throw new AppError('admin_required', 'A token with the scope backup needs an administrator')
+  }
+  const token = `${PREFIX}${randomToken()}`
+  const tokenHash = hashToken(token)
+  const now = ctx.now()
+  const row = {
+    userId: ctx.viewer.user.id,
+    name: input.name,
+    prefix: token.slice(0, PREFIX.length + 6),
+    tokenHash,
+    scopes: input.scopes,
+    createdAt: now,
+    expiresAt: input.expiresInDays === undefined ? null : now + input.expiresInDays * 86_400_000,
+  }
+  await ctx.store.atomic([
+    ctx.store.db.insert(apiTokens).values(row),
+    audit(ctx, 'token_created', {
+      name: row.name,
+      prefix: row.prefix,
+      scopes: row.scopes,
+      expiresAt: row.expiresAt,
+    }),
+  ])
+  const created = await ctx.store.db.select(columns).from(apiTokens).where(eq(apiTokens.tokenHash, tokenHash)).get()
+  if (created === undefined) throw new Error('a token that was just made is gone')
+  return { token, ...created }
+}
+
+/** Revokes one of the viewer's own tokens. Throws `token_not_found`. */
+export async function revokeToken(ctx: SignedInCtx, id: number): Promise<void> {
+  const own = and(eq(apiTokens.id, id), eq(apiTokens.userId, ctx.viewer.user.id))
+  const token = await ctx.store.db.select(columns).from(apiTokens).where(own).get()
+  if (token === undefined) throw new AppError('token_not_found')
+  await ctx.store.atomic([
+    ctx.store.db.delete(apiTokens).where(own),
+    audit(ctx, 'token_revoked', { tokenId: id, name: token.name, prefix: token.prefix }, { onlyIfChanged: true }),
+  ])
+}
+
+/** What is left of the owner's permissions within the scopes. */
+export function withinScopes(permissions: Permissions, scopes: readonly string[]): Permissions {
+  return permissionsFrom((resource) => ({
+    read: permissions[resource].read && scopes.includes(`${resource}:read`),
+    write: permissions[resource].write && scopes.includes(`${resource}:write`),
+  }))
+}

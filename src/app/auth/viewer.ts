@@ -1,0 +1,117 @@
+import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
+import type { Context } from 'hono'
+import { apiTokens, users } from '../../db/schema.ts'
+import { prepareOnce } from '../../db/store.ts'
+import type { Ctx, Viewer } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
+import { publicUser, userColumns } from '../users/users.ts'
+import { hashToken } from './session-token.ts'
+import { findSession, touchSession } from './sessions.ts'
+import { withinScopes } from './tokens.ts'
+
+/** A token's last use is written at most so often. */
+const TOKEN_TOUCH_MS = 5 * 60_000
+
+const account = {
+  ...userColumns,
+  mustChangePassword: users.mustChangePassword,
+  epoch: users.sessionEpoch,
+  packed: packedPermissions,
+}
+
+// Permissions come as one packed sub-select: a join would repeat the user's row for each resource.
+const queries = prepareOnce((db) => ({
+  byId: db
+    .select(account)
+    .from(users)
+    .where(and(eq(users.id, sql.placeholder('id')), eq(users.isActive, true)))
+    .prepare(),
+  tokenByHash: db
+    .select({
+      id: apiTokens.id,
+      userId: apiTokens.userId,
+      scopes: apiTokens.scopes,
+      lastUsedAt: apiTokens.lastUsedAt,
+    })
+    .from(apiTokens)
+    .where(
+      and(
+        eq(apiTokens.tokenHash, sql.placeholder('hash')),
+        or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, sql.placeholder('now'))),
+      ),
+    )
+    .prepare(),
+}))
+
+/**
+ * Who is asking, read fresh. An Authorization header decides alone: a token that is not good never falls back to a
+ * cookie.
+ */
+export async function resolveViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
+  const authorization = c.req.header('authorization')
+  return authorization === undefined ? sessionViewer(c, ctx) : tokenViewer(ctx, authorization)
+}
+
+async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
+  const session = await findSession(c, ctx)
+  if (session === null) return null
+  const found = await findAccount(ctx, session.userId)
+  if (found === null || found.epoch !== session.epoch) return null
+  await touchSession(ctx, session)
+  const { user, permissions, mustChangePassword } = found
+  return { user, permissions, mustChangePassword, credential: { kind: 'session', session } }
+}
+
+async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | null> {
+  const token = /^Bearer +(mm_[\w-]{43})$/i.exec(authorization)?.[1]
+  if (token === undefined) return null
+  const row = await queries(ctx.store).tokenByHash.get({ hash: hashToken(token), now: ctx.now() })
+  if (row === undefined) return null
+  const found = await findAccount(ctx, row.userId)
+  if (found === null) return null
+  await touchToken(ctx, row)
+  return {
+    user: found.user,
+    permissions: withinScopes(found.permissions, row.scopes),
+    mustChangePassword: found.mustChangePassword,
+    credential: { kind: 'token', tokenId: row.id, scopes: row.scopes },
+  }
+}
+
+async function findAccount(ctx: Ctx, id: number) {
+  const row = await queries(ctx.store).byId.get({ id })
+  if (row === undefined) return null
+  return {
+    user: publicUser(row),
+    permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
+    // A temporary password binds only while passwords are a way in.
+    mustChangePassword: row.mustChangePassword && !ctx.config.DISABLE_LOCAL_AUTH,
+    epoch: row.epoch,
+  }
+}
+
+async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {
+  const now = ctx.now()
+  if (token.lastUsedAt !== null && now - token.lastUsedAt < TOKEN_TOUCH_MS) return
+  const stale = or(isNull(apiTokens.lastUsedAt), lt(apiTokens.lastUsedAt, now))
+  await ctx.store.db
+    .update(apiTokens)
+    .set({ lastUsedAt: now })
+    .where(and(eq(apiTokens.id, token.id), stale))
+    .run()
+}
+
+/** Throws `unauthenticated`; used where a rule needs a viewer. */
+export function demandViewer(ctx: Ctx): Viewer {
+  if (ctx.viewer === null) throw new AppError('unauthenticated')
+  return ctx.viewer
+}
+
+/** The answer to a sign-in: the account as it is now. */
+export async function signedInAnswer(ctx: Ctx, userId: number) {
+  const found = await findAccount(ctx, userId)
+  if (found === null) throw new AppError('invalid_credentials')
+  const { user, permissions, mustChangePassword } = found
+  return { user, permissions, mustChangePassword }
+}

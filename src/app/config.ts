@@ -1,0 +1,210 @@
+import { z } from 'zod'
+import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
+
+/** An environment variable: how it parses, what it is without a value, and what it means. */
+type Variable = {
+  readonly schema: z.ZodType
+  readonly meaning: string
+  /** What is expected, for the line that stops the start. */
+  readonly expected: string
+  readonly secret?: true
+}
+
+const boolean = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'])
+    .transform((v) => v === 'true')
+    .default(fallback)
+
+const integer = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .pipe(z.number().min(min).max(max))
+    .default(fallback)
+
+const list = z
+  .string()
+  .transform((v) =>
+    v
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+  .default([])
+
+const url = z.url({ protocol: /^https?$/ }).transform((v) => v.replace(/\/+$/, ''))
+
+const variable = <T extends z.ZodType>(schema: T, expected: string, meaning: string, secret?: true) => ({
+  schema,
+  expected,
+  meaning,
+  ...(secret && { secret }),
+})
+
+/** Every environment variable of the service, on every runtime. */
+export const VARIABLES = {
+  PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 takes a free one'),
+  HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
+  DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
+  PUBLIC_URL: variable(
+    url.nullable().default(null),
+    'an http(s) URL',
+    'External origin, when it differs from the request',
+  ),
+  TRUSTED_PROXIES: variable(
+    list,
+    'addresses or CIDR ranges, comma-separated',
+    'Proxies whose X-Forwarded-For, -Proto and -Host are believed',
+  ),
+  SESSION_SECRET: variable(
+    list.pipe(z.array(z.string().min(32)).max(10)),
+    'one or more secrets of at least 32 characters, comma-separated',
+    'Signs the session cookies: the first signs, all verify. Node makes one and keeps it in DATA_DIR',
+    true,
+  ),
+  SESSION_IDLE_TIMEOUT_SECONDS: variable(
+    integer(60, 31_536_000, 86_400),
+    'seconds, 60–31536000',
+    'A session unused for so long ends',
+  ),
+  SESSION_ABSOLUTE_TIMEOUT_SECONDS: variable(
+    integer(60, 31_536_000, 2_592_000),
+    'seconds, 60–31536000',
+    'A session older than this ends',
+  ),
+  SESSION_STORE: variable(
+    z.enum(['database', 'memory', 'redis']).default('database'),
+    'database, memory or redis',
+    'Where sessions and login counters are kept',
+  ),
+  REDIS_URL: variable(
+    z
+      .url({ protocol: /^rediss?$/ })
+      .nullable()
+      .default(null),
+    'a redis:// or rediss:// URL',
+    'The server of SESSION_STORE=redis',
+    true,
+  ),
+  COOKIE_SECURE: variable(
+    z.enum(['auto', 'true', 'false']).default('auto'),
+    'auto, true or false',
+    'Secure session cookies; auto: when the request came by HTTPS',
+  ),
+  ADMIN_USERNAME: variable(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9._@-]{1,64}$/)
+      .default('admin'),
+    '1–64 letters, digits and . _ - @',
+    'The first administrator, made while there are no users',
+  ),
+  ADMIN_PASSWORD: variable(
+    z.string().min(1).nullable().default(null),
+    'a password that meets the rules',
+    'Its password; without one a random, temporary one is printed once',
+    true,
+  ),
+  DISABLE_LOCAL_AUTH: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect only'),
+  PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Characters a new password must have'),
+  LOGIN_MAX_FAILURES: variable(
+    integer(1, 1000, 10),
+    'a number 1–1000',
+    'Failed logins per account, and per address, in a window',
+  ),
+  LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
+  LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Least level that is logged'),
+  LOG_FORMAT: variable(
+    z.enum(LOG_FORMATS).nullable().default(null),
+    LOG_FORMATS.join(' or '),
+    'Without a value: pretty on a terminal, else json',
+  ),
+  TZ: variable(
+    z.string().refine(isTimeZone).nullable().default(null),
+    'an IANA time zone such as Europe/Berlin',
+    'Time zone of schedules and backup names',
+  ),
+  MESHTASTIC_TCP: variable(
+    list.pipe(
+      z.array(
+        z
+          .string()
+          .transform(parseHostPort)
+          .pipe(z.object({ host: z.string(), port: z.number() })),
+      ),
+    ),
+    'host or host:port, comma-separated',
+    'Radios to connect to; the port is 4403 unless given',
+  ),
+  DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
+} as const satisfies Record<string, Variable>
+
+type Parsed = { [K in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[K]['schema']> }
+
+/** The settings of a process, named as their variables. */
+export type Config = Readonly<Parsed>
+
+export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] }
+
+/**
+ * Reads the environment. An empty value counts as none. Each problem is one line: variable, what was found
+ * (secrets not shown), what is expected.
+ */
+export function parseConfig(env: Readonly<Record<string, unknown>>): ConfigResult {
+  const given = Object.fromEntries(
+    Object.keys(VARIABLES).map((name) => [
+      name,
+      typeof env[name] === 'string' && env[name] !== '' ? env[name] : undefined,
+    ]),
+  )
+  const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, { schema }]) => [name, schema]))
+  const result = z.object(shape).safeParse(given)
+  if (!result.success) {
+    const names = new Set(result.error.issues.map((issue) => String(issue.path[0])))
+    return { ok: false, problems: [...names].map((name) => problemLine(name, given[name])) }
+  }
+  const config = asConfig(result.data)
+  const problems = contradictions(config)
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, config }
+}
+
+// The shape was built from VARIABLES itself, one schema a name, so its output is Parsed.
+function asConfig(data: unknown): Config {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return data as Config
+}
+
+function problemLine(name: string, found: string | undefined): string {
+  const variable: Variable | undefined = Object.entries(VARIABLES).find(([known]) => known === name)?.[1]
+  const shown = variable?.secret ? '(not shown)' : JSON.stringify(found)
+  return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
+}
+
+function contradictions(config: Config): string[] {
+  const problems: string[] = []
+  if (config.SESSION_STORE === 'redis' && config.REDIS_URL === null) {
+    problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
+  }
+  if (config.DISABLE_LOCAL_AUTH) {
+    problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OpenID Connect is not configured')
+  }
+  return problems
+}
+
+function isTimeZone(value: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** `host`, `host:port`, `[v6]`, `[v6]:port`; null when it is none of them. */
+function parseHostPort(text: string): { host: string; port: number } | null {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]/]+))(?::(\d{1,5}))?$/.exec(text)
+  const host = match?.[1] ?? match?.[2]
+  const port = Number(match?.[3] ?? 4403)
+  return host === undefined || port < 1 || port > 65535 ? null : { host, port }
+}

@@ -1,0 +1,121 @@
+import type { Context } from 'hono'
+import type { Store } from '../db/store.ts'
+import type { Config } from './config.ts'
+import type { Log } from './log.ts'
+import type { Permissions } from './users/permissions.ts'
+import type { User } from './users/users.ts'
+
+/** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
+export interface Ports {
+  readonly config: Config
+  readonly store: Store
+  readonly sessions: SessionStore
+  readonly passwords: PasswordHasher
+  readonly log: Log
+  readonly radio: Radio | null
+  /** When the process began to serve. */
+  readonly startedAt: number
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+  /** Address of the client behind trusted proxies, or null when there is none (a test, a Unix socket). */
+  clientIp(c: Context): string | null
+  /** Scheme, host and port by which the client addressed the service, e.g. `https://mesh.example.org`. */
+  origin(c: Context): string
+}
+
+/** One request. */
+export interface Ctx extends Ports {
+  readonly viewer: Viewer | null
+  readonly ip: string | null
+  readonly requestId: string
+}
+
+export type AppEnv = { Variables: { ctx: Ctx } }
+
+/** A request that passed an access rule. */
+export type SignedInCtx = Ctx & { readonly viewer: Viewer }
+export type SignedIn = { Variables: { ctx: SignedInCtx } }
+
+/** Who is asking, read fresh on each request. */
+export type Viewer = {
+  readonly user: User
+  /** What this request may do: a token's scopes are already taken off. */
+  readonly permissions: Permissions
+  readonly mustChangePassword: boolean
+  readonly credential:
+    | { readonly kind: 'session'; readonly session: StoredSession }
+    | { readonly kind: 'token'; readonly tokenId: number; readonly scopes: readonly string[] }
+}
+
+export type StoredSession = {
+  /** Public number of the session, unique in the store. */
+  readonly id: number
+  /** SHA-256 of the token, hexadecimal. */
+  readonly tokenHash: string
+  readonly userId: number
+  /** The user's `sessionEpoch` when the password or the provider's answer was checked. */
+  readonly epoch: number
+  readonly createdAt: number
+  readonly lastSeenAt: number
+  readonly expiresAt: number
+  readonly ip: string | null
+  readonly userAgent: string | null
+  /** Issuer that signed the user in; null for a local sign-in. */
+  readonly oidcIssuer: string | null
+}
+
+/** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */
+export interface SessionStore {
+  insert(session: StoredSession): Promise<void>
+  /** The session whose `expiresAt` is after `now`. */
+  find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
+  /** Does nothing when the session is gone. */
+  extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
+  remove(tokenHash: string): Promise<void>
+  /** Ends all sessions of a user, except the one with the token hash `except`. */
+  removeForUser(userId: number, except?: string): Promise<void>
+  /** Live sessions of a user, the most recently seen first. */
+  list(userId: number, now: number): Promise<StoredSession[]>
+  /**
+   * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
+   * Answers the count in the window including this one, and when the window ends.
+   */
+  hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
+  /** Takes attempts back: `all` of them, or the latest one. */
+  forgive(key: string, how: 'all' | 'one'): Promise<void>
+  /** Drops what has expired. Called now and then; stores that expire by themselves do nothing. */
+  sweep(now: number): Promise<void>
+}
+
+/** bcrypt. Passwords arrive normalised and at most 72 bytes long. */
+export interface PasswordHasher {
+  hash(password: string): Promise<string>
+  /** False for a hash that is not bcrypt. */
+  verify(password: string, hash: string): Promise<boolean>
+}
+
+export const LINK_STATES = ['connecting', 'handshake', 'connected', 'restarting', 'busy', 'waiting', 'stopped'] as const
+
+export type LinkInfo = {
+  readonly name: string
+  readonly kind: 'tcp' | 'mqtt' | 'demo'
+  readonly state: (typeof LINK_STATES)[number]
+  /** When the link entered this state. */
+  readonly since: number
+  readonly lastFrameAt: number | null
+  readonly reconnects: number
+  /** Why the link is not connected, in words; null when it is. */
+  readonly reason: string | null
+  readonly radio: {
+    readonly nodeNum: number
+    readonly firmwareVersion: string | null
+    readonly hwModel: string | null
+    readonly role: string | null
+  } | null
+  readonly queue: { readonly free: number; readonly maxlen: number } | null
+}
+
+/** The radio links of this process. */
+export interface Radio {
+  links(): readonly LinkInfo[]
+}

@@ -1,0 +1,47 @@
+import type { MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
+import type { ErrorCode } from './errors.ts'
+import type { Action, Resource } from './users/permissions.ts'
+
+/** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
+export type Rule =
+  | { readonly kind: 'anyone' }
+  | { readonly kind: 'signed-in'; readonly tokens: boolean; readonly temporaryPassword: boolean }
+  | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
+  | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
+
+export type RequestPart = 'json' | 'optional-json' | 'param' | 'query'
+
+/** An answer: a schema of its JSON body, `null` for none, or a media type for anything else. */
+export type Answer = z.ZodType | null | { readonly mediaType: string }
+
+/** What a handler in a route's chain says about the route; the API document is made of nothing else. */
+export type Description = {
+  readonly rule?: Rule
+  readonly request?: { readonly part: RequestPart; readonly schema: z.ZodType }
+  readonly summary?: string
+  readonly answers?: Readonly<Record<number, Answer>>
+  readonly errors?: readonly ErrorCode[]
+}
+
+const descriptions = new WeakMap<object, Description>()
+
+/** Attaches a description to a handler and returns the handler. */
+export function describe<H extends object>(handler: H, description: Description): H {
+  descriptions.set(handler, description)
+  return handler
+}
+
+export function descriptionOf(handler: object): Description | undefined {
+  return descriptions.get(handler)
+}
+
+/** Documents a route: what it does, its answers, and the errors beyond those of its rule and its input. */
+export function answers(
+  summary: string,
+  byStatus: Readonly<Record<number, Answer>>,
+  errors: readonly ErrorCode[] = [],
+): MiddlewareHandler {
+  const pass: MiddlewareHandler = (_c, next) => next()
+  return describe(pass, { summary, answers: byStatus, errors })
+}

@@ -1,0 +1,105 @@
+import { HTTPException } from 'hono/http-exception'
+
+/** Every error the API can answer: its HTTP status and title. Only this file knows statuses. */
+export const ERRORS = {
+  invalid_request: [400, 'Invalid request'],
+  invalid_json: [400, 'Invalid JSON'],
+  unauthenticated: [401, 'Not signed in'],
+  invalid_credentials: [401, 'Invalid credentials'],
+  forbidden: [403, 'Permission missing'],
+  admin_required: [403, 'Administrators only'],
+  local_auth_disabled: [403, 'Local sign-in is disabled'],
+  cross_origin: [403, 'Cross-origin request refused'],
+  self_change_forbidden: [403, 'Not allowed on your own account'],
+  wrong_password: [403, 'Wrong password'],
+  password_change_required: [403, 'Password change required'],
+  not_found: [404, 'Not found'],
+  user_not_found: [404, 'User not found'],
+  backup_not_found: [404, 'Backup not found'],
+  node_not_found: [404, 'Node not found'],
+  token_not_found: [404, 'Token not found'],
+  oidc_disabled: [404, 'OpenID Connect is disabled'],
+  method_not_allowed: [405, 'Method not allowed'],
+  username_taken: [409, 'Username taken'],
+  not_a_local_user: [409, 'Not a local user'],
+  user_inactive: [409, 'User is inactive'],
+  last_admin: [409, 'Last administrator'],
+  backup_in_progress: [409, 'Backup in progress'],
+  payload_too_large: [413, 'Payload too large'],
+  unsupported_media_type: [415, 'Unsupported media type'],
+  weak_password: [422, 'Password refused'],
+  rate_limited: [429, 'Too many attempts'],
+  internal: [500, 'Internal error'],
+  unsupported_on_this_runtime: [501, 'Not supported on this runtime'],
+  radio_unavailable: [503, 'Radio unavailable'],
+  database_unavailable: [503, 'Database unavailable'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export type Issue = { path: string; message: string }
+
+type Extra = {
+  issues?: readonly Issue[]
+  required?: { resource: string; action: string }
+  /** Seconds; sent as the Retry-After header. */
+  retryAfter?: number
+  /** Methods; sent as the Allow header. */
+  allow?: readonly string[]
+  cause?: unknown
+}
+
+/** "This request cannot go on": thrown anywhere, answered as a problem response. */
+export class AppError extends Error {
+  override name = 'AppError'
+  readonly code: ErrorCode
+  readonly extra: Extra
+
+  constructor(code: ErrorCode, detail?: string, extra: Extra = {}) {
+    super(detail ?? ERRORS[code][1], extra.cause === undefined ? undefined : { cause: extra.cause })
+    this.code = code
+    this.extra = extra
+  }
+}
+
+/** Any thrown value as an AppError; an unknown one becomes `internal` with nothing of its cause in the answer. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  if (error instanceof HTTPException && error.status < 500) {
+    // Hono's own words for a body that JSON.parse refuses.
+    const code = error.message.startsWith('Malformed JSON') ? 'invalid_json' : 'invalid_request'
+    return new AppError(code, undefined, { cause: error })
+  }
+  const conflict = databaseConflict(error)
+  return conflict ?? new AppError('internal', undefined, { cause: error })
+}
+
+// A trigger and two unique indexes speak through the driver's message, which is where both drivers agree.
+function databaseConflict(error: unknown): AppError | null {
+  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if (/\blast_admin\b/.test(e.message)) return new AppError('last_admin', undefined, { cause: error })
+    if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
+    if (/SQLITE_(BUSY|FULL|IOERR|CANTOPEN|READONLY|CORRUPT)/.test(`${codeOf(e)} ${e.message}`)) {
+      return new AppError('database_unavailable', undefined, { cause: error })
+    }
+  }
+  return null
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** RFC 9457 problem details. */
+export function problem(error: AppError, requestId: string): Response {
+  const [status, title] = ERRORS[error.code]
+  const { issues, required, retryAfter, allow } = error.extra
+  const headers = new Headers({ 'content-type': 'application/problem+json' })
+  if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
+  if (allow !== undefined) headers.set('allow', allow.join(', '))
+  const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
+  return new Response(JSON.stringify({ ...body, ...(issues && { issues }), ...(required && { required }) }), {
+    status,
+    headers,
+  })
+}

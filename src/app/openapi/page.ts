@@ -1,0 +1,130 @@
+import { html } from 'hono/html'
+import { z } from 'zod'
+
+const media = z.record(z.string(), z.object({ schema: z.unknown().optional() }))
+const operationSchema = z.object({
+  summary: z.string(),
+  tags: z.array(z.string()),
+  'x-access': z.object({
+    kind: z.string(),
+    resource: z.string().optional(),
+    action: z.string().optional(),
+    scope: z.string().nullish(),
+  }),
+  parameters: z.array(z.object({ name: z.string(), in: z.string(), required: z.boolean(), schema: z.unknown() })),
+  requestBody: z.object({ required: z.boolean(), content: media }).optional(),
+  responses: z.record(z.string(), z.object({ description: z.string(), content: media.optional() })),
+})
+type Operation = z.infer<typeof operationSchema> & { method: string; path: string }
+
+const documentSchema = z.object({ paths: z.record(z.string(), z.record(z.string(), operationSchema)) })
+
+/** The API document as one page of plain HTML. */
+export function docsPage(document: unknown) {
+  const { paths } = documentSchema.parse(document)
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+  const groups = [...Map.groupBy(operations, ({ tags }) => tags[0] ?? '')]
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>Mesh Monitoring Service: API</title>
+        <link rel="stylesheet" href="docs/style.css" />
+      </head>
+      <body>
+        <nav aria-label="Groups">
+          ${groups.map(([tag]) => html`<a href="#${tag}">${tag}</a>`)} <a href="openapi.json">openapi.json</a>
+        </nav>
+        <main>
+          <h1>Mesh Monitoring Service: HTTP API</h1>
+          <p>
+            JSON in camelCase; every time is in milliseconds since the Unix epoch. Errors are
+            <code>application/problem+json</code> with a <code>code</code> and a <code>requestId</code>.
+          </p>
+          ${groups.map(
+            ([tag, all]) =>
+              html`<section>
+                <h2 id="${tag}">${tag}</h2>
+                ${all.map(operationPart)}
+              </section>`,
+          )}
+        </main>
+      </body>
+    </html>`
+}
+
+function operationPart(operation: Operation) {
+  const { method, path, summary, parameters, requestBody, responses } = operation
+  return html`<details>
+    <summary>
+      <b class="${method.toLowerCase()}">${method}</b> <code>${path}</code> <span>${summary}</span>
+      <em>${accessText(operation['x-access'])}</em>
+    </summary>
+    ${
+      parameters.length > 0
+        ? html`<h3>Parameters</h3>
+            <ul>
+              ${parameters.map(
+                (parameter) =>
+                  html`<li>
+                    <code>${parameter.name}</code> in ${parameter.in}${parameter.required ? ', required' : ''}:
+                    <code>${JSON.stringify(parameter.schema)}</code>
+                  </li>`,
+              )}
+            </ul>`
+        : ''
+    }
+    ${
+      requestBody
+        ? html`<h3>Body${requestBody.required ? '' : ' (optional)'}</h3>
+            ${schemaPart(requestBody.content)}`
+        : ''
+    }
+    <h3>Answers</h3>
+    ${Object.entries(responses).map(
+      ([status, answer]) =>
+        html`<p><b>${status}</b> ${answer.description}</p>
+          ${Number(status) < 400 && answer.content ? schemaPart(answer.content) : ''}`,
+    )}
+  </details>`
+}
+
+function schemaPart(content: z.infer<typeof media>) {
+  return Object.entries(content).map(([type, { schema }]) =>
+    schema === undefined
+      ? html`<p><code>${type}</code></p>`
+      : html`<pre tabindex="0" aria-label="Schema">${JSON.stringify(schema, null, 2)}</pre>`,
+  )
+}
+
+function accessText(rule: Operation['x-access']): string {
+  switch (rule.kind) {
+    case 'anyone':
+      return 'everybody'
+    case 'permission':
+      return `${rule.resource ?? ''} ${rule.action ?? ''}`
+    case 'admin':
+      return rule.scope ? `administrators, or a token with ${rule.scope}` : 'administrators'
+    default:
+      return 'signed in'
+  }
+}
+
+export const STYLE = `
+:root { color-scheme: light dark; --line: light-dark(#d5dbe1, #39424d); --soft: light-dark(#56616d, #a3afbb); }
+body { margin: 0; font: 16px/1.5 system-ui, sans-serif; background: light-dark(#fff, #12171d); color: light-dark(#17202a, #e5eaf0); }
+nav { position: sticky; top: 0; display: flex; gap: 1rem; flex-wrap: wrap; padding: .6rem 1rem; background: inherit; border-bottom: 1px solid var(--line); }
+main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
+a { color: light-dark(#0b5cad, #7db8ff); }
+details { border-bottom: 1px solid var(--line); padding: .35rem 0; }
+summary { cursor: pointer; }
+summary b { display: inline-block; min-width: 4.2rem; font-size: .8rem; }
+summary span { color: var(--soft); }
+summary em { font-size: .85rem; font-style: normal; border: 1px solid var(--line); border-radius: .6rem; padding: 0 .5rem; }
+h3 { font-size: .9rem; margin: .8rem 0 .2rem; }
+pre { max-height: 24rem; overflow: auto; padding: .6rem; border: 1px solid var(--line); font-size: .8rem; }
+code { overflow-wrap: anywhere; }
+`

@@ -1,0 +1,27 @@
+import type { RouterRoute } from 'hono/types'
+
+/**
+ * Which methods a path answers, for 405 and its Allow header. Built from the app's own route table, with HEAD wherever
+ * there is GET.
+ */
+export function allowedMethods(routes: readonly RouterRoute[]): (path: string) => string[] {
+  const patterns = new Map<string, Set<string>>()
+  for (const { method, path } of routes) {
+    if (method === 'ALL') continue
+    const methods = patterns.get(path) ?? new Set()
+    methods.add(method)
+    if (method === 'GET') methods.add('HEAD')
+    patterns.set(path, methods)
+  }
+  const matchers = [...patterns].map(([path, methods]) => ({ regexp: patternOf(path), methods }))
+  return (path) =>
+    [...new Set(matchers.filter(({ regexp }) => regexp.test(path)).flatMap(({ methods }) => [...methods]))].toSorted()
+}
+
+function patternOf(path: string): RegExp {
+  const source = path
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+    .join('/')
+  return new RegExp(`^${source}$`)
+}

@@ -1,0 +1,46 @@
+import { count, sql } from 'drizzle-orm'
+import { users } from '../../db/schema.ts'
+import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
+import { hashNewPassword, randomPassword } from '../auth/passwords.ts'
+import type { Ports } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { ALL_PERMISSIONS, writePermissions } from './permissions.ts'
+import { userIdByName } from './users.ts'
+
+export type FirstAdmin =
+  | { readonly made: false }
+  | { readonly made: true; readonly username: string; readonly randomPassword: string | null }
+
+/**
+ * Makes the first administrator while there are no users at all. A given password must meet the rules and stays; a
+ * random one is temporary and is answered here, once. Throws `weak_password`.
+ */
+export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
+  const { store, config } = ports
+  if (config.DISABLE_LOCAL_AUTH || (await countUsers(ports)) > 0) return { made: false }
+  const username = config.ADMIN_USERNAME
+  const random = config.ADMIN_PASSWORD === null ? randomPassword() : null
+  const passwordHash = await hashNewPassword(ports, config.ADMIN_PASSWORD ?? random ?? '', username).catch(explain)
+  const ctx: AuditContext = { store, viewer: null, ip: null, requestId: null, now: () => ports.now() }
+  const id = userIdByName(username)
+  const values = sql`select null, ${username}, null, null, 'local', null, null, ${passwordHash}, ${random === null ? 0 : 1},
+    1, 1, 0, ${ports.now()}, null, null where not exists (select 1 from ${users})`
+  await store.atomic([
+    store.db.insert(users).select(values),
+    audit(ctx, 'admin_bootstrapped', { username, userId: id }, { actor: SYSTEM, onlyIfChanged: true }),
+    ...writePermissions(store, id, ALL_PERMISSIONS),
+  ])
+  const stored = await store.db.select({ hash: users.passwordHash }).from(users).get()
+  // Another instance that was first keeps its own.
+  return stored?.hash === passwordHash ? { made: true, username, randomPassword: random } : { made: false }
+}
+
+async function countUsers({ store }: Ports): Promise<number> {
+  return (await store.db.select({ n: count() }).from(users).get())?.n ?? 0
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof AppError) || error.code !== 'weak_password') throw error
+  const rules = (error.extra.issues ?? []).map(({ message }) => message.toLowerCase()).join('; ')
+  throw new AppError('weak_password', `ADMIN_PASSWORD: found (not shown), expected a password with: ${rules}`)
+}

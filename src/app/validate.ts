@@ -1,0 +1,89 @@
+import { zValidator } from '@hono/zod-validator'
+import type { Env, MiddlewareHandler } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { z } from 'zod'
+import { describe } from './describe.ts'
+import { AppError, type Issue } from './errors.ts'
+
+/** Bytes of a request body. */
+export const MAX_BODY_BYTES = 1024 * 1024
+
+/** An id in a path: a strict decimal integer, 1 to 2^53 − 1. */
+export const idSchema = z
+  .string()
+  .regex(/^[1-9]\d{0,15}$/, 'a positive integer')
+  .transform(Number)
+  .refine(Number.isSafeInteger, 'a positive integer')
+export const idParam = z.object({ id: idSchema })
+
+/** A query parameter that is an integer between two bounds. */
+export const integerQuery = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^-?\d{1,16}$/, 'an integer')
+    .transform(Number)
+    .pipe(z.int().min(min).max(max))
+
+/** A time in milliseconds since the Unix epoch. */
+export const timeQuery = integerQuery(0, 8_640_000_000_000_000)
+
+type Target = 'json' | 'param' | 'query'
+
+/** Validates a part of the request; throws `invalid_request` with the issues, one shape for all. */
+export function validate<S extends z.ZodType, T extends Target>(target: T, schema: S) {
+  const validator = zValidator(target, schema, (result) => {
+    if (!result.success) throw invalidRequest(result.error)
+  })
+  return describe(validator, { request: { part: target, schema } })
+}
+
+/** A JSON body that may be missing: the schema then sees an empty object. */
+export function validateOptionalBody<S extends z.ZodType>(
+  schema: S,
+): MiddlewareHandler<Env, string, { in: { json?: z.input<S> }; out: { json: z.output<S> } }> {
+  const validator: MiddlewareHandler = async (c, next) => {
+    const text = await c.req.text()
+    const result = schema.safeParse(text === '' ? {} : parseJson(text))
+    if (!result.success) throw invalidRequest(result.error)
+    c.req.addValidatedData('json', { ...Object(result.data) })
+    await next()
+  }
+  return describe(validator, { request: { part: 'optional-json', schema } })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new AppError('invalid_json', undefined, { cause: error })
+  }
+}
+
+/** Refuses a body that is not JSON or is larger than `MAX_BODY_BYTES`, before anything reads it. */
+export const limitBody: MiddlewareHandler = async (c, next) => {
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return next()
+  const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
+  const length = c.req.header('content-length')
+  const isUntyped = type === undefined && (Number(length ?? 0) > 0 || c.req.header('transfer-encoding') !== undefined)
+  if (isUntyped || (type !== undefined && type !== 'application/json' && length !== '0')) {
+    throw new AppError('unsupported_media_type', 'A request body must be application/json')
+  }
+  return boundedBody(c, next)
+}
+
+const boundedBody = bodyLimit({
+  maxSize: MAX_BODY_BYTES,
+  onError: () => {
+    throw new AppError('payload_too_large', `At most ${MAX_BODY_BYTES} bytes`)
+  },
+})
+
+function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] }): AppError {
+  const issues: Issue[] = error.issues.slice(0, 50).map(({ path, message }) => ({
+    path: path.map(String).join('.').slice(0, 200).toWellFormed(),
+    message: message.slice(0, 500).toWellFormed(),
+  }))
+  return new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+    issues,
+  })
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import type { Context } from 'hono'
+
+type Request = { readonly incoming: IncomingMessage }
+
+/** Addresses whose forwarding headers are believed. Throws a TypeError naming an entry that is no address or CIDR. */
+export function parseTrustedProxies(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', bits, more] = entry.split('/')
+    const family = isIP(address)
+    const size = family === 6 ? 128 : 32
+    const prefix = bits === undefined ? size : /^\d{1,3}$/.test(bits) ? Number(bits) : -1
+    if (family === 0 || more !== undefined || prefix < 0 || prefix > size) throw new TypeError(entry)
+    list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+/** Client address and origin of a request, believing X-Forwarded-For, -Proto and -Host only from trusted proxies. */
+export function createAddressing(entries: readonly string[]) {
+  const trusted = parseTrustedProxies(entries)
+  const isTrusted = (ip: string) => entries.length > 0 && trusted.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4')
+  return {
+    clientIp: (c: Context): string | null => {
+      const { incoming } = requestOf(c)
+      const peer = plainAddress(incoming.socket.remoteAddress)
+      if (peer === null || !isTrusted(peer)) return peer
+      // The right-most hop that is not a proxy of ours: what stands left of it, the client wrote.
+      const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
+      let client = peer
+      for (const hop of hops.toReversed()) {
+        if (hop === null) break
+        client = hop
+        if (!isTrusted(hop)) break
+      }
+      return client
+    },
+    origin: (c: Context): string => {
+      const { incoming } = requestOf(c)
+      const peer = plainAddress(incoming.socket.remoteAddress)
+      const host = incoming.headers.host ?? 'localhost'
+      if (peer === null || !isTrusted(peer)) return `http://${host}`
+      const scheme = headerList(incoming, 'x-forwarded-proto').at(-1)?.toLowerCase() === 'https' ? 'https' : 'http'
+      return `${scheme}://${headerList(incoming, 'x-forwarded-host').at(-1) ?? host}`
+    },
+  }
+}
+
+// The bindings that @hono/node-server gives to each request; absent when a test calls the app directly.
+function requestOf(c: Context): Request {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return c.env as Request
+}
+
+function headerList(incoming: IncomingMessage, name: string): string[] {
+  const value = incoming.headers[name]
+  const text = Array.isArray(value) ? value.join(',') : (value ?? '')
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+/** An address without port, brackets, zone or IPv4-in-IPv6 wrapping; null when it is none. */
+function plainAddress(text: string | undefined): string | null {
+  const bare = (text ?? '')
+    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '')
+  const address = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.replace(/:\d+$/, '') : bare
+  return isIP(address) === 0 ? null : address
+}

@@ -1,0 +1,59 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/better-sqlite3'
+import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
+import * as schema from '../db/schema.ts'
+import type { Db, Statement, Store } from '../db/store.ts'
+
+/** The migration history, as far from `src/node` as from `dist/node`. */
+export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))
+
+export interface SqliteStore extends Store {
+  readonly sqlite: Database.Database
+  close(): void
+}
+
+/** Opens the database file, or `:memory:`, and brings it to this version's schema. */
+export function openDatabase(file: string): SqliteStore {
+  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const sqlite = new Database(file)
+  sqlite.pragma('journal_mode = WAL')
+  // An acknowledged write is on the disk: a Raspberry Pi loses its power without warning.
+  sqlite.pragma('synchronous = FULL')
+  sqlite.pragma('busy_timeout = 5000')
+  migrateDatabase(sqlite)
+  const db = drizzle(sqlite, { schema })
+  return { sqlite, db: asDb(db), atomic: async (all) => runAll(sqlite, all), close: () => sqlite.close() }
+}
+
+/** Applies what the database does not have yet, in one transaction. */
+function migrateDatabase(sqlite: Database.Database): void {
+  // A migration may rebuild a table that others refer to; SQLite ignores this pragma inside a transaction.
+  sqlite.pragma('foreign_keys = OFF')
+  migrate(drizzle(sqlite), { migrationsFolder: MIGRATIONS_DIR })
+  const broken = sqlite.pragma('foreign_key_check')
+  if (Array.isArray(broken) && broken.length > 0) throw new Error(`${broken.length} rows refer to rows that are gone`)
+  sqlite.pragma('foreign_keys = ON')
+}
+
+function runAll(sqlite: Database.Database, all: readonly Statement[]): void {
+  sqlite
+    .transaction(() => {
+      for (const statement of all) runNow(statement)
+    })
+    .immediate()
+}
+
+// Every statement built on a better-sqlite3 database has a synchronous `run`.
+function runNow(statement: Statement): void {
+  if (!('run' in statement) || typeof statement.run !== 'function') throw new TypeError('not a statement')
+  statement.run()
+}
+
+// A BetterSQLite3Database is a BaseSQLiteDatabase<'sync', …>; the class is invariant in its mode, its use is not.
+function asDb(db: unknown): Db {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return db as Db
+}

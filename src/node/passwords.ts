@@ -1,0 +1,41 @@
+import { availableParallelism } from 'node:os'
+import { compare, hash } from '@node-rs/bcrypt'
+import { BCRYPT_COST } from '../app/auth/passwords.ts'
+import type { PasswordHasher } from '../app/context.ts'
+import { AppError } from '../app/errors.ts'
+
+/** One core stays free for the event loop. */
+const AT_ONCE = Math.max(1, availableParallelism() - 1)
+
+/** Beyond so many waiting, the answer is 429: each waits a quarter of a second for the one before it. */
+const MOST_WAITING = 16
+
+/** bcrypt in the native thread pool, a few at a time. Throws `rate_limited` when too many are waiting. */
+export function nativePasswordHasher(): PasswordHasher {
+  const gate = createGate(AT_ONCE, MOST_WAITING)
+  return {
+    hash: (password) => gate(() => hash(password, BCRYPT_COST)),
+    verify: (password, stored) => gate(() => compare(password, stored).catch(() => false)),
+  }
+}
+
+/** Runs at most `atOnce` jobs at a time and lets at most `mostWaiting` wait. */
+export function createGate(atOnce: number, mostWaiting: number) {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async <T>(job: () => Promise<T>): Promise<T> => {
+    if (running >= atOnce) {
+      if (waiting.length >= mostWaiting) {
+        throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else running++
+    try {
+      return await job()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { createApp } from '../app/app.ts'
+import { databaseSessions } from '../app/auth/database-sessions.ts'
+import { memorySessions } from '../app/auth/memory-sessions.ts'
+import { type Config, parseConfig } from '../app/config.ts'
+import type { Ports, SessionStore } from '../app/context.ts'
+import { AppError } from '../app/errors.ts'
+import { createLog, type Log } from '../app/log.ts'
+import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { createAddressing } from './client-address.ts'
+import { openDatabase, type SqliteStore } from './database.ts'
+import { nativePasswordHasher } from './passwords.ts'
+import { keptSessionSecret } from './secret.ts'
+import { listen } from './server.ts'
+
+const SWEEP_INTERVAL_MS = 10 * 60_000
+const SHUTDOWN_GRACE_MS = 8000
+
+/** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */
+export async function run(env: NodeJS.ProcessEnv): Promise<void> {
+  const parsed = parseConfig(env)
+  if (!parsed.ok) return refuseStart(parsed.problems)
+  const config = withSecret(parsed.config)
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    now: Date.now,
+    write: (line) => process.stdout.write(`${line}\n`),
+  })
+  try {
+    await start(config, log)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
+    log.error('The service could not start', { error })
+    process.exit(1)
+  }
+}
+
+function refuseStart(problems: readonly string[]): never {
+  for (const line of problems) process.stderr.write(`${line}\n`)
+  process.exit(1)
+}
+
+function withSecret(config: Config): Config {
+  return config.SESSION_SECRET.length > 0 ? config : { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }
+}
+
+async function start(config: Config, log: Log): Promise<void> {
+  const startedAt = Date.now()
+  const store = openDatabase(join(config.DATA_DIR, 'mesh.db'))
+  const sessions = await openSessions(config, store, log)
+  const ports: Ports = {
+    config,
+    store,
+    sessions: sessions.store,
+    passwords: nativePasswordHasher(),
+    log,
+    radio: { links: () => [] },
+    startedAt,
+    now: Date.now,
+    ...createAddressing(config.TRUSTED_PROXIES),
+  }
+  await announceFirstAdmin(ports)
+  const app = createApp(() => ports)
+  const server = await listen(app.fetch, config.PORT, config.HOST)
+  const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
+  log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
+  onStopSignal(async (signal) => {
+    log.info('Stopping', { signal })
+    clearInterval(sweeper)
+    await server.close(SHUTDOWN_GRACE_MS)
+    await sessions.close()
+    store.close()
+    log.info('Stopped')
+  }, log)
+}
+
+function sweep(ports: Ports): void {
+  ports.sessions.sweep(ports.now()).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
+}
+
+async function openSessions(
+  config: Config,
+  store: SqliteStore,
+  log: Log,
+): Promise<{ store: SessionStore; close(): Promise<void> }> {
+  switch (config.SESSION_STORE) {
+    case 'database':
+      return { store: databaseSessions(store), close: async () => {} }
+    case 'memory':
+      return { store: memorySessions(), close: async () => {} }
+    case 'redis': {
+      const { redisSessions } = await import('./redis-sessions.ts')
+      return redisSessions(config.REDIS_URL ?? '', log)
+    }
+    default:
+      return config.SESSION_STORE satisfies never
+  }
+}
+
+async function announceFirstAdmin(ports: Ports): Promise<void> {
+  const admin = await makeFirstAdmin(ports)
+  if (!admin.made) return
+  ports.log.info('First administrator made', { username: admin.username })
+  if (admin.randomPassword === null) return
+  // On the console, not in the log: a log is kept and shipped.
+  process.stdout.write(
+    `\n  Sign in as "${admin.username}" with the temporary password  ${admin.randomPassword}\n  It is shown this once.\n\n`,
+  )
+}
+
+function onStopSignal(stop: (signal: string) => Promise<void>, log: Log): void {
+  let stopping = false
+  const handle = (signal: string) => {
+    if (stopping) return
+    stopping = true
+    stop(signal).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error('Stopping failed', { error })
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', handle)
+  process.on('SIGINT', handle)
+}

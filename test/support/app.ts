@@ -1,0 +1,135 @@
+import type { Hono } from 'hono'
+import { createApp } from '../../src/app/app.ts'
+import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { parseConfig } from '../../src/app/config.ts'
+import type { PasswordHasher, Ports } from '../../src/app/context.ts'
+import { createLog } from '../../src/app/log.ts'
+import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
+import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+
+export const ADMIN_PASSWORD = 'the first administrator'
+export const USER_PASSWORD = 'a password for everyone'
+export const START = Date.UTC(2026, 0, 15, 12)
+
+/** A clock that moves only when told. */
+export type Clock = { now: number; advance(ms: number): void }
+
+export type TestApp = {
+  readonly ports: Ports
+  readonly store: SqliteStore
+  readonly clock: Clock
+  readonly logged: string[]
+  /** The address that the next requests come from. */
+  ip: string
+  /** The origin that the next requests are made to. */
+  origin: string
+  request(path: string, init?: RequestInit): Promise<Response>
+  /** A browser: sends JSON, keeps its cookie. */
+  client(): Client
+  /** A client that signed in. */
+  signIn(username: string, password?: string): Promise<Client>
+  admin(): Promise<Client>
+  /** A regular user made by the administrator, signed in. */
+  user(username: string, permissions?: Record<string, { read: boolean; write: boolean }>): Promise<Client & { id: number }>
+  close(): void
+}
+
+export type Client = {
+  cookie: string | null
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
+}
+
+/** The real app on a real in-memory SQLite; only the clock and the bcrypt cost are the test's. */
+export async function createTestApp(
+  options: { env?: Record<string, string>; ports?: Partial<Ports>; passwords?: PasswordHasher } = {},
+): Promise<TestApp> {
+  const parsed = parseConfig({ SESSION_SECRET: 's'.repeat(40), ADMIN_PASSWORD, LOG_LEVEL: 'debug', ...options.env })
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
+  const clock: Clock = {
+    now: START,
+    advance: (ms) => {
+      clock.now += ms
+    },
+  }
+  const logged: string[] = []
+  const store = openDatabase(':memory:')
+  const ports: Ports = {
+    config: parsed.config,
+    store,
+    sessions: databaseSessions(store),
+    passwords: options.passwords ?? plainHasher(),
+    log: createLog({ level: 'debug', format: 'json', now: () => clock.now, write: (line) => logged.push(line) }),
+    radio: { links: () => [] },
+    startedAt: START,
+    now: () => clock.now,
+    clientIp: () => app.ip,
+    origin: () => app.origin,
+    ...options.ports,
+  }
+  await makeFirstAdmin(ports)
+  const hono: Hono<never> = Object(createApp(() => ports))
+  const app: TestApp = {
+    ports,
+    store,
+    clock,
+    logged,
+    ip: '192.0.2.1',
+    origin: 'http://localhost',
+    request: async (path, init) => hono.request(path, init),
+    client: () => createClient(app),
+    signIn: async (username, password = USER_PASSWORD) => {
+      const client = createClient(app)
+      const answer = await client.send('POST', '/api/auth/login', { username, password })
+      if (answer.status !== 200) throw new Error(`sign-in of ${username}: ${answer.status} ${await answer.text()}`)
+      return client
+    },
+    admin: () => app.signIn('admin', ADMIN_PASSWORD),
+    user: async (username, permissions) => {
+      const admin = await app.admin()
+      const made = await admin.send('POST', '/api/users', { username, password: USER_PASSWORD })
+      const { user } = Object(await made.json())
+      if (permissions) await admin.send('PUT', `/api/users/${user.id}/permissions`, { permissions })
+      return Object.assign(await app.signIn(username), { id: Number(user.id) })
+    },
+    close: () => store.close(),
+  }
+  return app
+}
+
+function createClient(app: TestApp): Client {
+  const client: Client = {
+    cookie: null,
+    send: async (method, path, body, headers = {}) => {
+      const answer = await app.request(path, {
+        method,
+        headers: {
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(client.cookie !== null && { cookie: client.cookie }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const set = answer.headers.getSetCookie().find((cookie) => /^(__Host-)?mesh_session=/.test(cookie))
+      if (set !== undefined) client.cookie = /max-age=0/i.test(set) ? null : (set.split(';')[0] ?? null)
+      return answer
+    },
+  }
+  return client
+}
+
+/** bcrypt's shape without its cost: what is tested here is who gets in, not how slow it is. */
+function plainHasher(): PasswordHasher {
+  return {
+    hash: async (password) => `$2b$12$${Buffer.from(password).toString('base64url')}`,
+    verify: async (password, hash) => hash === `$2b$12$${Buffer.from(password).toString('base64url')}`,
+  }
+}
+
+/** What the audit log holds, oldest first, without what differs from run to run. */
+export function auditRows(app: TestApp): { action: string; username: string; details: Record<string, unknown> }[] {
+  const rows = app.store.sqlite.prepare('select action, username, details from audit_log order by id').all()
+  return rows.map((row) => {
+    const { action, username, details } = Object(row)
+    return { action, username, details: JSON.parse(details) }
+  })
+}
