@@ -1,0 +1,12 @@
+/** 2020-01-01: the protocol is younger, so an earlier time is a clock that was never set. */
+const EARLIEST_MS = Date.UTC(2020, 0, 1)
+const MAX_AHEAD_MS = 10 * 60 * 1000
+
+/**
+ * A device's unix seconds as milliseconds since the epoch; null when the device has no clock (0) or a wrong one:
+ * before 2020, or more than ten minutes ahead of `now` (milliseconds).
+ */
+export function parseDeviceTime(seconds: number, now: number): number | null {
+  const time = seconds * 1000
+  return time >= EARLIEST_MS && time <= now + MAX_AHEAD_MS ? time : null
+}

@@ -1,0 +1,54 @@
+import { fromBinary } from '@bufbuild/protobuf'
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { type FromRadio, FromRadioSchema } from './gen/stream_pb.ts'
+import { PortNum } from './gen/ports_pb.ts'
+
+/** The protocol is at field 20 in 2026; a number far above it is debug text that was taken for a message. */
+const MAX_FIELD_NUMBER = 255
+
+/** Variants that are a plain number: configCompleteId and rebooted. All others of ours have a length. */
+const NUMBER_VARIANTS: readonly number[] = [7, 8]
+
+const ID_FIELD = 1
+
+/** One message of the radio, or null when the bytes are none. Newer variants decode to a message without variant. */
+export function decodeFromRadio(payload: Uint8Array): FromRadio | null {
+  try {
+    return isShapedLikeFromRadio(payload) ? fromBinary(FromRadioSchema, payload) : null
+  } catch {
+    return null
+  }
+}
+
+/** An id at most, and one variant. The library takes any wire type for any field, and text often fits that. */
+function isShapedLikeFromRadio(payload: Uint8Array): boolean {
+  const reader = new BinaryReader(payload)
+  let variants = 0
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag()
+    if (number !== ID_FIELD) variants += 1
+    if (number > MAX_FIELD_NUMBER || variants > 1 || !hasExpectedType(number, wireType)) return false
+    reader.skip(wireType, number)
+  }
+  return true
+}
+
+function hasExpectedType(number: number, wireType: WireType): boolean {
+  const isNumber = wireType === WireType.Varint
+  if (number === ID_FIELD || NUMBER_VARIANTS.includes(number)) return isNumber
+  if (FromRadioSchema.fields.some((field) => field.number === number)) return wireType === WireType.LengthDelimited
+  return isNumber || wireType === WireType.LengthDelimited
+}
+
+/**
+ * Whether the bytes of a message may leave the process or be stored: true for packets and facts about nodes. Settings,
+ * channels and admin packets hold keys and passwords; what we do not know might.
+ */
+export function isFreeOfSecrets(message: FromRadio): boolean {
+  const { case: variant, value } = message.payloadVariant
+  if (message.$unknown !== undefined) return false
+  if (variant === 'packet') {
+    return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
+  }
+  return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata' || variant === 'queueStatus'
+}

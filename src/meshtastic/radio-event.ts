@@ -1,0 +1,149 @@
+import { parseDeviceTime } from './device-time.ts'
+import { enumName } from './enum-name.ts'
+import { Config_DeviceConfig_RoleSchema } from './gen/config_pb.ts'
+import { HardwareModel, HardwareModelSchema } from './gen/hardware_pb.ts'
+import type { NodeInfo } from './gen/node_pb.ts'
+import { type DeviceMetadata, type FromRadio, type LogRecord_Level, LogRecord_LevelSchema } from './gen/stream_pb.ts'
+import { decodePacket, type Packet } from './packet.ts'
+import { decodePosition, type PositionFix } from './position.ts'
+import {
+  type ChannelInfo,
+  describeChannel,
+  describeConfig,
+  describeModuleConfig,
+  type SettingsSection,
+} from './settings.ts'
+import { listDeviceMetrics, type Metric } from './telemetry.ts'
+import { decodeUser, type NodeUser } from './user.ts'
+
+/** What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds. */
+export type RadioEvent = { readonly receivedAt: number } & RadioFact
+
+export type RadioFact =
+  /** First of a handshake: which node the radio is. */
+  | { readonly type: 'my-info'; readonly nodeNum: number; readonly nodedbCount: number }
+  | { readonly type: 'node-info'; readonly node: NodeFacts }
+  | { readonly type: 'metadata'; readonly metadata: Metadata }
+  | { readonly type: 'channel'; readonly channel: ChannelInfo }
+  | { readonly type: 'settings'; readonly settings: SettingsSection }
+  /** The handshake that asked with `nonce` is over. */
+  | { readonly type: 'config-complete'; readonly nonce: number }
+  /** `replayed`: out of the radio's memory, after a handshake. It updates state and raises nothing. */
+  | { readonly type: 'packet'; readonly packet: Packet; readonly replayed: boolean }
+  /** `result` 0: the packet `packetId` was accepted for sending; `packetId` null: an answer to a heartbeat. */
+  | {
+      readonly type: 'queue-status'
+      readonly free: number
+      readonly maxlen: number
+      readonly result: number
+      readonly packetId: number | null
+    }
+  | { readonly type: 'rebooted' }
+  | { readonly type: 'notification'; readonly level: string; readonly message: string }
+  | { readonly type: 'log'; readonly level: string; readonly source: string; readonly message: string }
+  /** Of no use here, e.g. `fileInfo`; null: newer than our table. */
+  | { readonly type: 'other'; readonly variant: string | null }
+
+/** An entry of the radio's node database. */
+export type NodeFacts = {
+  readonly nodeNum: number
+  readonly user: NodeUser | null
+  readonly fix: PositionFix | null
+  readonly metrics: readonly Metric[]
+  /** dB; null unless the node itself was heard, at `hopsAway` 0. */
+  readonly snr: number | null
+  readonly hopsAway: number | null
+  readonly lastHeard: number | null
+  readonly channel: number
+  readonly viaMqtt: boolean
+  readonly isFavorite: boolean
+  readonly isIgnored: boolean
+}
+
+export type Metadata = {
+  readonly firmwareVersion: string | null
+  readonly hwModel: string | null
+  readonly role: string
+  readonly hasWifi: boolean
+  readonly hasBluetooth: boolean
+  readonly hasEthernet: boolean
+  readonly hasPkc: boolean
+}
+
+/** `replayed` is what `createReplayDetector` said of this message. Never throws. */
+export function toRadioEvent(message: FromRadio, receivedAt: number, replayed: boolean): RadioEvent {
+  return { receivedAt, ...toFact(message, receivedAt, replayed) }
+}
+
+function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {
+  const variant = message.payloadVariant
+  switch (variant.case) {
+    case 'packet':
+      return { type: 'packet', packet: decodePacket(variant.value, now), replayed }
+    case 'myInfo':
+      return { type: 'my-info', nodeNum: variant.value.myNodeNum, nodedbCount: variant.value.nodedbCount }
+    case 'nodeInfo':
+      return { type: 'node-info', node: decodeNode(variant.value, now) }
+    case 'metadata':
+      return { type: 'metadata', metadata: decodeMetadata(variant.value) }
+    case 'channel':
+      return { type: 'channel', channel: describeChannel(variant.value) }
+    case 'config':
+      return toSettings(describeConfig(variant.value), variant.case)
+    case 'moduleConfig':
+      return toSettings(describeModuleConfig(variant.value), variant.case)
+    case 'configCompleteId':
+      return { type: 'config-complete', nonce: variant.value }
+    case 'queueStatus': {
+      const { free, maxlen, res, meshPacketId } = variant.value
+      return { type: 'queue-status', free, maxlen, result: res, packetId: meshPacketId || null }
+    }
+    case 'rebooted':
+      return { type: 'rebooted' }
+    case 'clientNotification':
+      return { type: 'notification', level: levelName(variant.value.level), message: variant.value.message }
+    case 'logRecord': {
+      const { level, source, message: text } = variant.value
+      return { type: 'log', level: levelName(level), source, message: text }
+    }
+    default:
+      return { type: 'other', variant: variant.case ?? null }
+  }
+}
+
+function toSettings(settings: SettingsSection | null, variant: string): RadioFact {
+  return settings === null ? { type: 'other', variant } : { type: 'settings', settings }
+}
+
+function levelName(level: LogRecord_Level): string {
+  return enumName(LogRecord_LevelSchema, level)
+}
+
+function decodeNode(node: NodeInfo, now: number): NodeFacts {
+  const hopsAway = node.hopsAway ?? null
+  return {
+    nodeNum: node.num,
+    user: node.user === undefined ? null : decodeUser(node.user),
+    fix: node.position === undefined ? null : decodePosition(node.position, now),
+    metrics: node.deviceMetrics === undefined ? [] : listDeviceMetrics(node.deviceMetrics),
+    snr: hopsAway === 0 && node.snr !== 0 && Number.isFinite(node.snr) ? node.snr : null,
+    hopsAway,
+    lastHeard: parseDeviceTime(node.lastHeard, now),
+    channel: node.channel,
+    viaMqtt: node.viaMqtt,
+    isFavorite: node.isFavorite,
+    isIgnored: node.isIgnored,
+  }
+}
+
+function decodeMetadata(metadata: DeviceMetadata): Metadata {
+  return {
+    firmwareVersion: metadata.firmwareVersion || null,
+    hwModel: metadata.hwModel === HardwareModel.UNSET ? null : enumName(HardwareModelSchema, metadata.hwModel),
+    role: enumName(Config_DeviceConfig_RoleSchema, metadata.role),
+    hasWifi: metadata.hasWifi,
+    hasBluetooth: metadata.hasBluetooth,
+    hasEthernet: metadata.hasEthernet,
+    hasPkc: metadata.hasPKC,
+  }
+}

@@ -1,0 +1,203 @@
+import { create, fromBinary, type MessageInitShape, toJson } from '@bufbuild/protobuf'
+import { describe, expect, it } from 'vitest'
+import { decodeFromRadio, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
+import { BROADCAST } from '../../src/meshtastic/node-id.ts'
+import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
+import { createReplayDetector } from '../../src/meshtastic/replay.ts'
+import {
+  createPacketIds,
+  encodeHeartbeat,
+  encodePositionRequest,
+  encodeTelemetryRequest,
+  encodeText,
+  encodeTraceroute,
+  encodeWantConfig,
+} from '../../src/meshtastic/to-radio.ts'
+import { createSeededRandom } from '../../src/node/radio/seeded-random.ts'
+import { readRecordings } from './recordings.ts'
+
+const NOW = 1_795_256_600_000
+
+type Variant = NonNullable<Exclude<MessageInitShape<typeof FromRadioSchema>, FromRadio>['payloadVariant']>
+
+function eventOf(payloadVariant: Variant): RadioEvent {
+  return toRadioEvent(create(FromRadioSchema, { payloadVariant }), NOW, false)
+}
+
+describe('toRadioEvent', () => {
+  const recordings = readRecordings('fromradio')
+  const events = recordings.map(({ bytes }) => toRadioEvent(fromBinary(FromRadioSchema, bytes), NOW, false))
+
+  it('tells every recorded message apart', () => {
+    const counts = new Map<string, number>()
+    for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1)
+    expect(Object.fromEntries(counts)).toStrictEqual({
+      'my-info': 5,
+      other: 45,
+      'node-info': 5,
+      metadata: 5,
+      channel: 40,
+      settings: 125,
+      'config-complete': 5,
+      'queue-status': 55,
+      packet: 79,
+    })
+  })
+
+  it('never tells a key or a password', () => {
+    const text = JSON.stringify(events.filter(({ type }) => type === 'settings' || type === 'channel'))
+    const secrets = recordings.flatMap(({ json }) => findSecrets(json))
+    expect(new Set(secrets).size).toBe(8)
+    expect(secrets.filter((secret) => text.includes(secret))).toStrictEqual([])
+    for (const type of ['settings', 'channel']) {
+      const safe = recordings
+        .filter((_, index) => events[index]?.type === type)
+        .map(({ bytes }) => decodeFromRadio(bytes))
+      expect(safe.filter((message) => message === null || isFreeOfSecrets(message))).toStrictEqual([])
+    }
+  })
+
+  it('says which secrets are set', () => {
+    const value = { payloadVariant: { case: 'mqtt', value: { password: 'hunter2', root: 'msh' } } } as const
+    expect(eventOf({ case: 'moduleConfig', value })).toMatchObject({
+      settings: { section: 'mqtt', secretsSet: ['password'], values: { root: 'msh', enabled: false } },
+    })
+  })
+
+  it('describes channels without their keys', () => {
+    const channel = (psk: Uint8Array) =>
+      eventOf({ case: 'channel', value: { index: 2, role: 2, settings: { name: 'Hut', psk } } })
+    expect(channel(new Uint8Array(32))).toMatchObject({ channel: { hasKey: true, keySize: 32, role: 'SECONDARY' } })
+    expect(channel(Uint8Array.of(1))).toMatchObject({ channel: { hasKey: true, keySize: 1 } })
+    expect(channel(Uint8Array.of(0))).toMatchObject({ channel: { hasKey: false, keySize: 1 } })
+    expect(channel(new Uint8Array(0))).toMatchObject({ channel: { hasKey: false, keySize: 0 } })
+  })
+
+  it('gives a node its signal only when the node itself was heard', () => {
+    const node = (hopsAway: number) => eventOf({ case: 'nodeInfo', value: { num: 5, snr: 6, hopsAway } })
+    expect(node(0)).toMatchObject({ node: { snr: 6, hopsAway: 0 } })
+    expect(node(1)).toMatchObject({ node: { snr: null, hopsAway: 1 } })
+    expect(eventOf({ case: 'nodeInfo', value: { num: 5, snr: 6 } })).toMatchObject({
+      node: { snr: null, hopsAway: null, user: null, fix: null, metrics: [], lastHeard: null },
+    })
+  })
+
+  it('has no negative hops in the recordings, and none for own packets', () => {
+    for (const event of events) {
+      if (event.type !== 'packet') continue
+      const { hopsAway, rssi } = event.packet
+      expect(hopsAway === null || hopsAway >= 0).toBe(true)
+      if (rssi === null && event.packet.payload.kind === 'telemetry') expect(hopsAway).toBeNull()
+    }
+  })
+})
+
+describe('isFreeOfSecrets', () => {
+  it('refuses settings, channels, admin packets and what it does not know', () => {
+    const check = (payloadVariant: Variant) => isFreeOfSecrets(create(FromRadioSchema, { payloadVariant }))
+    const packet = (portnum: PortNum) =>
+      check({ case: 'packet', value: { payloadVariant: { case: 'decoded', value: { portnum } } } })
+    expect(packet(PortNum.TEXT_MESSAGE_APP)).toBe(true)
+    expect(packet(PortNum.ADMIN_APP)).toBe(false)
+    expect(check({ case: 'nodeInfo', value: {} })).toBe(true)
+    expect(check({ case: 'channel', value: {} })).toBe(false)
+    expect(check({ case: 'config', value: {} })).toBe(false)
+    expect(check({ case: undefined })).toBe(false)
+  })
+})
+
+describe('createReplayDetector', () => {
+  const packet = (portnum: PortNum, more: { from?: number; rxRssi?: number; viaMqtt?: boolean } = {}) =>
+    create(FromRadioSchema, {
+      payloadVariant: {
+        case: 'packet',
+        value: { from: 2, ...more, payloadVariant: { case: 'decoded', value: { portnum } } },
+      },
+    })
+  const message = (payloadVariant: Variant) => create(FromRadioSchema, { payloadVariant })
+
+  it('marks remembered positions and telemetry of others until the radio runs out of them', () => {
+    const detector = createReplayDetector()
+    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), 0)
+    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), 1000)
+    expect(detector.isReplayed(packet(PortNum.POSITION_APP), 2000)).toBe(true)
+    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 55_000)).toBe(true)
+    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 110_000)).toBe(true)
+    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 175_000)).toBe(false)
+  })
+
+  it('leaves live packets alone', () => {
+    const detector = createReplayDetector()
+    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), 0)
+    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), 0)
+    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { rxRssi: -80 }), 1)).toBe(false)
+    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { viaMqtt: true }), 1)).toBe(false)
+    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP, { from: 1 }), 1)).toBe(false)
+    expect(detector.isReplayed(packet(PortNum.TEXT_MESSAGE_APP), 1)).toBe(false)
+  })
+
+  it('finds no replay in the recordings, which have none', () => {
+    const detector = createReplayDetector()
+    const replayed = readRecordings('fromradio').filter(({ bytes }) =>
+      detector.isReplayed(fromBinary(FromRadioSchema, bytes), 0),
+    )
+    expect(replayed).toHaveLength(0)
+  })
+})
+
+describe('ToRadio', () => {
+  const read = (bytes: Uint8Array) => toJson(ToRadioSchema, fromBinary(ToRadioSchema, bytes))
+  const way = { to: BROADCAST, channel: 0, id: 857355090, hopLimit: 3, wantAck: true }
+
+  it('is encoded byte for byte as the recorded client did', () => {
+    const recorded = readRecordings('toradio')
+    expect(encodeWantConfig(4242)).toStrictEqual(recorded[0]?.bytes)
+    const text = recorded.find(({ json }) => JSON.stringify(json).includes('"id":857355090'))
+    expect(encodeText({ ...way, text: 'B says Überprüfung 👍' })).toStrictEqual(text?.bytes)
+  })
+
+  it('sends heartbeats with nonce 0', () => {
+    expect([...encodeHeartbeat()]).toStrictEqual([0x3a, 0])
+  })
+
+  it('counts bytes of UTF-8, not characters', () => {
+    expect(() => encodeText({ ...way, text: 'ü'.repeat(101) })).toThrow(RangeError)
+    expect(encodeText({ ...way, text: 'ü'.repeat(100) }).length).toBeGreaterThan(200)
+  })
+
+  it('asks for routes, positions and telemetry', () => {
+    const requests = { TRACEROUTE_APP: encodeTraceroute, POSITION_APP: encodePositionRequest }
+    for (const [portnum, encodeRequest] of Object.entries(requests)) {
+      expect(read(encodeRequest({ ...way, to: 5 }))).toMatchObject({
+        packet: { to: 5, wantAck: true, decoded: { portnum, wantResponse: true } },
+      })
+    }
+    expect(read(encodeTelemetryRequest(way))).toMatchObject({ packet: { decoded: { payload: 'EgA=' } } })
+  })
+
+  it('marks reactions and replies', () => {
+    expect(read(encodeText({ ...way, text: '👍', replyId: 7, isEmoji: true }))).toMatchObject({
+      packet: { decoded: { emoji: 1, replyId: 7 } },
+    })
+  })
+
+  it('makes ids that are u32, never 0 and differ', () => {
+    const nextId = createPacketIds(createSeededRandom(1))
+    const ids = Array.from({ length: 5000 }, nextId)
+    expect(ids.every((id) => Number.isInteger(id) && id > 0 && id <= BROADCAST)).toBe(true)
+    expect(new Set(ids).size).toBe(5000)
+    expect(createPacketIds(() => 0)()).toBe(1)
+    const zeros = createPacketIds(() => 0)
+    expect(Array.from({ length: 2048 }, zeros)).not.toContain(0)
+  })
+})
+
+/** Every value in the recordings that must stay inside the process. */
+function findSecrets(value: unknown, name = ''): string[] {
+  if (typeof value === 'string') return ['psk', 'privateKey', 'password', 'wifiPsk'].includes(name) ? [value] : []
+  if (typeof value === 'number') return name === 'fixedPin' ? [String(value)] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, each]) => findSecrets(each, key))
+}
