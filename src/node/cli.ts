@@ -1,1 +1,140 @@
-console.error('not built yet')
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseSessions } from '../app/auth/database-sessions.ts'
+import { randomPassword } from '../app/auth/passwords.ts'
+import { parseConfig } from '../app/config.ts'
+import type { Ctx } from '../app/context.ts'
+import { AppError } from '../app/errors.ts'
+import { createLog } from '../app/log.ts'
+import {
+  createUser,
+  findUserByName,
+  listUsers,
+  resetPassword,
+  setAdmin,
+  type User,
+  usernameSchema,
+} from '../app/users/users.ts'
+import { openDatabase } from './database.ts'
+import { nativePasswordHasher } from './passwords.ts'
+
+const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
+
+  list                        all users
+  create-admin <username>     a new administrator with a temporary password
+  promote <username>          make a user an administrator
+  reset-password <username>   a temporary password for a local user; the user's sessions end
+`
+
+type Command = (ctx: Ctx, username: string) => Promise<string>
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['list', listAll],
+  ['create-admin', createAdmin],
+  ['promote', promote],
+  ['reset-password', giveNewPassword],
+])
+
+/** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
+async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [name = '', username = '', ...more] = args
+  const command = COMMANDS.get(name)
+  if (command === undefined || more.length > 0 || (username === '') !== (name === 'list')) {
+    process.stderr.write(USAGE)
+    return name === '' || name === 'help' || name === '--help' ? 0 : 2
+  }
+  const parsed = parseConfig(env)
+  if (!parsed.ok) return refuse(parsed.problems.join('\n'))
+  const file = join(parsed.config.DATA_DIR, 'mesh.db')
+  if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
+  const store = openDatabase(file)
+  try {
+    const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
+    const ctx: Ctx = {
+      config: parsed.config,
+      store,
+      sessions: databaseSessions(store),
+      passwords: nativePasswordHasher(),
+      log,
+      radio: null,
+      startedAt: Date.now(),
+      now: Date.now,
+      clientIp: () => null,
+      origin: () => 'http://localhost',
+      viewer: null,
+      ip: null,
+      requestId: 'console',
+    }
+    process.stdout.write(await command(ctx, username))
+    return 0
+  } catch (error) {
+    if (error instanceof AppError) return refuse(error.message)
+    throw error
+  } finally {
+    store.close()
+  }
+}
+
+function refuse(reason: string): number {
+  process.stderr.write(`${reason}\n`)
+  return 1
+}
+
+const PAGE = 500
+
+async function listAll(ctx: Ctx): Promise<string> {
+  const all: User[] = []
+  for (let total = 1; all.length < total;) {
+    const page = await listUsers(ctx.store, { limit: PAGE, offset: all.length })
+    all.push(...page.users)
+    total = page.users.length === 0 ? 0 : page.total
+  }
+  const line = (user: User) =>
+    [
+      String(user.id).padStart(6),
+      user.username.padEnd(24),
+      user.authProvider.padEnd(6),
+      (user.isAdmin ? 'admin' : 'user').padEnd(6),
+      (user.isActive ? 'active' : 'inactive').padEnd(9),
+      user.lastLoginAt === null ? 'never signed in' : new Date(user.lastLoginAt).toISOString(),
+    ].join(' ')
+  return all.map((user) => `${line(user)}\n`).join('')
+}
+
+async function createAdmin(ctx: Ctx, username: string): Promise<string> {
+  if (ctx.config.DISABLE_LOCAL_AUTH) {
+    throw new AppError(
+      'local_auth_disabled',
+      'DISABLE_LOCAL_AUTH is true: sign in once by OpenID Connect, then promote',
+    )
+  }
+  if (!usernameSchema.safeParse(username).success) {
+    throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
+  }
+  const password = randomPassword()
+  await createUser(ctx, { username, password, isAdmin: true }, true)
+  return temporaryPassword(username, password)
+}
+
+async function promote(ctx: Ctx, username: string): Promise<string> {
+  const user = await userNamed(ctx, username)
+  await setAdmin(ctx, user.id, true)
+  return `${user.username} is an administrator\n`
+}
+
+async function giveNewPassword(ctx: Ctx, username: string): Promise<string> {
+  const user = await userNamed(ctx, username)
+  return temporaryPassword(user.username, await resetPassword(ctx, user.id))
+}
+
+async function userNamed(ctx: Ctx, username: string): Promise<User> {
+  const user = await findUserByName(ctx.store, username)
+  if (user === null) throw new AppError('user_not_found', `There is no user "${username}"`)
+  return user
+}
+
+function temporaryPassword(username: string, password: string): string {
+  return `Sign in as ${username} with the temporary password  ${password}\n`
+}
+
+process.exitCode = await runCli(process.argv.slice(2), process.env)

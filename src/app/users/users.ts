@@ -4,7 +4,7 @@ import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../auth/passwords.ts'
-import type { SignedInCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, writePermissions } from './permissions.ts'
 
@@ -120,11 +120,14 @@ export async function listUsers(
   return { users: rows, total: total?.n ?? 0 }
 }
 
-/** Makes a local account. Throws `local_auth_disabled`, `weak_password`, `username_taken`. */
-export async function createUser(ctx: SignedInCtx, input: z.infer<typeof newUserSchema>): Promise<User> {
+/**
+ * Makes a local account; a `temporary` password must be changed at the first sign-in.
+ * Throws `local_auth_disabled`, `weak_password`, `username_taken`.
+ */
+export async function createUser(ctx: Ctx, input: z.infer<typeof newUserSchema>, temporary = false): Promise<User> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const { username, isAdmin = false } = input
-  if ((await findByName(ctx.store, username)) !== null) throw new AppError('username_taken')
+  if ((await findUserByName(ctx.store, username)) !== null) throw new AppError('username_taken')
   const passwordHash = await hashNewPassword(ctx, input.password, username)
   const row = {
     username,
@@ -132,9 +135,10 @@ export async function createUser(ctx: SignedInCtx, input: z.infer<typeof newUser
     displayName: input.displayName ?? null,
     authProvider: 'local' as const,
     passwordHash,
+    mustChangePassword: temporary,
     isAdmin,
     createdAt: ctx.now(),
-    createdBy: ctx.viewer.user.id,
+    createdBy: ctx.viewer?.user.id ?? null,
   }
   await ctx.store.atomic([
     ctx.store.db.insert(users).values(row),
@@ -147,12 +151,13 @@ export async function createUser(ctx: SignedInCtx, input: z.infer<typeof newUser
       isAdmin,
     }),
   ])
-  const created = await findByName(ctx.store, username)
+  const created = await findUserByName(ctx.store, username)
   if (created === null) throw new Error('a user that was just made is gone')
   return created
 }
 
-async function findByName(store: Store, username: string): Promise<User | null> {
+/** By name, without regard to case. */
+export async function findUserByName(store: Store, username: string): Promise<User | null> {
   const found = await store.db
     .select(userColumns)
     .from(users)
@@ -162,11 +167,7 @@ async function findByName(store: Store, username: string): Promise<User | null> 
 }
 
 /** Changes profile fields; `isActive: true` reactivates. Throws `user_not_found`, `username_taken`, `invalid_request`. */
-export async function updateUser(
-  ctx: SignedInCtx,
-  id: number,
-  changes: z.infer<typeof userChangesSchema>,
-): Promise<User> {
+export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof userChangesSchema>): Promise<User> {
   const before = await getUser(ctx.store, id)
   if (before.authProvider === 'oidc' && (changes.email !== undefined || changes.displayName !== undefined)) {
     throw new AppError('invalid_request', 'E-mail and display name of this user belong to the OpenID provider')
@@ -191,9 +192,9 @@ export async function updateUser(
  * Ends an account: sessions and tokens die at once and for good. Deactivating twice is no error.
  * Throws `user_not_found`, `self_change_forbidden`, `last_admin`.
  */
-export async function deactivateUser(ctx: SignedInCtx, id: number): Promise<void> {
+export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)
-  if (id === ctx.viewer.user.id) throw new AppError('self_change_forbidden')
+  if (id === ctx.viewer?.user.id) throw new AppError('self_change_forbidden')
   const { db } = ctx.store
   await ctx.store.atomic([
     db
@@ -213,10 +214,10 @@ export const nextEpoch = sql`${users.sessionEpoch} + 1`
  * Makes a user an administrator or a regular user, with the permissions that go with it; without `isAdmin` it toggles.
  * Throws `user_not_found`, `self_change_forbidden`, `user_inactive`, `last_admin`.
  */
-export async function setAdmin(ctx: SignedInCtx, id: number, isAdmin: boolean | undefined): Promise<User> {
+export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefined): Promise<User> {
   const user = await getUser(ctx.store, id)
   const wanted = isAdmin ?? !user.isAdmin
-  if (id === ctx.viewer.user.id && wanted !== user.isAdmin) throw new AppError('self_change_forbidden')
+  if (id === ctx.viewer?.user.id && wanted !== user.isAdmin) throw new AppError('self_change_forbidden')
   if (wanted === user.isAdmin) return user
   if (!user.isActive) throw new AppError('user_inactive')
   await ctx.store.atomic([
@@ -235,7 +236,7 @@ function adminChange(user: User, isAdmin: boolean): Record<string, unknown> {
 }
 
 /** Gives a local user a random, temporary password and ends the sessions. Answers it in clear, once. */
-export async function resetPassword(ctx: SignedInCtx, id: number): Promise<string> {
+export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const user = await getUser(ctx.store, id)
   if (user.authProvider !== 'local') throw new AppError('not_a_local_user')

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openDatabase } from '../../src/node/database.ts'
+
+const CLI = new URL('../../src/node/cli.ts', import.meta.url).pathname
+
+let dir: string
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-cli-'))
+  const store = openDatabase(join(dir, 'mesh.db'))
+  store.sqlite
+    .prepare(
+      `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at) values
+        ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,
+    )
+    .run()
+  store.close()
+})
+
+afterEach(() => rmSync(dir, { recursive: true }))
+
+function cli(args: string[], env: Record<string, string> = {}) {
+  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { ...process.env, DATA_DIR: dir, ...env } },
+      (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }),
+    )
+  })
+}
+
+function rows(sql: string): unknown[] {
+  const store = openDatabase(join(dir, 'mesh.db'))
+  try {
+    return store.sqlite.prepare(sql).all()
+  } finally {
+    store.close()
+  }
+}
+
+test('a lost administrator comes back: create, promote, reset, each audited by the system', async () => {
+  const made = await cli(['create-admin', 'root'])
+  expect(made).toMatchObject({ code: 0, err: '' })
+  expect(made.out).toMatch(/^Sign in as root with the temporary password {2}[A-Za-z0-9]{20}\n$/)
+  expect(await cli(['promote', 'OLA'])).toMatchObject({ code: 0, out: 'ola is an administrator\n' })
+  const reset = await cli(['reset-password', 'root'])
+  expect(reset.code).toBe(0)
+  expect(reset.out).not.toBe(made.out)
+  expect((await cli(['list'])).out.split('\n')).toHaveLength(3)
+  expect(rows('select username, is_admin, must_change_password, session_epoch from users order by id')).toStrictEqual([
+    { username: 'ola', is_admin: 1, must_change_password: 0, session_epoch: 0 },
+    { username: 'root', is_admin: 1, must_change_password: 1, session_epoch: 1 },
+  ])
+  expect(rows('select username, action, ip from audit_log order by id')).toStrictEqual([
+    { username: 'system', action: 'user_created', ip: null },
+    { username: 'system', action: 'admin_status_changed', ip: null },
+    { username: 'system', action: 'password_reset', ip: null },
+  ])
+})
+
+test.each([
+  [['promote', 'nobody'], 1, 'There is no user "nobody"'],
+  [['reset-password', 'ola'], 1, 'Not a local user'],
+  [['create-admin', 'no spaces'], 1, 'A username is 1–64 letters'],
+  [['create-admin'], 2, 'create-admin <username>'],
+  [['list', 'more'], 2, 'create-admin <username>'],
+  [['destroy', 'all'], 2, 'create-admin <username>'],
+])('%j is refused with %i and a reason, and nothing changes', async (args, code, reason) => {
+  const before = rows('select * from users')
+  const answer = await cli(args)
+  expect(answer).toMatchObject({ code, out: '' })
+  expect(answer.err).toContain(reason)
+  expect(rows('select * from users')).toStrictEqual(before)
+  expect(rows('select * from audit_log')).toStrictEqual([])
+})
+
+test('a directory without a database is not made into one', async () => {
+  const answer = await cli(['list'], { DATA_DIR: join(dir, 'elsewhere') })
+  expect(answer).toMatchObject({ code: 1, out: '' })
+  expect(answer.err).toContain('does not exist')
+})
