@@ -1,0 +1,15 @@
+#!/bin/sh
+# The tests talk to real peers; two of them are Debian packages. Installs what is missing when it may, says so when not.
+set -eu
+missing=''
+command -v redis-server > /dev/null || missing="$missing redis-server"
+command -v chromium > /dev/null || missing="$missing chromium"
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+  echo "The tests need:$missing (apt-get install$missing)" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -qq -y --no-install-recommends $missing > /dev/null
