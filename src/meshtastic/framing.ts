@@ -28,8 +28,7 @@ export type Frame<T> = { readonly payload: Uint8Array; readonly message: T }
 
 export type FrameDecoder<T> = {
   /**
-   * Takes the next bytes of the stream and answers the frames that they complete. `now` is in milliseconds on any
-   * clock that does not go back.
+   * Takes the next bytes of the stream and answers the frames that they complete. `now` in milliseconds.
    */
   push(chunk: Uint8Array, now: number): Frame<T>[]
   /** Bytes so far that belonged to no frame: debug text, noise. */
@@ -106,8 +105,8 @@ function readFrame<T>(
   return message === null ? 'invalid' : { payload, message }
 }
 
+/** Always a copy: a platform may give chunks that are views of memory it uses again. */
 function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
-  if (first.length === 0) return second
   const both = new Uint8Array(first.length + second.length)
   both.set(first)
   both.set(second, first.length)

@@ -44,11 +44,6 @@ export function encodeHeartbeat(): Uint8Array {
   return encode({ case: 'heartbeat', value: { nonce: 0 } })
 }
 
-/** A goodbye before the connection is closed. */
-export function encodeDisconnect(): Uint8Array {
-  return encode({ case: 'disconnect', value: true })
-}
-
 /** Bytes of UTF-8. */
 export function countTextBytes(text: string): number {
   return new TextEncoder().encode(text).length

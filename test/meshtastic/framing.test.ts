@@ -87,6 +87,15 @@ describe('createFrameDecoder', () => {
     ])
   })
 
+  it('copies what it keeps: the chunk may be used again', () => {
+    const chunk = Buffer.from(join(good, good.slice(0, 5)))
+    const decoder = createFrameDecoder(decodeFromRadio)
+    const [first] = decoder.push(chunk, 0)
+    chunk.fill(0xee)
+    expect(first?.payload).toStrictEqual(QUEUE_STATUS)
+    expect(decoder.push(good.slice(5), 0)).toHaveLength(1)
+  })
+
   it('drops half a frame and nothing behind it', () => {
     for (const payload of RECORDED.filter((each) => each[0] === PACKET_TAG)) {
       const half = encodeFrame(payload).slice(0, 10)

@@ -1,0 +1,186 @@
+import type { LinkInfo } from '../../app/context.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'
+import { openSession, type ReceivedEvent, type Session } from './session.ts'
+import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
+
+export type LinkOptions = {
+  readonly name: string
+  readonly kind: 'tcp' | 'demo'
+  readonly connect: Connect
+  /** Takes what arrives, in order, at once; must not throw. Packets come under their own `replayed` flag. */
+  onFrames(batch: readonly ReceivedEvent[]): void
+  /** Called after each change of state. */
+  onState?(info: LinkInfo): void
+  readonly clock?: LinkClock
+  /** Numbers from 0 to below 1. */
+  readonly random?: () => number
+  readonly timings?: Partial<LinkTimings>
+}
+
+/** A radio that is kept connected until `stop`. */
+export type Link = {
+  start(): void
+  /** Hangs up for good. */
+  stop(): void
+  info(): LinkInfo
+  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected. */
+  send(message: Uint8Array): boolean
+  /** Says that settings were saved: the radio will hang up and restart, which is no failure. */
+  expectRestart(): void
+}
+
+type State = LinkInfo['state']
+
+/** What is remembered from one connection to the next. */
+type Memory = {
+  state: State
+  since: number
+  reason: string | null
+  lastFrameAt: number | null
+  radio: LinkInfo['radio']
+  queue: LinkInfo['queue']
+  connections: number
+  connectedAt: number | null
+  failures: number
+  lostAt: readonly number[]
+  /** Another client took the radio back, and we have not held it since. */
+  isContested: boolean
+  restartUntil: number
+}
+
+export function createLink(options: LinkOptions): Link {
+  const clock = options.clock ?? systemClock
+  const random = options.random ?? Math.random
+  const timings: LinkTimings = { ...LINK_TIMINGS, ...options.timings }
+  const memory = createMemory(clock.now())
+  const retry = createTimer(clock)
+  let session: Session | null = null
+
+  const info = () => describe(options, memory)
+  const enter = (state: State, reason: string | null) => {
+    const next = isRestarting(memory, clock.now()) && PASSING_STATES.has(state) ? 'restarting' : state
+    if (next !== memory.state) memory.since = clock.now()
+    memory.state = next
+    memory.reason = reason
+    options.onState?.(info())
+  }
+  const onPhase = (phase: 'handshake' | 'connected') => {
+    if (phase === 'connected') noteConnected(memory, clock.now())
+    enter(phase, phase === 'connected' ? null : 'reading settings and nodes')
+  }
+  const onEvents = (batch: readonly ReceivedEvent[]) => {
+    memory.lastFrameAt = clock.now()
+    for (const { event } of batch) noteEvent(memory, event, clock.now() + timings.restartMs)
+    options.onFrames(batch)
+  }
+  const onEnd = (reason: string, hungUp: boolean) => {
+    session = null
+    const plan = planRetry(memory, timings, { now: clock.now(), hungUp, reason, random })
+    retry.start(plan.delayMs, open)
+    enter(plan.state, plan.reason)
+  }
+  const open = () => {
+    session?.close()
+    enter('connecting', memory.reason)
+    session = openSession({ connect: options.connect, clock, random, timings, onPhase, onEvents, onEnd })
+  }
+  return {
+    info,
+    start() {
+      if (memory.state === 'stopped') open()
+    },
+    stop() {
+      retry.stop()
+      session?.close()
+      session = null
+      enter('stopped', null)
+    },
+    send(message) {
+      if (memory.state !== 'connected' || session === null) return false
+      session.send(message)
+      return true
+    },
+    expectRestart() {
+      memory.restartUntil = clock.now() + timings.restartMs
+    },
+  }
+}
+
+/** States on the way to `connected`, which a restart explains better. */
+const PASSING_STATES: ReadonlySet<State> = new Set<State>(['connecting', 'handshake', 'waiting'])
+
+function createMemory(now: number): Memory {
+  return {
+    state: 'stopped',
+    since: now,
+    reason: null,
+    lastFrameAt: null,
+    radio: null,
+    queue: null,
+    connections: 0,
+    connectedAt: null,
+    failures: 0,
+    lostAt: [],
+    isContested: false,
+    restartUntil: 0,
+  }
+}
+
+function describe({ name, kind }: LinkOptions, memory: Memory): LinkInfo {
+  const { state, since, lastFrameAt, reason, radio, queue } = memory
+  const reconnects = Math.max(0, memory.connections - 1)
+  return { name, kind, state, since, lastFrameAt, reconnects, reason, radio, queue }
+}
+
+function isRestarting(memory: Memory, now: number): boolean {
+  return now < memory.restartUntil
+}
+
+function noteConnected(memory: Memory, now: number): void {
+  memory.connections += 1
+  memory.connectedAt = now
+  memory.restartUntil = 0
+}
+
+function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): void {
+  if (event.type === 'my-info') {
+    const known = memory.radio?.nodeNum === event.nodeNum ? memory.radio : null
+    memory.radio = known ?? { nodeNum: event.nodeNum, firmwareVersion: null, hwModel: null, role: null }
+  }
+  if (event.type === 'metadata' && memory.radio !== null) {
+    const { firmwareVersion, hwModel, role } = event.metadata
+    memory.radio = { ...memory.radio, firmwareVersion, hwModel, role }
+  }
+  if (event.type === 'queue-status') memory.queue = { free: event.free, maxlen: event.maxlen }
+  if (event.type === 'rebooted') memory.restartUntil = restartUntil
+}
+
+const TAKEN = 'another client holds this radio'
+
+type Loss = {
+  readonly now: number
+  readonly hungUp: boolean
+  readonly reason: string
+  readonly random: () => number
+}
+
+/** When to try again after a connection ended, and what to call the time until then. */
+function planRetry(
+  memory: Memory,
+  timings: LinkTimings,
+  { now, hungUp, reason, random }: Loss,
+): { readonly state: State; readonly delayMs: number; readonly reason: string } {
+  const restarting = isRestarting(memory, now)
+  const wasStable = memory.connectedAt !== null && now - memory.connectedAt >= timings.kickWindowMs
+  memory.connectedAt = null
+  if (wasStable) Object.assign(memory, { failures: 0, isContested: false } satisfies Partial<Memory>)
+  if (hungUp && !restarting) {
+    memory.lostAt = [...memory.lostAt.filter((time) => now - time <= timings.kickWindowMs), now]
+    memory.isContested ||= memory.lostAt.length >= 2
+    if (memory.isContested) return { state: 'busy', delayMs: timings.busyRetryMs, reason: TAKEN }
+  }
+  const delayMs = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures) * (0.75 + random() / 2)
+  memory.failures = Math.min(memory.failures + 1, 16)
+  return { state: 'waiting', delayMs, reason: restarting ? 'the radio restarts' : reason }
+}

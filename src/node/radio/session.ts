@@ -1,0 +1,99 @@
+import { createFrameDecoder, encodeFrame, type Frame, WAKE_BYTES } from '../../meshtastic/framing.ts'
+import { decodeFromRadio, isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
+import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
+import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
+import { createReplayDetector } from '../../meshtastic/replay.ts'
+import { encodeHeartbeat } from '../../meshtastic/to-radio.ts'
+import { type Connect, createTimer, type LinkClock } from './connection.ts'
+import { createHandshake } from './handshake.ts'
+import type { LinkTimings } from './timings.ts'
+
+/** An event, and the bytes of its FromRadio to pass on: null when there may be secrets in them. */
+export type ReceivedEvent = { readonly event: RadioEvent; readonly raw: Uint8Array | null }
+
+export type SessionOptions = {
+  readonly connect: Connect
+  readonly clock: LinkClock
+  readonly random: () => number
+  readonly timings: LinkTimings
+  onPhase(phase: 'handshake' | 'connected'): void
+  onEvents(batch: readonly ReceivedEvent[]): void
+  /** Comes once, and last; not after `close`. `hungUp`: a radio that had talked to us closed the connection. */
+  onEnd(reason: string, hungUp: boolean): void
+}
+
+/** One connection with its handshake, from opening to its end. */
+export type Session = {
+  /** Sends an encoded ToRadio. */
+  send(message: Uint8Array): void
+  close(): void
+}
+
+export function openSession(options: SessionOptions): Session {
+  const { clock, timings } = options
+  const decoder = createFrameDecoder(decodeFromRadio)
+  const toReceived = createReader(clock)
+  const pace = createTimer(clock)
+  const silence = createTimer(clock)
+  let phase: 'opening' | 'handshake' | 'connected' | 'ended' = 'opening'
+  let heard = false
+
+  const send = (message: Uint8Array) => connection.write(encodeFrame(message))
+  const close = () => {
+    phase = 'ended'
+    for (const timer of [pace, silence, handshake]) timer.stop()
+    connection.destroy()
+  }
+  const end = (reason: string, hungUp: boolean) => {
+    if (phase === 'ended') return
+    close()
+    options.onEnd(reason, hungUp)
+  }
+  const onStalled = () => end('the handshake stands still', false)
+  const handshake = createHandshake({ clock, timings, random: options.random, send, onStalled })
+  const enter = (next: 'handshake' | 'connected') => {
+    phase = next
+    if (next === 'handshake') handshake.start()
+    else beat()
+    options.onPhase(next)
+  }
+  const beat = () => {
+    send(encodeHeartbeat())
+    pace.start(timings.heartbeatMs, beat)
+  }
+  const watchSilence = () => silence.start(timings.silenceMs, () => end('the radio has gone silent', false))
+  const follow = (message: FromRadio) => {
+    if (phase === 'ended') return
+    if (message.payloadVariant.case === 'rebooted') enter('handshake')
+    else if (phase === 'handshake' && handshake.advance(message)) enter('connected')
+  }
+  const connection = options.connect({
+    onOpen() {
+      pace.stop()
+      watchSilence()
+      connection.write(WAKE_BYTES)
+      enter('handshake')
+    },
+    onData(bytes) {
+      const frames = phase === 'ended' ? [] : decoder.push(bytes, clock.now())
+      if (frames.length === 0) return
+      heard = true
+      watchSilence()
+      options.onEvents(frames.map(toReceived))
+      for (const { message } of frames) follow(message)
+    },
+    onClose: (reason) => end(reason, heard),
+  })
+  pace.start(timings.connectMs, () => end('the radio does not answer', false))
+  return { send, close }
+}
+
+/** What the frames of one connection say, in order. */
+function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEvent {
+  const replay = createReplayDetector()
+  return ({ message, payload }) => {
+    const now = clock.now()
+    const event = toRadioEvent(message, now, replay.isReplayed(message, now))
+    return { event, raw: isFreeOfSecrets(message) ? payload : null }
+  }
+}

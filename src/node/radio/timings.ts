@@ -1,0 +1,22 @@
+/** All in milliseconds. */
+export const LINK_TIMINGS = {
+  /** For opening the stream. */
+  connectMs: 10_000,
+  /** A handshake that stands still this long is asked for again, and given up after the limit. */
+  handshakeRetryMs: 30_000,
+  handshakeLimitMs: 60_000,
+  /** Radios close a connection after 900 s in which they heard nothing. */
+  heartbeatMs: 60_000,
+  /** Each heartbeat is answered, so two and a half without any frame are a dead link. */
+  silenceMs: 150_000,
+  backoffFirstMs: 1000,
+  backoffMaxMs: 60_000,
+  /** Two losses in this time are another client that takes the radio back. */
+  kickWindowMs: 30_000,
+  /** Then the next try comes this late. */
+  busyRetryMs: 300_000,
+  /** How long a radio may take to restart after its settings were saved. */
+  restartMs: 180_000,
+} as const satisfies Record<string, number>
+
+export type LinkTimings = { readonly [Name in keyof typeof LINK_TIMINGS]: number }
