@@ -1,4 +1,5 @@
 import { HTTPException } from 'hono/http-exception'
+import { failedQuery } from './query-error.ts'
 
 /** Every error the API can answer: its HTTP status and title. Only this file knows statuses. */
 export const ERRORS = {
@@ -77,14 +78,19 @@ export function toAppError(error: unknown): AppError {
 // A trigger and two unique indexes speak through the driver's message, which is where both drivers agree.
 function databaseConflict(error: unknown): AppError | null {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if (failedQuery(e) !== null) continue
     if (/\blast_admin\b/.test(e.message)) return new AppError('last_admin', undefined, { cause: error })
     if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
-    if (/SQLITE_(BUSY|FULL|IOERR|CANTOPEN|READONLY|CORRUPT)/.test(`${codeOf(e)} ${e.message}`)) {
+    if (UNAVAILABLE.test(`${codeOf(e)} ${e.message}`)) {
       return new AppError('database_unavailable', undefined, { cause: error })
     }
   }
   return null
 }
+
+// SQLite's own codes, and what D1 says of itself (developers.cloudflare.com/d1/observability/debug-d1, error list).
+const UNAVAILABLE =
+  /SQLITE_(BUSY|FULL|IOERR|CANTOPEN|READONLY|CORRUPT)|D1_ERROR.*(D1 DB|storage|Network connection lost|maximum DB size|requests queued)/
 
 function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : ''

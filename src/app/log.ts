@@ -1,3 +1,5 @@
+import { failedQuery } from './query-error.ts'
+
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['pretty', 'json'] as const
@@ -43,7 +45,8 @@ function plainFields(fields: Fields): Fields {
 
 function errorText(error: Error): string {
   const cause = error.cause instanceof Error ? ` <- ${errorText(error.cause)}` : ''
-  return `${error.stack ?? String(error)}${cause}`
+  const query = failedQuery(error)
+  return `${query === null ? (error.stack ?? String(error)) : `Failed query: ${query}`}${cause}`
 }
 
 function printable(text: string): string {

@@ -1,5 +1,6 @@
 import { and, desc, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
+import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
@@ -135,7 +136,6 @@ function parseDetails(text: string): Record<string, unknown> {
 
 function conditions(filters: AuditFilters): (SQL | undefined)[] {
   const { userId, action, resource, from, to, q } = filters
-  const pattern = `%${(q ?? '').replace(/[\\%_]/g, '\\$&')}%`
   return [
     userId === undefined ? undefined : eq(auditLog.userId, userId),
     action === undefined ? undefined : eq(auditLog.action, action),
@@ -144,10 +144,6 @@ function conditions(filters: AuditFilters): (SQL | undefined)[] {
     to === undefined ? undefined : lte(auditLog.timestamp, to),
     q === undefined
       ? undefined
-      : or(
-          ...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map(
-            (column) => sql`${column} like ${pattern} escape '\\'`,
-          ),
-        ),
+      : or(...[auditLog.username, auditLog.action, auditLog.details, auditLog.ip].map((column) => contains(column, q))),
   ]
 }

@@ -1,5 +1,6 @@
 import { and, asc, count, eq, or, sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
+import { contains } from '../../db/contains.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
@@ -102,11 +103,9 @@ export async function listUsers(
   store: Store,
   page: { q?: string | undefined; limit: number; offset: number },
 ): Promise<{ users: User[]; total: number }> {
-  const pattern = `%${(page.q ?? '').replace(/[\\%_]/g, '\\$&')}%`
-  const found = page.q
-    ? or(
-        ...[users.username, users.displayName, users.email].map((column) => sql`${column} like ${pattern} escape '\\'`),
-      )
+  const { q } = page
+  const found = q
+    ? or(contains(users.username, q), contains(users.displayName, q), contains(users.email, q))
     : undefined
   const rows = await store.db
     .select(userColumns)
