@@ -1,0 +1,52 @@
+import { type Config, parseConfig } from '../app/config.ts'
+
+/** The D1 binding, and the variables and secrets of `src/app/config.ts`. */
+export type Env = { readonly DB: D1Database; readonly [variable: string]: unknown }
+
+export type Environment =
+  | {
+      readonly ok: true
+      readonly config: Config
+      /** Variables that are given and mean nothing here. */
+      readonly ignored: readonly string[]
+    }
+  | { readonly ok: false; readonly problems: readonly string[] }
+
+/** Reads the bindings. Each problem is one line: variable, what was found (secrets not shown), what is expected. */
+export function readEnvironment(env: Env): Environment {
+  const parsed = parseConfig(env)
+  const problems = [...missingBinding(env), ...(parsed.ok ? unfitForEdge(parsed.config) : parsed.problems)]
+  if (!parsed.ok || problems.length > 0) return { ok: false, problems }
+  return { ok: true, config: parsed.config, ignored: Object.keys(env).filter(isNodeOnly) }
+}
+
+function missingBinding({ DB }: Partial<Env>): string[] {
+  return DB === undefined ? ['DB: found nothing, expected a binding to a D1 database'] : []
+}
+
+function unfitForEdge({ SESSION_SECRET, SESSION_STORE }: Config): string[] {
+  const problems: string[] = []
+  if (SESSION_SECRET.length === 0) {
+    problems.push(
+      'SESSION_SECRET: found nothing, expected one or more secrets of at least 32 characters, comma-separated',
+    )
+  }
+  if (SESSION_STORE !== 'database') {
+    problems.push(`SESSION_STORE: found ${JSON.stringify(SESSION_STORE)}, expected database, the only one on the edge`)
+  }
+  return problems
+}
+
+const NODE_ONLY: ReadonlySet<string> = new Set([
+  'PORT',
+  'HOST',
+  'DATA_DIR',
+  'TRUSTED_PROXIES',
+  'REDIS_URL',
+  'RESTORE_FROM_BACKUP',
+  'DEMO',
+])
+
+function isNodeOnly(variable: string): boolean {
+  return NODE_ONLY.has(variable) || variable.startsWith('MESHTASTIC_')
+}

@@ -1,0 +1,42 @@
+import { compareSync, hashSync } from 'bcryptjs'
+import { BCRYPT_COST } from '../app/auth/passwords.ts'
+import type { PasswordHasher } from '../app/context.ts'
+import { AppError } from '../app/errors.ts'
+
+/** Beyond so many waiting, the answer is 429: each keeps the thread for half a second. */
+const MOST_WAITING = 16
+
+/** The runtime drops a request whose client has gone, in the middle of an `await`; its place is free after so long. */
+const GONE_AFTER_MS = 30_000
+
+/**
+ * bcrypt in JavaScript, on the isolate's only thread. It runs in one go: bcryptjs's asynchronous form yields by the
+ * clock, and a Worker's clock stands still while it computes. Throws `rate_limited` when too many are waiting.
+ */
+export function scriptPasswordHasher(now: () => number): PasswordHasher {
+  const waiting = new Map<symbol, number>()
+  const inTurn = async <T>(job: () => T): Promise<T> => {
+    for (const [place, since] of waiting) if (now() - since > GONE_AFTER_MS) waiting.delete(place)
+    if (waiting.size >= MOST_WAITING) {
+      throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
+    }
+    const place = Symbol('place')
+    waiting.set(place, now())
+    try {
+      // Other requests go on between two hashes.
+      await new Promise((resolve) => setTimeout(resolve, 0))
+      return job()
+    } finally {
+      waiting.delete(place)
+    }
+  }
+  return {
+    hash: (password) => inTurn(() => hashSync(password, BCRYPT_COST)),
+    verify: (password, stored) => inTurn(() => isBcrypt(stored) && compareSync(password, stored)),
+  }
+}
+
+// bcryptjs throws on a salt it can't read.
+function isBcrypt(stored: string): boolean {
+  return /^\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}$/.test(stored)
+}

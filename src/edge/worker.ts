@@ -1,0 +1,138 @@
+import { createApp } from '../app/app.ts'
+import { databaseSessions } from '../app/auth/database-sessions.ts'
+import type { Config } from '../app/config.ts'
+import type { Ports } from '../app/context.ts'
+import { AppError, problem, toAppError } from '../app/errors.ts'
+import { createLog, type Log } from '../app/log.ts'
+import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { d1Store } from './d1.ts'
+import { type Env, readEnvironment } from './environment.ts'
+import { scriptPasswordHasher } from './passwords.ts'
+
+/** What an isolate keeps between requests. */
+type Service =
+  | {
+      readonly ok: true
+      readonly ports: Ports
+      readonly fetch: (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>
+      readonly ensureFirstAdmin: () => Promise<void>
+    }
+  | { readonly ok: false; readonly log: Log; readonly problems: readonly string[] }
+
+const services = new WeakMap<Env, Service>()
+
+function serviceOf(env: Env): Service {
+  const known = services.get(env)
+  if (known !== undefined) return known
+  const started = start(env)
+  services.set(env, started)
+  return started
+}
+
+function start(env: Env): Service {
+  const environment = readEnvironment(env)
+  if (!environment.ok) return { ok: false, log: consoleLog(null), problems: environment.problems }
+  const { config, ignored } = environment
+  const log = consoleLog(config)
+  if (ignored.length > 0) log.warn('These variables mean nothing on the edge', { variables: ignored })
+  const ports = portsFrom(env.DB, config, log)
+  const app = createApp(() => ports)
+  return {
+    ok: true,
+    ports,
+    fetch: (request, bindings, execution) => app.fetch(request, bindings, execution),
+    ensureFirstAdmin: firstAdminOnce(ports),
+  }
+}
+
+function consoleLog(config: Config | null): Log {
+  return createLog({
+    level: config?.LOG_LEVEL ?? 'info',
+    format: config?.LOG_FORMAT ?? 'json',
+    now: Date.now,
+    write: (line) => console.log(line),
+  })
+}
+
+function portsFrom(database: D1Database, config: Config, log: Log): Ports {
+  const store = d1Store(database)
+  return {
+    config,
+    store,
+    sessions: databaseSessions(store),
+    passwords: scriptPasswordHasher(Date.now),
+    log,
+    radio: null,
+    startedAt: Date.now(),
+    now: Date.now,
+    // Cloudflare sets this one itself; no other header about the client's address is believed.
+    clientIp: (c) => c.req.header('cf-connecting-ip') ?? null,
+    origin: (c) => new URL(c.req.url).origin,
+  }
+}
+
+/**
+ * Makes the first administrator before the isolate's first request. Requests at the same instant share no promise: it
+ * would never settle if the runtime dropped the request that owns it. The database lets one of them win.
+ */
+function firstAdminOnce(ports: Ports): () => Promise<void> {
+  let done = false
+  return async () => {
+    if (done) return
+    const admin = await makeFirstAdmin(ports)
+    done = true
+    if (!admin.made) return
+    ports.log.info('First administrator made', { username: admin.username })
+    if (admin.randomPassword === null) return
+    // A Worker has no console but its log.
+    console.log(`Sign in as "${admin.username}" with the temporary password ${admin.randomPassword} (shown this once)`)
+  }
+}
+
+/** Answers for the app when it could not start. */
+function refuse(log: Log, error: AppError, fields: Record<string, unknown>): Response {
+  const requestId = crypto.randomUUID()
+  log.error('The service could not start', { requestId, ...fields })
+  const response = problem(error, requestId)
+  response.headers.set('Cache-Control', 'no-store')
+  response.headers.set('X-Request-Id', requestId)
+  return response
+}
+
+function misconfigured(log: Log, problems: readonly string[]): Response {
+  return refuse(log, new AppError('internal', 'The service is not configured; its log says what is missing'), {
+    problems,
+  })
+}
+
+function refuseWithoutAdmin(log: Log, error: unknown): Response {
+  if (error instanceof AppError && error.code === 'weak_password') return misconfigured(log, [error.message])
+  if (isMissingTable(error)) {
+    return misconfigured(log, ['DB: found no tables, expected the result of: wrangler d1 migrations apply DB --remote'])
+  }
+  const known = toAppError(error)
+  return refuse(log, known, known.code === 'rate_limited' ? {} : { error })
+}
+
+function isMissingTable(error: unknown): boolean {
+  return error instanceof Error && (/no such table/.test(error.message) || isMissingTable(error.cause))
+}
+
+export default {
+  async fetch(request, env, execution) {
+    const service = serviceOf(env)
+    if (!service.ok) return misconfigured(service.log, service.problems)
+    try {
+      await service.ensureFirstAdmin()
+    } catch (error) {
+      return refuseWithoutAdmin(service.ports.log, error)
+    }
+    return service.fetch(request, env, execution)
+  },
+  /** The cron trigger of wrangler.toml: drops what has expired. */
+  async scheduled(_event, env) {
+    const service = serviceOf(env)
+    if (!service.ok) throw new Error(service.problems.join('; '))
+    await service.ports.sessions.sweep(Date.now())
+  },
+} satisfies ExportedHandler<Env>
