@@ -1,0 +1,61 @@
+// Lua runs on the server as one step, so that no other client sees a session without its place in the user's index.
+// Numbers pass as text: Lua's own would lose digits beyond 14.
+
+/** KEYS: session, index of the user. ARGV: session prefix, hash, ms to live, field, value … Tidies the index. */
+export const INSERT = `
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+for _, hash in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  if redis.call('EXISTS', ARGV[1] .. hash) == 0 then redis.call('SREM', KEYS[2], hash) end
+end
+redis.call('SADD', KEYS[2], ARGV[2])
+local left = redis.call('PTTL', KEYS[2])
+if left < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end`
+
+/** KEYS: session. ARGV: index prefix, last seen, expiry, ms to live. */
+export const EXTEND = `
+local user = redis.call('HGET', KEYS[1], 'userId')
+if not user then return end
+redis.call('HSET', KEYS[1], 'lastSeenAt', ARGV[2], 'expiresAt', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+local index = ARGV[1] .. user
+if redis.call('PTTL', index) < tonumber(ARGV[4]) then redis.call('PEXPIRE', index, ARGV[4]) end`
+
+/** KEYS: session. ARGV: index prefix, hash. */
+export const REMOVE = `
+local user = redis.call('HGET', KEYS[1], 'userId')
+if user then redis.call('SREM', ARGV[1] .. user, ARGV[2]) end
+redis.call('DEL', KEYS[1])`
+
+/** KEYS: index of the user. ARGV: session prefix, hash to spare. */
+export const REMOVE_FOR_USER = `
+for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  if hash ~= ARGV[2] then
+    redis.call('DEL', ARGV[1] .. hash)
+    redis.call('SREM', KEYS[1], hash)
+  end
+end`
+
+/** KEYS: index of the user. ARGV: session prefix. Answers the fields of each session, and tidies the index. */
+export const LIST = `
+local found = {}
+for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local fields = redis.call('HGETALL', ARGV[1] .. hash)
+  if #fields == 0 then redis.call('SREM', KEYS[1], hash) else found[#found + 1] = fields end
+end
+return found`
+
+/** KEYS: counter. ARGV: now, end of a new window, its ms. Answers the count and the end of the window. */
+export const COUNT_ATTEMPT = `
+local resetAt = redis.call('HGET', KEYS[1], 'resetAt')
+if not resetAt or tonumber(resetAt) <= tonumber(ARGV[1]) then
+  redis.call('HSET', KEYS[1], 'count', 1, 'resetAt', ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return {1, tonumber(ARGV[2])}
+end
+return {redis.call('HINCRBY', KEYS[1], 'count', 1), tonumber(resetAt)}`
+
+/** KEYS: counter. ARGV: all or one. */
+export const FORGIVE_ATTEMPT = `
+if ARGV[1] == 'all' then return redis.call('DEL', KEYS[1]) end
+if tonumber(redis.call('HGET', KEYS[1], 'count') or '0') > 0 then redis.call('HINCRBY', KEYS[1], 'count', -1) end`

@@ -1,0 +1,40 @@
+import { createClient } from '@redis/client'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { memorySessions } from '../../src/app/auth/memory-sessions.ts'
+import { createLog } from '../../src/app/log.ts'
+import { openDatabase } from '../../src/node/database.ts'
+import { redisSessions } from '../../src/node/redis-sessions.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { sessionStoreContract } from './session-store.ts'
+
+const endings: (() => void | Promise<void>)[] = []
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end()
+})
+afterAll(() => redis.stop())
+
+sessionStoreContract('database', () => {
+  const store = openDatabase(':memory:')
+  endings.push(() => store.close())
+  return databaseSessions(store)
+})
+
+sessionStoreContract('memory', memorySessions)
+
+sessionStoreContract('redis', async () => {
+  const log = createLog({ level: 'debug', format: 'json', now: () => 0, write: () => {} })
+  const sessions = await redisSessions(redis.url, log)
+  endings.push(async () => {
+    await sessions.close()
+    const client = await createClient({ url: redis.url }).connect()
+    await client.flushAll()
+    client.destroy()
+  })
+  return sessions.store
+})

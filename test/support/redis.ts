@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const SERVER = '/usr/bin/redis-server'
+
+export type RedisServer = {
+  readonly port: number
+  readonly url: string
+  readonly process: ChildProcess
+  stop(): Promise<void>
+}
+
+/** A real Redis on a port of loopback that keeps nothing on disk. */
+export async function startRedis(options: { port?: number; args?: string[] } = {}): Promise<RedisServer> {
+  if (!existsSync(SERVER)) {
+    throw new Error(`${SERVER} is missing and these tests need it: apt-get install -y redis-server`)
+  }
+  const port = options.port ?? (await freePort())
+  const dir = mkdtempSync(join(tmpdir(), 'mesh-redis-'))
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', dir]
+  const child = spawn(SERVER, [...args, ...(options.args ?? [])], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines: string[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line)
+    if (line.includes('Ready to accept connections')) break
+  }
+  child.stdout.resume()
+  if (!lines.some((line) => line.includes('Ready to accept'))) throw new Error(`Redis ended:\n${lines.join('\n')}`)
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    process: child,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit')
+        child.kill('SIGKILL')
+        await ended
+      }
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port that nobody has at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
