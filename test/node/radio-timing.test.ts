@@ -2,42 +2,16 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { createFrameDecoder, encodeFrame } from '../../src/meshtastic/framing.ts'
 import { type ToRadio, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
-import type { ConnectionEvents, LinkClock } from '../../src/node/radio/connection.ts'
+import type { ConnectionEvents } from '../../src/node/radio/connection.ts'
 import { createLink } from '../../src/node/radio/link.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { queueStatus, smallHandshake } from '../support/radio-device.ts'
 
 const START = Date.UTC(2026, 5, 1)
 
-/** Time that only moves when told to. */
-function createManualClock(): LinkClock & { advance(ms: number): void } {
-  let now = START
-  let due: { readonly at: number; readonly run: () => void }[] = []
-  return {
-    now: () => now,
-    after(delayMs, run) {
-      const timer = { at: now + delayMs, run }
-      due.push(timer)
-      return () => {
-        due = due.filter((each) => each !== timer)
-      }
-    },
-    advance(ms) {
-      const end = now + ms
-      for (;;) {
-        const next = due.toSorted((a, b) => a.at - b.at)[0]
-        if (next === undefined || next.at > end) break
-        due = due.filter((each) => each !== next)
-        now = next.at
-        next.run()
-      }
-      now = end
-    },
-  }
-}
-
 /** A radio in memory: the test says when it opens, talks and hangs up. */
 function createRadio(random = () => 0.5) {
-  const clock = createManualClock()
+  const clock = createManualClock(START)
   const opened: number[] = []
   const sent: { readonly at: number; readonly variant: ToRadio['payloadVariant']['case'] }[] = []
   let nonce = 0
