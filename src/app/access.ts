@@ -16,6 +16,12 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
 /** A route without a rule: everybody. */
 export const anyone: MiddlewareHandler<AppEnv> = describe((_c, next) => next(), { rule: { kind: 'anyone' } })
 
+/** Local accounts are a way in. Stands before the input is looked at. Throws `local_auth_disabled`. */
+export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {
+  if (c.var.ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
+  return next()
+}
+
 /** Signed in, by session or token, with a password of one's own. */
 export const requireAuth = rule({ kind: 'signed-in', tokens: true, temporaryPassword: false })
 

@@ -25,10 +25,12 @@ export function createApp(resolvePorts: (env: unknown) => Ports) {
     await next()
     c.res.headers.set('X-Request-Id', requestId)
   })
-  app.use(securityHeaders, sameOrigin, limitBody, optionalAuth)
+  app.use(securityHeaders, sameOrigin, limitBody)
 
   const routes = app
+    // Before anybody is looked up: with a cookie, too, it answers while the database does not.
     .route('/api/health', healthRoutes)
+    .use(optionalAuth)
     .route('/api/auth', authRoutes)
     .route('/api/tokens', tokenRoutes)
     .route('/api/users', userRoutes)

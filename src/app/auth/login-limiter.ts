@@ -55,5 +55,6 @@ function addressKey(ip: string): string {
   const groups = head.split(':').filter((group) => group !== '')
   const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter((group) => group !== '').length
   const all = [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0'), ...(tail ?? '').split(':')]
-  return `${all.slice(0, 4).join(':')}::/64`
+  const network = all.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, ''))
+  return `${network.join(':')}::/64`
 }

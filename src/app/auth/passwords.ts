@@ -19,6 +19,11 @@ function normalise(password: string): string {
   return password.normalize('NFC')
 }
 
+/** Whether two texts are one password. */
+export function isSamePassword(one: string, other: string): boolean {
+  return normalise(one) === normalise(other)
+}
+
 /** False for what bcrypt would cut or mistake for another password. */
 function isHashable(normalised: string): boolean {
   return (
@@ -69,8 +74,13 @@ export async function verifyPassword(
   return possible && matches
 }
 
-/** Renews a hash of lower cost than today's; null when it is fine. */
+/** Renews a hash of lower cost than today's; null when it is fine, or when there is no time for it now. */
 export async function renewHash(passwords: PasswordHasher, password: string, hash: string): Promise<string | null> {
   const cost = Number(/^\$2[aby]\$(\d\d)\$/.exec(hash)?.[1] ?? 0)
-  return cost < BCRYPT_COST ? passwords.hash(normalise(password)) : null
+  if (cost >= BCRYPT_COST) return null
+  return passwords.hash(normalise(password)).catch((error: unknown) => {
+    // A queue that is full must not turn away somebody whose password was right.
+    if (error instanceof AppError && error.code === 'rate_limited') return null
+    throw error
+  })
 }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { anyone, requireAnySession, requireSession } from '../access.ts'
+import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { AppError } from '../errors.ts'
@@ -48,6 +48,7 @@ export const authRoutes = new Hono<AppEnv>()
   .post(
     '/login',
     anyone,
+    requireLocalAuth,
     answers('Sign in with a local account', { 200: signedInSchema }, [
       'invalid_credentials',
       'local_auth_disabled',
@@ -69,6 +70,7 @@ export const authRoutes = new Hono<AppEnv>()
   .post(
     '/change-password',
     requireAnySession,
+    requireLocalAuth,
     answers('Change your own password; your other sessions end', { 204: null }, [
       'wrong_password',
       'weak_password',

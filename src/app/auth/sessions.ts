@@ -105,15 +105,17 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
 }
 
 export async function listSessions(ctx: SignedInCtx): Promise<z.infer<typeof sessionSchema>[]> {
-  const own = ctx.viewer.credential.kind === 'session' ? ctx.viewer.credential.session.id : null
-  const sessions = await ctx.sessions.list(ctx.viewer.user.id, ctx.now())
+  const { credential } = ctx.viewer
+  const own = credential.kind === 'session' ? credential.session : null
+  const all = await ctx.sessions.list(ctx.viewer.user.id, ctx.now())
+  const sessions = all.filter(({ epoch }) => own === null || epoch === own.epoch)
   return sessions.map(({ id, createdAt, lastSeenAt, ip, userAgent }) => ({
     id,
     createdAt,
     lastSeenAt,
     ip,
     userAgent,
-    current: id === own,
+    current: id === own?.id,
   }))
 }
 

@@ -5,16 +5,15 @@ import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { nextEpoch } from '../users/users.ts'
 import { takeLoginAttempt } from './login-limiter.ts'
-import { hashNewPassword, renewHash, verifyPassword } from './passwords.ts'
+import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
 export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
 
 /**
  * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
- * time and get the same answer as a wrong password. Throws `local_auth_disabled`, `rate_limited`.
+ * time and get the same answer as a wrong password. Throws `rate_limited`.
  */
 export async function signIn(ctx: Ctx, username: string, password: string): Promise<SignIn> {
-  if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const attempt = await takeLoginAttempt(ctx, username)
   const user = await ctx.store.db
     .select({ id: users.id, username: users.username, hash: users.passwordHash, epoch: users.sessionEpoch })
@@ -29,20 +28,30 @@ export async function signIn(ctx: Ctx, username: string, password: string): Prom
     .get()
   const hash = user?.hash ?? null
   const matches = await verifyPassword(ctx.passwords, password, hash).catch(attempt.takeBackAndThrow)
-  if (user === undefined || hash === null || !matches) {
-    await ctx.store.atomic([audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })])
-    return { ok: false }
-  }
+  if (user === undefined || hash === null || !matches) return refuse(ctx, username)
   await attempt.succeed()
   const renewed = await renewHash(ctx.passwords, password, hash)
+  // A deactivation or a new password while this one was being checked wins.
+  const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
       .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
-      .where(and(eq(users.id, user.id), eq(users.passwordHash, hash))),
-    audit(ctx, 'login_success', { provider: 'local' }, { actor: { id: user.id, username: user.username } }),
+      .where(unchanged),
+    audit(
+      ctx,
+      'login_success',
+      { provider: 'local' },
+      { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
+    ),
   ])
-  return { ok: true, userId: user.id, epoch: user.epoch }
+  const after = await ctx.store.db.select({ id: users.id }).from(users).where(unchanged).get()
+  return after === undefined ? refuse(ctx, username) : { ok: true, userId: user.id, epoch: user.epoch }
+}
+
+async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
+  await ctx.store.atomic([audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })])
+  return { ok: false }
 }
 
 const ATTEMPTED_NAME_LENGTH = 64
@@ -61,23 +70,26 @@ function attemptedName(username: string): string {
 
 /**
  * Changes the viewer's own password: all sessions end, and the caller gets a new one by `epoch`.
- * Throws `local_auth_disabled`, `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
+ * Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
  */
 export async function changePassword(
   ctx: SignedInCtx,
   input: { currentPassword: string; newPassword: string },
 ): Promise<{ epoch: number }> {
-  if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const { id, username, authProvider } = ctx.viewer.user
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
   const attempt = await takeLoginAttempt(ctx, username)
-  const row = await ctx.store.db.select({ hash: users.passwordHash }).from(users).where(eq(users.id, id)).get()
+  const row = await ctx.store.db
+    .select({ hash: users.passwordHash, epoch: users.sessionEpoch })
+    .from(users)
+    .where(eq(users.id, id))
+    .get()
   const matches = await verifyPassword(ctx.passwords, input.currentPassword, row?.hash ?? null).catch(
     attempt.takeBackAndThrow,
   )
-  if (!matches) throw new AppError('wrong_password')
+  if (row === undefined || !matches) throw new AppError('wrong_password')
   await attempt.succeed()
-  if (input.newPassword === input.currentPassword) {
+  if (isSamePassword(input.newPassword, input.currentPassword)) {
     const issues = [{ path: 'password', message: 'Not the current password' }]
     throw new AppError('weak_password', undefined, { issues })
   }
@@ -86,7 +98,7 @@ export async function changePassword(
     ctx.store.db
       .update(users)
       .set({ passwordHash, mustChangePassword: false, sessionEpoch: nextEpoch })
-      .where(and(eq(users.id, id), eq(users.passwordHash, row?.hash ?? ''))),
+      .where(and(eq(users.id, id), eq(users.sessionEpoch, row.epoch))),
     audit(ctx, 'password_changed', {}, { onlyIfChanged: true }),
   ])
   // A reset at the same instant wins: then the hash is not ours, and neither is the new epoch.

@@ -1,6 +1,6 @@
-import { and, desc, eq } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { apiTokens } from '../../db/schema.ts'
+import { apiTokens, users } from '../../db/schema.ts'
 import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -72,26 +72,19 @@ export async function createToken(
   const token = `${PREFIX}${randomToken()}`
   const tokenHash = hashToken(token)
   const now = ctx.now()
-  const row = {
-    userId: ctx.viewer.user.id,
-    name: input.name,
-    prefix: token.slice(0, PREFIX.length + 6),
-    tokenHash,
-    scopes: input.scopes,
-    createdAt: now,
-    expiresAt: input.expiresInDays === undefined ? null : now + input.expiresInDays * 86_400_000,
-  }
+  const { name, scopes } = input
+  const prefix = token.slice(0, PREFIX.length + 6)
+  const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * 86_400_000
+  const { id } = ctx.viewer.user
+  // A deactivation at the same instant wins: it has deleted all tokens, and no later one may be left to come back.
+  const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
+    ${expiresAt}, null from ${users} where ${and(eq(users.id, id), eq(users.isActive, true))}`
   await ctx.store.atomic([
-    ctx.store.db.insert(apiTokens).values(row),
-    audit(ctx, 'token_created', {
-      name: row.name,
-      prefix: row.prefix,
-      scopes: row.scopes,
-      expiresAt: row.expiresAt,
-    }),
+    ctx.store.db.insert(apiTokens).select(values),
+    audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
   ])
   const created = await ctx.store.db.select(columns).from(apiTokens).where(eq(apiTokens.tokenHash, tokenHash)).get()
-  if (created === undefined) throw new Error('a token that was just made is gone')
+  if (created === undefined) throw new AppError('unauthenticated')
   return { token, ...created }
 }
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { requireAdmin } from '../access.ts'
+import { requireAdmin, requireLocalAuth } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { idParam, integerQuery, validate, validateOptionalBody } from '../validate.ts'
@@ -40,6 +40,7 @@ export const userRoutes = new Hono<AppEnv>()
   .post(
     '/',
     requireAdmin,
+    requireLocalAuth,
     answers('Make a local user', { 201: userAnswer }, [
       'username_taken',
       'weak_password',
@@ -97,6 +98,7 @@ export const userRoutes = new Hono<AppEnv>()
   .post(
     '/:id/reset-password',
     requireAdmin,
+    requireLocalAuth,
     answers('Give a local user a temporary password, shown once', { 200: z.object({ password: z.string() }) }, [
       'user_not_found',
       'not_a_local_user',

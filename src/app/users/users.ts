@@ -181,7 +181,8 @@ export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof u
   if (fields.length === 0) return before
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   await ctx.store.atomic([
-    ctx.store.db.update(users).set(after).where(eq(users.id, id)),
+    // Only what changes: the rest may have been changed by somebody else since it was read.
+    ctx.store.db.update(users).set(pick(after)).where(eq(users.id, id)),
     audit(ctx, 'user_updated', { userId: id, username: before.username, before: pick(before), after: pick(after) }),
   ])
   return getUser(ctx.store, id)
