@@ -253,6 +253,21 @@ export const rateLimits = sqliteTable(
   (t) => [index('rate_limits_expires').on(t.expiresAt)],
 )
 
+/** Sign-ins under way at the OpenID provider; nothing here is of use to whoever reads it. Never in a backup. */
+export const oidcAttempts = sqliteTable(
+  'oidc_attempts',
+  {
+    /** SHA-256 of the attempt's state, hexadecimal. */
+    stateHash: text('state_hash').primaryKey(),
+    issuer: text('issuer').notNull(),
+    returnTo: text('return_to').notNull(),
+    /** Client address, an IPv6 one as its /64. */
+    address: text('address').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  },
+  (t) => [index('oidc_attempts_expires').on(t.expiresAt), index('oidc_attempts_address').on(t.address)],
+)
+
 /** Append-only: triggers refuse UPDATE and DELETE. No foreign keys, since entries outlive their subjects. */
 export const auditLog = sqliteTable(
   'audit_log',
@@ -276,4 +291,4 @@ export const auditLog = sqliteTable(
 )
 
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
-export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'revisions'] as const
+export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'oidc_attempts', 'revisions'] as const
