@@ -32,6 +32,7 @@ const list = z
       .map((part) => part.trim())
       .filter((part) => part !== ''),
   )
+  .refine((parts) => parts.length > 0)
   .default([])
 
 const url = z.url({ protocol: /^https?$/ }).transform((v) => v.replace(/\/+$/, ''))
@@ -54,7 +55,7 @@ export const VARIABLES = {
     'External origin, when it differs from the request',
   ),
   TRUSTED_PROXIES: variable(
-    list,
+    list.pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))),
     'addresses or CIDR ranges, comma-separated',
     'Proxies whose X-Forwarded-For, -Proto and -Host are believed',
   ),

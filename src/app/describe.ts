@@ -12,8 +12,8 @@ export type Rule =
 
 export type RequestPart = 'json' | 'optional-json' | 'param' | 'query'
 
-/** An answer: a schema of its JSON body, `null` for none, or a media type for anything else. */
-export type Answer = z.ZodType | null | { readonly mediaType: string }
+/** An answer: a schema of its JSON body, `null` for none, or one or more media types for anything else. */
+export type Answer = z.ZodType | null | { readonly mediaType: string | readonly string[] }
 
 /** What a handler in a route's chain says about the route; the API document is made of nothing else. */
 export type Description = {

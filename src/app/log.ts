@@ -26,30 +26,43 @@ export function createLog(options: {
 }
 
 function jsonLine(level: LogLevel, now: number, message: string, fields: Fields): string {
-  return JSON.stringify({ time: new Date(now).toISOString(), level, message, ...plainFields(fields) })
+  const entries = Object.entries({ time: new Date(now).toISOString(), level, message, ...fields })
+  const pairs = entries.map(([key, value]) => `${JSON.stringify(key)}:${jsonText(value)}`)
+  return escapeUnprintable(`{${pairs.join(',')}}`)
 }
 
 function prettyLine(level: LogLevel, now: number, message: string, fields: Fields): string {
-  const tail = Object.entries(plainFields(fields)).map(
-    ([key, value]) =>
-      `${key}=${typeof value === 'string' && /^[\w.:/@!-]+$/.test(value) ? value : JSON.stringify(value)}`,
+  const tail = Object.entries(fields).map(
+    ([key, value]) => `${key}=${typeof value === 'string' && /^[\w.:/@!-]+$/.test(value) ? value : jsonText(value)}`,
   )
-  return [new Date(now).toISOString(), level.toUpperCase().padEnd(5), printable(message), ...tail].join(' ')
+  return escapeUnprintable([new Date(now).toISOString(), level.toUpperCase().padEnd(5), message, ...tail].join(' '))
 }
 
-function plainFields(fields: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? errorText(value) : value]),
-  )
+/** JSON of anything: a log that throws would fail what it reports on. */
+function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value, plain) ?? 'null'
+  } catch {
+    return '"(not shown: no JSON)"'
+  }
 }
 
-function errorText(error: Error): string {
-  const cause = error.cause instanceof Error ? ` <- ${errorText(error.cause)}` : ''
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  return value instanceof Error ? errorText(value) : value
+}
+
+function errorText(error: Error, depth = 0): string {
+  const cause = error.cause instanceof Error && depth < 5 ? ` <- ${errorText(error.cause, depth + 1)}` : ''
   const query = failedQuery(error)
   return `${query === null ? (error.stack ?? String(error)) : `Failed query: ${query}`}${cause}`
 }
 
-function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+// Control characters, line separators and direction marks: none may move a cursor or make one entry look like two.
+function escapeUnprintable(line: string): string {
+  return line.replace(
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

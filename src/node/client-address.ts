@@ -41,11 +41,17 @@ export function createAddressing(entries: readonly string[]) {
       const { incoming } = requestOf(c)
       const peer = plainAddress(incoming.socket.remoteAddress)
       const host = incoming.headers.host ?? 'localhost'
-      if (peer === null || !isTrusted(peer)) return `http://${host}`
+      if (peer === null || !isTrusted(peer)) return originOf('http', host)
       const scheme = headerList(incoming, 'x-forwarded-proto').at(-1)?.toLowerCase() === 'https' ? 'https' : 'http'
-      return `${scheme}://${headerList(incoming, 'x-forwarded-host').at(-1) ?? host}`
+      return originOf(scheme, headerList(incoming, 'x-forwarded-host').at(-1) ?? host)
     },
   }
+}
+
+// As a browser writes it in its Origin header: lower case, and without the scheme's own port.
+function originOf(scheme: string, host: string): string {
+  const origin = `${scheme}://${host}`
+  return URL.canParse(origin) ? new URL(origin).origin : origin
 }
 
 // The bindings that @hono/node-server gives to each request; absent when a test calls the app directly.

@@ -20,7 +20,7 @@ const SHUTDOWN_GRACE_MS = 8000
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   const parsed = parseConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
-  const config = withSecret(parsed.config)
+  const { config } = parsed
   const log = createLog({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
@@ -28,7 +28,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     write: (line) => process.stdout.write(`${line}\n`),
   })
   try {
-    await start(config, log)
+    await start(withSecret(config), log)
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
     log.error('The service could not start', { error })

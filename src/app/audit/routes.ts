@@ -32,7 +32,7 @@ export const auditRoutes = new Hono<AppEnv>()
   .get(
     '/export',
     requireAdmin,
-    answers('All matching entries as a file', { 200: { mediaType: 'text/csv or application/x-ndjson' } }),
+    answers('All matching entries as a file', { 200: { mediaType: ['text/csv', 'application/x-ndjson'] } }),
     validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS) })),
     (c) => {
       const { format, ...by } = c.req.valid('query')

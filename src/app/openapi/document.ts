@@ -12,7 +12,8 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>
 
-const SESSION_OR_TOKEN = [{ session: [] }, { token: [] }]
+const SESSION = [{ session: [] }]
+const SESSION_OR_TOKEN = [...SESSION, { token: [] }]
 
 /** Every route of the app with what its handlers say about it. Throws when a route has no rule or no answers. */
 export function listOperations(routes: readonly RouterRoute[]): Operation[] {
@@ -68,19 +69,21 @@ const PROBLEM = {
   },
 }
 
+const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+
 function operationObject({ method, path, rule, descriptions }: Operation): Json {
   const requests = descriptions.flatMap(({ request }) => request ?? [])
   const body = requests.find(({ part }) => part === 'json' || part === 'optional-json')
   const documented = descriptions.find(({ answers }) => answers)
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
-  if (body !== undefined) errors.push('invalid_json', 'payload_too_large', 'unsupported_media_type')
-  if (method !== 'GET') errors.push('cross_origin')
+  if (body !== undefined) errors.push('invalid_json')
+  if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type')
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
     tags: [path.split('/')[2] ?? ''],
     summary: documented?.summary ?? '',
     'x-access': rule,
-    ...(rule.kind !== 'anyone' && { security: SESSION_OR_TOKEN }),
+    ...(rule.kind !== 'anyone' && { security: takesTokens(rule) ? SESSION_OR_TOKEN : SESSION }),
     parameters: requests
       .filter(({ part }) => part === 'param' || part === 'query')
       .flatMap(({ part, schema }) => parameters(part === 'param' ? 'path' : 'query', schema)),
@@ -93,8 +96,16 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
     responses: {
       ...answerObjects(documented?.answers ?? {}),
       ...errorObjects([...errors, ...(documented?.errors ?? [])]),
+      default: { description: 'internal, database_unavailable', content: PROBLEM_CONTENT },
     },
   }
+}
+
+function takesTokens(rule: Rule): boolean {
+  return (
+    rule.kind === 'permission' ||
+    (rule.kind === 'signed-in' ? rule.tokens : rule.kind === 'admin' && rule.scope !== null)
+  )
 }
 
 function ruleErrors(rule: Rule): ErrorCode[] {
@@ -102,7 +113,11 @@ function ruleErrors(rule: Rule): ErrorCode[] {
     case 'anyone':
       return []
     case 'signed-in':
-      return rule.temporaryPassword ? ['unauthenticated'] : ['unauthenticated', 'password_change_required']
+      return [
+        'unauthenticated',
+        ...(rule.temporaryPassword ? [] : (['password_change_required'] as const)),
+        ...(rule.tokens ? [] : (['forbidden'] as const)),
+      ]
     case 'permission':
       return ['unauthenticated', 'password_change_required', 'forbidden']
     case 'admin':
@@ -154,16 +169,12 @@ const STATUS_TEXT: Readonly<Record<string, string>> = {
 function content(answer: Answer): Json {
   if (answer === null) return {}
   if (answer instanceof z.ZodType) return { content: { 'application/json': { schema: jsonSchema(answer, 'output') } } }
-  return 'mediaType' in answer ? { content: { [answer.mediaType]: {} } } : {}
+  return { content: Object.fromEntries([answer.mediaType].flat().map((mediaType) => [mediaType, {}])) }
 }
 
 function errorObjects(codes: readonly ErrorCode[]): Json {
   const byStatus = Map.groupBy(new Set(codes), (code) => ERRORS[code][0])
-  const schema = { $ref: '#/components/schemas/Problem' }
   return Object.fromEntries(
-    [...byStatus].map(([status, all]) => [
-      status,
-      { description: all.join(', '), content: { 'application/problem+json': { schema } } },
-    ]),
+    [...byStatus].map(([status, all]) => [status, { description: all.join(', '), content: PROBLEM_CONTENT }]),
   )
 }
