@@ -47,6 +47,8 @@ type Extra = {
   retryAfter?: number
   /** Methods; sent as the Allow header. */
   allow?: readonly string[]
+  /** Asks a server of HTTP/1 to take no other request on this connection. */
+  closeConnection?: true
   cause?: unknown
 }
 
@@ -99,10 +101,11 @@ function codeOf(error: Error): string {
 /** RFC 9457 problem details. */
 export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
-  const { issues, required, retryAfter, allow } = error.extra
+  const { issues, required, retryAfter, allow, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))
+  if (closeConnection) headers.set('connection', 'close')
   const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
   return new Response(JSON.stringify({ ...body, ...(issues && { issues }), ...(required && { required }) }), {
     status,

@@ -68,13 +68,20 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
   if (isUntyped || (type !== undefined && type !== 'application/json' && length !== '0')) {
     throw new AppError('unsupported_media_type', 'A request body must be application/json')
   }
-  return boundedBody(c, next)
+  // A body of known length stays untouched: the server can then discard it if nobody reads it.
+  const isMeasured = length !== undefined && c.req.header('transfer-encoding') === undefined
+  if (!isMeasured) return boundedBody(c, next)
+  if (Number(length) > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE)
+  return next()
 }
+
+const TOO_LARGE = `At most ${MAX_BODY_BYTES} bytes`
 
 const boundedBody = bodyLimit({
   maxSize: MAX_BODY_BYTES,
   onError: () => {
-    throw new AppError('payload_too_large', `At most ${MAX_BODY_BYTES} bytes`)
+    // What is left of the body stands before the next request on this connection.
+    throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
   },
 })
 
