@@ -1,4 +1,5 @@
 import type { Hono } from 'hono'
+import type { RouterRoute } from 'hono/types'
 import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
 import { parseConfig } from '../../src/app/config.ts'
@@ -6,6 +7,7 @@ import type { PasswordHasher, Ports } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { documentCheck } from './documented.ts'
 
 export const ADMIN_PASSWORD = 'the first administrator'
 export const USER_PASSWORD = 'a password for everyone'
@@ -16,6 +18,8 @@ export type Clock = { now: number; advance(ms: number): void }
 
 export type TestApp = {
   readonly ports: Ports
+  /** Every handler of the app with its method and path. */
+  readonly routes: readonly RouterRoute[]
   readonly store: SqliteStore
   readonly clock: Clock
   readonly logged: string[]
@@ -23,6 +27,7 @@ export type TestApp = {
   ip: string
   /** The origin that the next requests are made to. */
   origin: string
+  /** Any request; fails the test when the answer is not what the route documents. */
   request(path: string, init?: RequestInit): Promise<Response>
   /** A browser: sends JSON, keeps its cookie. */
   client(): Client
@@ -30,7 +35,10 @@ export type TestApp = {
   signIn(username: string, password?: string): Promise<Client>
   admin(): Promise<Client>
   /** A regular user made by the administrator, signed in. */
-  user(username: string, permissions?: Record<string, { read: boolean; write: boolean }>): Promise<Client & { id: number }>
+  user(
+    username: string,
+    permissions?: Record<string, { read: boolean; write: boolean }>,
+  ): Promise<Client & { id: number }>
   close(): void
 }
 
@@ -39,9 +47,17 @@ export type Client = {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
 }
 
-/** The real app on a real in-memory SQLite; only the clock and the bcrypt cost are the test's. */
+/**
+ * The real app on a real SQLite, in memory unless a `store` is given; only the clock and the bcrypt cost are the
+ * test's.
+ */
 export async function createTestApp(
-  options: { env?: Record<string, string>; ports?: Partial<Ports>; passwords?: PasswordHasher } = {},
+  options: {
+    env?: Record<string, string>
+    ports?: Partial<Ports>
+    passwords?: PasswordHasher
+    store?: SqliteStore
+  } = {},
 ): Promise<TestApp> {
   const parsed = parseConfig({ SESSION_SECRET: 's'.repeat(40), ADMIN_PASSWORD, LOG_LEVEL: 'debug', ...options.env })
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
@@ -52,7 +68,7 @@ export async function createTestApp(
     },
   }
   const logged: string[] = []
-  const store = openDatabase(':memory:')
+  const store = options.store ?? openDatabase(':memory:')
   const ports: Ports = {
     config: parsed.config,
     store,
@@ -68,14 +84,20 @@ export async function createTestApp(
   }
   await makeFirstAdmin(ports)
   const hono: Hono<never> = Object(createApp(() => ports))
+  const checkDocumented = documentCheck(hono.routes)
   const app: TestApp = {
     ports,
+    routes: hono.routes,
     store,
     clock,
     logged,
     ip: '192.0.2.1',
     origin: 'http://localhost',
-    request: async (path, init) => hono.request(path, init),
+    request: async (path, init) => {
+      const answer = await hono.request(path, init)
+      await checkDocumented(init?.method ?? 'GET', path, answer)
+      return answer
+    },
     client: () => createClient(app),
     signIn: async (username, password = USER_PASSWORD) => {
       const client = createClient(app)

@@ -1,0 +1,103 @@
+import type { RouterRoute } from 'hono/types'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import type { Answer } from '../../src/app/describe.ts'
+import { ERRORS } from '../../src/app/errors.ts'
+import { listOperations, openApiDocument, type Operation } from '../../src/app/openapi/document.ts'
+
+const problemSchema = z.strictObject({
+  type: z.literal('about:blank'),
+  title: z.string().min(1),
+  status: z.int(),
+  code: z.enum(Object.keys(ERRORS)),
+  detail: z.string().min(1),
+  requestId: z.uuid(),
+  issues: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
+  required: z.strictObject({ resource: z.string(), action: z.string() }).optional(),
+})
+
+const documentSchema = z.object({
+  paths: z.record(
+    z.string(),
+    z.record(z.string(), z.object({ responses: z.record(z.string(), z.object({ description: z.string() })) })),
+  ),
+})
+
+/** What any request may meet before a route is found, and without one. */
+const WITHOUT_ROUTE = new Set([
+  'not_found',
+  'method_not_allowed',
+  'cross_origin',
+  'payload_too_large',
+  'unsupported_media_type',
+])
+
+/**
+ * Checks each answer against what its route documents: status, error code, media type, and every key of a JSON body.
+ * The answer is left unread.
+ */
+export function documentCheck(routes: readonly RouterRoute[]) {
+  const operations = listOperations(routes)
+  const { paths } = documentSchema.parse(openApiDocument(routes))
+  return async (method: string, path: string, answer: Response): Promise<void> => {
+    const name = `${method} ${path}: ${answer.status}`
+    expect(answer.headers.get('x-request-id'), `${name} has a request id`).toMatch(/^[\w-]{36}$/)
+    expect(answer.headers.get('x-content-type-options'), `${name} has security headers`).toBe('nosniff')
+    const operation = findOperation(operations, method, path)
+    if (method === 'HEAD') return
+    if (isProblem(answer)) {
+      const documented = operation ? documentedCodes(operation, paths, answer.status) : WITHOUT_ROUTE
+      return checkProblem(name, answer, documented)
+    }
+    if (operation === undefined) throw new Error(`${name} by no route, and no problem response`)
+    const answers = operation.descriptions.find((description) => description.answers)?.answers ?? {}
+    const documented = answers[answer.status]
+    if (documented === undefined) throw new Error(`${name} is not documented by ${operation.path}`)
+    await checkBody(name, answer, documented)
+  }
+}
+
+function isProblem(answer: Response): boolean {
+  return answer.headers.get('content-type') === 'application/problem+json'
+}
+
+function findOperation(operations: readonly Operation[], method: string, path: string): Operation | undefined {
+  const { pathname } = new URL(path, 'http://localhost')
+  const wanted = method === 'HEAD' ? 'GET' : method
+  return operations
+    .filter((operation) => operation.method === wanted && patternOf(operation.path).test(pathname))
+    .toSorted((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/:\w+(\\?\{[^}]*\})?/g, '[^/]+')}$`)
+}
+
+function documentedCodes(
+  operation: Operation,
+  paths: z.infer<typeof documentSchema>['paths'],
+  status: number,
+): ReadonlySet<string> {
+  const path = operation.path.replace(/:(\w+)/g, '{$1}')
+  const { responses } = paths[path]?.[operation.method.toLowerCase()] ?? {}
+  const byStatus = responses?.[status] ?? (status >= 500 ? responses?.['default'] : undefined)
+  return new Set(byStatus?.description.split(', '))
+}
+
+async function checkProblem(name: string, answer: Response, documented: ReadonlySet<string>): Promise<void> {
+  const problem = problemSchema.parse(await answer.clone().json())
+  expect(problem.status, name).toBe(answer.status)
+  expect(problem.requestId, name).toBe(answer.headers.get('x-request-id'))
+  if (!documented.has(problem.code)) throw new Error(`${name} ${problem.code} is not documented`)
+}
+
+async function checkBody(name: string, answer: Response, documented: Answer): Promise<void> {
+  const type = answer.headers.get('content-type')?.split(';')[0] ?? null
+  if (documented === null) expect(await answer.clone().text(), `${name} has no body`).toBe('')
+  else if (documented instanceof z.ZodType) {
+    expect(type, name).toBe('application/json')
+    const body: unknown = await answer.clone().json()
+    // A key that the schema doesn't name is gone from what it parses.
+    expect(body, `${name} is as documented`).toStrictEqual(documented.parse(body))
+  } else expect([documented.mediaType].flat(), name).toContain(type)
+}
