@@ -108,6 +108,46 @@ export const VARIABLES = {
     'Its password; without one a random, temporary one is printed once',
     true,
   ),
+  OIDC_ENABLED: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect'),
+  OIDC_ISSUER: variable(
+    z.string().max(1024).refine(isIssuer).nullable().default(null),
+    'an https URL without query or fragment (http only on loopback)',
+    'The OpenID provider, exactly as it names itself',
+  ),
+  OIDC_CLIENT_ID: variable(
+    z.string().max(1024).nullable().default(null),
+    'the client id given by the provider',
+    'This service at the provider',
+  ),
+  OIDC_CLIENT_SECRET: variable(
+    z.string().max(4096).nullable().default(null),
+    'the client secret given by the provider',
+    'Its secret there',
+    true,
+  ),
+  OIDC_REDIRECT_URI: variable(
+    z
+      .url({ protocol: /^https?$/ })
+      .regex(/^[^#]*$/)
+      .nullable()
+      .default(null),
+    'an http(s) URL without fragment, such as https://mesh.example.org/api/auth/oidc/callback',
+    'Where the provider sends the browser back: /api/auth/oidc/callback of this service',
+  ),
+  OIDC_SCOPES: variable(
+    z
+      .string()
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e ]+$/)
+      .transform((v) => [...new Set(['openid', ...v.split(' ').filter((scope) => scope !== '')])])
+      .default(['openid', 'profile', 'email']),
+    'scopes separated by spaces',
+    'What is asked of the provider; openid always is',
+  ),
+  OIDC_AUTO_CREATE_USERS: variable(
+    boolean(true),
+    'true or false',
+    'Makes an account at the first sign-in by OpenID Connect',
+  ),
   DISABLE_LOCAL_AUTH: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect only'),
   PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Characters a new password must have'),
   LOGIN_MAX_FAILURES: variable(
@@ -162,13 +202,9 @@ export function parseConfig(env: Readonly<Record<string, unknown>>): ConfigResul
   )
   const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, { schema }]) => [name, schema]))
   const result = z.object(shape).safeParse(given)
-  if (!result.success) {
-    const names = new Set(result.error.issues.map((issue) => String(issue.path[0])))
-    return { ok: false, problems: [...names].map((name) => problemLine(name, given[name])) }
-  }
-  const config = asConfig(result.data)
-  const problems = contradictions(config)
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, config }
+  const invalid = new Set(result.error?.issues.map((issue) => String(issue.path[0])))
+  const problems = [...[...invalid].map((name) => problemLine(name, given[name])), ...contradictions(given)]
+  return result.success && problems.length === 0 ? { ok: true, config: asConfig(result.data) } : { ok: false, problems }
 }
 
 // The shape was built from VARIABLES itself, one schema a name, so its output is Parsed.
@@ -183,15 +219,35 @@ function problemLine(name: string, found: string | undefined): string {
   return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
 }
 
-function contradictions(config: Config): string[] {
+type Given = Readonly<Partial<Record<string, string>>>
+
+function contradictions({ SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, ...given }: Given): string[] {
   const problems: string[] = []
-  if (config.SESSION_STORE === 'redis' && config.REDIS_URL === null) {
+  if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
     problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
   }
-  if (config.DISABLE_LOCAL_AUTH) {
-    problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OpenID Connect is not configured')
+  if (OIDC_ENABLED === 'true') {
+    for (const name of OIDC_REQUIRED.filter((required) => given[required] === undefined)) {
+      problems.push(`${name}: found nothing, expected ${VARIABLES[name].expected} because OIDC_ENABLED is true`)
+    }
+  } else if (DISABLE_LOCAL_AUTH === 'true') {
+    problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true')
   }
   return problems
+}
+
+const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'] as const
+
+function isIssuer(value: string): boolean {
+  return isSecureUrl(value) && !/[?#\s]/.test(value)
+}
+
+/** Whether this is a URL to which a secret may be sent: https, or http to this very machine; without credentials. */
+export function isSecureUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const { protocol, hostname, username, password } = new URL(value)
+  const isLoopback = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  return (protocol === 'https:' || (protocol === 'http:' && isLoopback)) && username === '' && password === ''
 }
 
 function isTimeZone(value: string): boolean {
