@@ -62,11 +62,20 @@ function isProblem(answer: Response): boolean {
 }
 
 function findOperation(operations: readonly Operation[], method: string, path: string): Operation | undefined {
-  const { pathname } = new URL(path, 'http://localhost')
+  const pathname = decoded(new URL(path, 'http://localhost').pathname)
   const wanted = method === 'HEAD' ? 'GET' : method
   return operations
     .filter((operation) => operation.method === wanted && patternOf(operation.path).test(pathname))
     .toSorted((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
+}
+
+// As Hono does before it looks for a route: what can't be decoded stays.
+function decoded(pathname: string): string {
+  try {
+    return decodeURI(pathname)
+  } catch {
+    return pathname
+  }
 }
 
 function patternOf(path: string): RegExp {

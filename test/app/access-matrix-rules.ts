@@ -1,0 +1,46 @@
+import type { Rule } from '../../src/app/describe.ts'
+import type { Action, Resource } from '../../src/app/users/permissions.ts'
+
+const anyone: Rule = { kind: 'anyone' }
+const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: false }
+const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: true }
+const admin: Rule = { kind: 'admin', scope: null }
+
+/** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  'GET /api/health': anyone,
+  'GET /api/openapi.json': anyone,
+  'GET /api/docs': anyone,
+  'GET /api/docs/style.css': anyone,
+
+  'GET /api/auth/status': anyone,
+  'POST /api/auth/login': anyone,
+  'POST /api/auth/logout': anyone,
+  'POST /api/auth/change-password': anySession,
+  'GET /api/auth/sessions': session,
+  'DELETE /api/auth/sessions': session,
+  'DELETE /api/auth/sessions/:id': session,
+
+  'GET /api/tokens': session,
+  'POST /api/tokens': session,
+  'DELETE /api/tokens/:id': session,
+
+  'GET /api/users': admin,
+  'POST /api/users': admin,
+  'GET /api/users/:id': admin,
+  'PUT /api/users/:id': admin,
+  'DELETE /api/users/:id': admin,
+  'PUT /api/users/:id/admin': admin,
+  'POST /api/users/:id/reset-password': admin,
+  'GET /api/users/:id/permissions': admin,
+  'PUT /api/users/:id/permissions': admin,
+
+  'GET /api/audit': admin,
+  'GET /api/audit/export': admin,
+}
+
+/** A permission; name it here when the first route needs one. */
+export const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
+
+/** Administrators, and bearer tokens with the scope. */
+export const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })
