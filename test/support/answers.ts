@@ -1,0 +1,22 @@
+import { auditRows, type Client, type TestApp } from './app.ts'
+
+/** `200`, or `403 forbidden`: the status and, of a problem, its code. Leaves the answer unread. */
+export async function outcomeOf(answer: Response | Promise<Response>): Promise<string> {
+  const given = await answer
+  if (given.headers.get('content-type') !== 'application/problem+json') return String(given.status)
+  return `${given.status} ${Object(await given.clone().json()).code}`
+}
+
+/** The actions that are written to the audit log while `during` runs, oldest first. */
+export async function auditedBy(app: TestApp, during: () => Promise<unknown>): Promise<string[]> {
+  const before = auditRows(app).length
+  await during()
+  return auditRows(app)
+    .slice(before)
+    .map(({ action }) => action)
+}
+
+/** Anonymous, a regular user, an administrator: each a browser of its own. */
+export async function threeCallers(app: TestApp): Promise<Record<'anonymous' | 'user' | 'admin', Client>> {
+  return { anonymous: app.client(), user: await app.user('regular'), admin: await app.admin() }
+}
