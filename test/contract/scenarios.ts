@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe } from 'vitest'
+import { auditScenarios } from './audit-scenarios.ts'
+import { requestScenarios } from './request-scenarios.ts'
+import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
+import { signInScenarios } from './sign-in-scenarios.ts'
+import { userScenarios } from './user-scenarios.ts'
+
+/**
+ * What every runtime must do, through its own HTTP server. `open` starts the service on an empty, migrated database
+ * with `SCENARIO_ENV`.
+ */
+export function describeScenarios(runtime: string, open: () => Promise<Service>): void {
+  describe(runtime, () => {
+    let service: Service | undefined
+    let client: Client | undefined
+    const admin = (): Client => {
+      if (client === undefined) throw new Error('the service did not start')
+      return client
+    }
+    beforeAll(async () => {
+      service = await open()
+      client = await signIn(service, 'admin', ADMIN_PASSWORD)
+    })
+    afterAll(() => service?.close())
+    describe('signing in', () => signInScenarios(admin))
+    describe('users', () => userScenarios(admin))
+    describe('audit', () => auditScenarios(admin))
+    describe('requests', () => requestScenarios(admin))
+  })
+}

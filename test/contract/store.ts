@@ -1,0 +1,157 @@
+import { eq, sql } from 'drizzle-orm'
+import { describe, expect, test } from 'vitest'
+import { audit, type AuditContext, listAudit, SYSTEM } from '../../src/app/audit/audit.ts'
+import { AppError, toAppError } from '../../src/app/errors.ts'
+import { createLog } from '../../src/app/log.ts'
+import { packedPermissions, unpackPermissions, writePermissions } from '../../src/app/users/permissions.ts'
+import { userIdByName } from '../../src/app/users/users.ts'
+import { contains } from '../../src/db/contains.ts'
+import { nodes, settings, users } from '../../src/db/schema.ts'
+import type { Store } from '../../src/db/store.ts'
+
+const NOW = Date.UTC(2026, 0, 15, 12)
+
+const user = (username: string, isAdmin = false) => ({
+  username,
+  authProvider: 'local' as const,
+  passwordHash: `the hash of ${username}`,
+  isAdmin,
+  createdAt: NOW,
+})
+
+/** What every store must do. `open` answers one with an empty, migrated database, the same one at each call. */
+export function storeContract(name: string, open: () => Promise<Store> | Store): void {
+  const context = (store: Store): AuditContext => ({ store, viewer: null, ip: null, requestId: null, now: () => NOW })
+
+  describe(`store: ${name}`, () => {
+    test('statements run in order, and a later one finds what an earlier one made', async () => {
+      const store = await open()
+      const grants = { nodes: { read: true, write: true }, info: { read: true, write: false } }
+      await store.atomic([
+        store.db.insert(users).values(user('anna')),
+        ...writePermissions(store, userIdByName('ANNA'), grants),
+        ...writePermissions(store, userIdByName('anna'), { info: { read: false, write: false } }),
+        audit(context(store), 'user_created', { userId: userIdByName('anna'), username: 'anna' }),
+      ])
+      const found = { id: users.id, packed: packedPermissions }
+      const row = await store.db.select(found).from(users).where(eq(users.username, 'anna')).get()
+      expect(unpackPermissions(row?.packed ?? null)).toMatchObject({
+        nodes: { read: true, write: true },
+        info: { read: false, write: false },
+        settings: { read: false, write: false },
+      })
+      const { entries } = await listAudit(store, { action: 'user_created' }, { limit: 1 })
+      expect(entries).toMatchObject([{ details: { userId: row?.id, username: 'anna' }, username: SYSTEM.username }])
+    })
+
+    test('all of the statements or none of them', async () => {
+      const store = await open()
+      const set = (key: string) => store.db.insert(settings).values({ key, value: '1', updatedAt: NOW })
+      await store.atomic([set('first')])
+      await expect(store.atomic([set('second'), set('first'), set('third')])).rejects.toThrow(/UNIQUE/)
+      expect(await store.db.select({ key: settings.key }).from(settings).all()).toEqual([{ key: 'first' }])
+    })
+
+    test('an entry that depends on a change is written only with it', async () => {
+      const store = await open()
+      const rename = (from: string, to: string) =>
+        store.atomic([
+          store.db.update(users).set({ displayName: to }).where(eq(users.username, from)),
+          audit(context(store), 'user_updated', { to }, { onlyIfChanged: true }),
+        ])
+      await store.db.insert(users).values(user('berta')).run()
+      await rename('nobody', 'X')
+      await rename('berta', 'Y')
+      const { entries } = await listAudit(store, { action: 'user_updated' }, { limit: 10 })
+      expect(entries.map(({ details }) => details)).toEqual([{ to: 'Y' }])
+    })
+
+    test('the last administrator and a taken name are told by the database itself', async () => {
+      const store = await open()
+      await store.db.insert(users).values(user('clara', true)).run()
+      const demote = store.db.update(users).set({ isAdmin: false }).where(eq(users.username, 'clara'))
+      expect(await codeOf(() => store.atomic([demote]))).toBe('last_admin')
+      expect(await codeOf(async () => demote.run())).toBe('last_admin')
+      expect(await codeOf(() => store.atomic([store.db.insert(users).values(user('CLARA'))]))).toBe('username_taken')
+      expect(await codeOf(async () => store.db.insert(users).values(user('CLARA')).run())).toBe('username_taken')
+      expect(
+        await codeOf(async () =>
+          store.db
+            .insert(users)
+            .values({ ...user('last_admin'), id: 1 })
+            .run(),
+        ),
+      ).toBe('internal')
+    })
+
+    test('no value of a failed query reaches the log', async () => {
+      const store = await open()
+      const lines: string[] = []
+      const log = createLog({ level: 'info', format: 'json', now: () => NOW, write: (line) => lines.push(line) })
+      await store.db.insert(users).values(user('dora')).run()
+      const insert = store.db.insert(users).values(user('dora'))
+      for (const run of [() => store.atomic([insert]), async () => insert.run()]) {
+        const error = await failure(run)
+        log.error('Request failed', { error: toAppError(error) })
+      }
+      expect(lines).toHaveLength(2)
+      expect(lines.join('\n')).toMatch(/UNIQUE/)
+      expect(lines.join('\n')).not.toContain('the hash of')
+    })
+
+    test('values come back as they were', async () => {
+      const store = await open()
+      const node = {
+        nodeNum: 0xffff_ffff,
+        firstHeard: NOW,
+        latitude: -33.123_456_7,
+        longName: 'Ünï \'"% 🚀',
+        isFavorite: true,
+      }
+      await store.db.insert(nodes).values(node).run()
+      const row = await store.db.select().from(nodes).where(eq(nodes.nodeNum, node.nodeNum)).get()
+      expect(row).toMatchObject({ ...node, isIgnored: false, altitude: null, notes: '' })
+    })
+
+    test('a part of a text is found, however long and whatever is in it', async () => {
+      const store = await open()
+      const long = `${'%_\\'.repeat(60)}End`
+      await store.db.insert(settings).values({ key: 'long', value: long, updatedAt: NOW }).run()
+      const found = async (part: string) =>
+        (
+          await store.db
+            .select({ n: sql<number>`count(*)` })
+            .from(settings)
+            .where(contains(settings.value, part))
+            .get()
+        )?.n
+      expect([await found(long.toUpperCase()), await found('%_\\end'), await found('%%'), await found('x')]).toEqual([
+        1, 1, 0, 0,
+      ])
+    })
+
+    test('a change of a node moves the revision of the nodes', async () => {
+      const store = await open()
+      const revision = async () =>
+        (await store.db.all<{ value: number }>(sql`select value from revisions where name = 'nodes'`))[0]?.value ?? NaN
+      const before = await revision()
+      await store.db.insert(nodes).values({ nodeNum: 1, firstHeard: NOW }).run()
+      await store.db.delete(nodes).where(eq(nodes.nodeNum, 1)).run()
+      expect(await revision()).toBe(before + 2)
+    })
+  })
+}
+
+async function failure(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing failed')
+}
+
+async function codeOf(run: () => Promise<unknown>): Promise<string> {
+  const error = toAppError(await failure(run))
+  return error instanceof AppError ? error.code : ''
+}

@@ -1,0 +1,129 @@
+import { afterEach, expect, test } from 'vitest'
+import { ADMIN_PASSWORD, createClient, refusal, SCENARIO_ENV, signIn } from '../contract/service.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+const open: Workerd[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((workerd) => workerd.close()))
+})
+
+async function start(env: Record<string, string>, options?: { migrated: boolean }): Promise<Workerd> {
+  const workerd = await openWorkerd(env, options)
+  open.push(workerd)
+  return workerd
+}
+
+/** The entries of the log with this level. */
+function entries(workerd: Workerd, level: string): Record<string, unknown>[] {
+  return workerd
+    .logged()
+    .filter((line) => line.startsWith('{'))
+    .map((line) => Object(JSON.parse(line)))
+    .filter((entry) => entry.level === level)
+}
+
+test.each([
+  [{}, 'SESSION_SECRET: found nothing, expected one or more secrets of at least 32 characters, comma-separated'],
+  [
+    { SESSION_SECRET: 'short' },
+    'SESSION_SECRET: found (not shown), expected one or more secrets of at least 32 characters, comma-separated',
+  ],
+  [
+    { ...SCENARIO_ENV, SESSION_STORE: 'memory' },
+    'SESSION_STORE: found "memory", expected database, the only one on the edge',
+  ],
+  [
+    { ...SCENARIO_ENV, ADMIN_PASSWORD: 'short' },
+    'ADMIN_PASSWORD: found (not shown), expected a password with: at least 15 characters',
+  ],
+])('a configuration that can not work is refused on every request and named in the log: %j', async (env, problem) => {
+  const workerd = await start(env)
+  const client = createClient(workerd)
+  for (const path of ['/api/health', '/api/auth/status']) {
+    expect(await client.send('GET', path)).toMatchObject(refusal(500, 'internal'))
+  }
+  const logged = entries(workerd, 'error')
+  expect(logged).toMatchObject([{ problems: [problem] }, { problems: [problem] }])
+  expect(JSON.stringify(logged)).not.toMatch(/ {4}at /)
+})
+
+test('a database without tables is told from a broken one, and needs no restart once it has them', async () => {
+  const workerd = await start(SCENARIO_ENV, { migrated: false })
+  expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))
+  expect(entries(workerd, 'error')).toMatchObject([
+    { problems: ['DB: found no tables, expected the result of: wrangler d1 migrations apply DB --remote'] },
+  ])
+  await workerd.migrate()
+  await signIn(workerd, 'admin', ADMIN_PASSWORD)
+})
+
+test('requests at one instant make one first administrator, whose random password is printed once', async () => {
+  const { SESSION_SECRET } = SCENARIO_ENV
+  const workerd = await start({ SESSION_SECRET })
+  const answers = await Promise.all([1, 2, 3].map(() => createClient(workerd).send('GET', '/api/health')))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  const printed = workerd.logged().filter((line) => line.includes('temporary password'))
+  expect(printed).toHaveLength(1)
+  const password = /temporary password (\w{20}) /.exec(printed.join(''))?.[1] ?? ''
+  const client = await signIn(workerd, 'admin', password)
+  expect((await client.send('GET', '/api/auth/status')).body).toMatchObject({ mustChangePassword: true })
+  const made = await workerd.sql("select count(*) as n from audit_log where action = 'admin_bootstrapped'")
+  expect(made).toEqual([{ n: 1 }])
+})
+
+test('over HTTPS the cookie is a __Host- one; of all addresses only CF-Connecting-IP is believed', async () => {
+  const workerd = await start({ ...SCENARIO_ENV, TRUSTED_PROXIES: '127.0.0.1' })
+  const login = (headers: Record<string, string>) =>
+    workerd.dispatch('https://mesh.example.org/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.9', ...headers },
+      body: JSON.stringify({ username: 'admin', password: ADMIN_PASSWORD }),
+    })
+  const answer = await login({ 'cf-connecting-ip': '198.51.100.200', origin: 'https://mesh.example.org' })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('set-cookie')).toMatch(/^__Host-mesh_session=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000')
+  expect((await login({ origin: 'http://mesh.example.org' })).status).toBe(403)
+  expect((await login({})).status).toBe(200)
+  const rows = await workerd.sql("select ip from audit_log where action = 'login_success' order by id")
+  // Without the header, the local runtime puts in the address of its own client, as Cloudflare's edge does.
+  expect(rows).toEqual([{ ip: '198.51.100.200' }, { ip: '127.0.0.1' }])
+  expect(entries(workerd, 'warn')).toMatchObject([{ variables: ['TRUSTED_PROXIES'] }])
+})
+
+test('the cron trigger sweeps what has expired and nothing else', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  const client = await signIn(workerd, 'admin', ADMIN_PASSWORD)
+  await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null)")
+  await workerd.sql("insert into rate_limits values ('old', 3, 2), ('new', 3, 8640000000000000)")
+  await workerd.runSchedule()
+  expect(await workerd.sql('select count(*) as n from sessions')).toEqual([{ n: 1 }])
+  expect(await workerd.sql("select key from rate_limits where key in ('old', 'new')")).toEqual([{ key: 'new' }])
+  expect((await client.send('GET', '/api/auth/sessions')).status).toBe(200)
+})
+
+test('more sign-ins at once than the one thread can bear are turned away, and the next one is served', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  await createClient(workerd).send('GET', '/api/health')
+  const names = Array.from({ length: 24 }, (_, i) => `nobody ${i}`)
+  const answers = await Promise.all(
+    names.map((username) => createClient(workerd).send('POST', '/api/auth/login', { username, password: 'anything' })),
+  )
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(refused.length).toBeGreaterThan(0)
+  expect(refused.length + answers.filter(({ status }) => status === 401).length).toBe(names.length)
+  expect(refused[0]?.headers.get('retry-after')).toBe('5')
+  await signIn(workerd, 'admin', ADMIN_PASSWORD)
+})
+
+test('a query that fails tells the client nothing and the log none of its values', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  await createClient(workerd).send('GET', '/api/health')
+  await workerd.sql('alter table rate_limits rename to elsewhere')
+  const body = { username: 'the name of somebody', password: 'anything' }
+  const answer = await createClient(workerd).send('POST', '/api/auth/login', body)
+  expect(answer).toMatchObject({ ...refusal(500, 'internal'), body: { detail: 'Internal error' } })
+  const logged = JSON.stringify(entries(workerd, 'error'))
+  expect(logged).toContain('no such table: rate_limits')
+  expect(logged).not.toMatch(/somebody|198\.51\.100/)
+})

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApp } from '../../src/app/app.ts'
+import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { parseConfig } from '../../src/app/config.ts'
+import type { Ports } from '../../src/app/context.ts'
+import { createLog } from '../../src/app/log.ts'
+import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
+import { createAddressing } from '../../src/node/client-address.ts'
+import { openDatabase } from '../../src/node/database.ts'
+import { nativePasswordHasher } from '../../src/node/passwords.ts'
+import { listen } from '../../src/node/server.ts'
+import { describeScenarios } from '../contract/scenarios.ts'
+import { SCENARIO_ENV, type Service } from '../contract/service.ts'
+
+describeScenarios('Node and SQLite', openNode)
+
+async function openNode(): Promise<Service> {
+  const directory = mkdtempSync(join(tmpdir(), 'mesh-scenarios-'))
+  const parsed = parseConfig({ ...SCENARIO_ENV, TRUSTED_PROXIES: '127.0.0.1' })
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
+  const store = openDatabase(join(directory, 'mesh.db'))
+  const ports: Ports = {
+    config: parsed.config,
+    store,
+    sessions: databaseSessions(store),
+    passwords: nativePasswordHasher(),
+    log: createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} }),
+    radio: null,
+    startedAt: Date.now(),
+    now: Date.now,
+    ...createAddressing(parsed.config.TRUSTED_PROXIES),
+  }
+  await makeFirstAdmin(ports)
+  const server = await listen(createApp(() => ports).fetch, 0, '127.0.0.1')
+  return {
+    url: new URL(`http://127.0.0.1:${server.port}`),
+    addressHeader: 'x-forwarded-for',
+    sql: async (query) => {
+      const statement = store.sqlite.prepare(query)
+      return statement.reader ? statement.all().map((row) => ({ ...Object(row) })) : (statement.run(), [])
+    },
+    close: async () => {
+      await server.close(1000)
+      store.close()
+      rmSync(directory, { recursive: true })
+    },
+  }
+}
