@@ -43,8 +43,12 @@ export function isCommonPassword(password: string): boolean {
   )
 }
 
+// Lists of common passwords hold repetitions of ASCII, and none so long that nobody would type it.
+const TYPED = /^[\x20-\x7e]{1,40}$/
+
 // "abcabcabc" stands inside itself doubled, away from both ends.
 function isRepetition(password: string): boolean {
+  if (!TYPED.test(password)) return false
   const period = (password + password).indexOf(password, 1)
   const unit = password.slice(0, period)
   return period < password.length && (unit.length <= 8 || COMMON.has(unit))
