@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { Store } from '../db/store.ts'
+import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 import type { Permissions } from './users/permissions.ts'
@@ -12,6 +13,7 @@ export interface Ports {
   readonly sessions: SessionStore
   readonly passwords: PasswordHasher
   readonly log: Log
+  readonly oidc: Oidc | null
   readonly radio: Radio | null
   /** When the process began to serve. */
   readonly startedAt: number
@@ -92,6 +94,31 @@ export interface PasswordHasher {
   hash(password: string): Promise<string>
   /** False for a hash that is not bcrypt. */
   verify(password: string, hash: string): Promise<boolean>
+}
+
+/** What one sign-in by OpenID Connect sends along, and checks again at the end. At least 256 bits each. */
+export type AttemptSecrets = {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+/** Somebody whom the provider vouches for: issuer and subject are who it is, the profile is for display. */
+export type Identity = {
+  readonly issuer: string
+  readonly subject: string
+  readonly profile: Profile
+}
+
+/** The OpenID provider, asked over HTTP when it is needed. Each method throws an `OidcFailure` saying what went wrong. */
+export interface Oidc {
+  readonly issuer: string
+  /** Where the browser goes to sign in. */
+  authorizationUrl(secrets: AttemptSecrets): Promise<string>
+  /** Redeems the code of a callback and checks all that comes of it. */
+  identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
+  /** Where the browser goes to sign out there as well; null when the provider has no such page. */
+  logoutUrl(): Promise<string | null>
 }
 
 export const LINK_STATES = ['connecting', 'handshake', 'connected', 'restarting', 'busy', 'waiting', 'stopped'] as const

@@ -1,5 +1,7 @@
 import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/database-sessions.ts'
+import { createOidc } from '../app/auth/oidc.ts'
+import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
 import type { Config } from '../app/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError, problem, toAppError } from '../app/errors.ts'
@@ -62,6 +64,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     sessions: databaseSessions(store),
     passwords: scriptPasswordHasher(Date.now),
     log,
+    oidc: createOidc({ config, log, now: Date.now }),
     radio: null,
     startedAt: Date.now(),
     now: Date.now,
@@ -133,6 +136,8 @@ export default {
   async scheduled(_event, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
-    await service.ports.sessions.sweep(Date.now())
+    const now = Date.now()
+    await service.ports.sessions.sweep(now)
+    await sweepAttempts(service.ports.store, now)
   },
 } satisfies ExportedHandler<Env>

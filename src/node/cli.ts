@@ -56,6 +56,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
       sessions: databaseSessions(store),
       passwords: nativePasswordHasher(),
       log,
+      oidc: null,
       radio: null,
       startedAt: Date.now(),
       now: Date.now,

@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/database-sessions.ts'
 import { memorySessions } from '../app/auth/memory-sessions.ts'
+import { createOidc } from '../app/auth/oidc.ts'
+import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
 import { type Config, parseConfig } from '../app/config.ts'
 import type { Ports, SessionStore } from '../app/context.ts'
 import { AppError } from '../app/errors.ts'
@@ -55,6 +57,7 @@ async function start(config: Config, log: Log): Promise<void> {
     sessions: sessions.store,
     passwords: nativePasswordHasher(),
     log,
+    oidc: createOidc({ config, log, now: Date.now }),
     radio: { links: () => [] },
     startedAt,
     now: Date.now,
@@ -76,7 +79,10 @@ async function start(config: Config, log: Log): Promise<void> {
 }
 
 function sweep(ports: Ports): void {
-  ports.sessions.sweep(ports.now()).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
+  const now = ports.now()
+  Promise.all([ports.sessions.sweep(now), sweepAttempts(ports.store, now)]).catch((error: unknown) =>
+    ports.log.error('Sweeping sessions failed', { error }),
+  )
 }
 
 async function openSessions(

@@ -27,6 +27,7 @@ async function openNode(): Promise<Service> {
     sessions: databaseSessions(store),
     passwords: nativePasswordHasher(),
     log: createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} }),
+    oidc: null,
     radio: null,
     startedAt: Date.now(),
     now: Date.now,

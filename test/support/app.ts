@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import type { RouterRoute } from 'hono/types'
 import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { createOidc } from '../../src/app/auth/oidc.ts'
 import { parseConfig } from '../../src/app/config.ts'
 import type { PasswordHasher, Ports } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
@@ -69,15 +70,18 @@ export async function createTestApp(
   }
   const logged: string[] = []
   const store = options.store ?? openDatabase(':memory:')
+  const now = options.ports?.now ?? (() => clock.now)
+  const log = createLog({ level: 'debug', format: 'json', now, write: (line) => logged.push(line) })
   const ports: Ports = {
     config: parsed.config,
     store,
     sessions: databaseSessions(store),
     passwords: options.passwords ?? plainHasher(),
-    log: createLog({ level: 'debug', format: 'json', now: () => clock.now, write: (line) => logged.push(line) }),
+    log,
+    oidc: createOidc({ config: parsed.config, log, now }),
     radio: { links: () => [] },
     startedAt: START,
-    now: () => clock.now,
+    now,
     clientIp: () => app.ip,
     origin: () => app.origin,
     ...options.ports,

@@ -38,7 +38,7 @@ export const AUDIT_ACTIONS = {
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS
 
-export type Actor = { readonly id: number | null; readonly username: string }
+export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody at its console. */
 export const SYSTEM: Actor = { id: null, username: 'system' }
 

@@ -49,7 +49,7 @@ async function take(ctx: Ctx, key: string | null): Promise<void> {
 }
 
 /** An IPv6 client owns a /64 at least, so its addresses count as one. */
-function addressKey(ip: string): string {
+export function addressKey(ip: string): string {
   if (!ip.includes(':')) return ip
   const [head = '', tail] = ip.split('%', 1).join('').toLowerCase().split('::')
   const groups = head.split(':').filter((group) => group !== '')

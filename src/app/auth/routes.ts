@@ -7,6 +7,8 @@ import { AppError } from '../errors.ts'
 import { NO_PERMISSIONS, permissionsSchema } from '../users/permissions.ts'
 import { userSchema } from '../users/users.ts'
 import { idParam, validate } from '../validate.ts'
+import { oidcRoutes } from './oidc-routes.ts'
+import { providerLogoutUrl } from './oidc-sign-in.ts'
 import { listSessions, revokeOtherSessions, revokeSession, sessionSchema, signOut, startSession } from './sessions.ts'
 import { changePassword, signIn } from './sign-in.ts'
 import { signedInAnswer } from './viewer.ts'
@@ -35,13 +37,13 @@ const passwordChangeSchema = z.strictObject({
 
 export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers('Who you are and what you may do', { 200: statusSchema }), (c) => {
-    const { viewer, config } = c.var.ctx
+    const { viewer, config, oidc } = c.var.ctx
     return c.json({
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
       permissions: viewer?.permissions ?? NO_PERMISSIONS,
       mustChangePassword: viewer?.mustChangePassword ?? false,
-      oidcEnabled: false,
+      oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
     })
   })
@@ -65,7 +67,7 @@ export const authRoutes = new Hono<AppEnv>()
   )
   .post('/logout', anyone, answers('Sign out', { 200: z.object({ logoutUrl: z.string().nullable() }) }), async (c) => {
     await signOut(c, c.var.ctx)
-    return c.json({ logoutUrl: null })
+    return c.json({ logoutUrl: await providerLogoutUrl(c.var.ctx) })
   })
   .post(
     '/change-password',
@@ -106,3 +108,4 @@ export const authRoutes = new Hono<AppEnv>()
       return c.body(null, 204)
     },
   )
+  .route('/oidc', oidcRoutes)

@@ -21,7 +21,7 @@ export const sessionSchema = z.object({
 })
 
 /** Whether this request's session cookie is, or would be, a Secure one. */
-function isSecure(c: Context, ctx: Ctx): boolean {
+export function isSecure(c: Context, ctx: Ctx): boolean {
   const { COOKIE_SECURE } = ctx.config
   return COOKIE_SECURE === 'auto' ? ctx.origin(c).startsWith('https:') : COOKIE_SECURE === 'true'
 }

@@ -1,0 +1,21 @@
+/** How often something may be done. */
+export type Allowance = {
+  /** Takes one; false when there is none left. */
+  take(): boolean
+}
+
+/** At most `most` at once, and one more every `everyMs`. */
+export function createAllowance(most: number, everyMs: number, now: () => number): Allowance {
+  let left = most
+  let at = now()
+  return {
+    take: () => {
+      const gained = Math.max(0, Math.floor((now() - at) / everyMs))
+      at = left + gained >= most ? now() : at + gained * everyMs
+      left = Math.min(most, left + gained)
+      if (left === 0) return false
+      left -= 1
+      return true
+    },
+  }
+}

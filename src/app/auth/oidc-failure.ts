@@ -1,0 +1,66 @@
+/** Why a sign-in by OpenID Connect failed, and what little of it the browser is told. */
+export const OIDC_FAILURES = {
+  state_invalid: 'oidc_state_invalid',
+  attempt_unknown: 'oidc_state_invalid',
+  attempt_expired: 'oidc_state_invalid',
+  parameter_repeated: 'oidc_failed',
+  attempt_of_another_issuer: 'oidc_failed',
+  callback_iss_wrong: 'oidc_failed',
+  callback_iss_missing: 'oidc_failed',
+  callback_code_missing: 'oidc_failed',
+  provider_denied: 'oidc_denied',
+  provider_error: 'oidc_failed',
+
+  discovery_unreachable: 'oidc_unavailable',
+  discovery_refused: 'oidc_unavailable',
+  discovery_invalid: 'oidc_unavailable',
+  discovery_issuer_wrong: 'oidc_unavailable',
+  discovery_too_often: 'oidc_unavailable',
+
+  token_authentication_unsupported: 'oidc_failed',
+  token_unreachable: 'oidc_failed',
+  token_refused: 'oidc_failed',
+  token_invalid: 'oidc_failed',
+
+  id_token_malformed: 'oidc_failed',
+  id_token_alg: 'oidc_failed',
+  id_token_typ: 'oidc_failed',
+  id_token_crit: 'oidc_failed',
+  id_token_signature: 'oidc_failed',
+  keys_unreachable: 'oidc_failed',
+  keys_refused: 'oidc_failed',
+  keys_invalid: 'oidc_failed',
+  key_unknown: 'oidc_failed',
+
+  claim_iss: 'oidc_failed',
+  claim_sub: 'oidc_failed',
+  claim_aud: 'oidc_failed',
+  claim_azp: 'oidc_failed',
+  claim_exp: 'oidc_failed',
+  claim_iat: 'oidc_failed',
+  claim_nbf: 'oidc_failed',
+  claim_nonce: 'oidc_failed',
+  claim_at_hash: 'oidc_failed',
+  userinfo_sub: 'oidc_failed',
+
+  user_unknown: 'oidc_user_unknown',
+  user_inactive: 'oidc_user_inactive',
+} as const satisfies Record<string, `oidc_${string}`>
+
+export type OidcReason = keyof typeof OIDC_FAILURES
+
+/** Particulars for the log: numbers and words of closed lists, never text that came from outside. */
+export type OidcDetails = Readonly<Record<string, string | number>>
+
+/** "Nobody is signed in by this." Caught where the browser is answered. */
+export class OidcFailure extends Error {
+  override name = 'OidcFailure'
+  readonly reason: OidcReason
+  readonly details: OidcDetails
+
+  constructor(reason: OidcReason, details: OidcDetails = {}) {
+    super(reason)
+    this.reason = reason
+    this.details = details
+  }
+}

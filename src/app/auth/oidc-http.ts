@@ -1,0 +1,76 @@
+/** What a provider sends is small; the rest is not read. */
+const MAX_BYTES = 256 * 1024
+
+/** `json` is undefined when the body is something else. */
+export type ProviderAnswer =
+  | { readonly kind: 'answer'; readonly status: number; readonly json: unknown }
+  | { readonly kind: 'none'; readonly why: string }
+
+/**
+ * Asks the provider once: no redirect is followed, the whole exchange takes at most `timeoutMs`, and the body is read
+ * up to 256 KB. Never throws; `why` is a word fit for the log.
+ */
+export async function askProvider(url: string, init: RequestInit, timeoutMs: number): Promise<ProviderAnswer> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const response = await fetch(url, { ...init, redirect: 'manual', signal })
+    const text = await readBounded(response, signal)
+    return text === null
+      ? { kind: 'none', why: 'too_large' }
+      : { kind: 'answer', status: response.status, json: parseJson(text) }
+  } catch (error) {
+    return { kind: 'none', why: signal.aborted ? 'timeout' : networkError(error) }
+  }
+}
+
+/** The body as text; null when it is too large. */
+async function readBounded({ body }: Response, signal: AbortSignal): Promise<string | null> {
+  if (body === null) return ''
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  try {
+    for (;;) {
+      const { done, value } = await beforeAbort(reader.read(), signal)
+      if (done) return text + decoder.decode()
+      size += value.byteLength
+      if (size > MAX_BYTES) return null
+      text += decoder.decode(value, { stream: true })
+    }
+  } finally {
+    // Not awaited: a provider that stalls would stall the cancellation as well.
+    reader.cancel().catch(() => {})
+  }
+}
+
+// The signal of a fetch need not end the reading of its body in every runtime.
+async function beforeAbort<T>(reading: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = () => {}
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new Error('timeout'))
+  })
+  signal.addEventListener('abort', stop)
+  try {
+    return await Promise.race([reading, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's message quotes the text, which may hold a token.
+    return undefined
+  }
+}
+
+/** The system's own code, such as ECONNREFUSED; the message could quote an address or a body. */
+function networkError(error: unknown): string {
+  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if ('code' in e && typeof e.code === 'string' && /^[A-Z][A-Z0-9_]{1,40}$/.test(e.code)) return e.code
+  }
+  return 'network'
+}

@@ -1,0 +1,104 @@
+import { encodeBase64 } from '@oslojs/encoding'
+import { z } from 'zod'
+import type { Claims } from './oidc-claims.ts'
+import type { Metadata } from './oidc-discovery.ts'
+import { OidcFailure } from './oidc-failure.ts'
+import { askProvider } from './oidc-http.ts'
+
+const TIMEOUT_MS = 10_000
+const USERINFO_TIMEOUT_MS = 5000
+
+export type Client = { readonly id: string; readonly secret: string; readonly redirectUri: string }
+
+export type Tokens = { readonly idToken: string; readonly accessToken: string }
+
+const tokensSchema = z.object({
+  id_token: z.string().min(1),
+  access_token: z.string().min(1),
+  token_type: z.string().regex(/^bearer$/i),
+})
+
+/** Redeems a code, once. RFC 6749, section 4.1.3, and RFC 7636, section 4.5. Throws an `OidcFailure`. */
+export async function redeemCode(
+  metadata: Metadata,
+  client: Client,
+  grant: { readonly code: string; readonly verifier: string },
+): Promise<Tokens> {
+  const body = new URLSearchParams({
+    grant_type: 'authorization_code',
+    code: grant.code,
+    redirect_uri: client.redirectUri,
+    code_verifier: grant.verifier,
+  })
+  const headers = new Headers({ accept: 'application/json' })
+  authenticate(metadata, client, headers, body)
+  const answer = await askProvider(metadata.token_endpoint, { method: 'POST', headers, body }, TIMEOUT_MS)
+  if (answer.kind === 'none') throw new OidcFailure('token_unreachable', { why: answer.why })
+  if (answer.status !== 200) {
+    throw new OidcFailure('token_refused', { status: answer.status, error: errorCode(answer.json) })
+  }
+  const parsed = tokensSchema.safeParse(answer.json)
+  if (!parsed.success) throw new OidcFailure('token_invalid')
+  return { idToken: parsed.data.id_token, accessToken: parsed.data.access_token }
+}
+
+/** Adds the client's secret in the way the provider offers; Basic is what RFC 6749 asks every server to know. */
+function authenticate(metadata: Metadata, client: Client, headers: Headers, body: URLSearchParams): void {
+  const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+  if (methods.includes('client_secret_basic')) {
+    const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret)}`
+    headers.set('authorization', `Basic ${encodeBase64(new TextEncoder().encode(credentials))}`)
+  } else if (methods.includes('client_secret_post')) {
+    body.set('client_id', client.id)
+    body.set('client_secret', client.secret)
+  } else {
+    throw new OidcFailure('token_authentication_unsupported')
+  }
+}
+
+/** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, asks of both halves of the credentials. */
+function formEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll('%20', '+')
+}
+
+/**
+ * The claims that the UserInfo endpoint adds; null when it can't be had, which is no reason to turn anybody away.
+ * OpenID Connect Core 1.0, 5.3. Throws an `OidcFailure` when they are another subject's.
+ */
+export async function readUserInfo(metadata: Metadata, accessToken: string, subject: string): Promise<Claims | null> {
+  const endpoint = metadata.userinfo_endpoint ?? null
+  if (endpoint === null) return null
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+  const answer = await askProvider(endpoint, { headers }, USERINFO_TIMEOUT_MS)
+  if (answer.kind === 'none' || answer.status !== 200) return null
+  const parsed = z.record(z.string(), z.unknown()).safeParse(answer.json)
+  if (!parsed.success) return null
+  if (parsed.data['sub'] !== subject) throw new OidcFailure('userinfo_sub')
+  return parsed.data
+}
+
+// RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core 1.0, 3.1.2.6. Anything else could be any text.
+const ERROR_CODES = [
+  'access_denied',
+  'account_selection_required',
+  'consent_required',
+  'interaction_required',
+  'invalid_client',
+  'invalid_grant',
+  'invalid_request',
+  'invalid_scope',
+  'invalid_target',
+  'login_required',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'unsupported_response_type',
+] as const
+
+const errorSchema = z.object({ error: z.enum(ERROR_CODES) })
+
+/** The provider's error code when it is a registered one, else `other`. */
+export function errorCode(answer: unknown): string {
+  return errorSchema.safeParse(answer).data?.error ?? 'other'
+}
