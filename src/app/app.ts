@@ -8,6 +8,7 @@ import { AppError, problem, toAppError } from './errors.ts'
 import { docsRoutes } from './openapi/routes.ts'
 import { allowedMethods } from './route-methods.ts'
 import { sameOrigin, securityHeaders } from './security.ts'
+import { backupRoutes } from './system/backup-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './validate.ts'
@@ -35,6 +36,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports) {
     .route('/api/tokens', tokenRoutes)
     .route('/api/users', userRoutes)
     .route('/api/audit', auditRoutes)
+    .route('/api/system/backup', backupRoutes)
     .route(
       '/api',
       docsRoutes(() => app.routes),

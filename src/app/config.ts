@@ -156,6 +156,11 @@ export const VARIABLES = {
     'Failed logins per account, and per address, in a window',
   ),
   LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
+  RESTORE_FROM_BACKUP: variable(
+    z.string().min(1).max(255).nullable().default(null),
+    'the name of a backup',
+    'The backup that the next start restores, once',
+  ),
   LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Least level that is logged'),
   LOG_FORMAT: variable(
     z.enum(LOG_FORMATS).nullable().default(null),

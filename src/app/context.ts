@@ -3,6 +3,8 @@ import type { Store } from '../db/store.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
+import type { BackupSchedule } from './system/backup-settings.ts'
+import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
 import type { Permissions } from './users/permissions.ts'
 import type { User } from './users/users.ts'
 
@@ -14,6 +16,7 @@ export interface Ports {
   readonly passwords: PasswordHasher
   readonly log: Log
   readonly oidc: Oidc | null
+  readonly backups: Backups | null
   readonly radio: Radio | null
   /** When the process began to serve. */
   readonly startedAt: number
@@ -145,4 +148,25 @@ export type LinkInfo = {
 /** The radio links of this process. */
 export interface Radio {
   links(): readonly LinkInfo[]
+}
+
+/** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */
+export interface Backups {
+  /** Newest first. */
+  list(): Promise<Backup[]>
+  /** Throws `backup_not_found`. */
+  find(name: string): Promise<Backup>
+  running(): BackupProgress | null
+  /** `record` runs when the backup is whole; if it throws, the backup goes. Throws `backup_in_progress`. */
+  create(kind: BackupKind, record: (backup: Backup) => Promise<void>): Promise<Backup>
+  /** `record` runs when the backup is out of sight; if it throws, the backup comes back. Throws `backup_not_found`. */
+  remove(name: string, record: () => Promise<void>): Promise<void>
+  /** Reads everything. Throws `backup_not_found`. */
+  verify(name: string): Promise<Verification>
+  /** A gzipped tar archive, made while it is read. Throws `backup_not_found`. */
+  download(name: string): Promise<ReadableStream<Uint8Array>>
+  /** When the schedule runs next: now when a run is due, null when it is off. */
+  nextRun(schedule: BackupSchedule): number | null
+  /** The stored schedule has changed. */
+  reschedule(): void
 }

@@ -65,6 +65,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     passwords: scriptPasswordHasher(Date.now),
     log,
     oidc: createOidc({ config, log, now: Date.now }),
+    backups: null,
     radio: null,
     startedAt: Date.now(),
     now: Date.now,

@@ -57,6 +57,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
       passwords: nativePasswordHasher(),
       log,
       oidc: null,
+      backups: null,
       radio: null,
       startedAt: Date.now(),
       now: Date.now,

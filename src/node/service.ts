@@ -58,6 +58,7 @@ async function start(config: Config, log: Log): Promise<void> {
     passwords: nativePasswordHasher(),
     log,
     oidc: createOidc({ config, log, now: Date.now }),
+    backups: null,
     radio: { links: () => [] },
     startedAt,
     now: Date.now,

@@ -6,6 +6,9 @@ const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: fal
 const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: true }
 const admin: Rule = { kind: 'admin', scope: null }
 
+/** Administrators, and bearer tokens with the scope. */
+export const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })
+
 /** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/health': anyone,
@@ -37,10 +40,15 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/audit': admin,
   'GET /api/audit/export': admin,
+
+  'POST /api/system/backup': adminOr('backup'),
+  'GET /api/system/backup': adminOr('backup'),
+  'GET /api/system/backup/settings': admin,
+  'PUT /api/system/backup/settings': admin,
+  'GET /api/system/backup/download/:name': adminOr('backup'),
+  'POST /api/system/backup/:name/verify': adminOr('backup'),
+  'DELETE /api/system/backup/:name': admin,
 }
 
 /** A permission; name it here when the first route needs one. */
 export const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
-
-/** Administrators, and bearer tokens with the scope. */
-export const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })

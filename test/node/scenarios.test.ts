@@ -28,6 +28,7 @@ async function openNode(): Promise<Service> {
     passwords: nativePasswordHasher(),
     log: createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} }),
     oidc: null,
+    backups: null,
     radio: null,
     startedAt: Date.now(),
     now: Date.now,

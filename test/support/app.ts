@@ -79,6 +79,7 @@ export async function createTestApp(
     passwords: options.passwords ?? plainHasher(),
     log,
     oidc: createOidc({ config: parsed.config, log, now }),
+    backups: null,
     radio: { links: () => [] },
     startedAt: START,
     now,

@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = {
   settings_updated: 'settings',
   system_restored: 'system_backup',
   backup_created: 'system_backup',
+  backup_failed: 'system_backup',
   backup_deleted: 'system_backup',
   backup_downloaded: 'system_backup',
   backup_settings_updated: 'system_backup',

@@ -1,0 +1,114 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requireAdmin, requireAdminOrScope } from '../access.ts'
+import type { AppEnv, Ctx } from '../context.ts'
+import { answers } from '../describe.ts'
+import { validate } from '../validate.ts'
+import { backupSettingsSchema, lastRunSchema, readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
+import {
+  backupSchema,
+  createBackup,
+  deleteBackup,
+  demandBackups,
+  downloadBackup,
+  progressSchema,
+  verificationSchema,
+} from './backups.ts'
+
+// Any name passes here: one that can't be a backup's is answered like one that is not there.
+const nameParam = z.object({ name: z.string() })
+
+const settingsAnswer = backupSettingsSchema.extend({ nextRunAt: z.int().nullable(), lastRun: lastRunSchema })
+
+export const backupRoutes = new Hono<AppEnv>()
+  .post(
+    '/',
+    requireAdminOrScope('backup'),
+    answers('Make a backup', { 201: z.object({ backup: backupSchema }) }, [
+      'backup_in_progress',
+      'unsupported_on_this_runtime',
+    ]),
+    async (c) => c.json({ backup: await createBackup(c.var.ctx, 'manual') }, 201),
+  )
+  .get(
+    '/',
+    requireAdminOrScope('backup'),
+    answers(
+      'Backups, newest first, and how far one that is being made has come',
+      { 200: z.object({ backups: z.array(backupSchema), running: progressSchema.nullable() }) },
+      ['unsupported_on_this_runtime'],
+    ),
+    async (c) => {
+      const backups = demandBackups(c.var.ctx)
+      return c.json({ backups: await backups.list(), running: backups.running() })
+    },
+  )
+  .get(
+    '/settings',
+    requireAdmin,
+    answers('The schedule of backups', { 200: settingsAnswer }, ['unsupported_on_this_runtime']),
+    async (c) => c.json(await settingsOf(c.var.ctx)),
+  )
+  .put(
+    '/settings',
+    requireAdmin,
+    answers('Replace the schedule of backups', { 200: settingsAnswer }, ['unsupported_on_this_runtime']),
+    validate('json', backupSettingsSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const backups = demandBackups(ctx)
+      await replaceBackupSettings(ctx, c.req.valid('json'))
+      backups.reschedule()
+      return c.json(await settingsOf(ctx))
+    },
+  )
+  .get(
+    '/download/:name',
+    requireAdminOrScope('backup'),
+    answers('A backup as a .tar.gz', { 200: { mediaType: 'application/gzip' } }, [
+      'backup_not_found',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('param', nameParam),
+    async (c) => {
+      const { name } = c.req.valid('param')
+      const headers = {
+        'content-type': 'application/gzip',
+        'content-disposition': `attachment; filename="${name}.tar.gz"`,
+      }
+      if (c.req.method === 'HEAD') {
+        await demandBackups(c.var.ctx).find(name)
+        return c.body(null, 200, headers)
+      }
+      return c.body(await downloadBackup(c.var.ctx, name), 200, headers)
+    },
+  )
+  .post(
+    '/:name/verify',
+    requireAdminOrScope('backup'),
+    answers('Read all of a backup and say what is wrong with it', { 200: verificationSchema }, [
+      'backup_not_found',
+      'unsupported_on_this_runtime',
+    ]),
+    validate('param', nameParam),
+    async (c) => c.json(await demandBackups(c.var.ctx).verify(c.req.valid('param').name)),
+  )
+  .delete(
+    '/:name',
+    requireAdmin,
+    answers('Delete a backup', { 204: null }, ['backup_not_found', 'unsupported_on_this_runtime']),
+    validate('param', nameParam),
+    async (c) => {
+      await deleteBackup(c.var.ctx, c.req.valid('param').name, 'asked')
+      return c.body(null, 204)
+    },
+  )
+
+async function settingsOf(ctx: Ctx) {
+  const backups = demandBackups(ctx)
+  const schedule = await readBackupSchedule(ctx.store)
+  const { enabled, maxBackups, backupTime } = schedule.settings
+  const run = schedule.run
+  const lastRun = run === null ? null : { at: run.at, ok: run.ok, error: run.error }
+  return { enabled, maxBackups, backupTime, nextRunAt: backups.nextRun(schedule), lastRun }
+}

@@ -1,0 +1,104 @@
+import { inArray } from 'drizzle-orm'
+import { z } from 'zod'
+import { settings } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import { audit, type AuditContext } from '../audit/audit.ts'
+
+export const backupSettingsSchema = z.strictObject({
+  enabled: z.boolean(),
+  /** Scheduled backups that are kept; manual ones are never deleted by the schedule. */
+  maxBackups: z.int().min(1).max(365),
+  /** HH:MM in the service's time zone. */
+  backupTime: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM'),
+})
+export type BackupSettings = z.infer<typeof backupSettingsSchema>
+
+/** The latest run of the schedule. `error` beside `ok: true`: the backup was made, something after it failed. */
+export const lastRunSchema = z.object({ at: z.int(), ok: z.boolean(), error: z.string().nullable() }).nullable()
+
+const storedSettings = backupSettingsSchema.extend({
+  /** Since when the schedule is enabled for this time of day: what lies before it was not missed. */
+  since: z.int(),
+})
+
+const storedRun = z.strictObject({
+  at: z.int(),
+  ok: z.boolean(),
+  error: z.string().nullable(),
+  /** When the latest run that succeeded began. */
+  succeededAt: z.int().nullable(),
+  /** Failures since then. */
+  failures: z.int(),
+})
+type StoredRun = z.infer<typeof storedRun>
+
+/** All that the schedule knows. */
+export type BackupSchedule = { readonly settings: z.infer<typeof storedSettings>; readonly run: StoredRun | null }
+
+/** Rows of the table `settings` that begin with this belong to backups and to no general list of settings. */
+export const BACKUP_SETTINGS_PREFIX = 'backup.'
+const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
+const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
+
+const DEFAULTS = { enabled: false, maxBackups: 7, backupTime: '03:00', since: 0 }
+
+export async function readBackupSchedule({ db }: Store): Promise<BackupSchedule> {
+  const rows = await db
+    .select()
+    .from(settings)
+    .where(inArray(settings.key, [SETTINGS_KEY, RUN_KEY]))
+    .all()
+  const value = (key: string): unknown => {
+    const row = rows.find((row) => row.key === key)
+    return row === undefined ? undefined : JSON.parse(row.value)
+  }
+  return {
+    settings: storedSettings.default(DEFAULTS).parse(value(SETTINGS_KEY)),
+    run: storedRun.nullable().default(null).parse(value(RUN_KEY)),
+  }
+}
+
+/** Replaces the settings. The schedule starts anew when it is switched on or its time of day changes. */
+export async function replaceBackupSettings(ctx: AuditContext, next: BackupSettings): Promise<void> {
+  const now = ctx.now()
+  const { enabled, maxBackups, backupTime, since } = (await readBackupSchedule(ctx.store)).settings
+  const startsAnew = next.backupTime !== backupTime || (next.enabled && !enabled)
+  const before = { enabled, maxBackups, backupTime }
+  await ctx.store.atomic([
+    put(ctx.store, SETTINGS_KEY, { ...next, since: startsAnew ? now : since }, now),
+    audit(ctx, 'backup_settings_updated', changes(before, next)),
+  ])
+}
+
+function changes(before: BackupSettings, after: BackupSettings): Record<'before' | 'after', object> {
+  const isSame: Readonly<Record<string, boolean>> = {
+    enabled: before.enabled === after.enabled,
+    maxBackups: before.maxBackups === after.maxBackups,
+    backupTime: before.backupTime === after.backupTime,
+  }
+  const changed = (some: BackupSettings) => Object.fromEntries(Object.entries(some).filter(([key]) => !isSame[key]))
+  return { before: changed(before), after: changed(after) }
+}
+
+/** Records how a run of the schedule that began at `at` ended; a failure is audited too. */
+export async function recordScheduledRun(
+  ctx: AuditContext,
+  run: { readonly at: number; readonly ok: boolean; readonly error: string | null },
+): Promise<void> {
+  const { run: last } = await readBackupSchedule(ctx.store)
+  const value: StoredRun = run.ok
+    ? { ...run, succeededAt: run.at, failures: 0 }
+    : { ...run, succeededAt: last?.succeededAt ?? null, failures: (last?.failures ?? 0) + 1 }
+  const write = put(ctx.store, RUN_KEY, value, ctx.now())
+  await ctx.store.atomic(
+    run.ok ? [write] : [write, audit(ctx, 'backup_failed', { kind: 'scheduled', error: run.error })],
+  )
+}
+
+function put({ db }: Store, key: string, value: unknown, now: number): Statement {
+  const row = { key, value: JSON.stringify(value), updatedAt: now }
+  return db
+    .insert(settings)
+    .values(row)
+    .onConflictDoUpdate({ target: settings.key, set: { value: row.value, updatedAt: now } })
+}
