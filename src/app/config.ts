@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseChannelKey, parsePrivateKey } from '../meshtastic/configured-keys.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 
 /** An environment variable: how it parses, what it is without a value, and what it means. */
@@ -34,6 +35,15 @@ const list = z
   )
   .refine((parts) => parts.length > 0)
   .default([])
+
+/** Text that `parse` answers null for is invalid. */
+const parsed = <T extends object>(parse: (text: string) => T | null) =>
+  z.string().transform((text, issues): T => {
+    const value = parse(text)
+    if (value !== null) return value
+    issues.addIssue('not of this form')
+    return z.NEVER
+  })
 
 const url = z.url({ protocol: /^https?$/ }).transform((v) => v.replace(/\/+$/, ''))
 
@@ -183,6 +193,36 @@ export const VARIABLES = {
     ),
     'host or host:port, comma-separated',
     'Radios to connect to; the port is 4403 unless given',
+  ),
+  MESHTASTIC_MQTT_URL: variable(
+    z
+      .url({ protocol: /^(mqtts?|wss?)$/ })
+      .nullable()
+      .default(null),
+    'an mqtt://, mqtts://, ws:// or wss:// URL, with user name and password if the broker wants them',
+    'A broker to listen to',
+    true,
+  ),
+  MESHTASTIC_MQTT_TOPIC: variable(
+    z
+      .string()
+      .max(1024)
+      .regex(/^(?:(?:\+|[^+#/\0]*)\/)*(?:\+|#|[^+#/\0]+)$/)
+      .default('msh/#'),
+    'a topic filter such as msh/EU_868/#',
+    'What to listen to there',
+  ),
+  MESHTASTIC_MQTT_KEYS: variable(
+    list.pipe(z.array(parsed(parseChannelKey))),
+    'name=base64 of a channel, comma-separated',
+    'Channel keys for what is heard there; the default key always is tried',
+    true,
+  ),
+  MESHTASTIC_MQTT_PRIVATE_KEYS: variable(
+    list.pipe(z.array(parsed(parsePrivateKey))),
+    '!nodeid=base64 of a radio, comma-separated',
+    'Private keys of own radios, to read direct messages to them that are heard there',
+    true,
   ),
   DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
 } as const satisfies Record<string, Variable>

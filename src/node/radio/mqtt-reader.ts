@@ -1,0 +1,75 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
+import { type MeshPacket, MeshPacket_TransportMechanism } from '../../meshtastic/gen/packet_pb.ts'
+import { FromRadioSchema } from '../../meshtastic/gen/stream_pb.ts'
+import {
+  type ChannelKey,
+  decodeEnvelope,
+  DEFAULT_CHANNEL_KEY,
+  type OpenDirect,
+  openEnvelope,
+  parseMqttTopic,
+} from '../../meshtastic/mqtt-envelope.ts'
+import { toRadioEvent } from '../../meshtastic/radio-event.ts'
+import type { ReceivedEvent } from './session.ts'
+
+export type MqttReaderOptions = {
+  /** Tried before the key that every radio knows. */
+  readonly keys: readonly ChannelKey[]
+  /** Opens direct messages to our own radios; without it they stay closed. */
+  readonly openDirect?: OpenDirect
+}
+
+export type MqttMessage = {
+  readonly topic: string
+  readonly payload: Uint8Array
+  /** The broker kept it: it is as old as it may be. */
+  readonly isRetained: boolean
+}
+
+/** What a message says: nothing if it is not one of the mesh's; the name of a channel comes before its first packet. */
+export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
+
+export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
+  const { clock, openDirect = async () => null } = options
+  const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
+  const named = new Map<number, string>()
+  return async ({ topic: path, payload, isRetained }) => {
+    const topic = parseMqttTopic(path)
+    const envelope = topic === null ? null : decodeEnvelope(topic, payload)
+    if (topic === null || envelope === null) return []
+    const packet = { ...(await openEnvelope(envelope, keys, openDirect)), ...BY_MQTT }
+    const now = clock.now()
+    const isReadable = packet.payloadVariant.case === 'decoded'
+    const isNews = isReadable && !packet.pkiEncrypted && named.get(packet.channel) !== envelope.channelName
+    if (isNews && topic.kind === 'packet') named.set(packet.channel, envelope.channelName)
+    return [
+      ...(isNews && topic.kind === 'packet' ? [nameChannel(packet.channel, envelope.channelName, now)] : []),
+      receive(packet, envelope.gateway, isRetained, now),
+    ]
+  }
+}
+
+const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
+
+function receive(packet: MeshPacket, gateway: number | null, replayed: boolean, now: number): ReceivedEvent {
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'packet', value: packet } })
+  const event = toRadioEvent(message, now, replayed)
+  const raw = isFreeOfSecrets(message) ? toBinary(FromRadioSchema, message) : null
+  return { event: event.type === 'packet' && gateway !== null ? { ...event, gateway } : event, raw }
+}
+
+/** The broker has no channel table; what is known of a channel is its hash, its name, and that a key of ours fits. */
+function nameChannel(index: number, name: string, receivedAt: number): ReceivedEvent {
+  const channel = {
+    index,
+    role: 'SECONDARY',
+    name,
+    keySize: 0,
+    hasKey: true,
+    uplinkEnabled: true,
+    downlinkEnabled: false,
+    positionPrecision: 0,
+  }
+  return { event: { receivedAt, type: 'channel', channel }, raw: null }
+}

@@ -1,0 +1,64 @@
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
+import { createLink } from '../../src/node/radio/link.ts'
+import { createMqttLink } from '../../src/node/radio/mqtt.ts'
+import { connectTcp } from '../../src/node/radio/tcp.ts'
+import { startMqttBroker } from '../support/mqtt-broker.ts'
+import { fromRadio, startRadioDevice } from '../support/radio-device.ts'
+import type { LinkEvents } from '../support/watched-link.ts'
+import { radioLinkContract } from './radio-link.ts'
+
+const QUICK = { backoffFirstMs: 2, backoffMaxMs: 4 }
+
+const lonelyPort = await freePort()
+
+/** A port that was just given back. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+const tcpLink = (port: number) => (events: LinkEvents) =>
+  createLink({
+    name: 'radio',
+    kind: 'tcp',
+    connect: connectTcp({ host: '127.0.0.1', port }),
+    timings: QUICK,
+    ...events,
+  })
+
+radioLinkContract('TCP', 'tcp', {
+  async startPeer() {
+    const device = await startRadioDevice()
+    const peer = {
+      send: (value: MeshPacket) => device.send(fromRadio({ case: 'packet', value })),
+      sendNoise: (bytes: Uint8Array) => device.sendRaw(bytes),
+      hangUp: () => device.kick(),
+      stop: () => device.stop(),
+    }
+    return { peer, makeLink: tcpLink(device.port) }
+  },
+  makeLonelyLink: tcpLink(lonelyPort),
+})
+
+const mqttLink = (url: string) => (events: LinkEvents) =>
+  createMqttLink({ name: 'broker', url, topic: 'msh/#', keys: [], timings: QUICK, ...events })
+
+radioLinkContract('MQTT', 'mqtt', {
+  async startPeer() {
+    const broker = await startMqttBroker()
+    const peer = {
+      send: (packet: MeshPacket) => broker.publishPacket(packet),
+      sendNoise: (bytes: Uint8Array) => broker.publish('msh/EU_868/2/e/LongFast/!a0cb0001', bytes),
+      hangUp: () => broker.kick(),
+      stop: () => broker.stop(),
+    }
+    return { peer, makeLink: mqttLink(broker.url) }
+  },
+  makeLonelyLink: mqttLink(`mqtt://127.0.0.1:${lonelyPort}`),
+})
