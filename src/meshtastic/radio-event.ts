@@ -28,8 +28,11 @@ export type RadioFact =
   | { readonly type: 'settings'; readonly settings: SettingsSection }
   /** The handshake that asked with `nonce` is over. */
   | { readonly type: 'config-complete'; readonly nonce: number }
-  /** `replayed`: out of the radio's memory, after a handshake. It updates state and raises nothing. */
-  | { readonly type: 'packet'; readonly packet: Packet; readonly replayed: boolean }
+  /**
+   * `replayed`: out of the radio's memory, after a handshake. It updates state and raises nothing. `gateway`: the node
+   * that heard it, if that was not the radio which this event is of.
+   */
+  | { readonly type: 'packet'; readonly packet: Packet; readonly replayed: boolean; readonly gateway?: number }
   /** `result` 0: the packet `packetId` was accepted for sending; `packetId` null: an answer to a heartbeat. */
   | {
       readonly type: 'queue-status'
