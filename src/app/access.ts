@@ -10,7 +10,7 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { ctx } = c.var
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
   if (hasCredentials) c.set('ctx', { ...ctx, viewer: await resolveViewer(c, ctx) })
-  await next()
+  return next()
 }
 
 /** A route without a rule: everybody. */
@@ -39,9 +39,9 @@ export const requireAdminOrScope = (scope: 'backup' | 'metrics') => rule({ kind:
 export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
 
 function rule(required: Rule): MiddlewareHandler<SignedIn> {
-  const guard: MiddlewareHandler<SignedIn> = async (c, next) => {
+  const guard: MiddlewareHandler<SignedIn> = (c, next) => {
     c.set('ctx', signedIn(c.var.ctx, required))
-    await next()
+    return next()
   }
   return describe(guard, { rule: required })
 }

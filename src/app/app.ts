@@ -5,10 +5,14 @@ import { authRoutes } from './auth/routes.ts'
 import { tokenRoutes } from './auth/token-routes.ts'
 import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './errors.ts'
+import { infoRoutes } from './mesh/info-routes.ts'
+import { messageRoutes } from './mesh/message-routes.ts'
+import { nodeRoutes } from './mesh/node-routes.ts'
 import { docsRoutes } from './openapi/routes.ts'
 import { allowedMethods } from './route-methods.ts'
-import { sameOrigin, securityHeaders } from './security.ts'
+import { responseHeaders, sameOrigin } from './security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
+import { settingsRoutes } from './settings/routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './validate.ts'
@@ -19,14 +23,12 @@ import { limitBody } from './validate.ts'
  */
 export function createApp(resolvePorts: (env: unknown) => Ports) {
   const app = new Hono<AppEnv>()
-  app.use(async (c, next) => {
+  app.use((c, next) => {
     const ports = resolvePorts(c.env)
-    const requestId = crypto.randomUUID()
-    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId, viewer: null })
-    await next()
-    c.res.headers.set('X-Request-Id', requestId)
+    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
+    return next()
   })
-  app.use(securityHeaders, sameOrigin, limitBody)
+  app.use(responseHeaders, sameOrigin, limitBody)
 
   const routes = app
     // Before anybody is looked up: with a cookie, too, it answers while the database does not.
@@ -36,6 +38,10 @@ export function createApp(resolvePorts: (env: unknown) => Ports) {
     .route('/api/tokens', tokenRoutes)
     .route('/api/users', userRoutes)
     .route('/api/audit', auditRoutes)
+    .route('/api/nodes', nodeRoutes)
+    .route('/api/messages', messageRoutes)
+    .route('/api/info', infoRoutes)
+    .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(
       '/api',

@@ -35,11 +35,11 @@ export interface Ctx extends Ports {
   readonly requestId: string
 }
 
-export type AppEnv = { Variables: { ctx: Ctx } }
+export type AppEnv = { Variables: { ctx: Ctx; hasHeaders?: boolean } }
 
 /** A request that passed an access rule. */
 export type SignedInCtx = Ctx & { readonly viewer: Viewer }
-export type SignedIn = { Variables: { ctx: SignedInCtx } }
+export type SignedIn = { Variables: { ctx: SignedInCtx; hasHeaders?: boolean } }
 
 /** Who is asking, read fresh on each request. */
 export type Viewer = {

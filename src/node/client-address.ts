@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, type Socket } from 'node:net'
 import type { Context } from 'hono'
 
 type Request = { readonly incoming: IncomingMessage }
@@ -25,7 +25,7 @@ export function createAddressing(entries: readonly string[]) {
   return {
     clientIp: (c: Context): string | null => {
       const { incoming } = requestOf(c)
-      const peer = plainAddress(incoming.socket.remoteAddress)
+      const peer = peerOf(incoming)
       if (peer === null || !isTrusted(peer)) return peer
       // The right-most hop that is not a proxy of ours: what stands left of it, the client wrote.
       const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
@@ -39,7 +39,7 @@ export function createAddressing(entries: readonly string[]) {
     },
     origin: (c: Context): string => {
       const { incoming } = requestOf(c)
-      const peer = plainAddress(incoming.socket.remoteAddress)
+      const peer = peerOf(incoming)
       const host = incoming.headers.host ?? 'localhost'
       if (peer === null || !isTrusted(peer)) return originOf('http', host)
       const scheme = headerList(incoming, 'x-forwarded-proto').at(-1)?.toLowerCase() === 'https' ? 'https' : 'http'
@@ -48,10 +48,27 @@ export function createAddressing(entries: readonly string[]) {
   }
 }
 
+// A connection keeps its address, and is asked for it on each request.
+const peers = new WeakMap<Socket, string | null>()
+
+function peerOf({ socket }: IncomingMessage): string | null {
+  const known = peers.get(socket)
+  if (known !== undefined) return known
+  const address = plainAddress(socket.remoteAddress)
+  peers.set(socket, address)
+  return address
+}
+
+let latest = { written: '', origin: '' }
+
 // As a browser writes it in its Origin header: lower case, and without the scheme's own port.
 function originOf(scheme: string, host: string): string {
-  const origin = `${scheme}://${host}`
-  return URL.canParse(origin) ? new URL(origin).origin : origin
+  const written = `${scheme}://${host}`
+  // Nearly every request is made to the same host.
+  if (latest.written !== written) {
+    latest = { written, origin: URL.canParse(written) ? new URL(written).origin : written }
+  }
+  return latest.origin
 }
 
 // The bindings that @hono/node-server gives to each request; absent when a test calls the app directly.

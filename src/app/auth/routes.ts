@@ -4,6 +4,7 @@ import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { AppError } from '../errors.ts'
+import { reply } from '../security.ts'
 import { NO_PERMISSIONS, permissionsSchema } from '../users/permissions.ts'
 import { userSchema } from '../users/users.ts'
 import { idParam, validate } from '../validate.ts'
@@ -38,7 +39,7 @@ const passwordChangeSchema = z.strictObject({
 export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers('Who you are and what you may do', { 200: statusSchema }), (c) => {
     const { viewer, config, oidc } = c.var.ctx
-    return c.json({
+    return reply(c, {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
       permissions: viewer?.permissions ?? NO_PERMISSIONS,

@@ -6,6 +6,7 @@ import { prepareOnce } from '../../db/store.ts'
 import { anyone } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
+import { reply } from '../security.ts'
 
 const queries = prepareOnce((db) => ({
   probe: db
@@ -30,6 +31,6 @@ export const healthRoutes = new Hono<AppEnv>().get(
       ctx.log.error('The database does not answer', { error })
       return c.json({ status: 'error' as const, uptime }, 503)
     }
-    return c.json({ status: 'ok' as const, uptime })
+    return reply(c, { status: 'ok' as const, uptime })
   },
 )
