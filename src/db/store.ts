@@ -1,3 +1,4 @@
+import { fillPlaceholders } from 'drizzle-orm'
 import type { BatchItem } from 'drizzle-orm/batch'
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
 import type * as schema from './schema.ts'
@@ -16,6 +17,29 @@ export interface Store {
    * insert by a sub-select on a unique column. Throws what the database throws.
    */
   atomic(all: readonly [Statement, ...Statement[]]): Promise<void>
+}
+
+/** A prepared query, as both drivers make it. */
+type Prepared = {
+  run(values?: Record<string, unknown>): unknown
+  getQuery(): { readonly sql: string; readonly params: unknown[] }
+}
+
+/** A prepared query with its values: a statement for `atomic` that costs no building. */
+export function bind(prepared: Prepared, values: Record<string, unknown>): Statement {
+  const filled = () => {
+    const query = prepared.getQuery()
+    return { ...query, params: fillPlaceholders(query.params, values) }
+  }
+  const bound: unknown = Object.create(prepared, { getQuery: { value: filled } })
+  return asStatement({ run: () => prepared.run(values), _prepare: () => bound })
+}
+
+// All that the drivers ask of a statement: better-sqlite3 runs it, `D1Session.batch` prepares it and reads its query.
+function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statement {
+  const any: unknown = statement
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return any as Statement
 }
 
 /** Prepares queries once for each database: building one through the ORM costs ten times as much as running it. */

@@ -12,6 +12,8 @@ import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { openRadio } from './radio/radio.ts'
+import { startRetention } from './retention.ts'
 import { keptSessionSecret } from './secret.ts'
 import { listen } from './server.ts'
 
@@ -51,6 +53,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const store = openDatabase(join(config.DATA_DIR, 'mesh.db'))
   const sessions = await openSessions(config, store, log)
+  const radio = openRadio({ config, store, log })
   const ports: Ports = {
     config,
     store,
@@ -59,7 +62,7 @@ async function start(config: Config, log: Log): Promise<void> {
     log,
     oidc: createOidc({ config, log, now: Date.now }),
     backups: null,
-    radio: { links: () => [] },
+    radio,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES),
@@ -68,11 +71,12 @@ async function start(config: Config, log: Log): Promise<void> {
   const app = createApp(() => ports)
   const server = await listen(app.fetch, config.PORT, config.HOST)
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
+  const retention = startRetention(ports)
   log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
-    await server.close(SHUTDOWN_GRACE_MS)
+    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop()])
     await sessions.close()
     store.close()
     log.info('Stopped')

@@ -1,0 +1,68 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requirePermission } from '../access.ts'
+import { type AppEnv, LINK_STATES, type LinkInfo } from '../context.ts'
+import { answers } from '../describe.ts'
+import { AppError } from '../errors.ts'
+
+const radioSchema = z.object({
+  nodeNum: z.int(),
+  firmwareVersion: z.string().nullable(),
+  hwModel: z.string().nullable(),
+  role: z.string().nullable(),
+})
+const queueSchema = z.object({ free: z.int(), maxlen: z.int() }).describe("Places in the radio's own sending queue")
+const linkStateSchema = z.object({
+  state: z.enum(LINK_STATES),
+  since: z.int(),
+  lastFrameAt: z.int().nullable(),
+  reconnects: z.int(),
+  reason: z.string().nullable(),
+})
+const linkSchema = linkStateSchema.extend({
+  name: z.string(),
+  kind: z.enum(['tcp', 'mqtt', 'demo']),
+  radio: radioSchema.nullable(),
+  queue: queueSchema.nullable(),
+})
+const infoSchema = z
+  .object({
+    radio: radioSchema.nullable(),
+    firmware: z.string().nullable(),
+    link: linkStateSchema.nullable(),
+    queue: queueSchema.nullable(),
+    links: z.array(linkSchema),
+  })
+  .describe('All links, and beside them what the first one says; null without any')
+
+export const infoRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  answers('The radios and their links', { 200: infoSchema }, ['unsupported_on_this_runtime']),
+  (c) => {
+    const { radio } = c.var.ctx
+    if (radio === null) throw new AppError('unsupported_on_this_runtime')
+    return c.json(describeLinks(radio.links()))
+  },
+)
+
+function describeLinks(links: readonly LinkInfo[]): z.infer<typeof infoSchema> {
+  const [first] = links
+  return {
+    radio: first?.radio ?? null,
+    firmware: first?.radio?.firmwareVersion ?? null,
+    link: first === undefined ? null : describeState(first),
+    queue: first?.queue ?? null,
+    links: links.map((link) => ({
+      name: link.name,
+      kind: link.kind,
+      ...describeState(link),
+      radio: link.radio,
+      queue: link.queue,
+    })),
+  }
+}
+
+function describeState({ state, since, lastFrameAt, reconnects, reason }: LinkInfo) {
+  return { state, since, lastFrameAt, reconnects, reason }
+}

@@ -1,0 +1,84 @@
+import { and, desc, eq, gte, sql } from 'drizzle-orm'
+import { messages } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { writePositions, writeTelemetry } from './ingest-history.ts'
+import { writeMessages } from './ingest-messages.ts'
+import { writeNodes } from './ingest-nodes.ts'
+import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
+import { markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
+import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+
+/** Turns what radios say into rows. Calls come one after the other: there is one writer. */
+export type Ingest = {
+  /**
+   * Stores a batch as one atomic step and answers what of it was news. When it throws, nothing of the batch is stored
+   * or remembered, and the same batch may be given again.
+   */
+  store(batch: readonly Heard[]): Promise<readonly News[]>
+}
+
+/** What is remembered between batches. */
+type Memory = {
+  readonly window: PacketWindow
+  localNodes: ReadonlyMap<string, number>
+  readonly sources: Set<string>
+  readonly metrics: Set<string>
+}
+
+const queries = prepareOnce((db) => ({
+  recentMessages: db
+    .select({
+      from: messages.fromNodeNum,
+      id: messages.packetId,
+      at: messages.timestamp,
+      hopsAway: messages.hopsAway,
+    })
+    .from(messages)
+    .where(and(gte(messages.timestamp, sql.placeholder('since')), eq(messages.direction, 'in')))
+    .orderBy(desc(messages.id))
+    .limit(WINDOW_SIZE)
+    .prepare(),
+}))
+
+export function createIngest(store: Store): Ingest {
+  let memory: Memory | null = null
+  return {
+    async store(batch) {
+      const [first] = batch
+      if (first === undefined) return []
+      memory ??= await recall(store, first.event.receivedAt)
+      const sightings = memory.window.open()
+      const plan = planBatch(batch, memory, sightings)
+      const [statement, ...others] = statementsOf(store, plan, memory)
+      if (statement !== undefined) await store.atomic([statement, ...others])
+      sightings.commit()
+      memory.localNodes = plan.localNodes
+      for (const name of plan.sources.keys()) memory.sources.add(name)
+      for (const { metric } of plan.telemetry) memory.metrics.add(metric)
+      return plan.news
+    },
+  }
+}
+
+/** What an earlier process left: its texts are not news again. */
+async function recall(store: Store, now: number): Promise<Memory> {
+  const window = createPacketWindow()
+  const sightings = window.open()
+  const texts = await queries(store).recentMessages.all({ since: now - WINDOW_MS })
+  for (const text of texts.toReversed()) sightings.see({ ...text, isReadable: true })
+  sightings.commit()
+  return { window, localNodes: await readLocalNodes(store), sources: new Set(), metrics: new Set() }
+}
+
+function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
+  const isHandshake = [...plan.sources.values()].some(({ localNodeNum }) => localNodeNum !== undefined)
+  return [
+    ...writeSources(store, [...plan.sources.values()]),
+    ...writeChannels(store, plan.channels),
+    ...writeNodes(store, plan.remembered, plan.heard),
+    ...(isHandshake ? [markLocalNodes(store)] : []),
+    ...writePositions(store, plan.positions),
+    ...writeTelemetry(store, plan.telemetry, memory.metrics),
+    ...writeMessages(store, plan.messages),
+  ]
+}

@@ -1,0 +1,167 @@
+import { eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { nodes, telemetry } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import { enumName } from '../../meshtastic/enum-name.ts'
+import { Config_DeviceConfig_RoleSchema } from '../../meshtastic/gen/config_pb.ts'
+import { HardwareModelSchema } from '../../meshtastic/gen/hardware_pb.ts'
+import { BROADCAST, formatNodeId, parseNodeId } from '../../meshtastic/node-id.ts'
+import { audit } from '../audit/audit.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+export const nodeSchema = z.object({
+  nodeNum: z.int().describe('Unsigned 32 bits'),
+  nodeId: z.string().describe('The same as text, e.g. !a0cb0001'),
+  longName: z.string().nullable(),
+  shortName: z.string().nullable(),
+  hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
+  role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
+  isLicensed: z.boolean(),
+  publicKey: z.string().nullable().describe('Base64'),
+  position: z
+    .object({
+      latitude: z.number(),
+      longitude: z.number(),
+      altitude: z.number().nullable(),
+      precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of so many bits; 32: exact'),
+      time: z.int().nullable(),
+    })
+    .nullable(),
+  deviceMetrics: z
+    .object({
+      batteryLevel: z.number().nullable().describe('Percent; 101: external power'),
+      voltage: z.number().nullable(),
+      channelUtilization: z.number().nullable(),
+      airUtilTx: z.number().nullable(),
+      uptimeSeconds: z.number().nullable(),
+      time: z.int().nullable(),
+    })
+    .nullable(),
+  snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
+  rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
+  hopsAway: z.int().nullable(),
+  lastHeard: z.int().nullable(),
+  firstHeard: z.int(),
+  viaMqtt: z.boolean(),
+  channel: z.int().nullable(),
+  isFavorite: z.boolean(),
+  isIgnored: z.boolean(),
+  isLocal: z.boolean().describe('A radio of this service'),
+  keyMismatch: z.boolean().describe('The node announced another public key than before'),
+  notes: z.string(),
+})
+export type Node = z.infer<typeof nodeSchema>
+
+export const nodeChangesSchema = z.strictObject({
+  isFavorite: z.boolean().optional(),
+  isIgnored: z.boolean().optional(),
+  notes: z
+    .string()
+    .max(2000)
+    // Line breaks and tabs, but no other control characters and no lone surrogates.
+    .regex(/^(?:[\n\r\t]|[^\p{Cc}\p{Cs}])*$/u)
+    .optional(),
+})
+
+/** A node in a path: its number in decimal digits, or `!` and eight hexadecimal digits. */
+export const nodeNumSchema = z
+  .string()
+  .regex(/^(?:\d{1,10}|![0-9a-fA-F]{8})$/, 'a node number or !hex')
+  .transform((text) => parseNodeId(text) ?? Number(text))
+  .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
+
+const byNum = prepareOnce((db) => ({
+  get: db
+    .select()
+    .from(nodes)
+    .where(eq(nodes.nodeNum, sql.placeholder('nodeNum')))
+    .prepare(),
+}))
+
+type NodeRow = typeof nodes.$inferSelect
+
+/** What the API tells of a row. */
+export function publicNode(row: NodeRow): Node {
+  const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
+  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, notes } = row
+  return {
+    nodeNum,
+    nodeId: formatNodeId(nodeNum),
+    longName,
+    shortName,
+    hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
+    role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
+    isLicensed,
+    publicKey,
+    position: publicPosition(row),
+    deviceMetrics: publicMetrics(row),
+    snr,
+    rssi,
+    hopsAway,
+    lastHeard,
+    firstHeard,
+    viaMqtt,
+    channel,
+    isFavorite,
+    isIgnored,
+    isLocal,
+    keyMismatch,
+    notes,
+  }
+}
+
+function publicPosition(row: NodeRow): Node['position'] {
+  const { latitude, longitude, altitude, precisionBits, positionTime: time } = row
+  return latitude === null || longitude === null ? null : { latitude, longitude, altitude, precisionBits, time }
+}
+
+function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
+  const { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime: time } = row
+  const metrics = { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds }
+  return Object.values(metrics).every((value) => value === null) ? null : { ...metrics, time }
+}
+
+async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
+  const row = await byNum(store).get.get({ nodeNum })
+  if (row === undefined) throw new AppError('node_not_found')
+  return row
+}
+
+/** Throws `node_not_found`. */
+export async function getNode(store: Store, nodeNum: number): Promise<Node> {
+  return publicNode(await findNode(store, nodeNum))
+}
+
+/** The row id of a node. Throws `node_not_found`. */
+export async function getNodeRowId(store: Store, nodeNum: number): Promise<number> {
+  const { id } = await findNode(store, nodeNum)
+  return id
+}
+
+/** Changes what people say about a node. Throws `node_not_found`. */
+export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typeof nodeChangesSchema>): Promise<Node> {
+  const before = await findNode(ctx.store, nodeNum)
+  const { isFavorite = before.isFavorite, isIgnored = before.isIgnored, notes = before.notes } = changes
+  const after = { isFavorite, isIgnored, notes }
+  const fields = (['isFavorite', 'isIgnored', 'notes'] as const).filter((key) => after[key] !== before[key])
+  if (fields.length === 0) return publicNode(before)
+  const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
+  const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }
+  await ctx.store.atomic([
+    ctx.store.db.update(nodes).set(pick(after)).where(eq(nodes.id, before.id)),
+    audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+  ])
+  return getNode(ctx.store, nodeNum)
+}
+
+/** Forgets a node with its track and its telemetry; it comes back when it is heard again. Throws `node_not_found`. */
+export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
+  const { id, longName } = await findNode(ctx.store, nodeNum)
+  const { db } = ctx.store
+  await ctx.store.atomic([
+    db.delete(nodes).where(eq(nodes.id, id)),
+    audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
+    db.delete(telemetry).where(eq(telemetry.nodeId, id)),
+  ])
+}

@@ -1,0 +1,77 @@
+/** How long, and for how many packets, a packet is known again. */
+export const WINDOW_MS = 6 * 60 * 60_000
+export const WINDOW_SIZE = 50_000
+
+/** One arrival of a packet. */
+type Arrival = {
+  readonly from: number
+  readonly id: number
+  readonly at: number
+  readonly hopsAway: number | null
+  /** False when nothing could be read of it. */
+  readonly isReadable: boolean
+}
+
+/** `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops. */
+export type Sighting = 'first' | 'copy' | 'shorter'
+
+/** Packets seen in one batch: they count for others only after `commit`. */
+export type Sightings = {
+  see(arrival: Arrival): Sighting
+  commit(): void
+}
+
+export type PacketWindow = { open(): Sightings; readonly size: number }
+
+type Entry = Pick<Arrival, 'at' | 'hopsAway' | 'isReadable'>
+
+/** Knows packets again by sender and id: for 6 hours, the latest 50,000. A packet without id is always a first. */
+export function createPacketWindow(): PacketWindow {
+  const entries = new Map<string, Entry>()
+  return {
+    get size() {
+      return entries.size
+    },
+    open() {
+      const staged = new Map<string, Entry>()
+      return {
+        see(arrival) {
+          if (arrival.id === 0) return 'first'
+          const key = `${arrival.from}:${arrival.id}`
+          const entry = staged.get(key) ?? entries.get(key)
+          const known = entry !== undefined && arrival.at - entry.at <= WINDOW_MS ? entry : undefined
+          const sighting = compare(known, arrival)
+          if (sighting !== 'copy') staged.set(key, merge(known, arrival))
+          return sighting
+        },
+        commit() {
+          for (const [key, entry] of staged) {
+            entries.delete(key)
+            entries.set(key, entry)
+          }
+          forget(entries)
+        },
+      }
+    },
+  }
+}
+
+function compare(known: Entry | undefined, { hopsAway, isReadable }: Arrival): Sighting {
+  if (known === undefined || (isReadable && !known.isReadable)) return 'first'
+  if (!isReadable || hopsAway === null) return 'copy'
+  return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
+}
+
+/** The window is counted from the first arrival. */
+function merge(known: Entry | undefined, { at, hopsAway, isReadable }: Arrival): Entry {
+  const fewest = [known?.hopsAway, hopsAway].filter((hops) => hops !== null && hops !== undefined)
+  return { at: known?.at ?? at, hopsAway: fewest.length === 0 ? null : Math.min(...fewest), isReadable }
+}
+
+/** Entries stand in the order of their last change, which is nearly that of their age. */
+function forget(entries: Map<string, Entry>): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= WINDOW_SIZE) return
+    entries.delete(key)
+  }
+}

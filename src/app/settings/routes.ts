@@ -1,0 +1,18 @@
+import { Hono } from 'hono'
+import { requirePermission } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { validate } from '../validate.ts'
+import { readSettings, settingsChangesSchema, settingsSchema, updateSettings } from './settings.ts'
+
+export const settingsRoutes = new Hono<AppEnv>()
+  .get('/', requirePermission('settings', 'read'), answers('All settings', { 200: settingsSchema }), async (c) =>
+    c.json(await readSettings(c.var.ctx.store)),
+  )
+  .put(
+    '/',
+    requirePermission('settings', 'write'),
+    answers('Set the named settings; the others stay', { 200: settingsSchema }),
+    validate('json', settingsChangesSchema),
+    async (c) => c.json(await updateSettings(c.var.ctx, c.req.valid('json'))),
+  )

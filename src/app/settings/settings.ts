@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { settings } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { audit } from '../audit/audit.ts'
+import type { Ctx } from '../context.ts'
+
+const days = z.int().min(1).max(36_500)
+
+/** Every setting: what it may be, what it is until somebody sets it, and what it means. */
+export const SETTINGS = {
+  telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Measurements are kept so many days' },
+  positionRetentionDays: { schema: days, fallback: 90, meaning: 'Tracks of nodes are kept so many days' },
+  messageRetentionDays: { schema: days, fallback: 365, meaning: 'Messages are kept so many days' },
+  nodeActiveSeconds: {
+    schema: z.int().min(60).max(2_592_000),
+    fallback: 7200,
+    meaning: 'A node heard in the last so many seconds counts as active',
+  },
+} as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
+
+type Key = keyof typeof SETTINGS
+const KEYS = Object.keys(SETTINGS).filter(isKey)
+
+function isKey(name: string): name is Key {
+  return Object.hasOwn(SETTINGS, name)
+}
+
+function eachSetting<T>(make: (key: Key) => T): Record<Key, T> {
+  // KEYS are all keys, and each is given a value.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return Object.fromEntries(KEYS.map((key) => [key, make(key)])) as Record<Key, T>
+}
+
+export const settingsSchema = z.strictObject(eachSetting((key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)))
+export type Settings = z.infer<typeof settingsSchema>
+
+export const settingsChangesSchema = settingsSchema.partial()
+
+const queries = prepareOnce((db) => ({
+  all: db.select({ key: settings.key, value: settings.value }).from(settings).prepare(),
+}))
+
+/** All settings as they are now. Rows that this version doesn't know, or can't read, count as not set. */
+export async function readSettings(store: Store): Promise<Settings> {
+  const rows = await queries(store).all.all()
+  const stored = new Map(rows.map(({ key, value }) => [key, value]))
+  return eachSetting((key) => {
+    const text = stored.get(key)
+    const parsed = text === undefined ? undefined : SETTINGS[key].schema.safeParse(JSON.parse(text))
+    return parsed?.success ? parsed.data : SETTINGS[key].fallback
+  })
+}
+
+/** Sets the named settings and leaves the others. */
+export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsChangesSchema>): Promise<Settings> {
+  const before = await readSettings(ctx.store)
+  const changed = KEYS.filter((key) => changes[key] !== undefined && changes[key] !== before[key])
+  if (changed.length === 0) return before
+  const pick = (from: typeof changes) => Object.fromEntries(changed.map((key) => [key, from[key]]))
+  await ctx.store.atomic([
+    audit(ctx, 'settings_updated', { before: pick(before), after: pick(changes) }),
+    ...changed.map((key) => writeSetting(ctx, key, changes[key])),
+  ])
+  return readSettings(ctx.store)
+}
+
+function writeSetting(ctx: Ctx, key: Key, value: unknown): Statement {
+  const row = { key, value: JSON.stringify(value), updatedAt: ctx.now() }
+  return ctx.store.db
+    .insert(settings)
+    .values(row)
+    .onConflictDoUpdate({ target: settings.key, set: { value: row.value, updatedAt: row.updatedAt } })
+}

@@ -1,0 +1,34 @@
+import { getTableColumns, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { bind, type Db, type Statement } from './store.ts'
+
+/** A field of the row at hand, as SQL. */
+export function field(name: string): SQL {
+  return sql.raw(`r.j ->> '${name}'`)
+}
+
+/**
+ * Prepares an insert of many rows whose one parameter is a JSON array of objects: one statement for a whole batch, which
+ * D1 counts as one, and which SQLite reads about as fast as rows bound one by one. Rows go in in the order of the array.
+ * `values` has SQL for each column of the table, by its name in the schema, mostly a `field`; `from` joins more tables.
+ */
+export function prepareJsonInsert(
+  db: Db,
+  table: SQLiteTable,
+  { values, from = sql``, onConflict }: { values: Readonly<Record<string, SQL>>; from?: SQL; onConflict: SQL },
+): (rows: readonly object[]) => Statement {
+  const columns = Object.keys(getTableColumns(table)).map((name) => {
+    const value = values[name]
+    if (value === undefined) throw new Error(`no value for column ${name}`)
+    return value
+  })
+  // As binary JSON each field is found without parsing the row again.
+  const prepared = db
+    .insert(table)
+    .select(
+      sql`with r as materialized (select jsonb(value) as j from json_each(${sql.placeholder('rows')}))
+        select ${sql.join(columns, sql`, `)} from r ${from} where true ${onConflict}`,
+    )
+    .prepare()
+  return (rows) => bind(prepared, { rows: JSON.stringify(rows) })
+}

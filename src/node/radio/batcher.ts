@@ -1,0 +1,158 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Log } from '../../app/log.ts'
+import type { Ingest } from '../../app/mesh/ingest.ts'
+import type { Heard, News } from '../../app/mesh/ingest-plan.ts'
+import { createTimer, type LinkClock, systemClock } from './connection.ts'
+
+/** A batch is stored when its first event is this old, or when it is this large. */
+const BATCH_MS = 100
+const BATCH_EVENTS = 200
+/** Events held while the database does not take them: minutes of the busiest mesh, some tens of MB. */
+const MAX_WAITING = 50_000
+const RETRY_FIRST_MS = 200
+const RETRY_MAX_MS = 5000
+/** How long the last events may take when the service stops. */
+const CLOSE_MS = 5000
+
+export type BatcherOptions = {
+  readonly ingest: Ingest
+  readonly log: Log
+  readonly clock?: LinkClock
+  readonly maxWaiting?: number
+  /** Called after each batch that is stored; must not throw. */
+  onStored?(news: readonly News[]): void
+}
+
+/** The one writer of what radios say. It stores events in order and holds a batch until it is stored. */
+export type Batcher = {
+  push(events: readonly Heard[]): void
+  /** Stores what waits, and nothing that comes later. */
+  close(): Promise<void>
+}
+
+export function createBatcher(options: BatcherOptions): Batcher {
+  const { log, clock = systemClock, maxWaiting = MAX_WAITING } = options
+  const waiting: Heard[] = []
+  const due = createTimer(clock)
+  const patience = createPatience(clock)
+  let running = Promise.resolve()
+  let isRunning = false
+  let isClosed = false
+  let dropped = 0
+
+  const isDue = () => waiting.length >= BATCH_EVENTS || (isClosed && waiting.length > 0)
+  const drain = async () => {
+    do {
+      const batch = waiting.slice(0, BATCH_EVENTS)
+      if (!(await persist(batch, options, patience))) return
+      waiting.splice(0, batch.length)
+      if (dropped > 0) log.error('Events were dropped while the database failed', { events: dropped })
+      dropped = 0
+      // The writes are synchronous: requests are served between them.
+      await setImmediate()
+    } while (isDue())
+  }
+  const start = () => {
+    due.stop()
+    if (isRunning) return
+    isRunning = true
+    running = drain().finally(() => {
+      isRunning = false
+      if (waiting.length > 0 && !isClosed) due.start(BATCH_MS, start)
+    })
+  }
+  return {
+    push(events) {
+      const taken = isClosed ? [] : events.slice(0, maxWaiting - waiting.length)
+      if (taken.length < events.length && dropped === 0) log.error('Events are dropped', { waiting: waiting.length })
+      dropped += events.length - taken.length
+      const wasEmpty = waiting.length === 0
+      waiting.push(...taken)
+      if (waiting.length >= BATCH_EVENTS) start()
+      else if (wasEmpty && taken.length > 0) due.start(BATCH_MS, start)
+    },
+    async close() {
+      isClosed = true
+      patience.end(CLOSE_MS)
+      await running
+      if (waiting.length > 0) start()
+      await running
+      if (waiting.length > 0) log.error('Events were lost: the database did not take them', { events: waiting.length })
+    },
+  }
+}
+
+/** Stores a batch, however often that takes; false when there is no more time. */
+async function persist(batch: readonly Heard[], options: BatcherOptions, patience: Patience): Promise<boolean> {
+  const { ingest, log } = options
+  for (let delayMs = RETRY_FIRST_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
+    const result = await attempt(ingest, batch)
+    if (result.ok) {
+      options.onStored?.(result.news)
+      return true
+    }
+    const { error } = result
+    if (isRefused(error)) {
+      if (batch.length === 1) log.error('An event is dropped: it can not be stored', { ...describe(batch), error })
+      const middle = batch.length >> 1
+      const halves = batch.length === 1 ? [] : [batch.slice(0, middle), batch.slice(middle)]
+      for (const half of halves) if (!(await persist(half, options, patience))) return false
+      return true
+    }
+    log.error('Storing failed and is tried again', { events: batch.length, inMs: delayMs, error })
+    if (!(await patience.wait(delayMs))) return false
+  }
+}
+
+type Result = { readonly ok: true; readonly news: readonly News[] } | { readonly ok: false; readonly error: unknown }
+
+async function attempt(ingest: Ingest, batch: readonly Heard[]): Promise<Result> {
+  try {
+    return { ok: true, news: await ingest.store(batch) }
+  } catch (error) {
+    return { ok: false, error }
+  }
+}
+
+/** Whether it is the content that the database refuses: that would fail for ever, and hold up all that follows. */
+function isRefused(error: unknown): boolean {
+  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if (e instanceof TypeError || e instanceof RangeError) return true
+    if ('code' in e && /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(String(e.code))) return true
+  }
+  return false
+}
+
+function describe([heard]: readonly Heard[]): Record<string, unknown> {
+  const event = heard?.event
+  const packet = event?.type === 'packet' ? { from: event.packet.from, id: event.packet.id } : {}
+  return { source: heard?.source.name, type: event?.type, ...packet }
+}
+
+/** Waiting that comes to an end when the service stops. */
+type Patience = {
+  /** False when there is no more time. */
+  wait(delayMs: number): Promise<boolean>
+  /** From now on only so long. */
+  end(limitMs: number): void
+}
+
+function createPatience(clock: LinkClock): Patience {
+  let endsAt = Number.POSITIVE_INFINITY
+  let wake: () => void = () => {}
+  return {
+    wait: (delayMs) =>
+      new Promise((resolve) => {
+        const finish = () => {
+          cancel()
+          resolve(clock.now() < endsAt)
+        }
+        const cancel = clock.after(delayMs, finish)
+        wake = finish
+      }),
+    end(limitMs) {
+      endsAt = clock.now() + limitMs
+      wake()
+    },
+  }
+}
