@@ -1,20 +1,10 @@
-import { sql } from 'drizzle-orm'
-import {
-  type AnySQLiteColumn,
-  index,
-  integer,
-  primaryKey,
-  real,
-  sqliteTable,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+
+export * from './account-tables.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
 const flag = (name: string) => integer(name, { mode: 'boolean' })
-
-// --- the mesh -------------------------------------------------------------------------------------------------
 
 /** Where packets come from: one row for each radio or broker the service has ever listened to. */
 export const sources = sqliteTable('sources', {
@@ -151,6 +141,149 @@ export const channels = sqliteTable(
   (t) => [primaryKey({ columns: [t.sourceId, t.index] })],
 )
 
+/** Each way by which a message came: another radio of ours, or another gateway that published it. */
+export const receptions = sqliteTable(
+  'receptions',
+  {
+    messageId: integer('message_id')
+      .notNull()
+      .references(() => messages.id, { onDelete: 'cascade' }),
+    sourceId: integer('source_id').notNull(),
+    /** Node number of the gateway; 0: the radio of the source itself. */
+    gateway: integer('gateway').notNull(),
+    t: integer('t').notNull(),
+    rxSnr: real('rx_snr'),
+    rxRssi: integer('rx_rssi'),
+    hopsAway: integer('hops_away'),
+  },
+  (t) => [primaryKey({ columns: [t.messageId, t.sourceId, t.gateway] })],
+)
+
+/** Requests to send that carried an Idempotency-Key, for a day. */
+export const idempotencyKeys = sqliteTable(
+  'idempotency_keys',
+  {
+    userId: integer('user_id').notNull(),
+    key: text('key').notNull(),
+    /** SHA-256 of the request, hexadecimal. */
+    requestHash: text('request_hash').notNull(),
+    messageId: integer('message_id')
+      .notNull()
+      .references(() => messages.id, { onDelete: 'cascade' }),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.userId, t.key] }),
+    index('idempotency_keys_created').on(t.createdAt),
+    index('idempotency_keys_message').on(t.messageId),
+  ],
+)
+
+/** Ways through the mesh: asked for by us, or answers to others that passed by. */
+export const traceroutes = sqliteTable(
+  'traceroutes',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id').references(() => sources.id),
+    /** Packet id of the question. */
+    requestId: integer('request_id').notNull(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    timestamp: integer('timestamp').notNull(),
+    answeredAt: integer('answered_at'),
+    state: text('state', { enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] }).notNull(),
+    routingError: text('routing_error'),
+    /** JSON: node numbers and dB between the two ends, as `Route` has them; null until there is an answer. */
+    route: text('route'),
+    /** Username of who asked; null for those that passed by. */
+    requestedBy: text('requested_by'),
+  },
+  (t) => [uniqueIndex('traceroutes_request').on(t.fromNodeNum, t.requestId)],
+)
+
+/** Who hears whom: the latest word of each node. */
+export const neighbors = sqliteTable(
+  'neighbors',
+  {
+    nodeNum: integer('node_num').notNull(),
+    neighborNum: integer('neighbor_num').notNull(),
+    snr: real('snr').notNull(),
+    t: integer('t').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
+)
+
+export const waypoints = sqliteTable('waypoints', {
+  id: integer('id').primaryKey(),
+  fromNodeNum: integer('from_node_num').notNull(),
+  t: integer('t').notNull(),
+  name: text('name').notNull(),
+  description: text('description').notNull(),
+  icon: text('icon'),
+  latitude: real('latitude').notNull(),
+  longitude: real('longitude').notNull(),
+  expiresAt: integer('expires_at'),
+  lockedTo: integer('locked_to'),
+})
+
+/** The latest packets: a ring, emptied from its old end. */
+export const packets = sqliteTable(
+  'packets',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id').notNull(),
+    t: integer('t').notNull(),
+    packetId: integer('packet_id').notNull(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    gateway: integer('gateway'),
+    channel: integer('channel').notNull(),
+    port: integer('port'),
+    rxSnr: real('rx_snr'),
+    rxRssi: integer('rx_rssi'),
+    hopsAway: integer('hops_away'),
+    hopLimit: integer('hop_limit').notNull(),
+    viaMqtt: flag('via_mqtt').notNull(),
+    pkiEncrypted: flag('pki_encrypted').notNull(),
+    replayed: flag('replayed').notNull(),
+    /** JSON, decoded; without what might be a key or a password. */
+    payload: text('payload').notNull(),
+  },
+  (t) => [index('packets_from').on(t.fromNodeNum, t.id), index('packets_port').on(t.port, t.id)],
+)
+
+const rollUpColumns = () => ({
+  nodeId: integer('node_id').notNull(),
+  metric: integer('metric').notNull(),
+  /** Begin of the hour or day, UTC. */
+  t: integer('t').notNull(),
+  n: integer('n').notNull(),
+  min: real('min').notNull(),
+  max: real('max').notNull(),
+  sum: real('sum').notNull(),
+  last: real('last').notNull(),
+})
+
+/** WITHOUT ROWID in their migration, as `telemetry`. */
+export const telemetryHourly = sqliteTable('telemetry_hourly', rollUpColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
+])
+export const telemetryDaily = sqliteTable('telemetry_daily', rollUpColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
+])
+
+/** Hours with measurements that are not rolled up yet. WITHOUT ROWID in its migration. */
+export const telemetryDirty = sqliteTable(
+  'telemetry_dirty',
+  {
+    nodeId: integer('node_id').notNull(),
+    metric: integer('metric').notNull(),
+    /** Begin of the hour, UTC. */
+    t: integer('t').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
+)
+
 export const settings = sqliteTable('settings', {
   key: text('key').primaryKey(),
   /** JSON */
@@ -163,132 +296,6 @@ export const revisions = sqliteTable('revisions', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),
 })
-
-// --- accounts -------------------------------------------------------------------------------------------------
-
-export const users = sqliteTable(
-  'users',
-  {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    username: text('username').notNull(),
-    email: text('email'),
-    displayName: text('display_name'),
-    authProvider: text('auth_provider', { enum: ['local', 'oidc'] }).notNull(),
-    oidcIssuer: text('oidc_issuer'),
-    oidcSubject: text('oidc_subject'),
-    passwordHash: text('password_hash'),
-    mustChangePassword: flag('must_change_password').notNull().default(false),
-    isAdmin: flag('is_admin').notNull().default(false),
-    isActive: flag('is_active').notNull().default(true),
-    /** Sessions of another epoch are dead, whichever store still holds them. */
-    sessionEpoch: integer('session_epoch').notNull().default(0),
-    createdAt: integer('created_at').notNull(),
-    lastLoginAt: integer('last_login_at'),
-    createdBy: integer('created_by').references((): AnySQLiteColumn => users.id),
-  },
-  (t) => [
-    uniqueIndex('users_username').on(sql`lower(${t.username})`),
-    uniqueIndex('users_oidc').on(t.oidcIssuer, t.oidcSubject),
-  ],
-)
-
-export const userPermissions = sqliteTable(
-  'user_permissions',
-  {
-    userId: integer('user_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
-    resource: text('resource').notNull(),
-    canRead: flag('can_read').notNull(),
-    canWrite: flag('can_write').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.userId, t.resource] })],
-)
-
-export const apiTokens = sqliteTable(
-  'api_tokens',
-  {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    userId: integer('user_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
-    name: text('name').notNull(),
-    /** The first characters of the token, to recognise it by. */
-    prefix: text('prefix').notNull(),
-    tokenHash: text('token_hash').notNull().unique(),
-    scopes: text('scopes', { mode: 'json' }).$type<string[]>().notNull(),
-    createdAt: integer('created_at').notNull(),
-    expiresAt: integer('expires_at'),
-    lastUsedAt: integer('last_used_at'),
-  },
-  (t) => [index('api_tokens_user').on(t.userId)],
-)
-
-/** Never in a backup. */
-export const sessions = sqliteTable(
-  'sessions',
-  {
-    id: integer('id').primaryKey(),
-    tokenHash: text('token_hash').notNull().unique(),
-    userId: integer('user_id').notNull(),
-    epoch: integer('epoch').notNull(),
-    createdAt: integer('created_at').notNull(),
-    lastSeenAt: integer('last_seen_at').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-    ip: text('ip'),
-    userAgent: text('user_agent'),
-    oidcIssuer: text('oidc_issuer'),
-  },
-  (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
-)
-
-/** Login attempts in the current window. Never in a backup. */
-export const rateLimits = sqliteTable(
-  'rate_limits',
-  {
-    key: text('key').primaryKey(),
-    count: integer('count').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-  },
-  (t) => [index('rate_limits_expires').on(t.expiresAt)],
-)
-
-/** Sign-ins under way at the OpenID provider; nothing here is of use to whoever reads it. Never in a backup. */
-export const oidcAttempts = sqliteTable(
-  'oidc_attempts',
-  {
-    /** SHA-256 of the attempt's state, hexadecimal. */
-    stateHash: text('state_hash').primaryKey(),
-    issuer: text('issuer').notNull(),
-    returnTo: text('return_to').notNull(),
-    /** Client address, an IPv6 one as its /64. */
-    address: text('address').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-  },
-  (t) => [index('oidc_attempts_expires').on(t.expiresAt), index('oidc_attempts_address').on(t.address)],
-)
-
-/** Append-only: triggers refuse UPDATE and DELETE. No foreign keys, since entries outlive their subjects. */
-export const auditLog = sqliteTable(
-  'audit_log',
-  {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    timestamp: integer('timestamp').notNull(),
-    userId: integer('user_id'),
-    username: text('username'),
-    action: text('action').notNull(),
-    resource: text('resource').notNull(),
-    /** JSON */
-    details: text('details').notNull(),
-    ip: text('ip'),
-    requestId: text('request_id'),
-  },
-  (t) => [
-    index('audit_log_timestamp').on(t.timestamp),
-    index('audit_log_user').on(t.userId, t.id),
-    index('audit_log_action').on(t.action, t.id),
-  ],
-)
 
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
 export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'oidc_attempts', 'revisions'] as const
