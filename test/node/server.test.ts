@@ -1,0 +1,271 @@
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createApp } from '../../src/app/app.ts'
+import { createAddressing, parseTrustedProxies } from '../../src/node/client-address.ts'
+import { listen, type Listening } from '../../src/node/server.ts'
+import { ADMIN_PASSWORD, createTestApp, type TestApp } from '../support/app.ts'
+
+const endings: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).toReversed()) await end()
+})
+
+/** The app on a real port of loopback. */
+async function serve(proxies: string[] = [], options: Parameters<typeof createTestApp>[0] = {}) {
+  const app = await createTestApp(options)
+  const ports = { ...app.ports, ...createAddressing(proxies) }
+  const server = await listen(createApp(() => ports).fetch, 0, '127.0.0.1')
+  endings.push(
+    () => app.close(),
+    () => server.close(0),
+  )
+  return { app, server, url: `http://127.0.0.1:${server.port}` }
+}
+
+type Served = { app: TestApp; server: Listening; url: string }
+
+const login = (url: string, headers: Record<string, string> = {}, password = ADMIN_PASSWORD) =>
+  fetch(`${url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ username: 'admin', password }),
+  })
+
+/** Writes bytes and reads until the other side closes. */
+async function rawRequest({ port }: Listening, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  endings.push(() => void socket.destroy())
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  // A server that refuses what is still being sent resets the connection after its answer.
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await new Promise((resolve) => socket.on('close', resolve))
+  return Buffer.concat(chunks).toString()
+}
+
+describe('who the client is', () => {
+  const seenIp = async ({ app, url }: Served, headers: Record<string, string>) => {
+    await login(url, headers, 'wrong')
+    const sql = "select ip from audit_log where action = 'login_failed' order by id desc"
+    const ip = app.store.sqlite.prepare(sql).pluck().get()
+    app.store.sqlite.exec('delete from rate_limits')
+    return ip
+  }
+
+  test.each<[string[], string | undefined, string]>([
+    [[], '203.0.113.9', '127.0.0.1'],
+    [['10.0.0.0/8'], '203.0.113.9', '127.0.0.1'],
+    [['127.0.0.1'], undefined, '127.0.0.1'],
+    [['127.0.0.1'], '203.0.113.9', '203.0.113.9'],
+    [['127.0.0.0/8'], '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    [['127.0.0.1', '10.0.0.0/8'], '198.51.100.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
+    [['127.0.0.1', '10.0.0.0/8'], '10.9.9.9, 10.1.2.3', '10.9.9.9'],
+    [['127.0.0.1'], '203.0.113.9:4711', '203.0.113.9'],
+    [['127.0.0.1'], '[2001:db8::9]:4711', '2001:db8::9'],
+    [['127.0.0.1', '2001:db8::/32'], '203.0.113.9, 2001:db8::9', '203.0.113.9'],
+    [['127.0.0.1'], '::ffff:203.0.113.9', '203.0.113.9'],
+    [['127.0.0.1'], 'unknown', '127.0.0.1'],
+    [['127.0.0.1'], '203.0.113.9, unknown', '127.0.0.1'],
+    [['127.0.0.1'], '203.0.113.9, <script>', '127.0.0.1'],
+    [['127.0.0.1'], ', ,', '127.0.0.1'],
+    [['127.0.0.1'], `${'1.1.1.1, '.repeat(500)}203.0.113.9`, '203.0.113.9'],
+  ])('behind %j, X-Forwarded-For "%s" is %s', async (proxies, forwarded, expected) => {
+    const served = await serve(proxies)
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+    expect(await seenIp(served, { ...headers, forwarded: 'for=192.0.2.77', 'cf-connecting-ip': '192.0.2.78' })).toBe(
+      expected,
+    )
+  })
+
+  test('repeated X-Forwarded-For headers are one list', async () => {
+    const { app, server } = await serve(['127.0.0.1'])
+    const body = JSON.stringify({ username: 'x', password: 'x' })
+    await rawRequest(
+      server,
+      `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nX-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.9\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    expect(
+      app.store.sqlite.prepare("select ip from audit_log where action = 'login_failed'").pluck().all(),
+    ).toStrictEqual(['203.0.113.9'])
+  })
+
+  test('an invented X-Forwarded-For does not get around the login limiter', async () => {
+    const { url } = await serve([], { env: { LOGIN_MAX_FAILURES: '3' } })
+    const statuses: number[] = []
+    for (let i = 0; i < 5; i++) {
+      const answer = await fetch(`${url}/api/auth/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': `203.0.113.${i}` },
+        body: JSON.stringify({ username: `user-${i}`, password: 'x' }),
+      })
+      statuses.push(answer.status)
+    }
+    expect(statuses).toStrictEqual([401, 401, 401, 429, 429])
+  })
+
+  test.each(['proxy', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/', '::1/129', '10.0.0.0/8/8', ''])(
+    '"%s" is no proxy',
+    (entry) => {
+      expect(() => parseTrustedProxies(['10.0.0.1', entry])).toThrow(TypeError)
+    },
+  )
+})
+
+describe('how the client came', () => {
+  const isSecure = async (url: string, headers: Record<string, string>) => {
+    const answer = await login(url, headers)
+    const [cookie = ''] = answer.headers.getSetCookie()
+    const hsts = answer.headers.has('strict-transport-security')
+    expect([/; Secure/.test(cookie), cookie.startsWith('__Host-')]).toStrictEqual([hsts, hsts])
+    return hsts
+  }
+
+  test('by https only when a trusted proxy says so', async () => {
+    const [open, trusting] = [await serve(), await serve(['127.0.0.1'])]
+    expect(await isSecure(open.url, { 'x-forwarded-proto': 'https', forwarded: 'proto=https' })).toBe(false)
+    expect(await isSecure(trusting.url, {})).toBe(false)
+    expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'https' })).toBe(true)
+    expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'HTTPS' })).toBe(true)
+    expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'https, http' })).toBe(false)
+    expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'http' })).toBe(false)
+    expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'javascript' })).toBe(false)
+  })
+
+  test.each<[string[], Record<string, string>, string, number]>([
+    [[], {}, 'http://OWN', 200],
+    [[], { 'x-forwarded-host': 'mesh.example.org' }, 'http://mesh.example.org', 403],
+    [[], { 'x-forwarded-host': 'mesh.example.org' }, 'http://OWN', 200],
+    [['127.0.0.1'], { 'x-forwarded-host': 'mesh.example.org' }, 'http://mesh.example.org', 200],
+    [['127.0.0.1'], { 'x-forwarded-host': 'Mesh.Example.org:80' }, 'http://mesh.example.org', 200],
+    [['127.0.0.1'], { 'x-forwarded-host': 'a.example:443', 'x-forwarded-proto': 'https' }, 'https://a.example', 200],
+    [['127.0.0.1'], { 'x-forwarded-host': 'evil.example, a.example' }, 'http://evil.example', 403],
+    [['127.0.0.1'], { 'x-forwarded-host': 'a b', 'x-forwarded-proto': 'https' }, 'https://a', 403],
+  ])('behind %j with %j a page of %s gets %i', async (proxies, headers, origin, status) => {
+    const { url } = await serve(proxies)
+    const own = origin.replace('OWN', url.slice('http://'.length))
+    expect((await login(url, { ...headers, origin: own })).status).toBe(status)
+  })
+})
+
+describe('on the wire', () => {
+  test('a body without a length is bounded, read and answered', async () => {
+    const { url } = await serve()
+    const send = (bytes: number) => {
+      const body = JSON.stringify({ username: 'admin', password: ADMIN_PASSWORD })
+      const padded = body.slice(0, -1) + ' '.repeat(bytes - body.length) + '}'
+      return fetch(`${url}/api/auth/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: new Blob([padded]).stream(),
+        duplex: 'half',
+      })
+    }
+    expect((await send(1000)).status).toBe(200)
+    expect((await send(1024 * 1024)).status).toBe(200)
+    expect((await send(1024 * 1024 + 1)).status).toBe(413)
+    expect((await send(5 * 1024 * 1024)).status).toBe(413)
+  })
+
+  test('a body that says it is too long is refused before it is sent', async () => {
+    const { server } = await serve()
+    const head = `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\nConnection: close\r\n\r\n`
+    const socket = connect(server.port, '127.0.0.1')
+    endings.push(() => void socket.destroy())
+    socket.write(head)
+    const [first] = await once(socket, 'data')
+    expect(String(first)).toMatch(/^HTTP\/1\.1 413 .*"code":"payload_too_large"/s)
+  })
+
+  test.each([
+    ['an untyped body', 415, 'Content-Length: 2\r\n\r\n{}'],
+    ['an untyped chunked body', 415, 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+    ['no body at all', 400, '\r\n'],
+    ['an empty form', 400, 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\n\r\n'],
+    ['two lengths', 400, 'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
+    ['a length and chunks', 400, 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a negative length', 400, 'Content-Length: -1\r\n\r\n'],
+    ['a header of 20 kB', 431, `X-Big: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['two thousand cookies', 431, `${'Cookie: a=b\r\n'.repeat(2000)}\r\n`],
+  ])('%s is answered %s', async (_what, status, rest) => {
+    const { server } = await serve()
+    const answer = await rawRequest(server, `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`)
+    expect(answer.slice(0, 12)).toBe(`HTTP/1.1 ${status}`)
+  })
+
+  test.each([
+    ['TRACE /api/users', 4],
+    ['CONNECT /api/users', 4],
+    ['PROPFIND /api/users', 4],
+    ['GET http://evil.example/api/users', 4],
+    ['GET /api/users/%', 4],
+    ['GET /%2e%2e/%2e%2e/etc/passwd', 4],
+    ['GET /../../etc/passwd', 4],
+    ['GET //evil.example/api/users', 4],
+    ['GET *', 4],
+    ['OPTIONS *', 4],
+  ])('%s gets a %ixx or a closed connection and harms nobody', async (line, family) => {
+    const { server, url, app } = await serve()
+    const answer = await rawRequest(server, `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    if (answer !== '') expect(Number(answer.slice(9, 10))).toBe(family)
+    expect((await fetch(`${url}/api/health`)).status).toBe(200)
+    expect(app.logged.filter((entry) => entry.includes('"error"'))).toStrictEqual([])
+  })
+
+  test('an HTTP/1.0 request without a Host is served', async () => {
+    const { server } = await serve()
+    expect(await rawRequest(server, 'GET /api/health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('stopping', () => {
+  /** A password check that waits until it is let go. */
+  function held() {
+    let entered: () => void
+    let release: () => void
+    const inside = new Promise<void>((resolve) => (entered = resolve))
+    const open = new Promise<void>((resolve) => (release = resolve))
+    const passwords = {
+      hash: async (password: string) => password,
+      verify: async (password: string, hash: string) => {
+        entered()
+        await open
+        return password === hash
+      },
+    }
+    return { passwords, inside, release: () => release() }
+  }
+
+  test('a running request ends well, a new one is refused, an idle connection does not hold it up', async () => {
+    const { passwords, inside, release } = held()
+    const { server, url } = await serve([], { passwords })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const idle = request(`${url}/api/health`, { agent }).end()
+    const [answer]: IncomingMessage[] = await once(idle, 'response')
+    answer?.resume()
+    const running = login(url)
+    await inside
+    const closed = server.close(60_000)
+    await expect(fetch(`${url}/api/health`)).rejects.toThrow()
+    release()
+    expect((await running).status).toBe(200)
+    await closed
+    agent.destroy()
+  })
+
+  test('a request that does not end is cut off when its time is up', async () => {
+    const { passwords, inside } = held()
+    const { server, url } = await serve([], { passwords })
+    const cut = expect(login(url)).rejects.toThrow()
+    await inside
+    await server.close(50)
+    await cut
+  })
+
+  test('a port that is taken is an error, not a crash', async () => {
+    const { server } = await serve()
+    await expect(listen(() => new Response(), server.port, '127.0.0.1')).rejects.toThrow(/EADDRINUSE/)
+  })
+})
