@@ -9,6 +9,8 @@ export type Listening = {
   close(graceMs: number): Promise<void>
 }
 
+const IDLE_CHECK_MS = 50
+
 /** Serves until closed. Rejects when the address can't be had. */
 export async function listen(fetch: Fetch, port: number, hostname: string): Promise<Listening> {
   const server = createAdaptorServer({ fetch, hostname })
@@ -27,9 +29,12 @@ export async function listen(fetch: Fetch, port: number, hostname: string): Prom
 async function closeServer(server: ReturnType<typeof createAdaptorServer>, graceMs: number): Promise<void> {
   const http: Server | null = 'closeIdleConnections' in server ? server : null
   const cut = setTimeout(() => http?.closeAllConnections(), graceMs)
+  // A connection kept alive for more is idle only once its running request has ended.
+  const idle = setInterval(() => http?.closeIdleConnections(), IDLE_CHECK_MS)
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
     http?.closeIdleConnections()
   })
+  clearInterval(idle)
   clearTimeout(cut)
 }

@@ -247,11 +247,14 @@ describe('stopping', () => {
     answer?.resume()
     const running = login(url)
     await inside
+    const closing = performance.now()
     const closed = server.close(60_000)
     await expect(fetch(`${url}/api/health`)).rejects.toThrow()
     release()
     expect((await running).status).toBe(200)
     await closed
+    // Far less than the seconds for which an idle connection is kept.
+    expect(performance.now() - closing).toBeLessThan(2000)
     agent.destroy()
   })
 
