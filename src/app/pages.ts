@@ -1,0 +1,10 @@
+/**
+ * Answers a safe request for anything that is not the API: the web application, where the runtime serves it itself.
+ * Called before anybody is looked up: the pages come up while the database does not answer.
+ */
+export type Pages = (request: Request) => Promise<Response>
+
+/** Whether a path belongs to the API. */
+export function isApi(path: string): boolean {
+  return path.startsWith('/api') && (path.length === 4 || path[4] === '/')
+}
