@@ -7,7 +7,7 @@ import type { Action, Resource } from './users/permissions.ts'
 
 /** Resolves who is asking, once; refuses nobody. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const { ctx } = c.var
+  const ctx = c.get('ctx')
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
   if (hasCredentials) c.set('ctx', { ...ctx, viewer: await resolveViewer(c, ctx) })
   return next()
@@ -40,7 +40,7 @@ export const requirePermission = (resource: Resource, action: Action) => rule({ 
 
 function rule(required: Rule): MiddlewareHandler<SignedIn> {
   const guard: MiddlewareHandler<SignedIn> = (c, next) => {
-    c.set('ctx', signedIn(c.var.ctx, required))
+    c.set('ctx', signedIn(c.get('ctx'), required))
     return next()
   }
   return describe(guard, { rule: required })

@@ -9,8 +9,9 @@ import { infoRoutes } from './mesh/info-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
 import { nodeRoutes } from './mesh/node-routes.ts'
 import { docsRoutes } from './openapi/routes.ts'
+import { isApi, type Pages } from './pages.ts'
 import { allowedMethods } from './route-methods.ts'
-import { responseHeaders, sameOrigin } from './security.ts'
+import { finishHeaders, refuseForeign, SAFE_METHODS } from './security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
 import { settingsRoutes } from './settings/routes.ts'
 import { healthRoutes } from './system/routes.ts'
@@ -19,16 +20,22 @@ import { limitBody } from './validate.ts'
 
 /**
  * The whole service as one `fetch` handler. `resolvePorts` is called on each request with the runtime's bindings and
- * answers the same ports for the same bindings.
+ * answers the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
  */
-export function createApp(resolvePorts: (env: unknown) => Ports) {
+export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
   const app = new Hono<AppEnv>()
-  app.use((c, next) => {
+  app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
-    return next()
+    await next()
+    finishHeaders(c)
   })
-  app.use(responseHeaders, sameOrigin, limitBody)
+  // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
+  app.use((c, next) => {
+    if (SAFE_METHODS.has(c.req.method)) return pages !== null && !isApi(c.req.path) ? pages(c.req.raw) : next()
+    refuseForeign(c)
+    return limitBody(c, next)
+  })
 
   const routes = app
     // Before anybody is looked up: with a cookie, too, it answers while the database does not.

@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler, TypedResponse } from 'hono'
+import type { Context, TypedResponse } from 'hono'
 import type { JSONParsed } from 'hono/utils/types'
 import type { AppEnv } from './context.ts'
 import { AppError } from './errors.ts'
@@ -12,7 +12,8 @@ const CSP = [
   "object-src 'none'",
 ].join('; ')
 
-const HEADERS = {
+/** On every answer, the web application's files included. */
+export const SECURITY_HEADERS = {
   'Content-Security-Policy': CSP,
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -22,13 +23,12 @@ const HEADERS = {
 
 const HSTS = 'max-age=31536000'
 
-/** Every answer's request id and security headers, and no caching of the API. */
-export const responseHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
-  await next()
-  if (c.var.hasHeaders === true) return
+/** Gives an answer its request id and security headers, and forbids caching of the API. */
+export function finishHeaders(c: Context<AppEnv>): void {
+  if (c.get('hasHeaders') === true) return
   const { headers } = c.res
-  headers.set('X-Request-Id', c.var.ctx.requestId)
-  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value)
+  headers.set('X-Request-Id', c.get('ctx').requestId)
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
   if (isHttps(c)) headers.set('Strict-Transport-Security', HSTS)
   if (c.req.path.startsWith('/api/') && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
 }
@@ -43,7 +43,9 @@ export function reply<T>(
   extra?: Readonly<Record<string, string>>,
 ): Response & TypedResponse<JSONParsed<T>, 200, 'json'> {
   const isText = typeof body === 'object' && body !== null && 'json' in body
-  return typed(rawReply(c, isText ? body.json : JSON.stringify(body), 200, { ...extra, 'Content-Type': 'application/json' }))
+  return typed(
+    rawReply(c, isText ? body.json : JSON.stringify(body), 200, { ...extra, 'Content-Type': 'application/json' }),
+  )
 }
 
 /** `reply` for an answer that is not JSON, such as 304. */
@@ -55,10 +57,10 @@ export function rawReply(
 ): Response {
   c.set('hasHeaders', true)
   const headers: Record<string, string> = {
-    ...HEADERS,
+    ...SECURITY_HEADERS,
     'Cache-Control': 'no-store',
     ...extra,
-    'X-Request-Id': c.var.ctx.requestId,
+    'X-Request-Id': c.get('ctx').requestId,
   }
   if (isHttps(c)) headers['Strict-Transport-Security'] = HSTS
   return new Response(body, { status, headers })
@@ -71,17 +73,17 @@ function typed<T>(response: Response): Response & TypedResponse<JSONParsed<T>, 2
 }
 
 function isHttps(c: Context<AppEnv>): boolean {
-  return c.var.ctx.origin(c).startsWith('https:')
+  return c.get('ctx').origin(c).startsWith('https:')
 }
+
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Refuses an unsafe request that a page of another origin made. Only a bearer token, which no browser adds by itself,
- * needs no such check. A request with neither header is not a browser's.
+ * needs no such check. A request with neither header is not a browser's. Throws `cross_origin`.
  */
-export const sameOrigin: MiddlewareHandler<AppEnv> = (c, next) => {
-  const { method } = c.req
-  if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && isForeign(c)) throw new AppError('cross_origin')
-  return next()
+export function refuseForeign(c: Context<AppEnv>): void {
+  if (isForeign(c)) throw new AppError('cross_origin')
 }
 
 function isForeign(c: Context<AppEnv>): boolean {
@@ -89,7 +91,9 @@ function isForeign(c: Context<AppEnv>): boolean {
   const site = c.req.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
   const origin = c.req.header('origin')
-  return origin !== undefined && origin !== c.var.ctx.origin(c) && origin !== publicOrigin(c.var.ctx.config.PUBLIC_URL)
+  return (
+    origin !== undefined && origin !== c.get('ctx').origin(c) && origin !== publicOrigin(c.get('ctx').config.PUBLIC_URL)
+  )
 }
 
 function publicOrigin(url: string | null): string | null {

@@ -61,7 +61,6 @@ function parseJson(text: string): unknown {
 
 /** Refuses a body that is not JSON or is larger than `MAX_BODY_BYTES`, before anything reads it. */
 export const limitBody: MiddlewareHandler = async (c, next) => {
-  if (c.req.method === 'GET' || c.req.method === 'HEAD') return next()
   const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
   const length = c.req.header('content-length')
   const isUntyped = type === undefined && (Number(length ?? 0) > 0 || c.req.header('transfer-encoding') !== undefined)

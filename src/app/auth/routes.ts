@@ -38,7 +38,7 @@ const passwordChangeSchema = z.strictObject({
 
 export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers('Who you are and what you may do', { 200: statusSchema }), (c) => {
-    const { viewer, config, oidc } = c.var.ctx
+    const { viewer, config, oidc } = c.get('ctx')
     return reply(c, {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,

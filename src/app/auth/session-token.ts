@@ -38,6 +38,26 @@ export function verifySignedToken(value: string, secrets: readonly string[]): st
   return secrets.some((secret) => constantTimeEqual(utf8.encode(signature(token, secret)), bytes)) ? token : null
 }
 
+const REMEMBERED = 1000
+const hashes = new WeakMap<readonly string[], Map<string, string>>()
+
+/**
+ * The hash of the token in a cookie that one of the secrets signed; null for anything else. The latest good answers are
+ * remembered: they depend on nothing but the arguments, and cost more than the look-up of the session.
+ */
+export function hashSignedToken(value: string, secrets: readonly string[]): string | null {
+  const known = hashes.get(secrets) ?? new Map<string, string>()
+  const remembered = known.get(value)
+  if (remembered !== undefined) return remembered
+  const token = verifySignedToken(value, secrets)
+  if (token === null) return null
+  const hash = hashToken(token)
+  if (known.size >= REMEMBERED) known.clear()
+  known.set(value, hash)
+  hashes.set(secrets, known)
+  return hash
+}
+
 function signature(token: string, secret: string): string {
   return encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(secret), utf8.encode(`session:${token}`)))
 }

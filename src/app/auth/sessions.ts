@@ -3,7 +3,7 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { z } from 'zod'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx, StoredSession } from '../context.ts'
-import { hashToken, randomId, randomToken, signToken, verifySignedToken } from './session-token.ts'
+import { hashSignedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
@@ -68,8 +68,7 @@ export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession |
 function presentedHash(c: Context, ctx: Ctx): string | null {
   if (c.req.header('cookie') === undefined) return null
   const cookie = getCookie(c, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE)
-  const token = cookie === undefined ? null : verifySignedToken(cookie, ctx.config.SESSION_SECRET)
-  return token === null ? null : hashToken(token)
+  return cookie === undefined ? null : hashSignedToken(cookie, ctx.config.SESSION_SECRET)
 }
 
 /** Pushes the idle timeout on, at most every five minutes. */
