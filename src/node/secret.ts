@@ -18,8 +18,9 @@ export function keptSessionSecret(dataDir: string): string {
   const known = readSecret(file)
   if (known !== null) return known
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const draft = `${file}.${process.pid}`
-  const fd = openSync(draft, 'w', 0o600)
+  // A random name: in two containers on one volume the process ids are the same.
+  const draft = `${file}.${randomToken()}`
+  const fd = openSync(draft, 'wx', 0o600)
   writeSync(fd, `${randomToken()}\n`)
   fsyncSync(fd)
   closeSync(fd)

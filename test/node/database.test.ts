@@ -1,0 +1,151 @@
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { MIGRATIONS_DIR, openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { createTestApp } from '../support/app.ts'
+
+let dir: string
+const open: SqliteStore[] = []
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-database-'))
+})
+afterEach(() => {
+  for (const store of open.splice(0)) store.close()
+  rmSync(dir, { recursive: true })
+})
+
+const file = () => join(dir, 'mesh.db')
+function opened(path = file()): SqliteStore {
+  const store = openDatabase(path)
+  open.push(store)
+  return store
+}
+
+const JOURNAL = join(MIGRATIONS_DIR, 'meta', '_journal.json')
+const journal: { entries: { when: number; tag: string }[] } = JSON.parse(readFileSync(JOURNAL, 'utf8'))
+
+/** A database as the version left it that knew the first migration only, with what it had collected. */
+async function oldDatabase(): Promise<void> {
+  const sqlite = new Database(file())
+  const [first] = journal.entries
+  if (first === undefined) throw new Error('no migrations')
+  const sql = readFileSync(join(MIGRATIONS_DIR, `${first.tag}.sql`), 'utf8')
+  for (const statement of sql.split('--> statement-breakpoint')) sqlite.exec(statement)
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(sql))
+  sqlite.exec(
+    'create table "__drizzle_migrations" (id integer primary key autoincrement, hash text not null, created_at numeric)',
+  )
+  sqlite
+    .prepare('insert into "__drizzle_migrations" (hash, created_at) values (?, ?)')
+    .run(Buffer.from(digest).toString('hex'), first.when)
+  sqlite.exec(`
+    insert into sources (kind, name, created_at) values ('tcp', 'radio', 1);
+    insert into metrics (name) values ('device.battery_level');
+    insert into nodes (node_num, long_name, short_name, first_heard, notes) values
+      (4294967295, 'Ünïcode 🦊', 'UF', 1, 'n''otes'), (1, null, null, 2, '');
+    insert into messages (source_id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction) values
+      (1, 4294967295, 4294967295, 1, 0, 'hello 🦊 ' || char(10) || 'second line', 1700000000000, 'in');
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+      insert into telemetry (node_id, metric, t, v) select 1, 1, 1700000000000 + i * 60000, i / 7.0 from n;`)
+  sqlite.close()
+}
+
+const TABLES = ['sources', 'metrics', 'nodes', 'messages', 'telemetry', 'positions', 'channels', 'settings']
+
+/** The columns that the old version knew, of all rows. */
+function oldRows(): unknown[] {
+  const sqlite = new Database(file(), { readonly: true })
+  const rows = TABLES.map((table) => [table, sqlite.prepare(`select * from "${table}"`).raw().all()])
+  sqlite.close()
+  return rows
+}
+
+describe('migrations', () => {
+  test('bring a database of the first version up to date with all it held', async () => {
+    await oldDatabase()
+    const before = oldRows()
+    const store = opened()
+    const applied = store.sqlite.prepare('select created_at from "__drizzle_migrations" order by id').pluck().all()
+    expect(applied).toStrictEqual(journal.entries.map(({ when }) => when))
+    expect(store.sqlite.pragma('integrity_check')).toStrictEqual([{ integrity_check: 'ok' }])
+    expect(store.sqlite.pragma('foreign_key_check')).toStrictEqual([])
+    const known = Object(before)
+    TABLES.forEach((table, i) => {
+      const rows = store.sqlite.prepare(`select * from "${table}"`).raw().all()
+      const [, old] = known[i]
+      expect(
+        rows.map((row) => Object(row).slice(0, old[0]?.length)),
+        table,
+      ).toStrictEqual(old)
+    })
+    expect(store.sqlite.prepare('select count(*) from telemetry').pluck().get()).toBe(5000)
+  })
+
+  test('and the service works on it at once', async () => {
+    await oldDatabase()
+    const store = opened()
+    const app = await createTestApp({ store, ports: { sessions: databaseSessions(store) } })
+    const admin = await app.admin()
+    expect((await admin.send('GET', '/api/users')).status).toBe(200)
+  })
+
+  test('lead to the same schema as a fresh database', async () => {
+    await oldDatabase()
+    const schema = (store: SqliteStore) =>
+      store.sqlite
+        .prepare("select type, name, sql from sqlite_master where name not like '%drizzle%' order by name")
+        .all()
+    expect(schema(opened())).toStrictEqual(schema(opened(':memory:')))
+  })
+
+  test('are not applied twice', () => {
+    const first = opened()
+    first.sqlite.exec("insert into settings (key, value, updated_at) values ('a', '1', 1)")
+    const again = opened()
+    expect(again.sqlite.prepare('select key from settings').pluck().all()).toStrictEqual(['a'])
+  })
+
+  test('that fail leave the database as it was', async () => {
+    await oldDatabase()
+    const sqlite = new Database(file())
+    sqlite.exec('create table users (mine text)')
+    sqlite.close()
+    const before = oldRows()
+    expect(() => openDatabase(file())).toThrow(/users/)
+    expect(oldRows()).toStrictEqual(before)
+    const after = new Database(file(), { readonly: true })
+    expect(after.prepare("select count(*) from sqlite_master where name = 'api_tokens'").pluck().get()).toBe(0)
+    expect(after.prepare('select count(*) from "__drizzle_migrations"').pluck().get()).toBe(1)
+    after.close()
+  })
+})
+
+test('the database and its directory are for the service alone, and writes are on the disk when acknowledged', () => {
+  const store = opened(join(dir, 'data', 'mesh.db'))
+  expect((statSync(join(dir, 'data')).mode & 0o777).toString(8)).toBe('700')
+  expect(store.sqlite.pragma('journal_mode', { simple: true })).toBe('wal')
+  expect(store.sqlite.pragma('synchronous', { simple: true })).toBe(2)
+  expect(store.sqlite.pragma('foreign_keys', { simple: true })).toBe(1)
+})
+
+test('a file that is no database is an error that names it no database, and stays', () => {
+  writeFileSync(file(), 'this is not a database, and it is longer than a header '.repeat(10))
+  copyFileSync(file(), join(dir, 'copy'))
+  expect(() => openDatabase(file())).toThrow(/not a database/)
+  expect(readFileSync(file())).toStrictEqual(readFileSync(join(dir, 'copy')))
+  expect(readdirSync(dir).toSorted()).toStrictEqual(['copy', 'mesh.db'])
+})
+
+test('atomic runs all or nothing, and a later statement sees an earlier one', async () => {
+  const app = await createTestApp({ store: opened(':memory:') })
+  const { sqlite, db } = app.store
+  const { settings } = await import('../../src/db/schema.ts')
+  const row = (key: string) => db.insert(settings).values({ key, value: '1', updatedAt: 1 })
+  await expect(app.store.atomic([row('a'), row('b'), row('a')])).rejects.toThrow(/UNIQUE/)
+  expect(sqlite.prepare('select count(*) from settings').pluck().get()).toBe(0)
+  await app.store.atomic([row('a'), row('b')])
+  expect(sqlite.prepare('select count(*) from settings').pluck().get()).toBe(2)
+})
