@@ -20,6 +20,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/auth/login': anyone,
   'POST /api/auth/logout': anyone,
   'POST /api/auth/change-password': anySession,
+  'GET /api/auth/oidc/login': anyone,
+  'GET /api/auth/oidc/callback': anyone,
   'GET /api/auth/sessions': session,
   'DELETE /api/auth/sessions': session,
   'DELETE /api/auth/sessions/:id': session,

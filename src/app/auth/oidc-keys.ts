@@ -100,8 +100,8 @@ type Header = { readonly alg: AlgorithmName; readonly kid: string | undefined }
 const headerSchema = z.looseObject({ alg: z.unknown(), kid: z.string().max(1024).optional() })
 
 function readHeader(token: string): Header {
-  const [encoded = '', , , more] = token.split('.')
-  const parsed = more === undefined ? headerSchema.safeParse(decodeJson(encoded)) : null
+  const parts = token.split('.')
+  const parsed = parts.length === 3 ? headerSchema.safeParse(decodeJson(parts[0] ?? '')) : null
   if (!parsed?.success) throw new OidcFailure('id_token_malformed')
   const { alg, kid, typ, crit } = parsed.data
   if (!isAlgorithm(alg)) throw new OidcFailure('id_token_alg')
