@@ -24,6 +24,11 @@ export function openDatabase(file: string): SqliteStore {
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('busy_timeout = 5000')
   migrateDatabase(sqlite)
+  return sqliteStore(sqlite)
+}
+
+/** A store over an open database of this version's schema. */
+export function sqliteStore(sqlite: Database.Database): SqliteStore {
   const db = drizzle(sqlite, { schema })
   return { sqlite, db: asDb(db), atomic: async (all) => runAll(sqlite, all), close: () => sqlite.close() }
 }

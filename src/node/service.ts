@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/database-sessions.ts'
 import { memorySessions } from '../app/auth/memory-sessions.ts'
@@ -9,6 +8,8 @@ import type { Ports, SessionStore } from '../app/context.ts'
 import { AppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { RestoreRefused } from './backup/damage.ts'
+import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
@@ -16,6 +17,7 @@ import { openRadio } from './radio/radio.ts'
 import { startRetention } from './retention.ts'
 import { keptSessionSecret } from './secret.ts'
 import { listen } from './server.ts'
+import { builtSite, serveSite } from './static.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
 const SHUTDOWN_GRACE_MS = 8000
@@ -35,7 +37,8 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     await start(withSecret(config), log)
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
-    log.error('The service could not start', { error })
+    if (error instanceof RestoreRefused) log.error(error.message)
+    else log.error('The service could not start', { error })
     process.exit(1)
   }
 }
@@ -51,9 +54,11 @@ function withSecret(config: Config): Config {
 
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
-  const store = openDatabase(join(config.DATA_DIR, 'mesh.db'))
+  const lock = await settleDatabase(config, log)
+  const store = openDatabase(databaseFile(config))
   const sessions = await openSessions(config, store, log)
   const radio = openRadio({ config, store, log })
+  const backups = serveBackups({ config, store, log })
   const ports: Ports = {
     config,
     store,
@@ -61,24 +66,28 @@ async function start(config: Config, log: Log): Promise<void> {
     passwords: nativePasswordHasher(),
     log,
     oidc: createOidc({ config, log, now: Date.now }),
-    backups: null,
+    backups: backups.port,
     radio,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES),
   }
   await announceFirstAdmin(ports)
-  const app = createApp(() => ports)
+  const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
   const server = await listen(app.fetch, config.PORT, config.HOST)
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
   const retention = startRetention(ports)
+  await backups.start()
   log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
+    backups.stop()
     await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop()])
+    await backups.close()
     await sessions.close()
     store.close()
+    lock.release()
     log.info('Stopped')
   }, log)
 }

@@ -1,7 +1,7 @@
 import { inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { settings } from '../../db/schema.ts'
-import type { Statement, Store } from '../../db/store.ts'
+import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
 
 export const backupSettingsSchema = z.strictObject({
@@ -39,6 +39,8 @@ export type BackupSchedule = { readonly settings: z.infer<typeof storedSettings>
 export const BACKUP_SETTINGS_PREFIX = 'backup.'
 const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
 const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
+
+const DAY_MS = 86_400_000
 
 const DEFAULTS = { enabled: false, maxBackups: 7, backupTime: '03:00', since: 0 }
 
@@ -95,7 +97,19 @@ export async function recordScheduledRun(
   )
 }
 
-function put({ db }: Store, key: string, value: unknown, now: number): Statement {
+/** Forgets times that a clock noted when it was a day or more ahead: the schedule would wait for them. */
+export async function distrustFuture(ctx: AuditContext): Promise<void> {
+  const now = ctx.now()
+  const { settings, run } = await readBackupSchedule(ctx.store)
+  const isFuture = (at: number | null) => at !== null && at > now + DAY_MS
+  if (isFuture(settings.since)) await put(ctx.store, SETTINGS_KEY, { ...settings, since: now }, now)
+  if (run !== null && (isFuture(run.succeededAt) || isFuture(run.at))) {
+    const succeededAt = run.succeededAt === null ? null : Math.min(run.succeededAt, now)
+    await put(ctx.store, RUN_KEY, { ...run, at: Math.min(run.at, now), succeededAt }, now)
+  }
+}
+
+function put({ db }: Store, key: string, value: unknown, now: number) {
   const row = { key, value: JSON.stringify(value), updatedAt: now }
   return db
     .insert(settings)

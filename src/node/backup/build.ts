@@ -1,0 +1,169 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { Log } from '../../app/log.ts'
+import type { Cell } from './cells.ts'
+import { BackupDamage, RestoreRefused } from './damage.ts'
+import { isDiskFull } from './error-code.ts'
+import type { Manifest, ManifestTable } from './manifest.ts'
+import { copyMigrations, latestTag, migrationTags, runMigrations } from './migrations.ts'
+import { readTableFile } from './table-file.ts'
+import { backupTables, isEphemeral, quoted, tablesOf } from './tables.ts'
+
+export type BuildOptions = {
+  /** The new database file; nothing is there yet. */
+  readonly file: string
+  /** A directory for what is needed on the way. */
+  readonly scratch: string
+  readonly backup: string
+  readonly manifest: Manifest
+  readonly migrations: string
+  readonly log: Log
+  readonly onProgress: (rows: number) => void
+}
+
+/**
+ * Builds a database from a backup: the migrations up to the backup's, its rows, then the other migrations, for real.
+ * Answers it open and checked. Throws BackupDamage, or RestoreRefused for what a later version made.
+ */
+export function buildDatabase(options: BuildOptions): Database.Database {
+  const { manifest, migrations, log } = options
+  refuseUnknownMigration(manifest, migrations)
+  const database = new Database(options.file)
+  try {
+    // Nobody else sees this file, and one that fails is thrown away.
+    database.pragma('journal_mode = OFF')
+    database.pragma('synchronous = OFF')
+    database.pragma('locking_mode = EXCLUSIVE')
+    database.pragma('foreign_keys = OFF')
+    const folder = join(options.scratch, 'migrations')
+    copyMigrations(migrations, manifest.schema, folder)
+    runMigrations(database, folder)
+    checkShape(manifest, tablesOf(database))
+    loadTables(database, options)
+    // A migration that fails takes back what it did, which needs a journal.
+    database.pragma('journal_mode = MEMORY')
+    const latest = latestTag(migrations)
+    if (latest !== manifest.schema) {
+      log.info(`Schema migration required: ${manifest.schema} -> ${latest}`)
+      runMigrations(database, migrations)
+    }
+    checkWhole(database)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** A backup of a later version is refused by what this one lacks: a table or a column if it can be named. */
+function refuseUnknownMigration(manifest: Manifest, migrations: string): void {
+  if (migrationTags(migrations).includes(manifest.schema)) return
+  const database = new Database(':memory:')
+  try {
+    runMigrations(database, migrations)
+    refuseUnknownNames(manifest, tablesOf(database))
+  } finally {
+    database.close()
+  }
+  throw new RestoreRefused(`Restore failed: there is no migration ${manifest.schema}; upgrade the service first`)
+}
+
+function refuseUnknownNames(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
+  for (const { name, columns } of manifest.tables) {
+    const knownColumns = known.get(name)
+    if (knownColumns === undefined) {
+      throw new RestoreRefused(`Restore failed: there is no table ${name}; upgrade the service first`)
+    }
+    const foreign = columns.find((column) => !knownColumns.includes(column))
+    if (foreign === undefined) continue
+    throw new RestoreRefused(`Restore failed: table ${name} has no column ${foreign}; upgrade the service first`)
+  }
+}
+
+/** The backup must hold exactly what a backup of its version holds. */
+function checkShape(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
+  const foreign = manifest.tables.find(({ name }) => isEphemeral(name))
+  if (foreign !== undefined) throw new BackupDamage(`table ${foreign.name} is never part of a backup`)
+  refuseUnknownNames(manifest, known)
+  const given = new Map(manifest.tables.map(({ name, columns }) => [name, columns]))
+  const missing = backupTables().find(({ name }) => known.has(name) && !given.has(name))
+  if (missing !== undefined) throw new BackupDamage(`table ${missing.name} is missing`)
+  for (const [name, columns] of given) {
+    const lacks = known.get(name)?.find((column) => !columns.includes(column))
+    if (lacks !== undefined) throw new BackupDamage(`table ${name} lacks its column ${lacks}`)
+  }
+}
+
+function loadTables(database: Database.Database, { manifest, backup, onProgress }: BuildOptions): void {
+  // Indexes made after the rows cost less than kept up with each; triggers have done their work in the rows.
+  const put = setAside(database)
+  database.exec('begin')
+  let rows = 0
+  for (const table of manifest.tables) {
+    loadTable(database, backup, table, (count) => onProgress((rows += count)))
+    if (table.sequence !== null) writeSequence(database, table.name, table.sequence)
+  }
+  asDamage('the rows contradict each other', put)
+  database.exec('commit')
+}
+
+/** Drops secondary indexes and triggers; answers what puts them back. */
+function setAside(database: Database.Database): () => void {
+  const all = database
+    .prepare<[], { type: string; name: string; sql: string }>(
+      `select type, name, sql from sqlite_schema where type in ('index', 'trigger') and sql is not null order by type`,
+    )
+    .all()
+  for (const { type, name } of all) database.exec(`drop ${type} ${quoted(name)}`)
+  return () => {
+    for (const { sql } of all) database.exec(sql)
+  }
+}
+
+function loadTable(
+  database: Database.Database,
+  backup: string,
+  table: ManifestTable,
+  onRows: (count: number) => void,
+): void {
+  const names = table.columns.map(quoted).join(', ')
+  const places = table.columns.map(() => '?').join(', ')
+  const insert = database.prepare<Cell[]>(`insert into ${quoted(table.name)} (${names}) values (${places})`)
+  readTableFile(backup, table, (rows) => {
+    asDamage(table.file, () => {
+      for (const row of rows) insert.run(...row)
+    })
+    onRows(rows.length)
+  })
+}
+
+function writeSequence(database: Database.Database, table: string, sequence: number): void {
+  if (database.prepare("select 1 from sqlite_schema where name = 'sqlite_sequence'").get() === undefined) return
+  const known = database.prepare('select 1 from sqlite_sequence where name = ?').get(table)
+  const sql =
+    known === undefined
+      ? 'insert into sqlite_sequence (seq, name) values (?, ?)'
+      : 'update sqlite_sequence set seq = max(seq, ?) where name = ?'
+  database.prepare(sql).run(BigInt(sequence), table)
+}
+
+/** What SQLite refuses of the rows is the backup's fault; what the disk refuses is not. */
+function asDamage(what: string, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError) || isDiskFull(error) || !error.code.startsWith('SQLITE_CONSTRAINT')) {
+      throw error
+    }
+    throw new BackupDamage(`${what}: ${error.message}`, { cause: error })
+  }
+}
+
+function checkWhole(database: Database.Database): void {
+  const [integrity] = database.prepare<[], { integrity_check: string }>('pragma integrity_check(1)').all()
+  if (integrity?.integrity_check !== 'ok') {
+    throw new BackupDamage(`the rebuilt database is not sound: ${integrity?.integrity_check}`)
+  }
+  const broken = database.prepare('select count(*) from pragma_foreign_key_check').pluck().get()
+  if (broken !== 0) throw new BackupDamage(`${String(broken)} rows refer to rows that are not in the backup`)
+}

@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Config, parseConfig } from '../../app/config.ts'
+import { AppError } from '../../app/errors.ts'
+import { createLog, type Log } from '../../app/log.ts'
+import { createBackup } from '../../app/system/backups.ts'
+import { openDatabase } from '../database.ts'
+import { keptSessionSecret } from '../secret.ts'
+import { openBackups } from './backups.ts'
+import { BackupDamage, RestoreRefused } from './damage.ts'
+import { backupsDirectory, hasBackup } from './directory.ts'
+import { inspectBackup } from './inspect.ts'
+import { signingKey } from './manifest.ts'
+import { createProgressBar, type ProgressBar } from './progress-bar.ts'
+import { recoverRestore, restoreBackup } from './restore.ts'
+import { backupOptions, databaseFile, restoreOptions } from './service.ts'
+
+export const BACKUP_USAGE = `  backup                      make a backup
+  verify <name>               read all of a backup and say what is wrong with it
+  restore <name>              replace the database by a backup; the service must not be running
+`
+
+type Tools = { readonly config: Config; readonly log: Log; readonly bar: ProgressBar }
+
+type Command = (tools: Tools, name: string) => Promise<number>
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['backup', backup],
+  ['verify', verify],
+  ['restore', restore],
+])
+
+/** Whether `runBackupCommand` knows the command. */
+export function isBackupCommand(name: string): boolean {
+  return COMMANDS.has(name)
+}
+
+/**
+ * Runs `backup`, `verify <name>` or `restore <name>` on DATA_DIR. Answers the exit code: 0 done, 1 refused or damaged,
+ * 2 not understood. The result is on standard output; log and progress bar are on standard error.
+ */
+export async function runBackupCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [command = '', name = '', ...more] = args
+  const run = COMMANDS.get(command)
+  if (run === undefined || more.length > 0 || (name === '') !== (command === 'backup')) {
+    process.stderr.write(BACKUP_USAGE)
+    return 2
+  }
+  const parsed = parseConfig(env)
+  if (!parsed.ok) return refuse(parsed.problems.join('\n'))
+  const bar = createProgressBar(process.stderr)
+  const log = createLog({
+    level: 'warn',
+    format: 'pretty',
+    now: Date.now,
+    write: (line) => bar.print(line),
+  })
+  try {
+    return await run({ config: withKnownSecret(parsed.config), log, bar }, name)
+  } catch (error) {
+    if (error instanceof AppError || error instanceof RestoreRefused || error instanceof BackupDamage) {
+      return refuse(error.message)
+    }
+    throw error
+  } finally {
+    bar.end()
+  }
+}
+
+// To read a directory must not make a secret in it.
+function withKnownSecret(config: Config): Config {
+  if (config.SESSION_SECRET.length > 0 || !existsSync(join(config.DATA_DIR, 'session-secret'))) return config
+  return { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }
+}
+
+function refuse(reason: string): number {
+  process.stderr.write(`${reason}\n`)
+  return 1
+}
+
+async function backup({ config, log, bar }: Tools): Promise<number> {
+  const file = databaseFile(config)
+  if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
+  const store = openDatabase(file)
+  const backups = openBackups(backupOptions(config, log))
+  const ticker = setInterval(() => bar.show(backups.running()?.rows ?? 0, null), 200)
+  try {
+    const port = { ...backups, nextRun: () => null, reschedule: () => {} }
+    const context = { store, now: Date.now, ip: null, requestId: null, viewer: null, backups: port }
+    const { name, tables, rows } = await createBackup(context, 'manual')
+    bar.end()
+    process.stdout.write(`${join(backupsDirectory(config.DATA_DIR), name)}: ${tables} tables, ${rows} rows\n`)
+    return 0
+  } finally {
+    clearInterval(ticker)
+    store.close()
+  }
+}
+
+const SIGNATURES = {
+  own: "made with this service's secret",
+  foreign: 'made with a secret that is not known here',
+  none: 'none',
+} as const
+
+async function verify({ config, bar }: Tools, name: string): Promise<number> {
+  const directory = backupsDirectory(config.DATA_DIR)
+  if (!hasBackup(directory, name)) return refuse(`There is no backup ${name} in ${directory}`)
+  const keys = config.SESSION_SECRET.map(signingKey)
+  const { ok, tables, rows, problems, signature } = inspectBackup(join(directory, name), keys, bar.show)
+  bar.end()
+  for (const problem of problems) process.stdout.write(`${problem}\n`)
+  if (signature !== null) process.stdout.write(`Signature: ${SIGNATURES[signature]}\n`)
+  process.stdout.write(`${name}: ${ok ? 'sound' : 'DAMAGED'}, ${tables} tables, ${rows} rows\n`)
+  return ok ? 0 : 1
+}
+
+async function restore({ config, log, bar }: Tools, name: string): Promise<number> {
+  const options = { ...restoreOptions(config, log), onProgress: bar.show }
+  recoverRestore(options)
+  const { tables, rows } = await restoreBackup(options, name)
+  bar.end()
+  process.stdout.write(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}\n`)
+  return 0
+}

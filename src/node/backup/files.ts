@@ -1,0 +1,68 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { hasCode } from './error-code.ts'
+
+/** Every change that backup and restore make to the disk, so that a test can stop before any one of them. */
+export interface Files {
+  /** A directory, 0700, and its parents, unless they are there. */
+  makeDirectory(path: string): void
+  /** A new file, 0600, open for writing. Throws EEXIST. */
+  create(path: string): number
+  write(fd: number, bytes: Uint8Array): void
+  /** To the disk, then closed. */
+  finish(fd: number): void
+  close(fd: number): void
+  /** A file or a directory, to the disk. */
+  sync(path: string): void
+  rename(from: string, to: string): void
+  /** A second name of a file, or a copy where the file system has no such thing. */
+  duplicate(from: string, to: string): void
+  /** Whatever is there, without following links. */
+  remove(path: string): void
+}
+
+export const diskFiles: Files = {
+  makeDirectory: (path) => {
+    const made = mkdirSync(path, { recursive: true, mode: 0o700 })
+    if (made !== undefined) chmodSync(path, 0o700)
+  },
+  create: (path) => openSync(path, 'wx', 0o600),
+  write: (fd, bytes) => {
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+  },
+  finish: (fd) => {
+    fsyncSync(fd)
+    closeSync(fd)
+  },
+  close: closeSync,
+  sync: (path) => {
+    const fd = openSync(path, 'r')
+    try {
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+  },
+  rename: renameSync,
+  duplicate: (from, to) => {
+    try {
+      linkSync(from, to)
+    } catch (error) {
+      if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS')) throw error
+      copyFileSync(from, to, constants.COPYFILE_EXCL)
+      diskFiles.sync(to)
+    }
+  },
+  remove: (path) => rmSync(path, { recursive: true, force: true }),
+}

@@ -1,0 +1,55 @@
+import { Worker } from 'node:worker_threads'
+import type { Inspection } from './inspect.ts'
+import type { Manifest } from './manifest.ts'
+import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
+
+export type Job =
+  | { readonly kind: 'snapshot'; readonly job: SnapshotJob }
+  | { readonly kind: 'inspection'; readonly directory: string; readonly keys: readonly Uint8Array[] }
+
+export type JobMessage =
+  | { readonly kind: 'progress'; readonly at: SnapshotProgress }
+  | { readonly kind: 'snapshot'; readonly manifest: Manifest }
+  | { readonly kind: 'inspection'; readonly inspection: Inspection }
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string; readonly isDiskFull: boolean }
+
+/** A job failed in its thread; the message is the cause's own. */
+export class JobFailed extends Error {
+  override name = 'JobFailed'
+  readonly isDiskFull: boolean
+
+  constructor(message: string, isDiskFull: boolean, cause?: unknown) {
+    super(message, { cause })
+    this.isDiskFull = isDiskFull
+  }
+}
+
+// The build flattens this folder's modules into chunks beside main.js; the worker keeps its own folder there.
+const WORKER = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './backup/worker.js', import.meta.url)
+
+/** Runs a job in a thread of its own. Throws JobFailed; an abort ends the thread at once. */
+export async function runJob(
+  job: Job,
+  signal: AbortSignal,
+  onProgress: (at: SnapshotProgress) => void,
+): Promise<Exclude<JobMessage, { kind: 'progress' | 'failed' }>> {
+  const worker = new Worker(WORKER, { workerData: job })
+  const stop = () => {
+    void worker.terminate()
+  }
+  signal.addEventListener('abort', stop)
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.on('message', (message: JobMessage) => {
+        if (message.kind === 'progress') onProgress(message.at)
+        else if (message.kind === 'failed') reject(new JobFailed(message.message, message.isDiskFull, message.stack))
+        else resolve(message)
+      })
+      worker.once('error', reject)
+      worker.once('exit', (code) => reject(new JobFailed(`the backup thread ended with ${code}`, false)))
+    })
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await worker.terminate()
+  }
+}

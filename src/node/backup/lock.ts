@@ -1,0 +1,39 @@
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { hasCode } from './error-code.ts'
+
+// SQLite's own file locks: they hold among processes and end with their process, however it ends.
+
+/** One backup at a time. */
+export const backupLockFile = (dataDir: string): string => join(dataDir, '.backup-lock')
+/** Shared by whoever has the database open for long, exclusive for whoever replaces it. */
+export const databaseLockFile = (dataDir: string): string => join(dataDir, '.database-lock')
+
+export type Lock = { release(): void }
+
+/** Takes the lock, or answers null when another holds it. */
+export function lockExclusively(file: string): Lock | null {
+  return take(file, 0, (lock) => lock.exec('begin exclusive'))
+}
+
+/** Takes a lock that many may share; waits at most `waitMs` for one that holds it alone. */
+export function lockShared(file: string, waitMs: number): Lock | null {
+  return take(file, waitMs, (lock) => {
+    lock.exec('begin')
+    lock.prepare('select count(*) from sqlite_schema').get()
+  })
+}
+
+function take(file: string, waitMs: number, begin: (lock: Database.Database) => void): Lock | null {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const lock = new Database(file, { timeout: waitMs })
+  try {
+    begin(lock)
+    return { release: () => lock.close() }
+  } catch (error) {
+    lock.close()
+    if (hasCode(error, 'SQLITE_BUSY')) return null
+    throw error
+  }
+}

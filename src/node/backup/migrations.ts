@@ -1,0 +1,39 @@
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type Database from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/better-sqlite3'
+import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
+import { z } from 'zod'
+
+const journalSchema = z.looseObject({ entries: z.array(z.looseObject({ tag: z.string() })) })
+
+function readJournal(folder: string) {
+  return journalSchema.parse(JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')))
+}
+
+/** Tags of the migrations in a folder, oldest first. */
+export function migrationTags(folder: string): string[] {
+  return readJournal(folder).entries.map(({ tag }) => tag)
+}
+
+/** Tag of the newest migration in a folder. */
+export function latestTag(folder: string): string {
+  const tag = migrationTags(folder).at(-1)
+  if (tag === undefined) throw new Error(`${folder} holds no migrations`)
+  return tag
+}
+
+/** Makes a folder of the migrations up to and with `tag`, as the service had it then. */
+export function copyMigrations(folder: string, tag: string, to: string): void {
+  const journal = readJournal(folder)
+  const end = journal.entries.findIndex((entry) => entry.tag === tag) + 1
+  mkdirSync(join(to, 'meta'), { recursive: true, mode: 0o700 })
+  const entries = journal.entries.slice(0, end)
+  for (const entry of entries) copyFileSync(join(folder, `${entry.tag}.sql`), join(to, `${entry.tag}.sql`))
+  writeFileSync(join(to, 'meta', '_journal.json'), JSON.stringify({ ...journal, entries }), { mode: 0o600 })
+}
+
+/** Runs what the database lacks of a folder's migrations, with the migrator that the service uses. */
+export function runMigrations(database: Database.Database, folder: string): void {
+  migrate(drizzle(database), { migrationsFolder: folder })
+}

@@ -1,0 +1,43 @@
+const WIDTH = 30
+const INTERVAL_MS = 100
+
+export type ProgressBar = {
+  /** `of` is null when nobody knows how many there will be. */
+  readonly show: (done: number, of: number | null) => void
+  /** A line above the bar. */
+  readonly print: (line: string) => void
+  /** Takes the bar off the screen. */
+  readonly end: () => void
+}
+
+/** A bar on a terminal; elsewhere nothing but the printed lines. */
+export function createProgressBar(out: { readonly isTTY?: boolean; write(text: string): unknown }): ProgressBar {
+  let shownAt = -Infinity
+  let isShown = false
+  const erase = () => {
+    if (isShown) out.write('\r\u001b[K')
+    isShown = false
+  }
+  return {
+    show: (done, of) => {
+      const now = performance.now()
+      if (out.isTTY !== true || now - shownAt < INTERVAL_MS) return
+      shownAt = now
+      isShown = true
+      out.write(`\r\u001b[K${bar(done, of)}`)
+    },
+    print: (line) => {
+      erase()
+      out.write(`${line}\n`)
+    },
+    end: erase,
+  }
+}
+
+function bar(done: number, of: number | null): string {
+  const rows = done.toLocaleString('en')
+  if (of === null) return `${rows} rows`
+  const share = of === 0 ? 1 : Math.min(1, done / of)
+  const filled = Math.round(share * WIDTH)
+  return `[${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}] ${Math.floor(share * 100)} %  ${rows} rows`
+}

@@ -1,0 +1,211 @@
+import { existsSync, lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type Database from 'better-sqlite3'
+import { audit } from '../../app/audit/audit.ts'
+import type { Log } from '../../app/log.ts'
+import { sqliteStore } from '../database.ts'
+import { buildDatabase } from './build.ts'
+import { BackupDamage, RestoreRefused } from './damage.ts'
+import { backupsDirectory, hasBackup } from './directory.ts'
+import { isDiskFull } from './error-code.ts'
+import { diskFiles, type Files } from './files.ts'
+import { readSoundManifest } from './inspect.ts'
+import { databaseLockFile, lockExclusively } from './lock.ts'
+import { type Manifest, signingKey, totalRows } from './manifest.ts'
+import { markerFile, readMarker, writeMarker } from './marker.ts'
+import { carryAudit, freshEpoch, hasSideFiles, type Replaced, settleReplaced, SIDE_FILES } from './replaced.ts'
+
+export type RestoreOptions = {
+  readonly dataDir: string
+  /** The database file, in `dataDir`. */
+  readonly database: string
+  readonly migrations: string
+  readonly secrets: readonly string[]
+  readonly log: Log
+  readonly now: () => number
+  readonly files?: Files
+  readonly onProgress?: (rows: number, of: number) => void
+}
+
+export type Restored = { readonly tables: number; readonly rows: number }
+
+/** The database that a restore replaced. There is one: the newest. */
+export const safetyCopyOf = (database: string): string => `${database}.before-restore`
+
+// All that a restore makes before it counts is in one directory. When the new database has left it and the marker has
+// not, the restore is done but for the marker; when both are there, nothing has happened.
+const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
+const builtIn = (scratch: string) => join(scratch, 'mesh.db')
+const markerIn = (scratch: string) => join(scratch, 'marker')
+
+/**
+ * Finishes or forgets what a restore that was cut off has left. Nothing happens while another process has the database
+ * open.
+ */
+export function recoverRestore(options: Pick<RestoreOptions, 'dataDir' | 'database' | 'files'>): void {
+  const { dataDir, database, files = diskFiles } = options
+  const scratch = scratchOf(dataDir)
+  if (!existsSync(scratch)) return
+  const lock = lockExclusively(databaseLockFile(dataDir))
+  if (lock === null) return
+  try {
+    if (existsSync(markerIn(scratch)) && !existsSync(builtIn(scratch))) {
+      files.rename(markerIn(scratch), markerFile(dataDir))
+      files.sync(dataDir)
+      files.remove(scratch)
+    } else {
+      forget(files, scratch, database)
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+/** Undoes a restore that has not happened. The marker goes first: alone it would mean that the restore is done. */
+function forget(files: Files, scratch: string, live: string): void {
+  files.remove(markerIn(scratch))
+  files.sync(scratch)
+  // The safety copy was already named, and is the live database itself.
+  if (isSameFile(live, safetyCopyOf(live))) files.remove(safetyCopyOf(live))
+  files.remove(scratch)
+}
+
+function isSameFile(a: string, b: string): boolean {
+  if (!existsSync(a) || !existsSync(b)) return false
+  const [one, other] = [lstatSync(a), lstatSync(b)]
+  return one.ino === other.ino && one.dev === other.dev
+}
+
+/** RESTORE_FROM_BACKUP: restores the backup, unless the marker says that this has been done. Throws RestoreRefused. */
+export async function restoreAtStart(options: RestoreOptions, name: string): Promise<void> {
+  const marker = readMarker(options.dataDir)
+  if (marker?.name === name) {
+    options.log.warn(`Restore already completed: ${name} (delete ${markerFile(options.dataDir)} to restore it again)`)
+    return
+  }
+  await restoreBackup(options, name)
+}
+
+/** Restores a backup. Throws RestoreRefused, its message the line for the log; database and marker are as they were. */
+export async function restoreBackup(options: RestoreOptions, name: string): Promise<Restored> {
+  const { dataDir, log } = options
+  const directory = backupsDirectory(dataDir)
+  if (!hasBackup(directory, name)) {
+    throw new RestoreRefused(
+      `Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
+    )
+  }
+  const lock = lockExclusively(databaseLockFile(dataDir))
+  if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
+  try {
+    const restored = await restoreLocked(options, name, join(directory, name))
+    log.info(`Restore completed: ${restored.tables} tables, ${restored.rows} rows restored from ${name}`)
+    return restored
+  } catch (error) {
+    throw asRefusal(error)
+  } finally {
+    lock.release()
+  }
+}
+
+function asRefusal(error: unknown): unknown {
+  if (error instanceof BackupDamage) {
+    const what = error.message
+    return new RestoreRefused(
+      `Integrity validation failed: ${what}; use an earlier backup or download the archive again`,
+      { cause: error },
+    )
+  }
+  if (!isDiskFull(error)) return error
+  return new RestoreRefused('Restore failed: no space is left on the device; the database is as it was', {
+    cause: error,
+  })
+}
+
+async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Restored> {
+  const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
+  const manifest = readSoundManifest(backup, options.secrets.map(signingKey))
+  const rows = totalRows(manifest)
+  const scratch = scratchOf(dataDir)
+  files.remove(scratch)
+  files.makeDirectory(scratch)
+  try {
+    const file = builtIn(scratch)
+    const built = buildDatabase({
+      file,
+      scratch,
+      backup,
+      manifest,
+      migrations,
+      log,
+      onProgress: (done) => onProgress(done, rows),
+    })
+    let replaced: Replaced
+    try {
+      // From here on the old database is touched, though not changed.
+      replaced = settleReplaced(live, log)
+      await finishBuilt(built, options, { name, manifest, replaced })
+    } finally {
+      built.close()
+    }
+    files.sync(file)
+    writeMarker(files, markerIn(scratch), name, options.now())
+    files.sync(scratch)
+    swap(files, live, file, replaced)
+  } catch (error) {
+    forget(files, scratch, live)
+    throw error
+  }
+  // The restore has happened. If one of these fails, the next start goes on from here.
+  files.sync(dataDir)
+  files.rename(markerIn(scratch), markerFile(dataDir))
+  files.sync(dataDir)
+  files.remove(scratch)
+  return { tables: manifest.tables.length, rows }
+}
+
+/** What is not in the backup: newer audit entries, the end of all sessions, and the entry about the restore itself. */
+async function finishBuilt(
+  built: Database.Database,
+  options: RestoreOptions,
+  facts: { readonly name: string; readonly manifest: Manifest; readonly replaced: Replaced },
+): Promise<void> {
+  const { database: live, log, now } = options
+  const { name, manifest, replaced } = facts
+  const replacedFile = replaced === 'sound' ? live : null
+  const at = now()
+  const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
+  built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
+  const details = {
+    name,
+    createdAt: manifest.createdAt,
+    schema: manifest.schema,
+    tables: manifest.tables.length,
+    rows: totalRows(manifest),
+    carriedAuditEntries: carried,
+  }
+  const store = sqliteStore(built)
+  const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
+  await store.atomic([audit(context, 'system_restored', details)])
+}
+
+/** Puts the new file in the old one's place. There is a whole database under the live name at every instant. */
+function swap(files: Files, live: string, built: string, replaced: Replaced): void {
+  const dataDir = join(live, '..')
+  const safety = safetyCopyOf(live)
+  if (replaced !== 'none') {
+    const kept = join(built, '..', 'replaced.db')
+    files.duplicate(live, kept)
+    for (const suffix of SIDE_FILES) files.remove(safety + suffix)
+    files.rename(kept, safety)
+  }
+  for (const suffix of SIDE_FILES) {
+    if (!existsSync(live + suffix)) continue
+    // Left only by a database that can't be read: SQLite would apply it to the new file.
+    if (replaced === 'unreadable') files.rename(live + suffix, safety + suffix)
+    else files.remove(live + suffix)
+  }
+  if (hasSideFiles(live)) throw new Error(`${live} still has a write-ahead log`)
+  files.sync(dataDir)
+  files.rename(built, live)
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import type { Config } from '../../app/config.ts'
+import type { Backups, Ports } from '../../app/context.ts'
+import type { Log } from '../../app/log.ts'
+import { MIGRATIONS_DIR } from '../database.ts'
+import { readAppVersion } from '../version.ts'
+import { type BackupOptions, openBackups } from './backups.ts'
+import { RestoreRefused } from './damage.ts'
+import { databaseLockFile, type Lock, lockShared } from './lock.ts'
+import { latestTag } from './migrations.ts'
+import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore.ts'
+import { createScheduler, systemAlarm } from './scheduler.ts'
+
+const LOCK_WAIT_MS = 5000
+
+/** The database file of a data directory. */
+export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
+
+/**
+ * Before the database is opened: finishes a restore that was cut off, and makes the one that RESTORE_FROM_BACKUP asks
+ * for. Answers the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
+ */
+export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
+  const options = restoreOptions(config, log)
+  recoverRestore(options)
+  if (config.RESTORE_FROM_BACKUP !== null) await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
+  const lock = lockShared(databaseLockFile(config.DATA_DIR), LOCK_WAIT_MS)
+  if (lock === null)
+    throw new RestoreRefused(`A restore is under way in ${config.DATA_DIR}; start again when it is done`)
+  return lock
+}
+
+export function restoreOptions(config: Config, log: Log): RestoreOptions {
+  return {
+    dataDir: config.DATA_DIR,
+    database: databaseFile(config),
+    migrations: MIGRATIONS_DIR,
+    secrets: config.SESSION_SECRET,
+    log,
+    now: Date.now,
+  }
+}
+
+export function backupOptions(config: Config, log: Log): BackupOptions {
+  return {
+    dataDir: config.DATA_DIR,
+    database: databaseFile(config),
+    schema: latestTag(MIGRATIONS_DIR),
+    appVersion: readAppVersion(),
+    timeZone: timeZoneOf(config),
+    secrets: config.SESSION_SECRET,
+    log,
+    now: Date.now,
+  }
+}
+
+function timeZoneOf(config: Config): string {
+  return config.TZ ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+/** The Backups port of a service: the directory and its schedule, which `start` sets going. */
+export function serveBackups({ config, store, log }: Pick<Ports, 'config' | 'store' | 'log'>): {
+  readonly port: Backups
+  readonly start: () => Promise<void>
+  /** No more scheduled runs. */
+  readonly stop: () => void
+  /** Ends a backup that is still being made; nothing of it is left. */
+  readonly close: () => Promise<void>
+} {
+  const backups = openBackups(backupOptions(config, log))
+  const ports = { store, log, now: Date.now }
+  const { start, stop, ...schedule } = createScheduler({
+    backups,
+    ports,
+    timeZone: timeZoneOf(config),
+    alarm: systemAlarm(),
+  })
+  return { port: { ...backups, ...schedule }, start, stop, close: backups.close }
+}

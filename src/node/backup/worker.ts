@@ -1,0 +1,45 @@
+// What reads or writes a whole backup, away from the event loop.
+import { parentPort, workerData } from 'node:worker_threads'
+import { isDiskFull } from './error-code.ts'
+import { diskFiles } from './files.ts'
+import { inspectBackup } from './inspect.ts'
+import type { Job, JobMessage } from './jobs.ts'
+import { writeSnapshot } from './snapshot.ts'
+
+const PROGRESS_INTERVAL_MS = 100
+
+// workerData is what runJob of jobs.ts passed, one of this program's own jobs.
+function givenJob(): Job {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return workerData as Job
+}
+
+function post(message: JobMessage): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  parentPort?.postMessage(message)
+}
+
+let reported = 0
+function nowAndThen(report: () => void): void {
+  const now = performance.now()
+  if (now - reported < PROGRESS_INTERVAL_MS) return
+  reported = now
+  report()
+}
+
+try {
+  const job = givenJob()
+  if (job.kind === 'snapshot') {
+    const manifest = writeSnapshot(job.job, diskFiles, (at) => nowAndThen(() => post({ kind: 'progress', at })))
+    post({ kind: 'snapshot', manifest })
+  } else {
+    post({ kind: 'inspection', inspection: inspectBackup(job.directory, job.keys, () => {}) })
+  }
+} catch (error) {
+  post({
+    kind: 'failed',
+    message: error instanceof Error ? error.message : String(error),
+    stack: error instanceof Error ? (error.stack ?? '') : '',
+    isDiskFull: isDiskFull(error),
+  })
+}
