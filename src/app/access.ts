@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import { demandViewer, resolveViewer } from './auth/viewer.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from './context.ts'
-import { describe, type Rule } from './describe.ts'
+import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
 import type { Action, Resource } from './users/permissions.ts'
 
@@ -14,7 +14,7 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
 }
 
 /** A route without a rule: everybody. */
-export const anyone: MiddlewareHandler<AppEnv> = describe((_c, next) => next(), { rule: { kind: 'anyone' } })
+export const anyone = describing({ rule: { kind: 'anyone' } })
 
 /** Local accounts are a way in. Stands before the input is looked at. Throws `local_auth_disabled`. */
 export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {

@@ -1,13 +1,15 @@
-import { Hono } from 'hono'
+import { type Context, Hono, type Next } from 'hono'
 import { optionalAuth } from './access.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { authRoutes } from './auth/routes.ts'
 import { tokenRoutes } from './auth/token-routes.ts'
 import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './errors.ts'
+import { leanRouter } from './lean-router.ts'
 import { infoRoutes } from './mesh/info-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
 import { nodeRoutes } from './mesh/node-routes.ts'
+import { tracerouteRoutes } from './mesh/traceroute-routes.ts'
 import { docsRoutes } from './openapi/routes.ts'
 import { isApi, type Pages } from './pages.ts'
 import { allowedMethods } from './route-methods.ts'
@@ -23,18 +25,15 @@ import { limitBody } from './validate.ts'
  * answers the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
-  const app = new Hono<AppEnv>()
+  const app = new Hono<AppEnv>({ router: leanRouter() })
+  // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
-    await next()
+    if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
+    else if (pages === null || isApi(c.req.path)) await next()
+    else c.res = await pages(c.req.raw)
     finishHeaders(c)
-  })
-  // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
-  app.use((c, next) => {
-    if (SAFE_METHODS.has(c.req.method)) return pages !== null && !isApi(c.req.path) ? pages(c.req.raw) : next()
-    refuseForeign(c)
-    return limitBody(c, next)
   })
 
   const routes = app
@@ -48,6 +47,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/nodes', nodeRoutes)
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
+    .route('/api/traceroutes', tracerouteRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(
@@ -62,16 +62,28 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
       allow.length === 0 ? new AppError('not_found') : new AppError('method_not_allowed', undefined, { allow })
     return problem(error, c.var.ctx.requestId)
   })
-  app.onError((cause, c) => {
-    const { ctx } = c.var
-    const error = toAppError(cause)
-    if (error.code === 'internal' || error.code === 'database_unavailable') {
-      const { method, path } = c.req
-      ctx.log.error('Request failed', { requestId: ctx.requestId, method, path: path.slice(0, 200), error: cause })
-    }
-    return problem(error, ctx.requestId)
-  })
+  app.onError((cause, c) => answerError(c, cause))
   return routes
+}
+
+/** Lets an unsafe request pass when it is of this origin and its body is what the API takes. */
+async function admitUnsafe(c: Context<AppEnv>, next: Next): Promise<void> {
+  try {
+    refuseForeign(c)
+    await limitBody(c, next)
+  } catch (cause) {
+    c.res = answerError(c, cause)
+  }
+}
+
+function answerError(c: Context<AppEnv>, cause: unknown): Response {
+  const { ctx } = c.var
+  const error = toAppError(cause)
+  if (error.code === 'internal' || error.code === 'database_unavailable') {
+    const { method, path } = c.req
+    ctx.log.error('Request failed', { requestId: ctx.requestId, method, path: path.slice(0, 200), error: cause })
+  }
+  return problem(error, ctx.requestId)
 }
 
 export type AppType = ReturnType<typeof createApp>

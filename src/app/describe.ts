@@ -36,12 +36,24 @@ export function descriptionOf(handler: object): Description | undefined {
   return descriptions.get(handler)
 }
 
+const passive = new WeakSet<object>()
+
+/** A handler that does nothing but describe its route. */
+export function describing(description: Description): MiddlewareHandler {
+  const handler: MiddlewareHandler = (_c, next) => next()
+  passive.add(handler)
+  return describe(handler, description)
+}
+
+export function isPassive(handler: object): boolean {
+  return passive.has(handler)
+}
+
 /** Documents a route: what it does, its answers, and the errors beyond those of its rule and its input. */
 export function answers(
   summary: string,
   byStatus: Readonly<Record<number, Answer>>,
   errors: readonly ErrorCode[] = [],
 ): MiddlewareHandler {
-  const pass: MiddlewareHandler = (_c, next) => next()
-  return describe(pass, { summary, answers: byStatus, errors })
+  return describing({ summary, answers: byStatus, errors })
 }
