@@ -1,0 +1,336 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../support/browser.ts'
+import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
+import { type Json, makeKey, oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
+
+// What depends on what the service already knows of the provider: each test has a service of its own.
+
+let provider: TestProvider
+let app: TestApp
+let browser: Browser
+
+beforeEach(async () => {
+  provider = await startProvider()
+  await open()
+})
+afterEach(async () => {
+  app.close()
+  await provider.close()
+})
+
+async function open(env: Record<string, string> = {}): Promise<void> {
+  app?.close()
+  app = await createTestApp({ env: oidcEnv(provider, env) })
+  provider.now = () => app.clock.now
+  browser = createBrowser((path, init) => app.request(path, init))
+}
+
+async function begin(path = '/api/auth/oidc/login'): Promise<URL> {
+  return new URL((await browser.request(path)).headers.get('location') ?? '')
+}
+
+function lastReason(): unknown {
+  return auditRows(app).at(-1)?.details['reason']
+}
+
+test('the authorization request: code, S256, fresh secrets of 256 bits, openid, the exact redirect URI', async () => {
+  await open({ OIDC_SCOPES: 'profile groups' })
+  const [one, two] = [await begin(), await begin()]
+  const query = Object.fromEntries(one.searchParams)
+  expect(query).toStrictEqual({
+    response_type: 'code',
+    client_id: provider.clientId,
+    redirect_uri: 'http://localhost/api/auth/oidc/callback',
+    scope: 'openid profile groups',
+    state: expect.stringMatching(/^[\w-]{16}\.[\w-]{43}$/),
+    nonce: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge_method: 'S256',
+  })
+  for (const name of ['state', 'nonce', 'code_challenge']) expect(two.searchParams.get(name)).not.toBe(query[name])
+})
+
+test('an authorization endpoint keeps its own query', async () => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, authorization_endpoint: `${provider.issuer}/authorize?tenant=a%20b` }),
+  }
+  expect((await begin()).searchParams.get('tenant')).toBe('a b')
+})
+
+test.each([
+  [
+    'over plain HTTP',
+    'http://localhost',
+    /^mesh_oidc_[\w-]{16}=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
+  ],
+  [
+    'over HTTPS',
+    'https://mesh.example.org',
+    /^__Host-mesh_oidc_[\w-]{16}=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  ],
+])('the cookie of an attempt %s', async (_how, origin, shape) => {
+  app.origin = origin
+  const answer = await browser.request('/api/auth/oidc/login')
+  expect(answer.headers.getSetCookie()).toEqual([expect.stringMatching(shape)])
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test('an attempt ends after ten minutes', async () => {
+  const [inTime, late] = [await reachCallback(browser, provider), await reachCallback(browser, provider)]
+  app.clock.advance(10 * 60_000 - 1)
+  expect((await browser.request(inTime)).headers.get('location')).toBe('/')
+  app.clock.advance(1)
+  expect((await browser.request(late)).headers.get('location')).toBe('/login?error=oidc_state_invalid')
+  expect(lastReason()).toBe('attempt_expired')
+})
+
+function attempts(): number {
+  return Number(Object(app.store.sqlite.prepare('select count(*) as n from oidc_attempts').get()).n)
+}
+
+test('unfinished attempts are bounded: of an address, in all, in a browser; a flood drives out its own', async () => {
+  const patient = await reachCallback(browser, provider)
+  const flood = async (ip: string, n: number) => {
+    app.ip = ip
+    for (let i = 0; i < n; i++) await app.request('/api/auth/oidc/login')
+  }
+  await flood('198.51.100.1', 250)
+  expect(attempts()).toBe(201)
+  await flood('2001:db8::1', 150)
+  await flood('2001:db8::2', 100)
+  expect(attempts()).toBe(401)
+  expect((await browser.request(patient)).headers.get('location')).toBe('/')
+  for (let i = 3; i < 8; i++) await flood(`198.51.100.${i}`, 200)
+  expect(attempts()).toBe(1000)
+  for (let i = 0; i < 15; i++) await browser.request('/api/auth/oidc/login')
+  expect([...browser.cookies.keys()].filter((name) => name.startsWith('mesh_oidc_'))).toHaveLength(10)
+  app.clock.advance(10 * 60_000)
+  await browser.request('/api/auth/oidc/login')
+  expect(attempts()).toBe(1)
+})
+
+test('failures of one address are recorded up to a number; none is turned away for it', async () => {
+  await open({ LOGIN_MAX_FAILURES: '2' })
+  for (let i = 0; i < 5; i++) await app.request('/api/auth/oidc/callback?state=x&code=y')
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(2)
+  provider.behave = { token: { status: 500 } }
+  for (let i = 0; i < 25; i++) expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(22)
+  expect(app.logged.filter((line) => line.includes('failed'))).toHaveLength(22)
+  provider.behave = {}
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  app.clock.advance(15 * 60_000)
+  await app.request('/api/auth/oidc/callback?state=x&code=y')
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(23)
+})
+
+test.each([
+  ['is missing', undefined, 'callback_iss_missing'],
+  ['is another', 'https://evil.example', 'callback_iss_wrong'],
+])('iss that is announced and %s', async (_what, iss, reason) => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }),
+    callback: (query) => (iss === undefined ? undefined : query.set('iss', iss)),
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason)
+  expect(provider.count('/token')).toBe(0)
+  provider.behave = { callback: (query) => query.set('iss', provider.issuer) }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test.each([
+  ['HTML', { status: 200, body: '<html>' }, 'keys_invalid'],
+  ['5 MB', { status: 200, body: JSON.stringify({ keys: [], x: 'x'.repeat(5 * 1024 * 1024) }) }, 'keys_unreachable'],
+  ['500', { status: 500, body: '{}' }, 'keys_refused'],
+  ['a redirect', { status: 302, headers: { location: '/jwks' } }, 'keys_refused'],
+  ['no list', () => ({ keys: {} }), 'keys_invalid'],
+  ['no keys', () => ({ keys: [] }), 'key_unknown'],
+  [
+    '1000 keys',
+    ({ keys }: { keys: Json[] }) => ({ keys: Array.from({ length: 1000 }, () => keys[0]) }),
+    'keys_invalid',
+  ],
+  ['a key for encryption', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, use: 'enc' }] }), 'key_unknown'],
+  [
+    'a key that may only sign',
+    ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, key_ops: ['sign'] }] }),
+    'key_unknown',
+  ],
+  [
+    'a key of another algorithm',
+    ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, alg: 'ES384' }] }),
+    'key_unknown',
+  ],
+  ['a key of another name', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, kid: 'x' }] }), 'key_unknown'],
+  ['a broken key', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, x: 'AAAA' }] }), 'id_token_signature'],
+  ['a shared secret', () => ({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'key 1' }] }), 'key_unknown'],
+])('keys that are %s: nobody is signed in, and the next one is', async (_what, keys, reason) => {
+  provider.behave = { keys }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason)
+  expect(await whoIs(browser)).toBeNull()
+  provider.behave = {}
+  app.clock.advance(10 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test('a small RSA key is refused', async () => {
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(
+    { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: 1024, publicExponent: new Uint8Array([1, 0, 1]) },
+    true,
+    ['sign', 'verify'],
+  )
+  const jwk = { ...(await crypto.subtle.exportKey('jwk', publicKey)), kid: 'small', key_ops: ['verify'] }
+  provider.keys = [{ alg: 'RS256', privateKey, jwk }]
+  provider.behave = {
+    sign: async (header, claims) => {
+      const input = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+      const signature = await crypto.subtle.sign('RSASSA-PKCS1-v1_5', privateKey, Buffer.from(input))
+      return `${input}.${Buffer.from(signature).toString('base64url')}`
+    },
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('id_token_signature')
+})
+
+test('one key without a name works, also after it changed; beside another one of its kind it does not', async () => {
+  provider.keys = [await makeKey('ES256', { kid: undefined }), await makeKey('RS256')]
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  provider.keys = [await makeKey('ES256', { kid: undefined })]
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  provider.keys = [await makeKey('ES256', { kid: undefined }), await makeKey('ES256', { kid: undefined })]
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('key_unknown')
+})
+
+test('an unknown key with nothing known yet costs one fetch, and with keys known one more', async () => {
+  provider.behave = { header: (header) => ({ ...header, kid: 'unknown' }) }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(provider.count('/jwks')).toBe(1)
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(provider.count('/jwks')).toBe(2)
+  for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+  expect(provider.count('/jwks')).toBe(4)
+  app.clock.advance(5000)
+  for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+  expect(provider.count('/jwks')).toBe(5)
+})
+
+test('discovery is asked for once an hour, the keys every ten minutes', async () => {
+  const counts = () => [provider.count('/.well-known/openid-configuration'), provider.count('/jwks')]
+  for (let i = 0; i < 3; i++) expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([1, 1])
+  app.clock.advance(10 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([1, 2])
+  app.clock.advance(50 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([2, 3])
+})
+
+test('while the provider is down the service starts, local login works, and sign-ins come back by themselves', async () => {
+  const behaved = provider.behave
+  provider.behave = { discovery: { status: 503 } }
+  await open()
+  expect((await browser.request('/api/auth/oidc/login')).headers.get('location')).toBe('/login?error=oidc_unavailable')
+  expect((await app.request('/api/auth/status')).status).toBe(200)
+  expect((await (await app.admin()).send('GET', '/api/users')).status).toBe(200)
+  provider.behave = behaved
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test('a flood of sign-ins while the provider is down does not become a flood of questions', async () => {
+  provider.behave = { discovery: { status: 503 } }
+  for (let i = 0; i < 80; i++) await app.request('/api/auth/oidc/login')
+  expect(provider.seen).toHaveLength(50)
+  app.clock.advance(2000)
+  provider.behave = {}
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test.each([
+  ['client_secret_basic', undefined],
+  ['client_secret_basic', ['client_secret_post', 'client_secret_basic']],
+  ['client_secret_post', ['client_secret_post', 'private_key_jwt']],
+])('a secret of odd characters by %s', async (method, offered) => {
+  await provider.close()
+  provider = await startProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
+  provider.authentication = offered
+  await open()
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const token = provider.seen.find(({ path }) => path === '/token')
+  expect(token?.headers['authorization'] === undefined).toBe(method === 'client_secret_post')
+  expect(new URLSearchParams(token?.body).has('client_secret')).toBe(method === 'client_secret_post')
+})
+
+test('a provider that takes no client secret', async () => {
+  provider.authentication = ['private_key_jwt']
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('token_authentication_unsupported')
+  expect(provider.count('/token')).toBe(0)
+})
+
+test('a wrong client secret: the log says invalid_client', async () => {
+  await open({ OIDC_CLIENT_SECRET: 'wrong' })
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(app.logged.at(-1)).toContain('"reason":"token_refused","status":401,"error":"invalid_client"')
+})
+
+test('a sign-in that began at another issuer ends nowhere', async () => {
+  const callback = await reachCallback(browser, provider)
+  app.store.sqlite.exec("update oidc_attempts set issuer = 'https://former.example'")
+  expect((await browser.request(callback)).headers.get('location')).toBe('/login?error=oidc_failed')
+  expect(lastReason()).toBe('attempt_of_another_issuer')
+  expect(provider.count('/token')).toBe(0)
+})
+
+test('sign-out goes on at the provider for a session that began there, and for no other', async () => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, end_session_endpoint: `${provider.issuer}/end?realm=x` }),
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { logoutUrl } = Object(await (await browser.request('/api/auth/logout', { method: 'POST' })).json())
+  const url = new URL(logoutUrl)
+  expect(`${url.origin}${url.pathname}`).toBe(`${provider.issuer}/end`)
+  expect(Object.fromEntries(url.searchParams)).toStrictEqual({
+    realm: 'x',
+    client_id: provider.clientId,
+    post_logout_redirect_uri: 'http://localhost/login',
+  })
+  expect(await whoIs(browser)).toBeNull()
+  expect(await (await browser.request('/api/auth/logout', { method: 'POST' })).json()).toEqual({ logoutUrl: null })
+  const admin = await app.admin()
+  expect(await (await admin.send('POST', '/api/auth/logout')).json()).toEqual({ logoutUrl: null })
+})
+
+test('sign-out at a provider without such a page, and at one that is down, ends the session all the same', async () => {
+  for (const discovery of [undefined, { status: 503 }]) {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.behave = discovery === undefined ? {} : { discovery }
+    app.clock.advance(60 * 60_000)
+    expect(await (await browser.request('/api/auth/logout', { method: 'POST' })).json()).toEqual({ logoutUrl: null })
+    expect(await whoIs(browser)).toBeNull()
+  }
+})
+
+test('behind a path of a proxy, the redirects of the service begin with it', async () => {
+  await open({
+    PUBLIC_URL: 'https://example.org/mesh/',
+    OIDC_REDIRECT_URI: 'https://example.org/mesh/api/auth/oidc/callback',
+  })
+  const callback = (await reachCallback(browser, provider)).replace(/^\/mesh/, '')
+  expect((await browser.request(callback)).headers.get('location')).toBe('/mesh/')
+  expect((await browser.request(callback)).headers.get('location')).toBe('/mesh/login?error=oidc_state_invalid')
+})
+
+test('without OpenID Connect its routes say so, and nothing else changes', async () => {
+  await open({ OIDC_ENABLED: 'false' })
+  for (const route of ['login', 'callback?code=1&state=2']) {
+    const answer = await app.request(`/api/auth/oidc/${route}`)
+    expect(answer.status).toBe(404)
+    expect(await answer.json()).toMatchObject({ code: 'oidc_disabled' })
+  }
+  expect(await (await app.request('/api/auth/status')).json()).toMatchObject({ oidcEnabled: false })
+})
