@@ -1,7 +1,7 @@
 /** How often something may be done. */
 export type Allowance = {
   /** Takes one; false when there is none left. */
-  take(): boolean
+  readonly take: () => boolean
 }
 
 /** At most `most` at once, and one more every `everyMs`. */
