@@ -145,9 +145,29 @@ export type LinkInfo = {
   readonly queue: { readonly free: number; readonly maxlen: number } | null
 }
 
+/** A `request` asks a node for its position or telemetry. */
+export type OutgoingKind = 'text' | 'traceroute' | 'request'
+
+/** A place in the sending queue of a radio, until `send` or `release`. */
+export type Outgoing = {
+  /** Name of the radio's source. */
+  readonly source: string
+  /** The radio's own node number: the sender. */
+  readonly nodeNum: number
+  /** For the one packet that goes to this place. */
+  readonly packetId: number
+  /** The radio's own setting, which no packet may exceed. */
+  readonly hopLimit: number
+  /** Queues an encoded ToRadio. */
+  send(message: Uint8Array): void
+  release(): void
+}
+
 /** The radio links of this process. */
 export interface Radio {
   links(): readonly LinkInfo[]
+  /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
+  reserve(kind: OutgoingKind): Outgoing
 }
 
 /** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */

@@ -18,6 +18,7 @@ export const ERRORS = {
   user_not_found: [404, 'User not found'],
   backup_not_found: [404, 'Backup not found'],
   node_not_found: [404, 'Node not found'],
+  message_not_found: [404, 'Message not found'],
   token_not_found: [404, 'Token not found'],
   oidc_disabled: [404, 'OpenID Connect is disabled'],
   method_not_allowed: [405, 'Method not allowed'],
@@ -27,9 +28,12 @@ export const ERRORS = {
   last_admin: [409, 'Last administrator'],
   backup_in_progress: [409, 'Backup in progress'],
   payload_too_large: [413, 'Payload too large'],
+  text_too_long: [413, 'Text too long'],
   unsupported_media_type: [415, 'Unsupported media type'],
+  idempotency_key_reused: [422, 'Idempotency key used for another request'],
   weak_password: [422, 'Password refused'],
   rate_limited: [429, 'Too many attempts'],
+  queue_full: [429, 'Sending queue full'],
   internal: [500, 'Internal error'],
   unsupported_on_this_runtime: [501, 'Not supported on this runtime'],
   radio_unavailable: [503, 'Radio unavailable'],
@@ -43,6 +47,8 @@ export type Issue = { path: string; message: string }
 type Extra = {
   issues?: readonly Issue[]
   required?: { resource: string; action: string }
+  /** How large something is, and the most that it may be. */
+  size?: { bytes: number; limit: number }
   /** Seconds; sent as the Retry-After header. */
   retryAfter?: number
   /** Methods; sent as the Allow header. */
@@ -101,14 +107,12 @@ function codeOf(error: Error): string {
 /** RFC 9457 problem details. */
 export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
-  const { issues, required, retryAfter, allow, closeConnection } = error.extra
+  const { issues, required, size, retryAfter, allow, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))
   if (closeConnection) headers.set('connection', 'close')
   const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
-  return new Response(JSON.stringify({ ...body, ...(issues && { issues }), ...(required && { required }) }), {
-    status,
-    headers,
-  })
+  const more = { ...(issues && { issues }), ...(required && { required }), ...size }
+  return new Response(JSON.stringify({ ...body, ...more }), { status, headers })
 }

@@ -4,7 +4,8 @@ import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
 import { createOidc } from '../../src/app/auth/oidc.ts'
 import { parseConfig } from '../../src/app/config.ts'
-import type { PasswordHasher, Ports } from '../../src/app/context.ts'
+import type { PasswordHasher, Ports, Radio } from '../../src/app/context.ts'
+import { AppError } from '../../src/app/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
@@ -80,7 +81,7 @@ export async function createTestApp(
     log,
     oidc: createOidc({ config: parsed.config, log, now }),
     backups: null,
-    radio: { links: () => [] },
+    radio: NO_RADIO,
     startedAt: START,
     now,
     clientIp: () => app.ip,
@@ -142,6 +143,14 @@ function createClient(app: TestApp): Client {
     },
   }
   return client
+}
+
+/** A service without any radio. */
+const NO_RADIO: Radio = {
+  links: () => [],
+  reserve: () => {
+    throw new AppError('radio_unavailable')
+  },
 }
 
 /** bcrypt's shape without its cost: what is tested here is who gets in, not how slow it is. */

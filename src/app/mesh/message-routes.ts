@@ -3,25 +3,61 @@ import { z } from 'zod'
 import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
-import { idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
-import { listMessages, MAX_MESSAGES, messagePageSchema } from './messages.ts'
+import { AppError } from '../errors.ts'
+import { idParam, idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
+import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
 import { nodeNumSchema } from './nodes.ts'
+import { listReceptions, receptionSchema } from './receptions.ts'
+import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send-message.ts'
 
-export const messageRoutes = new Hono<AppEnv>().get(
-  '/',
-  requirePermission('messages', 'read'),
-  answers('Messages, newest first', { 200: messagePageSchema }),
-  validate(
-    'query',
-    z.object({
-      limit: integerQuery(1, MAX_MESSAGES).default(100),
-      before: idSchema.optional().describe('Id of a message: those that arrived before it'),
-      since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
-      channel: integerQuery(0, 255).optional(),
-      with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
-      q: z.string().min(1).max(200).optional().describe('Part of the text'),
-    }),
-  ),
-  async (c) =>
-    c.body(await listMessages(c.var.ctx.store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
-)
+export const messageRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('messages', 'read'),
+    answers('Messages, newest first', { 200: messagePageSchema }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, MAX_MESSAGES).default(100),
+        before: idSchema.optional().describe('Id of a message: those that arrived before it'),
+        since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
+        channel: integerQuery(0, 255).optional(),
+        with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
+        q: z.string().min(1).max(200).optional().describe('Part of the text'),
+      }),
+    ),
+    async (c) =>
+      c.body(await listMessages(c.var.ctx.store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
+  )
+  .post(
+    '/',
+    requirePermission('messages', 'write'),
+    answers(
+      'Send a text; the same Idempotency-Key within a day sends nothing again',
+      { 202: z.object({ message: messageSchema }) },
+      ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    validate('json', newMessageSchema),
+    async (c) => {
+      const key = readIdempotencyKey(c.req.header('idempotency-key'))
+      return c.json({ message: await sendMessage(c.var.ctx, c.req.valid('json'), key) }, 202)
+    },
+  )
+  .get(
+    '/:id/receptions',
+    requirePermission('messages', 'read'),
+    answers('By which ways a message came', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
+      'message_not_found',
+    ]),
+    validate('param', idParam),
+    async (c) => c.json({ receptions: await listReceptions(c.var.ctx.store, c.req.valid('param').id) }),
+  )
+
+function readIdempotencyKey(header: string | undefined): string | null {
+  const result = idempotencyKeySchema.optional().safeParse(header)
+  if (result.success) return result.data ?? null
+  const message = '1–255 visible ASCII characters'
+  throw new AppError('invalid_request', `Idempotency-Key: ${message}`, {
+    issues: [{ path: 'Idempotency-Key', message }],
+  })
+}

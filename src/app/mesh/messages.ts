@@ -94,7 +94,7 @@ function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<Message
 }
 
 /** What the API tells of a row. */
-function publicMessage(row: MessageRow): Message {
+export function publicMessage(row: MessageRow): Message {
   const { id, fromNodeNum, toNodeNum, channel, text, replyId, emoji, timestamp, rxSnr, rxRssi, hopsAway } = row
   const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, sentBy } = row
   return {

@@ -165,3 +165,8 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
     db.delete(telemetry).where(eq(telemetry.nodeId, id)),
   ])
 }
+
+/** Base64 of the latest public key of a node; null when it is not known. */
+export async function readPublicKey(store: Store, nodeNum: number): Promise<string | null> {
+  return (await byNum(store).get.get({ nodeNum }))?.publicKey ?? null
+}

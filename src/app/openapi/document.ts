@@ -66,6 +66,8 @@ const PROBLEM = {
       items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
     },
     required: { type: 'object', properties: { resource: { type: 'string' }, action: { type: 'string' } } },
+    bytes: { type: 'integer' },
+    limit: { type: 'integer' },
   },
 }
 

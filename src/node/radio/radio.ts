@@ -1,10 +1,17 @@
-import type { Ports, Radio } from '../../app/context.ts'
+import type { LinkInfo, Ports, Radio } from '../../app/context.ts'
+import { AppError } from '../../app/errors.ts'
+import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
 import { createIngest } from '../../app/mesh/ingest.ts'
-import { createBatcher } from './batcher.ts'
+import { readPublicKey } from '../../app/mesh/nodes.ts'
+import { type Batcher, createBatcher } from './batcher.ts'
 import { type Connect, type LinkClock, systemClock } from './connection.ts'
 import { connectDemo } from './demo.ts'
+import { createDirectOpener } from './direct-messages.ts'
 import { createLink, type Link } from './link.ts'
+import { createMqttLink } from './mqtt.ts'
+import type { ReceivedEvent } from './session.ts'
 import { connectTcp } from './tcp.ts'
+import { createTransmitter, type Transmitter } from './transmitter.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -12,44 +19,136 @@ export type NodeRadio = Radio & {
   close(): Promise<void>
 }
 
-type Needs = Pick<Ports, 'config' | 'store' | 'log'> & { readonly clock?: LinkClock }
+type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
+  readonly clock?: LinkClock
+  /** Numbers from 0 to below 1. */
+  readonly random?: () => number
+}
 
-/** Connects to the radios of MESHTASTIC_TCP, or to a made-up one when DEMO is true, and stores what they say. */
-export function openRadio({ config, store, log, clock = systemClock }: Needs): NodeRadio {
+type Kind = LinkInfo['kind']
+
+/** What all links share. */
+type Shared = Pick<Needs, 'store' | 'log'> & {
+  readonly clock: LinkClock
+  readonly random: () => number
+  readonly batcher: Batcher
+  readonly records: Records
+}
+
+/**
+ * Connects to the radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or to a made-up radio when DEMO is
+ * true, and stores what they say.
+ */
+export function openRadio({ config, store, log, clock = systemClock, random = Math.random }: Needs): NodeRadio {
   const batcher = createBatcher({
     ingest: createIngest(store),
     log,
     clock,
     onStored: (news) => log.debug('Packets stored', { packets: news.length }),
   })
-  const open = (kind: 'tcp' | 'demo', name: string, connect: Connect): Link => {
-    let told = ''
-    return createLink({
-      name,
-      kind,
-      connect,
-      clock,
-      onFrames: (batch) => batcher.push(batch.map(({ event }) => ({ source: { kind, name }, event }))),
-      onState({ state, reason }) {
-        // The same failure again and again is told once.
-        if (`${state} ${reason}` === told) return
-        const isPassing = state === 'connecting' || state === 'handshake'
-        if (!isPassing) told = `${state} ${reason}`
-        log[isPassing ? 'debug' : 'info']('Radio link', { link: name, state, reason })
-      },
-    })
+  const records = createRecords(log)
+  records.add(() => loseUnfinished(store))
+  const shared: Shared = { store, log, clock, random, batcher, records }
+  const isReal = !config.DEMO
+  if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
+    log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
   }
-  if (config.DEMO && config.MESHTASTIC_TCP.length > 0) log.warn('MESHTASTIC_TCP is not used while DEMO is true')
-  const links = config.DEMO
-    ? [open('demo', 'demo', connectDemo({ clock }))]
-    : config.MESHTASTIC_TCP.map((target) => open('tcp', nameOf(target), connectTcp(target)))
+  const radios = isReal
+    ? config.MESHTASTIC_TCP.map((target) => openLink('tcp', nameOf(target), connectTcp(target), shared))
+    : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
+  const brokers =
+    isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
+  const links = [...radios.map(({ link }) => link), ...brokers]
   for (const link of links) link.start()
   return {
     links: () => links.map((link) => link.info()),
+    reserve(kind) {
+      const able = radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
+      if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
+      return able.transmitter.reserve(kind)
+    },
     async close() {
+      for (const { transmitter } of radios) transmitter.stop()
       for (const link of links) link.stop()
       await batcher.close()
+      await records.done()
     },
+  }
+}
+
+function openLink(
+  kind: 'tcp' | 'demo',
+  name: string,
+  connect: Connect,
+  { store, log, clock, random, batcher, records }: Shared,
+): { readonly link: Link; readonly transmitter: Transmitter } {
+  const tell = createTeller(log)
+  const link = createLink({
+    name,
+    kind,
+    connect,
+    clock,
+    random,
+    onFrames(batch) {
+      take(batcher, kind, name, batch)
+      for (const { event } of batch) transmitter.observe(event)
+    },
+    onState(info) {
+      tell(info)
+      transmitter.onState(info)
+    },
+  })
+  const transmitter = createTransmitter({
+    link,
+    clock,
+    random,
+    onDelivery: (key, event) => records.add(() => recordDelivery(store, key, event)),
+  })
+  return { link, transmitter }
+}
+
+function openBroker(config: Needs['config'], url: string, { store, log, clock, random, batcher }: Shared): Link {
+  const { protocol, host } = new URL(url)
+  const name = `${protocol}//${host}`
+  const privateKeys = new Map(config.MESHTASTIC_MQTT_PRIVATE_KEYS.map(({ nodeNum, key }) => [nodeNum, key]))
+  return createMqttLink({
+    name,
+    url,
+    topic: config.MESHTASTIC_MQTT_TOPIC,
+    keys: config.MESHTASTIC_MQTT_KEYS,
+    openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
+    clock,
+    random,
+    onFrames: (batch) => take(batcher, 'mqtt', name, batch),
+    onState: createTeller(log),
+  })
+}
+
+function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {
+  batcher.push(batch.map(({ event }) => ({ source: { kind, name }, event })))
+}
+
+function createTeller(log: Needs['log']): (info: LinkInfo) => void {
+  let told = ''
+  return ({ name, state, reason }) => {
+    // The same failure again and again is told once.
+    if (`${state} ${reason}` === told) return
+    const isPassing = state === 'connecting' || state === 'handshake'
+    if (!isPassing) told = `${state} ${reason}`
+    log[isPassing ? 'debug' : 'info']('Radio link', { link: name, state, reason })
+  }
+}
+
+/** Writes that must come one after the other. */
+type Records = { add(write: () => Promise<void>): void; done(): Promise<void> }
+
+function createRecords(log: Needs['log']): Records {
+  let last = Promise.resolve()
+  return {
+    add(write) {
+      last = last.then(write).catch((error: unknown) => log.error('A delivery state could not be stored', { error }))
+    },
+    done: () => last,
   }
 }
 

@@ -1,0 +1,60 @@
+/** How far a packet of ours got. */
+export const DELIVERY_STATES = ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+/** What happened to a packet of ours. */
+export type DeliveryEvent =
+  /** Handed to the radio. */
+  | { readonly type: 'written' }
+  /** The node `from` says what became of it: `NONE` is good, any other name is not. */
+  | { readonly type: 'routing'; readonly error: string; readonly from: number }
+  /** The radio did not take it. */
+  | { readonly type: 'refused'; readonly error: string }
+  /** It was never handed to the radio. */
+  | { readonly type: 'not-sent' }
+  /** Nothing was heard for too long, or the link broke: nothing more will be known. */
+  | { readonly type: 'lost' }
+
+export type Delivery = {
+  readonly state: DeliveryState
+  readonly error: string | null
+  /** Node numbers of both ends. */
+  readonly from: number
+  readonly to: number
+}
+
+/** How much each state tells; a packet never falls back to one that tells less. */
+const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered: 5 } as const satisfies Record<
+  DeliveryState,
+  number
+>
+
+/**
+ * Where an event leaves a packet. Better news replaces worse, so a late acknowledgement lifts a failure. Only the
+ * destination's own refusal outweighs that somebody repeated the packet.
+ */
+export function advance(current: Delivery, event: DeliveryEvent): Delivery {
+  const next = { ...current, ...outcomeOf(event, current.to) }
+  const isRefusal = next.state === 'failed' && event.type === 'routing' && event.from === current.to
+  if (isRefusal && current.state !== 'delivered') return next
+  return RANKS[next.state] > RANKS[current.state] ? next : current
+}
+
+function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | 'error'> {
+  switch (event.type) {
+    case 'written':
+      return { state: 'sent', error: null }
+    case 'routing':
+      if (event.error !== 'NONE') return { state: 'failed', error: event.error }
+      // From ourselves it only means that somebody was heard repeating the packet.
+      return { state: event.from === to ? 'delivered' : 'relayed', error: null }
+    case 'refused':
+      return { state: 'failed', error: event.error }
+    case 'not-sent':
+      return { state: 'failed', error: 'NO_INTERFACE' }
+    case 'lost':
+      return { state: 'unknown', error: null }
+    default:
+      return event satisfies never
+  }
+}

@@ -1,0 +1,193 @@
+import { and, eq, lt, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { channels, idempotencyKeys, messages, sources } from '../../db/schema.ts'
+import { bind, prepareOnce, type Statement } from '../../db/store.ts'
+import { BROADCAST, parseNodeId } from '../../meshtastic/node-id.ts'
+import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
+import { audit } from '../audit/audit.ts'
+import type { Outgoing, SignedInCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { type Message, publicMessage } from './messages.ts'
+
+const IDEMPOTENCY_MS = 86_400_000
+
+/** A node number or `!hex`, in a body. */
+export const bodyNodeNum = z.union([
+  z.int().min(1).max(BROADCAST),
+  z.string().transform((text, issues): number => {
+    const nodeNum = parseNodeId(text)
+    if (nodeNum !== null && nodeNum > 0) return nodeNum
+    issues.addIssue('a node number or !hex')
+    return z.NEVER
+  }),
+])
+
+export const newMessageSchema = z
+  .strictObject({
+    text: z
+      .string()
+      .refine((text) => text.trim() !== '', 'not empty')
+      .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
+      .describe(`At most ${MAX_TEXT_BYTES} bytes of UTF-8`),
+    to: bodyNodeNum.default(BROADCAST).describe('Node number or !hex; without it everybody'),
+    channel: z.int().min(0).max(7).default(0),
+    replyId: z.int().min(1).max(0xffffffff).optional().describe('packetId of the message this answers'),
+    emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
+    wantAck: z.boolean().optional().describe('Ask for an acknowledgement; true unless hopLimit is 0'),
+    hopLimit: z.int().min(0).max(7).optional().describe("No more than the radio's own setting is used"),
+  })
+  .refine(({ emoji, replyId }) => !emoji || replyId !== undefined, {
+    path: ['replyId'],
+    message: 'a reaction needs it',
+  })
+  .refine(({ wantAck, hopLimit }) => wantAck !== true || hopLimit !== 0, {
+    path: ['wantAck'],
+    // Radios send a packet that wants an acknowledgement through the whole mesh when its hop limit is 0.
+    message: 'with hopLimit 0 there is no acknowledgement',
+  })
+export type NewMessage = z.infer<typeof newMessageSchema>
+
+/** What a client may use as Idempotency-Key: one word of visible ASCII. */
+export const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => ({
+  byPacket: db
+    .select()
+    .from(messages)
+    .where(and(eq(messages.fromNodeNum, value('nodeNum')), eq(messages.packetId, value('packetId'))))
+    .prepare(),
+  byKey: db
+    .select({ requestHash: idempotencyKeys.requestHash, message: messages })
+    .from(idempotencyKeys)
+    .innerJoin(messages, eq(messages.id, idempotencyKeys.messageId))
+    .where(
+      and(
+        eq(idempotencyKeys.userId, value('userId')),
+        eq(idempotencyKeys.key, value('key')),
+        sql`${idempotencyKeys.createdAt} > ${value('since')}`,
+      ),
+    )
+    .prepare(),
+  forget: db
+    .delete(idempotencyKeys)
+    .where(lt(idempotencyKeys.createdAt, value('before')))
+    .prepare(),
+  channelRole: db
+    .select({ role: channels.role })
+    .from(channels)
+    .innerJoin(sources, eq(sources.id, channels.sourceId))
+    .where(and(eq(sources.name, value('source')), eq(channels.index, value('index'))))
+    .prepare(),
+}))
+
+/**
+ * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
+ * answers that message and sends nothing. Throws `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
+ * `queue_full`; nothing is stored then.
+ */
+export async function sendMessage(ctx: SignedInCtx, message: NewMessage, key: string | null): Promise<Message> {
+  const bytes = countTextBytes(message.text)
+  if (bytes > MAX_TEXT_BYTES) {
+    throw new AppError('text_too_long', `The text has ${bytes} bytes, at most ${MAX_TEXT_BYTES} can be sent`, {
+      size: { bytes, limit: MAX_TEXT_BYTES },
+    })
+  }
+  if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
+  const idempotency = key === null ? null : { key, requestHash: await hashRequest(message) }
+  const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
+  if (earlier !== null) return earlier
+  const outgoing = ctx.radio.reserve('text')
+  try {
+    await checkChannel(ctx, outgoing.source, message.channel)
+    return await storeAndSend(ctx, message, outgoing, idempotency)
+  } finally {
+    outgoing.release()
+  }
+}
+
+type Idempotency = { readonly key: string; readonly requestHash: string }
+
+async function storeAndSend(
+  ctx: SignedInCtx,
+  message: NewMessage,
+  outgoing: Outgoing,
+  idempotency: Idempotency | null,
+): Promise<Message> {
+  const { text, to, channel, replyId = null, emoji } = message
+  const { nodeNum, packetId } = outgoing
+  const hopLimit = Math.min(message.hopLimit ?? outgoing.hopLimit, outgoing.hopLimit)
+  const wantAck = (message.wantAck ?? true) && hopLimit > 0
+  const packet = encodeText({ to, channel, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
+  try {
+    await ctx.store.atomic([
+      insertMessage(ctx, message, outgoing),
+      ...(idempotency === null ? [] : rememberKey(ctx, idempotency, outgoing)),
+      audit(ctx, 'message_sent', { packetId, to, channel, bytes: countTextBytes(text) }),
+    ])
+  } catch (error) {
+    // The same key at the same time: one request has won, and its message is the answer to both.
+    const winner = idempotency === null ? null : await findEarlier(ctx, idempotency)
+    if (winner !== null) return winner
+    throw error
+  }
+  const row = await queries(ctx.store).byPacket.get({ nodeNum, packetId })
+  if (row === undefined) throw new Error('the message that was stored is gone')
+  outgoing.send(packet)
+  return publicMessage(row)
+}
+
+function insertMessage(ctx: SignedInCtx, message: NewMessage, { source, nodeNum, packetId }: Outgoing): Statement {
+  const { text, to, channel, replyId = null, emoji } = message
+  return ctx.store.db.insert(messages).values({
+    sourceId: sql`(select id from sources where name = ${source})`,
+    packetId,
+    fromNodeNum: nodeNum,
+    toNodeNum: to,
+    channel,
+    text,
+    replyId,
+    emoji,
+    timestamp: ctx.now(),
+    direction: 'out',
+    deliveryState: 'queued',
+    sentBy: ctx.viewer.user.username,
+  })
+}
+
+function rememberKey(
+  ctx: SignedInCtx,
+  { key, requestHash }: Idempotency,
+  { nodeNum, packetId }: Outgoing,
+): Statement[] {
+  const messageId = sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`
+  const row = { userId: ctx.viewer.user.id, key, requestHash, messageId, createdAt: ctx.now() }
+  return [
+    bind(queries(ctx.store).forget, { before: ctx.now() - IDEMPOTENCY_MS }),
+    ctx.store.db.insert(idempotencyKeys).values(row),
+  ]
+}
+
+async function findEarlier(ctx: SignedInCtx, { key, requestHash }: Idempotency): Promise<Message | null> {
+  const since = ctx.now() - IDEMPOTENCY_MS
+  const found = await queries(ctx.store).byKey.get({ userId: ctx.viewer.user.id, key, since })
+  if (found === undefined) return null
+  if (found.requestHash !== requestHash) throw new AppError('idempotency_key_reused')
+  return publicMessage(found.message)
+}
+
+async function hashRequest(message: NewMessage): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(message, Object.keys(message).toSorted()))
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** A radio takes a text for a channel that is switched off, and drops it. */
+async function checkChannel({ store }: SignedInCtx, source: string, index: number): Promise<void> {
+  const row = await queries(store).channelRole.get({ source, index })
+  if (row?.role !== 'DISABLED') return
+  throw new AppError('invalid_request', 'channel: switched off in the radio', {
+    issues: [{ path: 'channel', message: 'switched off in the radio' }],
+  })
+}

@@ -1,0 +1,139 @@
+import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
+import type { OutgoingKind } from '../../app/context.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { createTimer, type LinkClock } from './connection.ts'
+
+/** Least time between two packets of a kind, in milliseconds: radios drop a second text within 2 s without a word. */
+const PACES = { text: 2200, traceroute: 30_000, request: 10_000 } as const satisfies Record<OutgoingKind, number>
+
+const MAX_WAITING = 50
+/** After so long without an answer none is expected. */
+const ANSWER_MS = 120_000
+/** So long a packet waits for a link that broke. */
+const LINK_PATIENCE_MS = 120_000
+
+/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
+const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
+
+export type SendQueueOptions = {
+  readonly clock: LinkClock
+  /** Sends an encoded ToRadio; false when the link is not connected. */
+  readonly send: (message: Uint8Array) => boolean
+  /** What happened to a packet, in order. */
+  readonly onDelivery: (packetId: number, event: DeliveryEvent) => void
+}
+
+type Entry = { readonly packetId: number; readonly kind: OutgoingKind; readonly message: Uint8Array }
+
+/** Packets on their way to one radio, paced by kind; within a kind in the order they came. */
+export type SendQueue = {
+  /** Takes a place for a packet that comes soon; false when there is none. */
+  reserve(): boolean
+  /** Gives a reserved place back. */
+  release(): void
+  /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
+  push(entry: Entry): void
+  /** Places taken. */
+  readonly waiting: number
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  /** Says that the link is up, or down. */
+  setConnected(isConnected: boolean): void
+  stop(): void
+}
+
+export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): SendQueue {
+  const entries: Entry[] = []
+  const lastSentAt = new Map<OutgoingKind, number>()
+  const unanswered = new Map<number, () => void>()
+  const pace = createTimer(clock)
+  const patience = createTimer(clock)
+  let reserved = 0
+  let isConnected = false
+  /** Places in the radio's own queue, as it last said. */
+  let free = 1
+
+  const settle = (packetId: number) => {
+    unanswered.get(packetId)?.()
+    unanswered.delete(packetId)
+  }
+  const giveUp = (packetId: number) => {
+    settle(packetId)
+    onDelivery(packetId, { type: 'lost' })
+  }
+  const isOpen = () => isConnected && free > 0
+  const readyAt = (kind: OutgoingKind) => (lastSentAt.get(kind) ?? Number.NEGATIVE_INFINITY) + PACES[kind]
+  const pump = () => {
+    pace.stop()
+    while (isOpen() && entries.length > 0) {
+      const at = entries.findIndex(({ kind }) => readyAt(kind) <= clock.now())
+      const entry = entries[at]
+      if (entry === undefined) {
+        const soonest = Math.min(...entries.map(({ kind }) => readyAt(kind)))
+        pace.start(soonest - clock.now(), pump)
+        return
+      }
+      if (!send(entry.message)) return
+      entries.splice(at, 1)
+      const { packetId, kind } = entry
+      lastSentAt.set(kind, clock.now())
+      unanswered.set(
+        packetId,
+        clock.after(ANSWER_MS, () => giveUp(packetId)),
+      )
+      onDelivery(packetId, { type: 'written' })
+    }
+  }
+  const abandon = () => {
+    for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
+  }
+  return {
+    get waiting() {
+      return entries.length + reserved
+    },
+    reserve() {
+      if (entries.length + reserved >= MAX_WAITING) return false
+      reserved += 1
+      return true
+    },
+    release() {
+      reserved -= 1
+    },
+    push(entry) {
+      reserved -= 1
+      entries.push(entry)
+      if (!isConnected) patience.start(LINK_PATIENCE_MS, abandon)
+      pump()
+    },
+    observe(event) {
+      if (event.type !== 'queue-status') return
+      free = event.free
+      if (event.packetId !== null && !ACCEPTED.has(event.result) && unanswered.has(event.packetId)) {
+        settle(event.packetId)
+        onDelivery(event.packetId, { type: 'refused', error: `QUEUE_ERROR_${event.result}` })
+      }
+      pump()
+    },
+    setConnected(value) {
+      if (value === isConnected) return
+      isConnected = value
+      if (value) {
+        patience.stop()
+        // What the radio's queue holds after a restart is not known until it says so.
+        free = Math.max(1, free)
+        pump()
+        return
+      }
+      for (const packetId of unanswered.keys()) giveUp(packetId)
+      if (entries.length > 0) patience.start(LINK_PATIENCE_MS, abandon)
+    },
+    stop() {
+      isConnected = false
+      pace.stop()
+      patience.stop()
+      entries.length = 0
+      for (const cancel of unanswered.values()) cancel()
+      unanswered.clear()
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import type { LinkInfo, Outgoing, OutgoingKind } from '../../app/context.ts'
+import { AppError } from '../../app/errors.ts'
+import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
+import type { PacketKey } from '../../app/mesh/delivery-records.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../meshtastic/to-radio.ts'
+import type { LinkClock } from './connection.ts'
+import type { Link } from './link.ts'
+import { createSendQueue } from './send-queue.ts'
+
+/** Of a radio that did not tell its own. */
+const DEFAULT_HOP_LIMIT = 3
+const MAX_HOP_LIMIT = 7
+
+export type TransmitterOptions = {
+  readonly link: Pick<Link, 'info' | 'send'>
+  readonly clock: LinkClock
+  readonly random: () => number
+  /** What happened to a packet of the radio `nodeNum`, in order. */
+  readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
+}
+
+/** The sending half of a link. */
+export type Transmitter = {
+  canSend(): boolean
+  /** Throws `radio_unavailable`, `queue_full`. */
+  reserve(kind: OutgoingKind): Outgoing
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  onState(info: LinkInfo): void
+  stop(): void
+}
+
+export function createTransmitter({ link, clock, random, onDelivery }: TransmitterOptions): Transmitter {
+  const nextId = createPacketIds(random)
+  let hopLimit = DEFAULT_HOP_LIMIT
+  let isTxEnabled = true
+  const ownNum = () => link.info().radio?.nodeNum ?? null
+  const report = (packetId: number, event: DeliveryEvent) => {
+    const nodeNum = ownNum()
+    if (nodeNum !== null) onDelivery({ nodeNum, packetId }, event)
+  }
+  const queue = createSendQueue({ clock, send: (message) => link.send(message), onDelivery: report })
+  return {
+    canSend: () => link.info().state === 'connected' && isTxEnabled,
+    reserve(kind) {
+      const { name, state, reason } = link.info()
+      const nodeNum = ownNum()
+      if (state !== 'connected' || nodeNum === null) {
+        throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
+      }
+      if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
+      if (!queue.reserve()) throw new AppError('queue_full', 'Too many packets wait to be sent')
+      const packetId = nextId()
+      let isOpen = true
+      const once = (act: () => void) => {
+        if (isOpen) act()
+        isOpen = false
+      }
+      return {
+        source: name,
+        nodeNum,
+        packetId,
+        hopLimit,
+        send: (message) => once(() => queue.push({ packetId, kind, message })),
+        release: () => once(() => queue.release()),
+      }
+    },
+    observe(event) {
+      if (event.type === 'settings' && event.settings.section === 'lora') {
+        const { hopLimit: limit, txEnabled } = event.settings.values
+        if (typeof limit === 'number') hopLimit = Math.min(limit, MAX_HOP_LIMIT)
+        isTxEnabled = txEnabled !== false
+      }
+      queue.observe(event)
+      if (event.type !== 'packet' || event.replayed) return
+      const { from, to, payload, requestId, rssi } = event.packet
+      const own = ownNum()
+      // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
+      const isForged = from === own && rssi !== null
+      if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
+      report(requestId, { type: 'routing', error: payload.error, from })
+    },
+    onState: ({ state }) => queue.setConnected(state === 'connected'),
+    stop: () => queue.stop(),
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { advance, type Delivery, type DeliveryEvent, type DeliveryState } from '../../src/app/mesh/delivery.ts'
+
+const OWN = 1
+const TO = 2
+const RELAY = 3
+
+const written: DeliveryEvent = { type: 'written' }
+const lost: DeliveryEvent = { type: 'lost' }
+const notSent: DeliveryEvent = { type: 'not-sent' }
+const refused: DeliveryEvent = { type: 'refused', error: 'QUEUE_ERROR_1' }
+const says = (from: number, error = 'NONE'): DeliveryEvent => ({ type: 'routing', error, from })
+
+function follow(events: readonly DeliveryEvent[], to = TO): Pick<Delivery, 'state' | 'error'> {
+  const start: Delivery = { state: 'queued', error: null, from: OWN, to }
+  const { state, error } = events.reduce(advance, start)
+  return { state, error }
+}
+
+describe('the way of a packet of ours', () => {
+  it.each<[string, DeliveryState, string | null, DeliveryEvent[]]>([
+    ['waits', 'queued', null, []],
+    ['is handed over', 'sent', null, [written]],
+    ['is heard being repeated, says our own radio', 'relayed', null, [written, says(OWN)]],
+    ['arrives', 'delivered', null, [written, says(TO)]],
+    ['is repeated and arrives', 'delivered', null, [written, says(OWN), says(TO)]],
+    ['arrives before it is heard being repeated', 'delivered', null, [written, says(TO), says(OWN)]],
+    ['fails', 'failed', 'MAX_RETRANSMIT', [written, says(OWN, 'MAX_RETRANSMIT')]],
+    ['fails at a relay', 'failed', 'NO_ROUTE', [written, says(RELAY, 'NO_ROUTE')]],
+    ['is refused by its destination', 'failed', 'PKI_UNKNOWN_PUBKEY', [written, says(TO, 'PKI_UNKNOWN_PUBKEY')]],
+    ['is repeated and then refused', 'failed', 'NO_CHANNEL', [written, says(OWN), says(TO, 'NO_CHANNEL')]],
+    ['is repeated, whatever the radio says then', 'relayed', null, [written, says(OWN), says(OWN, 'MAX_RETRANSMIT')]],
+    ['fails and arrives late', 'delivered', null, [written, says(OWN, 'MAX_RETRANSMIT'), says(TO)]],
+    ['fails and is repeated late', 'relayed', null, [written, says(OWN, 'TIMEOUT'), says(OWN)]],
+    ['arrives, whatever comes then', 'delivered', null, [written, says(TO), says(TO, 'GOT_NAK'), lost, says(OWN)]],
+    ['is lost', 'unknown', null, [written, lost]],
+    ['is lost and turns up', 'delivered', null, [written, lost, says(TO)]],
+    ['is lost and fails', 'failed', 'TIMEOUT', [written, lost, says(OWN, 'TIMEOUT')]],
+    ['is repeated and then lost', 'relayed', null, [written, says(OWN), lost]],
+    ['fails and is then lost', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), lost]],
+    ['keeps its first failure', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), says(RELAY, 'NO_ROUTE')]],
+    ['is refused by the radio', 'failed', 'QUEUE_ERROR_1', [written, refused]],
+    ['never leaves', 'failed', 'NO_INTERFACE', [notSent]],
+  ])('%s: %s', (_what, state, error, events) => {
+    expect(follow(events)).toStrictEqual({ state, error })
+  })
+
+  it('to everybody is relayed at best', () => {
+    expect(follow([written, says(OWN), says(RELAY)], 0xffffffff)).toStrictEqual({ state: 'relayed', error: null })
+  })
+})
