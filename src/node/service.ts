@@ -24,6 +24,8 @@ const SHUTDOWN_GRACE_MS = 8000
 
 /** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
+  // Whatever is written holds hashes or messages, also in a directory that others may enter.
+  process.umask(0o077)
   const parsed = parseConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
   const { config } = parsed
@@ -78,7 +80,6 @@ async function start(config: Config, log: Log): Promise<void> {
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
   const retention = startRetention(ports)
   await backups.start()
-  log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
@@ -90,6 +91,8 @@ async function start(config: Config, log: Log): Promise<void> {
     lock.release()
     log.info('Stopped')
   }, log)
+  // Last: whoever waits for this line may stop the service at once.
+  log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
 }
 
 function sweep(ports: Ports): void {

@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Built, buildService, runToEnd, startService } from '../support/built-service.ts'
+
+const GOOD_PASSWORD = 'the first administrator'
+
+let built: Built
+beforeAll(() => {
+  built = buildService()
+})
+afterAll(() => built.remove())
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-start-'))
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const data = () => join(dir, 'data')
+
+describe('a start that is refused', () => {
+  test('tells each problem on its line, secrets not shown, and touches nothing', async () => {
+    const env = {
+      DATA_DIR: data(),
+      PORT: '70000',
+      TRUSTED_PROXIES: '10.0.0.0/8,proxy.example.org',
+      SESSION_SECRET: 'hunter2',
+      SESSION_STORE: 'redis',
+      LOG_LEVEL: 'loud\nmultiline',
+    }
+    const { code, out, err } = await runToEnd(built, env)
+    expect([code, out]).toStrictEqual([1, ''])
+    expect(err.split('\n')).toStrictEqual([
+      'PORT: found "70000", expected a port number 0–65535',
+      'TRUSTED_PROXIES: found "10.0.0.0/8,proxy.example.org", expected addresses or CIDR ranges, comma-separated',
+      'SESSION_SECRET: found (not shown), expected one or more secrets of at least 32 characters, comma-separated',
+      'LOG_LEVEL: found "loud\\nmultiline", expected debug, info, warn, error',
+      'REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis',
+      '',
+    ])
+    expect(existsSync(data())).toBe(false)
+  })
+
+  test('an invalid proxy alone is one line', async () => {
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), TRUSTED_PROXIES: '10.0.0.0/33' })
+    expect([code, err]).toStrictEqual([
+      1,
+      'TRUSTED_PROXIES: found "10.0.0.0/33", expected addresses or CIDR ranges, comma-separated\n',
+    ])
+  })
+
+  test.each([
+    ['short', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at least 15 characters/],
+    ['administrator123', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: not a common password/],
+    ['x'.repeat(73), /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at most 72 bytes/],
+  ])('a first password of %s breaks the rules', async (password, line) => {
+    const { code, err, out } = await runToEnd(built, { DATA_DIR: data(), ADMIN_PASSWORD: password })
+    expect(code).toBe(1)
+    expect(err).toMatch(line)
+    expect(err.trimEnd().split('\n')).toHaveLength(1)
+    expect(out + err).not.toContain(password)
+  })
+
+  test('a directory that cannot be had', async () => {
+    writeFileSync(join(dir, 'file'), '')
+    const { code, out, err } = await runToEnd(built, { DATA_DIR: join(dir, 'file', 'data') })
+    expect([code, err]).toStrictEqual([1, ''])
+    expect(out).toMatch(/"level":"error","message":"The service could not start",.*(ENOTDIR|EEXIST)/)
+  })
+
+  test('a file that is no database', async () => {
+    mkdirSync(data())
+    writeFileSync(join(data(), 'mesh.db'), 'this is no database, and it is longer than a header '.repeat(10))
+    const { code, out } = await runToEnd(built, { DATA_DIR: data() })
+    expect(code).toBe(1)
+    expect(out).toContain('file is not a database')
+  })
+
+  test('a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = Object(other.address())
+    const { code, out } = await runToEnd(built, { DATA_DIR: data(), PORT: String(port), ADMIN_PASSWORD: GOOD_PASSWORD })
+    other.close()
+    expect(code).toBe(1)
+    expect(out).toContain('EADDRINUSE')
+  })
+
+  test('a Redis server that is not there, without its password', async () => {
+    const env = { DATA_DIR: data(), SESSION_STORE: 'redis', REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }
+    const { code, out, err } = await runToEnd(built, env)
+    expect(code).toBe(1)
+    expect(out).toContain("Redis at 127.0.0.1:1 can't be reached")
+    expect(out + err).not.toContain('hunter2')
+  })
+})
+
+describe('an old Node', () => {
+  const SENTENCE =
+    /^This service needs Node 22\.12 or newer and was started on (\d+\.\d+\.\d+)\. Start it with "npm start", which brings its own Node\.\n$/
+
+  test.each(['18.20.0', '20.19.2', '22.11.9'])('%s is told what to do, and nothing is touched', async (version) => {
+    const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+    const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { args })
+    expect(code).toBe(1)
+    expect(SENTENCE.exec(err)?.[1]).toBe(version)
+    expect(existsSync(data())).toBe(false)
+  })
+
+  const machines = ['/usr/bin/node', '/usr/local/bin/node'].filter((path) => {
+    if (!existsSync(path)) return false
+    const version = execFileSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' })
+    return Number(version.split('.')[0]) < 22
+  })
+  for (const path of machines) {
+    test(`${path} of this machine too`, async () => {
+      const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { path })
+      expect(code).toBe(1)
+      expect(err).toMatch(SENTENCE)
+    })
+  }
+})
+
+describe('a start', () => {
+  test('makes the first administrator, shows a random password once and never logs it', async () => {
+    const first = await startService(built, { DATA_DIR: data() })
+    const shown = first.lines.flatMap(
+      (line) => /Sign in as "admin" with the temporary password {2}(\S+)$/.exec(line)?.[1] ?? [],
+    )
+    expect(shown).toHaveLength(1)
+    const [password = ''] = shown
+    expect(first.lines.filter((line) => line.startsWith('{')).join()).not.toContain(password)
+    const login = await fetch(`${first.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'admin', password }),
+    })
+    expect(await login.json()).toMatchObject({ mustChangePassword: true, user: { isAdmin: true } })
+    const cookie = String(login.headers.getSetCookie()[0]).split(';')[0] ?? ''
+    expect(await first.stop('SIGTERM')).toBe(0)
+
+    const second = await startService(built, { DATA_DIR: data() })
+    expect(second.lines.join()).not.toContain('password')
+    const status = await fetch(`${second.url}/api/auth/status`, { headers: { cookie } })
+    expect(await status.json()).toMatchObject({ authenticated: true })
+    expect(await second.stop('SIGINT')).toBe(0)
+    expect(second.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
+  test('writes nothing that others may read, also into a directory that they may enter', async () => {
+    mkdirSync(data(), { mode: 0o755 })
+    const service = await startService(built, { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD })
+    const names = readdirSync(data(), { recursive: true, encoding: 'utf8' })
+    expect(names).toEqual(expect.arrayContaining(['mesh.db', 'mesh.db-wal', 'session-secret']))
+    for (const name of names) expect(statSync(join(data(), name)).mode & 0o077, name).toBe(0)
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+
+  test('with a given password makes an administrator whose password stays', async () => {
+    const env = { DATA_DIR: data(), ADMIN_USERNAME: 'root', ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    expect(service.lines.join('\n')).not.toContain(GOOD_PASSWORD)
+    const login = await fetch(`${service.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'root', password: GOOD_PASSWORD }),
+    })
+    expect(await login.json()).toMatchObject({ mustChangePassword: false, user: { username: 'root', isAdmin: true } })
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+})

@@ -1,0 +1,83 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const packageSchema = z.object({ scripts: z.object({ build: z.string() }) })
+
+export type Built = { readonly main: string; remove(): void }
+
+/** Bundles the service as `npm run build` does, into a directory of its own. */
+export function buildService(): Built {
+  const { scripts } = packageSchema.parse(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')))
+  const [bundle] = scripts.build.split('&&').filter((step) => step.trim().startsWith('esbuild '))
+  if (bundle === undefined) throw new Error('the build script has no esbuild step')
+  const dir = mkdtempSync(join(tmpdir(), 'mesh-built-'))
+  for (const name of ['node_modules', 'drizzle', 'package.json']) symlinkSync(join(ROOT, name), join(dir, name))
+  const command = bundle.replace(/--outdir=\S+/, `--outdir=${join(dir, 'dist/node')}`)
+  const path = `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`
+  execFileSync('sh', ['-c', command], { cwd: ROOT, env: { ...process.env, PATH: path }, stdio: 'pipe' })
+  return { main: join(dir, 'dist/node/main.js'), remove: () => rmSync(dir, { recursive: true }) }
+}
+
+export type Service = {
+  readonly url: string
+  readonly process: ChildProcess
+  /** Everything on standard output so far, a line each. */
+  readonly lines: readonly string[]
+  /** Sends the signal and answers the exit code, null after a kill. */
+  stop(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const listening = z.object({ message: z.literal('Listening'), port: z.int() })
+
+/** Starts a built service on a free port of loopback, in `DATA_DIR`. Throws what it wrote when it ends instead. */
+export async function startService({ main }: Built, env: Record<string, string>): Promise<Service> {
+  const child = spawn(process.execPath, [main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit')
+  const errors = text(child.stderr)
+  const lines: string[] = []
+  const port = await new Promise<number | null>((resolve) => {
+    createInterface({ input: child.stdout })
+      .on('line', (line) => {
+        lines.push(line)
+        const parsed = line.startsWith('{') ? listening.safeParse(JSON.parse(line)) : null
+        if (parsed?.success) resolve(parsed.data.port)
+      })
+      .on('close', () => resolve(null))
+  })
+  if (port === null) throw new Error(`the service ended:\n${lines.join('\n')}\n${await errors}`)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    process: child,
+    lines,
+    stop: async (signal) => {
+      child.kill(signal)
+      const [code] = await exited
+      return typeof code === 'number' ? code : null
+    },
+  }
+}
+
+/** Runs a built service that is expected to refuse its start. */
+export async function runToEnd(
+  { main }: Built,
+  env: Record<string, string>,
+  node: { path?: string; args?: string[] } = {},
+): Promise<{ code: number | null; out: string; err: string }> {
+  const args = [...(node.args ?? []), main]
+  const child = spawn(node.path ?? process.execPath, args, { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { code: typeof code === 'number' ? code : null, out, err }
+}
+
+function serviceEnv(env: Record<string, string>): Record<string, string> {
+  return { PATH: String(process.env['PATH']), PORT: '0', HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env }
+}
