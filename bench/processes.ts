@@ -37,9 +37,13 @@ async function isHealthy(port: number): Promise<boolean> {
   )
 }
 
-/** A server of `limits.ts`. */
-export async function startLimit(kind: string, dataDir = '', env: Record<string, string> = {}): Promise<Running> {
-  const child = fork(`${BENCH}limits.ts`, [kind, dataDir], { env: { ...process.env, ...env } })
+/** A server of this folder to measure against. */
+export async function startLimit(
+  kind: 'bare' | 'bytes',
+  dataDir = '',
+  env: Record<string, string> = {},
+): Promise<Running> {
+  const child = fork(`${BENCH}${kind}.ts`, [dataDir], { env: { ...process.env, ...env } })
   children.add(child)
   const [{ port }] = await once(child, 'message')
   return { child, port, stop: () => stop(child) }

@@ -1,7 +1,5 @@
-// The limits of this machine, as servers: what no handler of this kind can beat.
+// Bytes from memory behind the product's own session check: what a list that many clients poll can reach at best.
 import { serve } from '@hono/node-server'
-import Database from 'better-sqlite3'
-import { Hono } from 'hono'
 import { requirePermission } from '../src/app/access.ts'
 import { createApp } from '../src/app/app.ts'
 import { databaseSessions } from '../src/app/auth/database-sessions.ts'
@@ -11,18 +9,8 @@ import { createAddressing } from '../src/node/client-address.ts'
 import { openDatabase } from '../src/node/database.ts'
 import { keptSessionSecret } from '../src/node/secret.ts'
 
-const [kind, dataDir = ''] = process.argv.slice(2)
+const [dataDir = ''] = process.argv.slice(2)
 
-function bare() {
-  const app = new Hono().get('/hello', (c) => c.text('Hello Hono!'))
-  if (dataDir === '') return app
-  const messages = new Database(`${dataDir}/mesh.db`).prepare('select * from messages order by id desc limit 100')
-  return app.get('/messages', (c) =>
-    c.body(JSON.stringify(messages.all()), 200, { 'content-type': 'application/json' }),
-  )
-}
-
-/** The product's own session check before bytes from memory. */
 async function bytesBehindSession() {
   const parsed = parseConfig({ DATA_DIR: dataDir, SESSION_SECRET: keptSessionSecret(dataDir) })
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
@@ -50,5 +38,5 @@ async function bytesBehindSession() {
   )
 }
 
-const app = kind === 'bytes' ? await bytesBehindSession() : bare()
+const app = await bytesBehindSession()
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
