@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LinkInfo } from '../../src/app/context.ts'
+import type { LinkInfo, Radio } from '../../src/app/context.ts'
 import { createTestApp, START } from '../support/app.ts'
 
 const LINK: LinkInfo = {
@@ -22,8 +22,10 @@ const LOST: LinkInfo = {
   queue: null,
 }
 
+const radio: Radio = Object({ links: () => [LINK, LOST] })
+
 it('tells of all links, and of the first one at the top', async () => {
-  const app = await createTestApp({ ports: { radio: { links: () => [LINK, LOST] } } })
+  const app = await createTestApp({ ports: { radio } })
   const answer = await (await app.admin()).send('GET', '/api/info')
   const { state, since, lastFrameAt, reconnects, reason } = LINK
   expect([answer.status, await answer.json()]).toStrictEqual([

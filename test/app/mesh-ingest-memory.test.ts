@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import { createPacketWindow } from '../../src/app/mesh/packet-window.ts'
+import { Channel_Role } from '../../src/meshtastic/gen/channel_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { START } from '../support/app.ts'
 import {
@@ -113,12 +114,16 @@ describe('the same packet again', () => {
 
 describe('sources', () => {
   it('keeps channels without keys, one row a slot', async () => {
-    const channel = (name: string, role: number): FromRadioVariant => ({
+    const channel = (name: string, role: Channel_Role): FromRadioVariant => ({
       case: 'channel',
       value: { index: 1, role, settings: { name, psk: new Uint8Array(32).fill(7) } },
     })
-    await store(mesh.ingest, [channel('Hut', 2)])
-    await store(mesh.ingest, [channel('Hut 2', 2), { case: 'metadata', value: { firmwareVersion: '2.8.0' } }, myInfo])
+    await store(mesh.ingest, [channel('Hut', Channel_Role.SECONDARY)])
+    await store(mesh.ingest, [
+      channel('Hut 2', Channel_Role.SECONDARY),
+      { case: 'metadata', value: { firmwareVersion: '2.8.0' } },
+      myInfo,
+    ])
     const rows = mesh.app.store.sqlite.prepare('select s.name as source, c.* from channels c join sources s').all()
     expect(rows).toStrictEqual([
       { source: RADIO.name, source_id: 1, channel_index: 1, name: 'Hut 2', role: 'SECONDARY' },

@@ -1,4 +1,6 @@
+import { create } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { UserSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { START } from '../support/app.ts'
 import {
@@ -29,9 +31,10 @@ afterEach(() => mesh.app.close())
 
 describe('who a node is', () => {
   it('knows names, hardware and role by the names of the protocol, and numbers that are newer', async () => {
+    const newer = Object.assign(create(UserSchema, { longName: 'New' }), { hwModel: 999, role: 77 })
     await store(mesh.ingest, [
       packet(user({ longName: 'Far Hill', shortName: 'FH', hwModel: 43, role: 2, isLicensed: true })),
-      packet(user({ longName: 'New', hwModel: 999, role: 77 }), { from: 7 }),
+      packet(user(newer), { from: 7 }),
     ])
     expect(await mesh.node()).toMatchObject({
       nodeId: '!a0cb0002',
