@@ -13,7 +13,7 @@ import {
   type OpenOidcService,
 } from './oidc-service.ts'
 
-const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 
 /**
  * What every runtime must do with a provider that behaves, and with one that doesn't. The service is one and the same

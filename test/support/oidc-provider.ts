@@ -271,7 +271,7 @@ function same<T>(value: T): T {
 
 /** OpenID Connect Core 1.0, 3.1.3.6. */
 function halfHash(text: string, alg: string): string {
-  const name = alg === 'EdDSA' || alg.endsWith('512') ? 'sha512' : alg.endsWith('384') ? 'sha384' : 'sha256'
+  const name = alg.startsWith('Ed') || alg.endsWith('512') ? 'sha512' : alg.endsWith('384') ? 'sha384' : 'sha256'
   const digest = createHash(name).update(text).digest()
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }

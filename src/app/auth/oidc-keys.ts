@@ -10,7 +10,7 @@ const LIFETIME_MS = 10 * 60_000
 const TIMEOUT_MS = 8000
 const MOST_KEYS = 100
 
-/** The signatures that are accepted, whatever a header or the discovery document asks for. RFC 7518, RFC 8037. */
+/** The signatures that are accepted, whatever a header or the discovery document asks for. RFC 7518, 8037, 9864. */
 const ALGORITHMS = {
   RS256: { kty: 'RSA', crv: null, hash: 'SHA-256' },
   RS384: { kty: 'RSA', crv: null, hash: 'SHA-384' },
@@ -22,6 +22,7 @@ const ALGORITHMS = {
   ES384: { kty: 'EC', crv: 'P-384', hash: 'SHA-384' },
   ES512: { kty: 'EC', crv: 'P-521', hash: 'SHA-512' },
   EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: 'SHA-512' },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519', hash: 'SHA-512' },
 } as const
 type AlgorithmName = keyof typeof ALGORITHMS
 type Algorithm = (typeof ALGORITHMS)[AlgorithmName]

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Claims } from './oidc-claims.ts'
 import type { Metadata } from './oidc-discovery.ts'
 import { OidcFailure } from './oidc-failure.ts'
-import { askProvider } from './oidc-http.ts'
+import { askProvider, type ProviderAnswer } from './oidc-http.ts'
 
 const TIMEOUT_MS = 10_000
 const USERINFO_TIMEOUT_MS = 5000
@@ -18,21 +18,58 @@ const tokensSchema = z.object({
   token_type: z.string().regex(/^bearer$/i),
 })
 
-/** Redeems a code, once. RFC 6749, section 4.1.3, and RFC 7636, section 4.5. Throws an `OidcFailure`. */
-export async function redeemCode(
+/** In the order of preference: Basic is what RFC 6749, section 2.3.1, asks every server to know. */
+const METHODS = ['client_secret_basic', 'client_secret_post'] as const
+type Method = (typeof METHODS)[number]
+
+/**
+ * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for one of
+ * the methods that discovery offers, so a refused client tries the other one; what worked comes first from then on.
+ */
+export function createRedemption(client: Client) {
+  let works: Method | null = null
+  /** Throws an `OidcFailure`. */
+  return async (metadata: Metadata, grant: { readonly code: string; readonly verifier: string }): Promise<Tokens> => {
+    const offered = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const known = METHODS.filter((method) => offered.includes(method))
+    const [first, second] = known.toSorted((a, b) => Number(b === works) - Number(a === works))
+    if (first === undefined) throw new OidcFailure('token_authentication_unsupported')
+    const answer = await requestTokens(metadata, client, grant, first)
+    const mayRetry = second !== undefined && isRefusedClient(answer)
+    const tokens = readTokens(mayRetry ? await requestTokens(metadata, client, grant, second) : answer)
+    works = mayRetry ? second : first
+    return tokens
+  }
+}
+
+function requestTokens(
   metadata: Metadata,
   client: Client,
   grant: { readonly code: string; readonly verifier: string },
-): Promise<Tokens> {
+  method: Method,
+): Promise<ProviderAnswer> {
+  const headers = new Headers({ accept: 'application/json' })
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
     code: grant.code,
     redirect_uri: client.redirectUri,
     code_verifier: grant.verifier,
   })
-  const headers = new Headers({ accept: 'application/json' })
-  authenticate(metadata, client, headers, body)
-  const answer = await askProvider(metadata.token_endpoint, { method: 'POST', headers, body }, TIMEOUT_MS)
+  if (method === 'client_secret_basic') {
+    const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret)}`
+    headers.set('authorization', `Basic ${encodeBase64(new TextEncoder().encode(credentials))}`)
+  } else {
+    body.set('client_id', client.id)
+    body.set('client_secret', client.secret)
+  }
+  return askProvider(metadata.token_endpoint, { method: 'POST', headers, body }, TIMEOUT_MS)
+}
+
+function isRefusedClient(answer: ProviderAnswer): boolean {
+  return answer.kind === 'answer' && answer.status !== 200 && errorCode(answer.json) === 'invalid_client'
+}
+
+function readTokens(answer: ProviderAnswer): Tokens {
   if (answer.kind === 'none') throw new OidcFailure('token_unreachable', { why: answer.why })
   if (answer.status !== 200) {
     throw new OidcFailure('token_refused', { status: answer.status, error: errorCode(answer.json) })
@@ -42,21 +79,7 @@ export async function redeemCode(
   return { idToken: parsed.data.id_token, accessToken: parsed.data.access_token }
 }
 
-/** Adds the client's secret in the way the provider offers; Basic is what RFC 6749 asks every server to know. */
-function authenticate(metadata: Metadata, client: Client, headers: Headers, body: URLSearchParams): void {
-  const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-  if (methods.includes('client_secret_basic')) {
-    const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret)}`
-    headers.set('authorization', `Basic ${encodeBase64(new TextEncoder().encode(credentials))}`)
-  } else if (methods.includes('client_secret_post')) {
-    body.set('client_id', client.id)
-    body.set('client_secret', client.secret)
-  } else {
-    throw new OidcFailure('token_authentication_unsupported')
-  }
-}
-
-/** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, asks of both halves of the credentials. */
+/** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, asks of both halves of Basic credentials. */
 function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+')
 }

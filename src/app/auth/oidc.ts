@@ -8,7 +8,7 @@ import { createDiscovery, type Metadata } from './oidc-discovery.ts'
 import { OidcFailure } from './oidc-failure.ts'
 import { createKeys, type Verified } from './oidc-keys.ts'
 import { profileOf } from './oidc-profile.ts'
-import { type Client, readUserInfo, redeemCode } from './oidc-token.ts'
+import { type Client, createRedemption, readUserInfo } from './oidc-token.ts'
 
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
@@ -26,6 +26,7 @@ export function createOidc({ config, log, now }: Pick<Ports, 'config' | 'log' | 
     log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
   }
   const discover = createDiscovery(issuer, createAllowance(50, 1000, now), now)
+  const redeem = createRedemption(client)
   const verify = createKeys(createAllowance(3, 5000, now), now)
   return {
     issuer,
@@ -34,7 +35,7 @@ export function createOidc({ config, log, now }: Pick<Ports, 'config' | 'log' | 
       const metadata = await discover()
       checkCallbackIssuer(metadata, iss)
       if (code === null) throw new OidcFailure('callback_code_missing')
-      const { idToken, accessToken } = await redeemCode(metadata, client, { code, verifier: secrets.verifier })
+      const { idToken, accessToken } = await redeem(metadata, { code, verifier: secrets.verifier })
       const verified = await verify(metadata.jwks_uri, idToken)
       const subject = await subjectOf(verified, accessToken, {
         issuer,

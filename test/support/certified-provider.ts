@@ -1,0 +1,91 @@
+import { createServer } from 'node:http'
+import { exportJWK, generateKeyPair } from 'jose'
+import { Provider } from 'oidc-provider'
+
+export type CertifiedProvider = {
+  readonly issuer: string
+  /** Settings of a service that is registered there. */
+  readonly env: Record<string, string>
+  close(): Promise<void>
+}
+
+/** The certified `oidc-provider` at its defaults, on a free port of `localhost`, with one client: `origin`. */
+export async function startCertifiedProvider(options: {
+  origin: string
+  secret: string
+  method: 'client_secret_basic' | 'client_secret_post'
+  alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' | 'Ed25519'
+}): Promise<CertifiedProvider> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
+  const issuer = `http://localhost:${Object(server.address()).port}`
+  const redirectUri = `${options.origin}/api/auth/oidc/callback`
+  const { privateKey } = await generateKeyPair(options.alg, { extractable: true })
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: 'mesh',
+        client_secret: options.secret,
+        redirect_uris: [redirectUri],
+        post_logout_redirect_uris: [`${options.origin}/login`],
+        token_endpoint_auth_method: options.method,
+        id_token_signed_response_alg: options.alg,
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: options.alg, use: 'sig' }] },
+    cookies: { keys: ['a key of the test'] },
+  })
+  const handle = provider.callback()
+  server.on('request', (request, response) => void handle(request, response))
+  return {
+    issuer,
+    env: {
+      OIDC_ENABLED: 'true',
+      OIDC_ISSUER: issuer,
+      OIDC_CLIENT_ID: 'mesh',
+      OIDC_CLIENT_SECRET: options.secret,
+      OIDC_REDIRECT_URI: redirectUri,
+    },
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** Signs in and consents at the provider's own pages, as a browser without scripts would; answers the callback. */
+export async function authorizeAt(authorizationUrl: string, login: string): Promise<URL> {
+  const cookies = new Map<string, string>()
+  const { origin } = new URL(authorizationUrl)
+  let url = authorizationUrl
+  let body: URLSearchParams | undefined
+  for (let step = 0; step < 20; step++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie },
+      ...(body !== undefined && { method: 'POST', body }),
+    })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    const location = answer.headers.get('location')
+    const html = await answer.text()
+    body = undefined
+    if (location === null) {
+      const action = /<form[^>]* action="([^"]+)"/.exec(html)?.[1]
+      if (action === undefined) throw new Error(`the provider answered ${answer.status}: ${html.slice(0, 2000)}`)
+      body = new URLSearchParams({
+        prompt: /name="prompt" value="(\w+)"/.exec(html)?.[1] ?? '',
+        login,
+        password: 'any',
+      })
+      url = new URL(action, url).href
+    } else {
+      url = new URL(location, url).href
+      if (new URL(url).origin !== origin) return new URL(url)
+    }
+  }
+  throw new Error('the provider sends the browser round and round')
+}
