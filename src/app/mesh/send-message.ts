@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from 'drizzle-orm'
+import { and, eq, lte, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { channels, idempotencyKeys, messages, sources } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement } from '../../db/store.ts'
@@ -72,7 +72,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   forget: db
     .delete(idempotencyKeys)
-    .where(lt(idempotencyKeys.createdAt, value('before')))
+    .where(lte(idempotencyKeys.createdAt, value('before')))
     .prepare(),
   channelRole: db
     .select({ role: channels.role })
