@@ -7,7 +7,10 @@ const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: 
 const admin: Rule = { kind: 'admin', scope: null }
 
 /** Administrators, and bearer tokens with the scope. */
-export const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })
+const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })
+
+/** A permission on a resource. */
+const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
 
 /** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
@@ -50,7 +53,18 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/system/backup/download/:name': adminOr('backup'),
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
-}
 
-/** A permission; name it here when the first route needs one. */
-export const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
+  'GET /api/nodes': may('nodes', 'read'),
+  'GET /api/nodes/:id': may('nodes', 'read'),
+  'PUT /api/nodes/:id': may('nodes', 'write'),
+  'DELETE /api/nodes/:id': may('nodes', 'write'),
+  'GET /api/nodes/:id/positions': may('nodes', 'read'),
+  'GET /api/messages': may('messages', 'read'),
+  'POST /api/messages': may('messages', 'write'),
+  'GET /api/messages/:id/receptions': may('messages', 'read'),
+  'GET /api/info': may('info', 'read'),
+  'GET /api/traceroutes': may('info', 'read'),
+  'POST /api/traceroutes': may('info', 'write'),
+  'GET /api/settings': may('settings', 'read'),
+  'PUT /api/settings': may('settings', 'write'),
+}
