@@ -33,6 +33,7 @@ export async function runJob(
   signal: AbortSignal,
   onProgress: (at: SnapshotProgress) => void,
 ): Promise<Exclude<JobMessage, { kind: 'progress' | 'failed' }>> {
+  if (signal.aborted) throw new JobFailed('the service stops', false)
   const worker = new Worker(WORKER, { workerData: job })
   const stop = () => {
     void worker.terminate()

@@ -7,7 +7,7 @@ import {
   readBackupSchedule,
   recordScheduledRun,
 } from '../../app/system/backup-settings.ts'
-import { createBackup, deleteBackup } from '../../app/system/backups.ts'
+import { type Backup, createBackup, deleteBackup } from '../../app/system/backups.ts'
 import type { BackupStore } from './backups.ts'
 import { nextRun } from './schedule.ts'
 
@@ -112,7 +112,7 @@ export function createScheduler(options: {
   async function prune(): Promise<string | null> {
     try {
       const { maxBackups } = (await readBackupSchedule(ports.store)).settings
-      for (const name of (await expiredBackups(backups, maxBackups)).toReversed()) {
+      for (const name of (await expiredBackups(backups, maxBackups, now())).toReversed()) {
         await deleteBackup(context, name, 'retention')
         log.info('Backup deleted', { name, reason: 'retention' })
       }
@@ -133,9 +133,14 @@ function messageOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 500)
 }
 
-async function expiredBackups(backups: BackupStore, keep: number): Promise<string[]> {
+/** The scheduled backups beyond the newest `keep`. One from the future is by a wrong clock: it goes first. */
+async function expiredBackups(backups: BackupStore, keep: number, now: number): Promise<string[]> {
+  const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)
   const scheduled = (await backups.list()).filter(({ kind }) => kind === 'scheduled')
-  return scheduled.slice(keep).map(({ name }) => name)
+  return scheduled
+    .toSorted((a, b) => age(a) - age(b))
+    .slice(keep)
+    .map(({ name }) => name)
 }
 
 function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: string): number | null {
