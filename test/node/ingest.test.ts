@@ -1,13 +1,11 @@
-import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
-import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { systemClock } from '../../src/node/radio/connection.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
-import { readRecordings } from '../meshtastic/recordings.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { packet, text } from '../support/mesh.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio-device.ts'
+import { readRadio } from '../support/recorded-radio.ts'
 
 /** A moment after the recordings: their times are in the past. */
 const RECORDED = Date.UTC(2026, 10, 21, 13)
@@ -49,18 +47,6 @@ async function get(client: Client, path: string): Promise<unknown> {
 }
 
 const countMessages = (app: TestApp) => app.store.sqlite.prepare('select count(*) from messages').pluck().get()
-
-/** What one radio said: up to the end of its handshake, which ends with the nonce it is asked with, and from there. */
-function readRadio(source: string) {
-  const all = readRecordings('fromradio').filter((each) => each.source === source)
-  const variants = all.map(({ bytes }) => fromBinary(FromRadioSchema, bytes).payloadVariant.case)
-  const end = variants.indexOf('configCompleteId')
-  const bytes = all.map((each) => each.bytes)
-  return {
-    handshake: (nonce: number) => [...bytes.slice(0, end), fromRadio({ case: 'configCompleteId', value: nonce })],
-    packets: bytes.slice(end + 1),
-  }
-}
 
 describe('a radio over TCP', () => {
   it('plays recordings of real firmware into nodes and messages, and twice changes nothing', async () => {
