@@ -67,7 +67,14 @@ describe('what a radio remembers', () => {
       lastHeard: START - 10 * MINUTE,
     })
     expect([mesh.count('positions'), mesh.count('telemetry')]).toStrictEqual([1, 1])
-    expect(await store(mesh.ingest, [packet(position(PLACE))])).toHaveLength(1)
+    const later = { at: START + MINUTE }
+    const live = position({ latitudeI: 480_000_000, longitudeI: 110_000_000 })
+    expect(await store(mesh.ingest, [packet(live)], later)).toHaveLength(1)
+    await store(mesh.ingest, [packet(position({ ...PLACE, time }), { rxTime: time, hopLimit: 2 })], {
+      replayed: true,
+      ...later,
+    })
+    expect(await mesh.node()).toMatchObject({ position: { latitude: 48 }, hopsAway: 0, lastHeard: START + MINUTE })
   })
 
   it('gives a replayed packet without any time no place in the history', async () => {

@@ -88,6 +88,22 @@ describe('texts that are heard', () => {
     expect((await list()).messages).toMatchObject([{ hopsAway: 0, rxSnr: 7, timestamp: START }])
   })
 
+  it('are one message also when two processes store at once, and a sent one stays as it is', async () => {
+    const other = createIngest(mesh.app.store)
+    await store(other, [packet(text('before'), { from: 7, id: 1 })])
+    await store(mesh.ingest, [
+      packet(text('once'), { id: 81, hopLimit: 2 }),
+      packet(text('sent'), { id: 82, hopLimit: 2 }),
+    ])
+    mesh.app.store.sqlite.exec("update messages set direction = 'out', hops_away = null where packet_id = 82")
+    await store(other, [packet(text('once'), { id: 81, hopLimit: 1 }), packet(text('sent'), { id: 82, hopLimit: 1 })])
+    expect((await list()).messages).toMatchObject([
+      { packetId: 82, direction: 'out', hopsAway: null },
+      { packetId: 81, hopsAway: 1 },
+      { packetId: 1 },
+    ])
+  })
+
   it('of different senders may share an id, and without an id are always new', async () => {
     await store(mesh.ingest, [packet(text('a'), { id: 5 }), packet(text('b'), { id: 5, from: 9 })])
     await store(mesh.ingest, [packet(text('c'), { id: 0 })], { at: START + 1 })

@@ -40,7 +40,6 @@ export function createBatcher(options: BatcherOptions): Batcher {
   let isClosed = false
   let dropped = 0
 
-  const isDue = () => waiting.length >= BATCH_EVENTS || (isClosed && waiting.length > 0)
   const drain = async () => {
     do {
       const batch = waiting.slice(0, BATCH_EVENTS)
@@ -50,7 +49,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       dropped = 0
       // The writes are synchronous: requests are served between them.
       await setImmediate()
-    } while (isDue())
+    } while (waiting.length >= BATCH_EVENTS)
   }
   const start = () => {
     due.stop()
@@ -75,6 +74,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       isClosed = true
       patience.end(CLOSE_MS)
       await running
+      // What is left is less than a batch.
       if (waiting.length > 0) start()
       await running
       if (waiting.length > 0) log.error('Events were lost: the database did not take them', { events: waiting.length })

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll } from 'vitest'
+import type { Store } from '../../src/db/store.ts'
+import { d1Store } from '../../src/edge/d1.ts'
+import { meshStoreContract } from '../contract/mesh-store.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+let workerd: Workerd | undefined
+let store: Store | undefined
+
+beforeAll(async () => {
+  workerd = await openWorkerd({})
+  store = d1Store(workerd.database)
+})
+afterAll(() => workerd?.close())
+
+meshStoreContract('D1', () => {
+  if (store === undefined) throw new Error('D1 did not start')
+  return store
+})
