@@ -13,7 +13,7 @@ type Arrival = {
 }
 
 /** `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops. */
-export type Sighting = 'first' | 'copy' | 'shorter'
+type Sighting = 'first' | 'copy' | 'shorter'
 
 /** Packets seen in one batch: they count for others only after `commit`. */
 export type Sightings = {

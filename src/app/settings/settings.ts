@@ -7,7 +7,7 @@ import type { Ctx } from '../context.ts'
 const days = z.int().min(1).max(36_500)
 
 /** Every setting: what it may be, what it is until somebody sets it, and what it means. */
-export const SETTINGS = {
+const SETTINGS = {
   telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Measurements are kept so many days' },
   positionRetentionDays: { schema: days, fallback: 90, meaning: 'Tracks of nodes are kept so many days' },
   messageRetentionDays: { schema: days, fallback: 365, meaning: 'Messages are kept so many days' },
