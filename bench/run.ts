@@ -34,7 +34,8 @@ async function ratio(
     const best = await load(limit.server.port, limit.path, { ...options, headers: limit.headers ?? {} })
     const own = await load(ours.server.port, ours.path, { ...options, headers: ours.headers ?? {} })
     const wanted = ours.status ?? 200
-    if (own.statuses.size !== 1 || !own.statuses.has(wanted)) throw new Error(`${work}: ${[...own.statuses.keys()]}`)
+    if (own.statuses.size !== 1 || !own.statuses.has(wanted))
+      throw new Error(`${work}: ${[...own.statuses.keys()].join()}`)
     ratios.push(own.rate / best.rate)
     last = `${own.rate.toFixed(0)}/s of ${best.rate.toFixed(0)}/s`
   }

@@ -214,3 +214,11 @@ test('every login that is checked costs one hash, whoever it is for and whatever
     app.clock.advance(900_000)
   }
 })
+
+test('what was refused as too many does not count itself: right passwords at once lock nobody out', async () => {
+  const { passwords } = countingHasher()
+  app = await createTestApp({ passwords, env: { LOGIN_MAX_FAILURES: '3' } })
+  const outcomes = await Promise.all(Array.from({ length: 30 }, () => outcomeOf(login('admin', ADMIN_PASSWORD))))
+  expect(new Set(outcomes)).toStrictEqual(new Set(['200', '429 rate_limited']))
+  expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
+})

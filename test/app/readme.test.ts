@@ -11,10 +11,10 @@ test('the table of variables in the README is what the service reads', () => {
 function variableRows(): string[] {
   const parsed = parseConfig({})
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
-  const defaults = new Map<string, unknown>(Object.entries(parsed.config))
+  const defaults = new Map<string, { toString(): string } | null>(Object.entries(parsed.config))
   return Object.entries(VARIABLES).map(([name, { expected, meaning }]) => {
     const value = defaults.get(name)
-    const text = Array.isArray(value) ? value.join(' ') : String(value ?? '')
+    const text = (Array.isArray(value) ? value.join(' ') : value?.toString()) ?? ''
     return `| \`${name}\` | ${text === '' ? 'none' : `\`${text}\``} | ${expected} | ${meaning} |`
   })
 }

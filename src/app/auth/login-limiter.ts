@@ -44,6 +44,8 @@ async function take(ctx: Ctx, key: string | null): Promise<void> {
   const now = ctx.now()
   const { count, resetAt } = await ctx.sessions.hit(key, ctx.config.LOGIN_WINDOW_SECONDS * 1000, now)
   if (count <= ctx.config.LOGIN_MAX_FAILURES) return
+  // What was refused was no attempt at a password.
+  await ctx.sessions.forgive(key, 'one')
   const retryAfter = Math.max(1, Math.ceil((resetAt - now) / 1000))
   throw new AppError('rate_limited', `Too many failed attempts; try again in ${retryAfter} s`, { retryAfter })
 }
