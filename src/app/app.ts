@@ -9,6 +9,8 @@ import { leanRouter } from './lean-router.ts'
 import { infoRoutes } from './mesh/info-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
 import { nodeRoutes } from './mesh/node-routes.ts'
+import { telemetryRoutes } from './mesh/telemetry-routes.ts'
+import { channelRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/topology-routes.ts'
 import { tracerouteRoutes } from './mesh/traceroute-routes.ts'
 import { docsRoutes } from './openapi/routes.ts'
 import { isApi, type Pages } from './pages.ts'
@@ -48,6 +50,11 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)
+    .route('/api/neighbors', neighborRoutes)
+    .route('/api/packets', packetRoutes)
+    .route('/api/waypoints', waypointRoutes)
+    .route('/api/channels', channelRoutes)
+    .route('/api/telemetry', telemetryRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../app/context.ts'
 import { deleteExpired, retentionCutoffs } from '../app/mesh/retention.ts'
+import { rollUp } from '../app/mesh/roll-up.ts'
+import { deleteOldTraffic } from '../app/mesh/traffic-retention.ts'
 import { readSettings } from '../app/settings/settings.ts'
 
 const FIRST_RUN_MS = 60_000
@@ -31,11 +33,17 @@ export function startRetention(ports: Needs): { stop(): Promise<void> } {
 async function applyRetention(ports: Needs, goesOn: () => boolean): Promise<void> {
   const { store, log } = ports
   try {
-    const cutoffs = retentionCutoffs(await readSettings(store), ports.now())
-    const deleted = await deleteExpired(store, cutoffs, async () => {
+    const settings = await readSettings(store)
+    const pause = async () => {
       await setImmediate()
       return goesOn()
-    })
+    }
+    // What is deleted is in its hour by then.
+    await rollUp(store, pause)
+    const deleted = {
+      ...(await deleteExpired(store, retentionCutoffs(settings, ports.now()), pause)),
+      ...(await deleteOldTraffic(store, settings, ports.now(), pause)),
+    }
     if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
   } catch (error) {
     log.error('Deleting old data failed', { error })

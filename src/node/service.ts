@@ -15,6 +15,7 @@ import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { openRadio } from './radio/radio.ts'
 import { startRetention } from './retention.ts'
+import { startRollUps } from './roll-ups.ts'
 import { keptSessionSecret } from './secret.ts'
 import { listen } from './server.ts'
 import { builtSite, serveSite } from './static.ts'
@@ -79,12 +80,13 @@ async function start(config: Config, log: Log): Promise<void> {
   const server = await listen(app.fetch, config.PORT, config.HOST)
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
   const retention = startRetention(ports)
+  const rollUps = startRollUps(ports)
   await backups.start()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     backups.stop()
-    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop()])
+    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop(), rollUps.stop()])
     await backups.close()
     await sessions.close()
     store.close()

@@ -16,6 +16,8 @@ afterEach(() => mesh.app.close())
 it('reckons from the settings', () => {
   const settings = {
     telemetryRetentionDays: 1,
+    telemetryHourlyRetentionDays: 1,
+    packetRetentionDays: 1,
     positionRetentionDays: 2,
     messageRetentionDays: 3,
     nodeActiveSeconds: 60,

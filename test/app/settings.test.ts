@@ -5,6 +5,8 @@ const DEFAULTS = {
   telemetryRetentionDays: 30,
   positionRetentionDays: 90,
   messageRetentionDays: 365,
+  telemetryHourlyRetentionDays: 400,
+  packetRetentionDays: 7,
   nodeActiveSeconds: 7200,
 }
 

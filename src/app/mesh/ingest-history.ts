@@ -1,6 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
-import { metrics, positions, telemetry } from '../../db/schema.ts'
+import { metrics, positions, telemetry, telemetryDirty } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 
 /** Where a node was at `t`, in milliseconds. */
@@ -32,6 +32,14 @@ const TELEMETRY_VALUES = {
   v: field('v'),
 } satisfies Record<keyof typeof telemetry.$inferSelect, SQL>
 
+const HOUR_MS = 3_600_000
+
+const DIRTY_VALUES = {
+  nodeId: sql`n.id`,
+  metric: sql`m.id`,
+  t: field('t'),
+} satisfies Record<keyof typeof telemetryDirty.$inferSelect, SQL>
+
 const METRIC_VALUES = {
   id: sql`null`,
   name: field('name'),
@@ -51,6 +59,11 @@ const queries = prepareOnce((db) => ({
     from: sql`${OF_NODE} cross join metrics m on m.name = ${field('metric')}`,
     onConflict: sql`on conflict do nothing`,
   }),
+  dirty: prepareJsonInsert(db, telemetryDirty, {
+    values: DIRTY_VALUES,
+    from: sql`${OF_NODE} cross join metrics m on m.name = ${field('metric')}`,
+    onConflict: sql`on conflict do nothing`,
+  }),
   metrics: prepareJsonInsert(db, metrics, { values: METRIC_VALUES, onConflict: sql`on conflict do nothing` }),
 }))
 
@@ -59,7 +72,10 @@ export function writePositions(store: Store, rows: readonly PositionRow[]): Stat
   return rows.length === 0 ? [] : [queries(store).positions(rows)]
 }
 
-/** Statements that add measurements of nodes, and to the dictionary what is not in `knownMetrics`. */
+/**
+ * Statements that add measurements of nodes, and to the dictionary what is not in `knownMetrics`; the hours they are in
+ * will be rolled up again.
+ */
 export function writeTelemetry(
   store: Store,
   rows: readonly MetricRow[],
@@ -67,6 +83,20 @@ export function writeTelemetry(
 ): Statement[] {
   if (rows.length === 0) return []
   const added = new Set(rows.map(({ metric }) => metric).filter((metric) => !knownMetrics.has(metric)))
-  const { metrics: writeMetrics, telemetry: writeRows } = queries(store)
-  return [...(added.size > 0 ? [writeMetrics([...added].map((name) => ({ name })))] : []), writeRows(rows)]
+  const { metrics: writeMetrics, telemetry: writeRows, dirty: writeHours } = queries(store)
+  return [
+    ...(added.size > 0 ? [writeMetrics([...added].map((name) => ({ name })))] : []),
+    writeRows(rows),
+    writeHours(listHours(rows)),
+  ]
+}
+
+/** The hours that rows are in, each once. */
+function listHours(rows: readonly MetricRow[]): Omit<MetricRow, 'v'>[] {
+  const hours = new Map<string, Omit<MetricRow, 'v'>>()
+  for (const { nodeNum, metric, t } of rows) {
+    const hour = t - (t % HOUR_MS)
+    hours.set(`${nodeNum} ${metric} ${hour}`, { nodeNum, metric, t: hour })
+  }
+  return [...hours.values()]
 }

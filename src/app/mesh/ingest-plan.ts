@@ -1,11 +1,16 @@
+import { HardwareModelSchema } from '../../meshtastic/gen/hardware_pb.ts'
+import type { MapReport } from '../../meshtastic/map-report.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import type { Packet } from '../../meshtastic/packet.ts'
 import type { NodeFacts, RadioEvent } from '../../meshtastic/radio-event.ts'
+import { enumNumber } from './enum-number.ts'
 import type { MetricRow, PositionRow } from './ingest-history.ts'
 import type { MessageRow } from './ingest-messages.ts'
 import { deviceMetricsFields, type NodeRow, placeFields, userFields } from './ingest-nodes.ts'
 import type { ChannelRow, Source, SourceRow } from './ingest-sources.ts'
+import type { Traffic } from './ingest-traffic.ts'
 import type { Sightings } from './packet-window.ts'
+import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
 
 /** An event and where it came from. */
 export type Heard = { readonly source: Source; readonly event: RadioEvent }
@@ -26,17 +31,12 @@ export type Plan = {
   readonly positions: PositionRow[]
   readonly telemetry: MetricRow[]
   readonly messages: MessageRow[]
+  readonly traffic: Traffic
   readonly news: News[]
 }
 
 /** The event of a packet, with what is known around it. */
-type Arrival = {
-  readonly source: Source
-  readonly packet: Packet
-  readonly receivedAt: number
-  readonly isReplayed: boolean
-  readonly isOwn: boolean
-}
+type Arrival = TrafficArrival & { readonly source: Source; readonly isOwn: boolean }
 
 /** What the events mean; `localNodes` is what earlier batches told, `knownSources` who is in the database already. */
 export function planBatch(
@@ -53,6 +53,7 @@ export function planBatch(
     positions: [],
     telemetry: [],
     messages: [],
+    traffic: emptyTraffic(),
     news: [],
   }
   for (const { source, event } of batch) {
@@ -84,7 +85,7 @@ function addEvent(plan: Plan, source: Source, event: RadioEvent, sightings: Sigh
     case 'packet': {
       const { packet, replayed: isReplayed } = event
       const isOwn = packet.from === plan.localNodes.get(source.name)
-      addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn }, sightings)
+      addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn, gateway: event.gateway ?? null }, sightings)
       return
     }
     default:
@@ -138,7 +139,9 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
   const sighting = sightings.see({ from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable })
   if (isSpoofed) plan.heard.push({ nodeNum, seenAt: receivedAt, spoofSuspected: true })
+  addReception(plan.traffic, arrival)
   if (sighting === 'copy') return
+  if (sighting === 'first') addTraffic(plan.traffic, arrival)
   addMessage(plan, arrival, isOwn && !isSpoofed ? 'out' : 'in')
   if (isSpoofed) return
   const content = sighting === 'first' ? addContent(plan, arrival) : {}
@@ -171,6 +174,8 @@ function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Pa
       if (t !== null) addPosition(plan, nodeNum, payload.fix, t)
       return placeFields(payload.fix, t)
     }
+    case 'mapreport':
+      return addMapReport(plan, nodeNum, payload.report, receivedAt)
     case 'telemetry': {
       const t = payload.time ?? receiptTime
       if (t !== null) plan.telemetry.push(...payload.metrics.map(([metric, v]) => ({ nodeNum, metric, t, v })))
@@ -179,6 +184,17 @@ function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Pa
     default:
       return {}
   }
+}
+
+/** What a gateway tells the maps. Its place is only roughly known: it never replaces one that the node told itself. */
+function addMapReport(plan: Plan, nodeNum: number, report: MapReport, seenAt: number): Partial<NodeRow> {
+  const { longName, shortName, latitude, longitude, altitude, precisionBits } = report
+  if (latitude !== null && longitude !== null) {
+    const place = { latitude, longitude, altitude, precisionBits, positionTime: null }
+    plan.remembered.push({ nodeNum, seenAt, ...place })
+  }
+  const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)
+  return { longName, shortName, hwModel }
 }
 
 function addMessage(plan: Plan, { source, packet, receivedAt }: Arrival, direction: 'in' | 'out'): void {

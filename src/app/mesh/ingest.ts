@@ -6,6 +6,7 @@ import { writeMessages } from './ingest-messages.ts'
 import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
 import { markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
+import { writeTraffic } from './ingest-traffic.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 
 /** Turns what radios say into rows. Calls come one after the other: there is one writer. */
@@ -80,5 +81,6 @@ function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),
     ...writeMessages(store, plan.messages),
+    ...writeTraffic(store, plan.traffic),
   ]
 }

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { nodes, telemetry } from '../../db/schema.ts'
+import { neighbors, nodes, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../meshtastic/gen/config_pb.ts'
@@ -162,7 +162,8 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   await ctx.store.atomic([
     db.delete(nodes).where(eq(nodes.id, id)),
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
-    db.delete(telemetry).where(eq(telemetry.nodeId, id)),
+    ...[telemetry, telemetryHourly, telemetryDaily, telemetryDirty].map((t) => db.delete(t).where(eq(t.nodeId, id))),
+    db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
   ])
 }
 

@@ -2,8 +2,8 @@ import { sql, type SQL } from 'drizzle-orm'
 import { messages, nodes, positions, telemetry } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
+import { DAY_MS } from './roll-up.ts'
 
-const DAY_MS = 86_400_000
 /** Rows deleted in one transaction: some milliseconds. */
 const SLICE_ROWS = 1000
 /** Nodes whose telemetry one look-up searches. */

@@ -9,6 +9,8 @@ const days = z.int().min(1).max(36_500)
 /** Every setting: what it may be, what it is until somebody sets it, and what it means. */
 const SETTINGS = {
   telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Measurements are kept so many days' },
+  telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Their hourly values are kept so many days' },
+  packetRetentionDays: { schema: days, fallback: 7, meaning: 'The packet log is kept so many days' },
   positionRetentionDays: { schema: days, fallback: 90, meaning: 'Tracks of nodes are kept so many days' },
   messageRetentionDays: { schema: days, fallback: 365, meaning: 'Messages are kept so many days' },
   nodeActiveSeconds: {

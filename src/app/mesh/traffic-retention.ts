@@ -1,0 +1,110 @@
+import { sql } from 'drizzle-orm'
+import { packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import type { Settings } from '../settings/settings.ts'
+import { DAY_MS } from './roll-up.ts'
+
+/** The packet log holds no more, whatever their age. */
+const MAX_PACKETS = 500_000
+/** Rows deleted in one transaction: some milliseconds. */
+const SLICE_ROWS = 1000
+/** Charts whose hours one look-up searches. */
+const SLICE_CHARTS = 200
+
+export type TrafficDeleted = { readonly hours: number; readonly packets: number; readonly traceroutes: number }
+
+const value = sql.placeholder
+const slice = sql`limit ${sql.raw(String(SLICE_ROWS))}`
+
+const queries = prepareOnce((db) => ({
+  // A chart is a node and a metric: the head of the primary key, stepped through without reading what is between.
+  charts: db
+    .select({ nodeId: telemetryHourly.nodeId, metric: telemetryHourly.metric })
+    .from(telemetryHourly)
+    .where(sql`(node_id, metric) > (${value('nodeId')}, ${value('metric')})`)
+    .orderBy(telemetryHourly.nodeId, telemetryHourly.metric)
+    .limit(1)
+    .prepare(),
+  hours: db
+    .delete(telemetryHourly)
+    .where(
+      sql`(node_id, metric, t) in (select x.node_id, x.metric, x.t from json_each(${value('charts')}) c
+        cross join telemetry_hourly x on x.node_id = c.value ->> 'nodeId' and x.metric = c.value ->> 'metric'
+        where x.t < ${value('cutoff')} ${slice})`,
+    )
+    .returning({ t: telemetryHourly.t })
+    .prepare(),
+  newest: db
+    .select({ id: sql<number | null>`max(${packets.id})` })
+    .from(packets)
+    .prepare(),
+  // Only the oldest are looked at: they are the first to go.
+  packets: db
+    .delete(packets)
+    .where(
+      sql`id in (select id from (select id, t from packets order by id ${slice})
+        where id <= ${value('upTo')} or t < ${value('cutoff')})`,
+    )
+    .returning({ id: packets.id })
+    .prepare(),
+  oldest: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
+  traceroutes: db
+    .delete(traceroutes)
+    .where(sql`id in (select id from traceroutes where timestamp < ${value('cutoff')} ${slice})`)
+    .returning({ id: traceroutes.id })
+    .prepare(),
+}))
+
+/**
+ * Deletes old hourly values, logged packets and traceroutes, in slices; `pause` is awaited after each and answers
+ * whether to go on. Answers the rows deleted.
+ */
+export async function deleteOldTraffic(
+  store: Store,
+  settings: Pick<Settings, 'telemetryHourlyRetentionDays' | 'packetRetentionDays' | 'messageRetentionDays'>,
+  now: number,
+  pause: () => Promise<boolean>,
+): Promise<TrafficDeleted> {
+  const prepared = queries(store)
+  let goesOn = true
+  const inSlices = async (deleteSlice: () => Promise<unknown[]> | unknown[]): Promise<number> => {
+    for (let deleted = 0; ;) {
+      const { length } = goesOn ? await deleteSlice() : []
+      deleted += length
+      goesOn &&= await pause()
+      if (!goesOn || length < SLICE_ROWS) return deleted
+    }
+  }
+  const cutoff = (days: number) => now - days * DAY_MS
+  let hours = 0
+  for await (const charts of listCharts(store)) {
+    const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
+    hours += await inSlices(() => prepared.hours.all(range))
+    if (!goesOn) break
+  }
+  const packetCutoff = cutoff(settings.packetRetentionDays)
+  const upTo = ((await prepared.newest.get())?.id ?? 0) - MAX_PACKETS
+  const log = await inSlices(async () => {
+    // The log is in the order of arrival: when its oldest one stays, all stay.
+    const oldest = await prepared.oldest.get()
+    const isOld = oldest !== undefined && (oldest.t < packetCutoff || upTo > 0)
+    return isOld ? await prepared.packets.all({ upTo, cutoff: packetCutoff }) : []
+  })
+  const routes = await inSlices(() => prepared.traceroutes.all({ cutoff: cutoff(settings.messageRetentionDays) }))
+  return { hours, packets: log, traceroutes: routes }
+}
+
+type Chart = { readonly nodeId: number; readonly metric: number }
+
+async function* listCharts(store: Store): AsyncGenerator<Chart[]> {
+  const { charts } = queries(store)
+  let last: Chart | undefined = { nodeId: 0, metric: 0 }
+  while (last !== undefined) {
+    const found: Chart[] = []
+    while (last !== undefined && found.length < SLICE_CHARTS) {
+      last = await charts.get(last)
+      if (last !== undefined) found.push(last)
+    }
+    if (found.length > 0) yield found
+  }
+}
