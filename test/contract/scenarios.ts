@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './audit-scenarios.ts'
+import { meshScenarios } from './mesh-scenarios.ts'
 import { requestScenarios } from './request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
 import { signInScenarios } from './sign-in-scenarios.ts'
@@ -25,6 +26,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('signing in', () => signInScenarios(admin))
     describe('users', () => userScenarios(admin))
     describe('audit', () => auditScenarios(admin))
+    describe('the mesh', () => meshScenarios(admin))
     describe('requests', () => requestScenarios(admin))
   })
 }

@@ -131,3 +131,26 @@ test('a query that fails tells the client nothing and the log none of its values
   expect(logged).toContain('no such table: rate_limits')
   expect(logged).not.toMatch(/somebody|198\.51\.100/)
 })
+
+test('what the edge can not do answers 501, and says so in the API document', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  const admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
+  const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)
+  const unsupported = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { responses }]) => '501' in responses)
+      .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('{name}', '2026-01-15_120000') })),
+  )
+  expect(unsupported).toContainEqual({ method: 'GET', path: '/api/info' })
+  expect(unsupported).toContainEqual({ method: 'POST', path: '/api/system/backup' })
+  const bodies: Record<string, object> = {
+    '/api/messages': { text: 'hello' },
+    '/api/traceroutes': { to: 1 },
+    '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
+  }
+  for (const { method, path } of unsupported) {
+    const body = method === 'GET' || method === 'DELETE' ? undefined : bodies[path]
+    const answer = await admin.send(method, path, body)
+    expect(answer, `${method} ${path}`).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
+  }
+})
