@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBackups } from '../../../src/node/backup/backups.ts'
+import { inspectBackup } from '../../../src/node/backup/inspect.ts'
+import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import {
+  backupOptions,
+  contentOf,
+  keptLog,
+  MADE_NAME,
+  makeBackup,
+  makeDataDir,
+  restoreOptions,
+  seedDatabase,
+} from '../../support/backup.ts'
+
+const CRASH = new URL('../../support/backup-crash.ts', import.meta.url).pathname
+/** The same in one file, which starts three times as fast; as far from the migrations as the service is. */
+const BUNDLE = new URL(`../../../node_modules/.cache/backup-crash-${process.pid}.mjs`, import.meta.url).pathname
+/** Processes at a time. */
+const ABREAST = 3
+const LONG = { timeout: 120_000 }
+
+let here: ReturnType<typeof makeDataDir>
+let base: string
+let before: Record<string, unknown[]>
+let after: Record<string, unknown[]>
+
+// A database that has moved on since its backup, and a safety copy of an earlier restore.
+beforeAll(async () => {
+  await build({
+    entryPoints: [CRASH],
+    outfile: BUNDLE,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    external: ['better-sqlite3'],
+  })
+  here = makeDataDir()
+  seedDatabase(here.database, 300)
+  after = contentOf(here.database)
+  await makeBackup(here.dataDir)
+  const store = openDatabase(here.database)
+  store.sqlite.exec("update settings set value = 'new'; delete from telemetry where t > 100")
+  store.close()
+  before = contentOf(here.database)
+  base = join(here.dataDir, 'base')
+  cpSync(here.database, join(base, 'mesh.db'))
+  cpSync(here.database, join(base, 'mesh.db.before-restore'))
+  renameSync(here.backups, join(base, 'system-backups'))
+})
+afterAll(() => {
+  here.remove()
+  rmSync(BUNDLE)
+})
+
+/** Runs a process that kills itself before step `killAt`. Answers its steps when it came to its end. */
+function crash(mode: string, dataDir: string, killAt: number): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(process.execPath, [BUNDLE, mode, dataDir, String(killAt)], (error, out, err) => {
+      if (child.signalCode === 'SIGKILL') resolve(null)
+      else if (error === null) resolve(Number(out))
+      else reject(new Error(err))
+    })
+  })
+}
+
+/** One crash before each step, each in a data directory of its own, until one comes to its end. */
+async function atEachStep(mode: string, check: (dataDir: string, step: number) => Promise<void>): Promise<number> {
+  let last: number | null = null
+  for (let from = 1; last === null; from += ABREAST) {
+    const steps = Array.from({ length: ABREAST }, (_, i) => from + i)
+    await Promise.all(
+      steps.map(async (step) => {
+        const dataDir = join(here.dataDir, `${mode}-${step}`)
+        cpSync(base, dataDir, { recursive: true })
+        const done = await crash(mode, dataDir, step)
+        if (done !== null) last = done
+        await check(dataDir, step)
+      }),
+    )
+  }
+  return last
+}
+
+async function listed(dataDir: string): Promise<string[]> {
+  const all = await openBackups(backupOptions(dataDir)).list()
+  return all.map(({ name }) => name)
+}
+
+test('killed before any step of a backup: no part of one is ever listed, and nothing is left of it', LONG, async () => {
+  let whole = 0
+  const steps = await atEachStep('backup', async (dataDir) => {
+    const names = await listed(dataDir)
+    expect(names.slice(-1)).toStrictEqual([MADE_NAME])
+    for (const name of names) {
+      expect(inspectBackup(join(dataDir, 'system-backups', name), [], () => {})).toMatchObject({ ok: true })
+    }
+    expect(readdirSync(join(dataDir, 'system-backups')).toSorted()).toStrictEqual(names.toSorted())
+    expect(contentOf(join(dataDir, 'mesh.db'))).toStrictEqual(before)
+    whole += names.length - 1
+  })
+  expect(steps).toBeGreaterThan(20)
+  expect(whole).toBeGreaterThan(1)
+})
+
+test('killed before any step of a deletion: the backup is there or gone, whole', LONG, async () => {
+  const steps = await atEachStep('remove', async (dataDir) => {
+    const names = await listed(dataDir)
+    expect(readdirSync(join(dataDir, 'system-backups'))).toStrictEqual(names)
+    for (const name of names) {
+      expect(inspectBackup(join(dataDir, 'system-backups', name), [], () => {})).toMatchObject({ ok: true })
+    }
+  })
+  expect(steps).toBeGreaterThanOrEqual(5)
+})
+
+test('killed before any step of a restore: the database is the old one or the new one, whole', LONG, async () => {
+  const seen = new Set<string>()
+  const steps = await atEachStep('restore', async (dataDir, step) => {
+    const database = join(dataDir, 'mesh.db')
+    const options = restoreOptions(dataDir)
+    recoverRestore(options)
+    expect(existsSync(join(dataDir, '.restoring'))).toBe(false)
+    const isNew = existsSync(join(dataDir, '.restore-completed'))
+    seen.add(isNew ? 'new' : 'old')
+    const store = openDatabase(database)
+    expect(store.sqlite.pragma('integrity_check', { simple: true })).toBe('ok')
+    expect(store.sqlite.prepare("select count(*) from audit_log where action = 'system_restored'").pluck().get()).toBe(
+      isNew ? 1 : 0,
+    )
+    store.close()
+    expect([step, contentOf(database)]).toStrictEqual([step, isNew ? after : before])
+    // The next start makes the restore, or has it behind it; what was replaced is kept in either case.
+    const { log, lines } = keptLog()
+    await restoreAtStart({ ...options, log }, MADE_NAME)
+    expect(lines).toStrictEqual([expect.stringMatching(isNew ? /^warn Restore already/ : /^info Restore completed/)])
+    expect(contentOf(database)).toStrictEqual(after)
+    expect(contentOf(safetyCopyOf(database))).toStrictEqual(before)
+  })
+  expect(steps).toBeGreaterThan(20)
+  expect(seen).toStrictEqual(new Set(['old', 'new']))
+})

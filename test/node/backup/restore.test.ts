@@ -1,0 +1,271 @@
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { databaseLockFile, lockShared } from '../../../src/node/backup/lock.ts'
+import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
+import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
+import { copyMigrations, migrationTags } from '../../../src/node/backup/migrations.ts'
+import {
+  contentOf,
+  fingerprint,
+  keptLog,
+  MADE_AT,
+  makeBackup,
+  makeDataDir,
+  restoreOptions,
+  seedDatabase,
+  tryRestore,
+} from '../../support/backup.ts'
+
+let here: ReturnType<typeof makeDataDir>
+beforeEach(() => {
+  here = makeDataDir()
+  seedDatabase(here.database)
+})
+afterEach(() => here.remove())
+
+const completed = expect.stringMatching(
+  /^info Restore completed: \d+ tables, \d+ rows restored from 2026-01-15_120000$/,
+)
+
+function rows(sql: string, file = here.database): unknown[] {
+  const sqlite = new Database(file)
+  try {
+    return sqlite.prepare(sql).raw().all()
+  } finally {
+    sqlite.close()
+  }
+}
+
+function change(sql: string): void {
+  const store = openDatabase(here.database)
+  store.sqlite.exec(sql)
+  store.close()
+}
+
+async function start(name: string, at = MADE_AT + 60_000): Promise<string[]> {
+  const { log, lines } = keptLog()
+  await restoreAtStart(restoreOptions(here.dataDir, { log, now: () => at }), name)
+  return lines
+}
+
+test('a restore is made once; without its marker again; another name is another restore', async () => {
+  const name = await makeBackup(here.dataDir)
+  const other = await makeBackup(here.dataDir, { now: () => MADE_AT + 1000 })
+  change("update settings set value = '99'")
+  expect(await start(name)).toStrictEqual([completed])
+  expect(rows('select value from settings')).toStrictEqual([['30']])
+  const marker = join(here.dataDir, '.restore-completed')
+  expect(JSON.parse(readFileSync(marker, 'utf8'))).toStrictEqual({ name, restoredAt: MADE_AT + 60_000 })
+  expect(statSync(marker).mode & 0o777).toBe(0o600)
+  change("update settings set value = '99'")
+  expect(await start(name)).toStrictEqual([
+    `warn Restore already completed: ${name} (delete ${here.dataDir}/.restore-completed to restore it again)`,
+  ])
+  expect(rows('select value from settings')).toStrictEqual([['99']])
+  expect(await start(other)).toHaveLength(1)
+  expect(rows('select value from settings')).toStrictEqual([['30']])
+  change("update settings set value = '99'")
+  rmSync(marker)
+  expect(await start(other)).toHaveLength(1)
+  expect(rows('select value from settings')).toStrictEqual([['30']])
+})
+
+test.each(['2026-01-15_120001', '../system-backups/2026-01-15_120000', '/etc', '2026-02-30_000000', '.', 'x\ny'])(
+  'without a backup %j nothing is touched',
+  async (name) => {
+    await makeBackup(here.dataDir)
+    const before = fingerprint(here.dataDir)
+    const directory = `${here.dataDir}/system-backups`
+    expect(await tryRestore(here.dataDir, name)).toStrictEqual([
+      `refused Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
+    ])
+    expect(fingerprint(here.dataDir)).toStrictEqual(before)
+  },
+)
+
+test('a marker that cannot be read stops the restore', async () => {
+  const name = await makeBackup(here.dataDir)
+  writeFileSync(join(here.dataDir, '.restore-completed'), 'half a mark')
+  const before = fingerprint(here.dataDir)
+  await expect(start(name)).rejects.toThrow(/^Restore failed: .*\.restore-completed cannot be read; delete it/)
+  expect(fingerprint(here.dataDir)).toStrictEqual(before)
+})
+
+test('the replaced database is kept, the newest one, with what was in its write-ahead log', async () => {
+  const name = await makeBackup(here.dataDir)
+  const store = openDatabase(here.database)
+  store.sqlite.exec("update settings set value = '1'")
+  // As a crash leaves it: the change is in the log alone.
+  const crashed = { db: readFileSync(here.database), wal: readFileSync(`${here.database}-wal`) }
+  store.close()
+  writeFileSync(here.database, crashed.db)
+  writeFileSync(`${here.database}-wal`, crashed.wal)
+  await tryRestore(here.dataDir, name)
+  expect(rows('select value from settings', safetyCopyOf(here.database))).toStrictEqual([['1']])
+  change("update settings set value = '2'")
+  await tryRestore(here.dataDir, name)
+  expect(rows('select value from settings', safetyCopyOf(here.database))).toStrictEqual([['2']])
+  expect(rows('select value from settings')).toStrictEqual([['30']])
+  const files = readdirSync(here.dataDir).filter((file) => !file.includes('-lock'))
+  expect(files).toStrictEqual(['.restore-completed', 'mesh.db', 'mesh.db.before-restore', 'system-backups'])
+})
+
+test('all sessions end, in whichever store, and no later one is mistaken for them', async () => {
+  change('update users set session_epoch = 9000000000000000')
+  const name = await makeBackup(here.dataDir)
+  await tryRestore(here.dataDir, name)
+  expect(rows('select session_epoch from users')).toStrictEqual([[9000000000000001]])
+  expect(rows('select * from sessions')).toStrictEqual([])
+  change('update users set session_epoch = 5')
+  await makeBackup(here.dataDir, { now: () => MADE_AT + 1000 })
+  await tryRestore(here.dataDir, '2026-01-15_120001')
+  expect(rows('select session_epoch from users')).toStrictEqual([[MADE_AT + 60_000]])
+})
+
+test('audit entries newer than the backup come along, once, and the restore is one of them', async () => {
+  const name = await makeBackup(here.dataDir)
+  const entry = (user: string, at: number) =>
+    change(`insert into audit_log (timestamp, username, action, resource, details)
+      values (${at}, '${user}', 'login_success', 'auth', '{}')`)
+  // A clock that was set back makes no entry older than the backup.
+  entry('early', MADE_AT - 1)
+  entry('late', MADE_AT + 1)
+  await tryRestore(here.dataDir, name)
+  await tryRestore(here.dataDir, name)
+  const entries = 'select id, username, action from audit_log order by id'
+  expect(rows(entries)).toStrictEqual([
+    [1, 'system', 'admin_bootstrapped'],
+    [2, 'root', 'login_success'],
+    [3, 'early', 'login_success'],
+    [4, 'late', 'login_success'],
+    [5, 'system', 'system_restored'],
+    [6, 'system', 'system_restored'],
+  ])
+  const [[details]] = Object(rows('select details from audit_log where id = 5'))
+  expect(JSON.parse(details)).toMatchObject({ name, createdAt: MADE_AT, carriedAuditEntries: 2 })
+  expect(() => change('delete from audit_log')).toThrow('append-only')
+})
+
+test('the audit log of another history is carried from the time of the backup on', async () => {
+  const name = await makeBackup(here.dataDir)
+  rmSync(here.database)
+  openDatabase(here.database).close()
+  change(`insert into audit_log (timestamp, username, action, resource, details)
+    values (${MADE_AT - 1}, 'before', 'x', 'auth', '{}'), (${MADE_AT + 1}, 'after', 'x', 'auth', '{}')`)
+  await tryRestore(here.dataDir, name)
+  expect(rows('select id, username from audit_log order by id')).toStrictEqual([
+    [1, 'system'],
+    [2, 'root'],
+    [3, 'after'],
+    [4, 'system'],
+  ])
+})
+
+test.each([
+  ['no database', () => rmSync(here.database), false],
+  ['a database that is none', () => writeFileSync(here.database, 'not a database at all'.repeat(1000)), true],
+  ['an empty file', () => writeFileSync(here.database, ''), true],
+  ['a database of before there were users', () => downgrade(), true],
+  [
+    'a database with a broken page',
+    () => {
+      const bytes = readFileSync(here.database)
+      writeFileSync(here.database, bytes.fill(0x5a, 100, 8192))
+    },
+    true,
+  ],
+])('%s is replaced', async (_what, ruin, isKept) => {
+  const name = await makeBackup(here.dataDir)
+  const content = contentOf(here.database)
+  ruin()
+  writeFileSync(`${here.database}-journal`, 'left over')
+  const bytes = existsSync(here.database) ? readFileSync(here.database) : null
+  expect((await tryRestore(here.dataDir, name)).at(-1)).toStrictEqual(completed)
+  expect(contentOf(here.database)).toStrictEqual(content)
+  expect(existsSync(safetyCopyOf(here.database))).toBe(isKept)
+  if (bytes !== null && bytes.subarray(0, 3).toString() === 'not') {
+    expect(readFileSync(safetyCopyOf(here.database)).equals(bytes)).toBe(true)
+  }
+})
+
+function downgrade(): void {
+  rmSync(here.database)
+  const folder = join(here.dataDir, 'old')
+  copyMigrations(MIGRATIONS_DIR, '0000_monitoring', folder)
+  const sqlite = new Database(here.database)
+  for (const sql of readFileSync(join(folder, '0000_monitoring.sql'), 'utf8').split('--> statement-breakpoint')) {
+    sqlite.exec(sql)
+  }
+  sqlite.close()
+}
+
+test('a running service is not replaced', async () => {
+  const name = await makeBackup(here.dataDir)
+  const before = readFileSync(here.database)
+  const lock = lockShared(databaseLockFile(here.dataDir), 0)
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual([
+    expect.stringMatching(/^refused Restore failed: .* is in use/),
+  ])
+  lock?.release()
+  const store = openDatabase(here.database)
+  store.sqlite.prepare('select count(*) from users').get()
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual([
+    expect.stringMatching(/^refused Restore failed: .* is in use/),
+  ])
+  store.close()
+  expect(readFileSync(here.database).equals(before)).toBe(true)
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual([completed])
+})
+
+test('an older backup goes through the real migrations; one that fails leaves everything as it was', async () => {
+  const name = await makeBackup(here.dataDir)
+  const latest = migrationTags(MIGRATIONS_DIR).at(-1)
+  const next = join(here.dataDir, 'next')
+  const addMigration = (sql: string) => {
+    rmSync(next, { recursive: true, force: true })
+    copyMigrations(MIGRATIONS_DIR, String(latest), next)
+    const file = join(next, 'meta/_journal.json')
+    const journal = Object(JSON.parse(readFileSync(file, 'utf8')))
+    const { when, ...more } = journal.entries.at(-1)
+    journal.entries.push({ ...more, idx: 99, when: when + 1, tag: '0099_next' })
+    writeFileSync(file, JSON.stringify(journal))
+    writeFileSync(join(next, '0099_next.sql'), sql)
+  }
+  addMigration('ALTER TABLE `settings` RENAME COLUMN `value` TO `content`;--> statement-breakpoint\nnonsense;')
+  const before = fingerprint(here.dataDir)
+  expect(await tryRestore(here.dataDir, name, { migrations: next })).toStrictEqual([
+    `info Schema migration required: ${latest} -> 0099_next`,
+    expect.stringMatching(/^refused .*nonsense/s),
+  ])
+  expect(fingerprint(here.dataDir)).toStrictEqual(before)
+  addMigration('ALTER TABLE `settings` RENAME COLUMN `value` TO `content`;')
+  expect(await tryRestore(here.dataDir, name, { migrations: next })).toStrictEqual([
+    `info Schema migration required: ${latest} -> 0099_next`,
+    completed,
+  ])
+  expect(rows('select content from settings')).toStrictEqual([['30']])
+})
+
+test('what a restore that was cut off has left is finished or forgotten, and only by who is alone', () => {
+  const scratch = join(here.dataDir, '.restoring')
+  const options = restoreOptions(here.dataDir)
+  mkdirSync(scratch)
+  writeFileSync(join(scratch, 'mesh.db'), 'half')
+  writeFileSync(join(scratch, 'marker'), '{}')
+  linkSync(here.database, safetyCopyOf(here.database))
+  const bytes = readFileSync(here.database)
+  const lock = lockShared(databaseLockFile(here.dataDir), 0)
+  recoverRestore(options)
+  expect(existsSync(scratch)).toBe(true)
+  lock?.release()
+  recoverRestore(options)
+  expect(readdirSync(here.dataDir).filter((file) => !file.includes('-lock'))).toStrictEqual(['mesh.db'])
+  expect(readFileSync(here.database).equals(bytes)).toBe(true)
+  mkdirSync(scratch)
+  writeFileSync(join(scratch, 'marker'), 'done')
+  recoverRestore(options)
+  expect(readFileSync(join(here.dataDir, '.restore-completed'), 'utf8')).toBe('done')
+  expect(existsSync(scratch)).toBe(false)
+})
