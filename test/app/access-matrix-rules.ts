@@ -65,6 +65,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/info': may('info', 'read'),
   'GET /api/traceroutes': may('info', 'read'),
   'POST /api/traceroutes': may('info', 'write'),
+  'GET /api/neighbors': may('info', 'read'),
+  'GET /api/packets': may('info', 'read'),
+  'GET /api/waypoints': may('nodes', 'read'),
+  'GET /api/channels': may('messages', 'read'),
+  'GET /api/telemetry': may('info', 'read'),
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),
 }
