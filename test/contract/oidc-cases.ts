@@ -11,7 +11,6 @@ const edited = (change: Json) => ({ discovery: (document: Json) => ({ ...documen
 
 /** Documents that nothing must come of. */
 export const DISCOVERY_CASES: readonly { what: string; behave: Behaviour; reason: string }[] = [
-  { what: 'that never ends', behave: { discovery: 'stall' }, reason: 'discovery_unreachable' },
   { what: 'of another issuer', behave: edited({ issuer: 'https://evil.example' }), reason: 'discovery_issuer_wrong' },
   {
     what: 'of an issuer with one slash more',

@@ -25,16 +25,22 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
     let service: OidcService
     let browser: Browser
     let user: TestProvider['user']
+    /** A second service, whose provider is silent from the start. */
+    let stranger: OidcService
+    let silent: TestProvider
 
     beforeAll(async () => {
       provider = await startProvider()
       provider.keys = await Promise.all(ALGORITHMS.map((alg) => makeKey(alg)))
       user = provider.user
       service = await open({ ...OIDC_SCENARIO_ENV, ...oidcEnv(provider) })
+      silent = await startProvider()
+      silent.behave = { discovery: 'stall' }
+      stranger = await open({ ...OIDC_SCENARIO_ENV, ...oidcEnv(silent) })
     })
     afterAll(async () => {
-      await service.close()
-      await provider.close()
+      await Promise.all([service.close(), stranger.close()])
+      await Promise.all([provider.close(), silent.close()])
     })
     beforeEach(() => {
       provider.behave = {}
@@ -53,12 +59,12 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
         const answer = await browser.request('/api/auth/oidc/login')
         expect(`${answer.status} ${answer.headers.get('location')}`).toBe('302 /login?error=oidc_unavailable')
         expect(browser.cookies.size).toBe(0)
-        expect(service.logged().at(-1)).toContain(`"reason":"${reason}"`)
+        await vi.waitFor(() => expect(service.logged().at(-1)).toContain(`"reason":"${reason}"`))
         expect(await service.sql('select count(*) as n from oidc_attempts')).toEqual(before)
       },
     )
 
-    test('keys, tokens and UserInfo that never come: each gives up in its time, and UserInfo is done without', async () => {
+    test('answers that never come: each is given up in its time, and UserInfo is done without', async () => {
       const callbacks: [Browser, string, string][] = []
       for (const [behave, reason] of [
         [{ token: 'hang' }, 'token_unreachable'],
@@ -70,6 +76,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
         callbacks.push([own, await reachCallback(own, provider), reason])
       }
       const begun = performance.now()
+      const undiscovered = browserOf(stranger).request('/api/auth/oidc/login')
       const stalled = callbacks.map(([own, callback]) => own.request(callback))
       await vi.waitFor(() => expect(provider.count('/jwks')).toBe(1), 5000)
       provider.behave = { userInfo: 'stall', claims: (claims) => ({ ...claims, name: 'Anna of the token' }) }
@@ -78,7 +85,10 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect(await signInBy(patient, provider)).toBe('302 /')
       expect(await whoIs(patient)).toMatchObject({ displayName: 'Anna of the token' })
       const answers = await Promise.all(stalled)
+      expect((await undiscovered).headers.get('location')).toBe('/login?error=oidc_unavailable')
       expect(performance.now() - begun).toBeLessThan(12_000)
+      const line = '"reason":"discovery_unreachable","why":"timeout"'
+      await vi.waitFor(() => expect(stranger.logged().at(-1)).toContain(line))
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(
         callbacks.map(() => '/login?error=oidc_failed'),
       )
