@@ -119,6 +119,6 @@ export async function startRadioService(extra: readonly Uint8Array[] = [LORA]): 
 }
 
 /** Until what travels over loopback has arrived. */
-export function until(check: () => void): Promise<void> {
+export function until(check: () => void | Promise<void>): Promise<void> {
   return vi.waitFor(check, { interval: 2, timeout: 5000 })
 }
