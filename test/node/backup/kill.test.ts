@@ -71,8 +71,8 @@ function crash(mode: string, dataDir: string, killAt: number): Promise<number | 
 
 /** One crash before each step, each in a data directory of its own, until one comes to its end. */
 async function atEachStep(mode: string, check: (dataDir: string, step: number) => Promise<void>): Promise<number> {
-  let last: number | null = null
-  for (let from = 1; last === null; from += ABREAST) {
+  for (let from = 1; ; from += ABREAST) {
+    let last: number | null = null
     const steps = Array.from({ length: ABREAST }, (_, i) => from + i)
     await Promise.all(
       steps.map(async (step) => {
@@ -83,8 +83,8 @@ async function atEachStep(mode: string, check: (dataDir: string, step: number) =
         await check(dataDir, step)
       }),
     )
+    if (last !== null) return last
   }
-  return last
 }
 
 async function listed(dataDir: string): Promise<string[]> {

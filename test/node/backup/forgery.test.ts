@@ -1,0 +1,199 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { inspectBackup } from '../../../src/node/backup/inspect.ts'
+import { signingKey } from '../../../src/node/backup/manifest.ts'
+import { forge, SECRET } from '../../support/backup.ts'
+import { integrity, useVictim } from '../../support/damaged-backup.ts'
+
+const { backup, file, edit, inspect, expectRefused } = useVictim()
+
+type Table = { name: string; file: string; columns: string[]; rows: number; bytes: number; sequence: number | null }
+const tables = (manifest: Record<string, unknown>): Table[] => Object(manifest['tables'])
+const table = (manifest: Record<string, unknown>, name: string): Table =>
+  tables(manifest).find((one) => one.name === name) ?? expect.fail(name)
+
+/** Gives a table another column, in its file and in the manifest. */
+function addColumn(manifest: Record<string, unknown>, name: string, column: string, value = 'null'): void {
+  table(manifest, name).columns.push(column)
+  edit(`${name}.json`, (text) =>
+    text.replace('],"rows"', `,${JSON.stringify(column)}],"rows"`).replaceAll(/\](,?)\n(?=[[\]])/g, `,${value}]$1\n`),
+  )
+}
+
+function addTable(manifest: Record<string, unknown>, name: string, fileName = `${name}.json`): void {
+  writeFileSync(
+    join(backup, fileName.replaceAll('/', '_')),
+    `{"table":${JSON.stringify(name)},"columns":["id"],"rows":[\n]}\n`,
+  )
+  tables(manifest).push({ ...table(manifest, 'nodes'), name, file: fileName, columns: ['id'], rows: 0, sequence: null })
+}
+
+const upgrade = (what: string) => `Restore failed: ${what}; upgrade the service first`
+
+test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]>([
+  ['an unknown column', (m) => addColumn(m, 'users', 'shoe_size'), upgrade('table users has no column shoe_size')],
+  ['an unknown table', (m) => addTable(m, 'gadgets'), upgrade('there is no table gadgets')],
+  ['an unknown migration', (m) => (m['schema'] = '0999_future'), upgrade('there is no migration 0999_future')],
+  [
+    'an unknown migration and column',
+    (m) => {
+      m['schema'] = '0999_future'
+      addColumn(m, 'nodes', 'altitude_msl')
+    },
+    upgrade('table nodes has no column altitude_msl'),
+  ],
+  ['a later format', (m) => (m['formatVersion'] = 2), upgrade('backup format 2 is not known')],
+  ['the table of sessions', (m) => addTable(m, 'sessions'), integrity('table sessions is never part of a backup')],
+  ['a table of SQLite', (m) => addTable(m, 'sqlite_sequence'), upgrade('there is no table sqlite_sequence')],
+  [
+    'the table of migrations',
+    (m) => addTable(m, '__drizzle_migrations'),
+    upgrade('there is no table __drizzle_migrations'),
+  ],
+  [
+    'SQL for a table',
+    (m) => addTable(m, 'users"; drop table users; --', 'x.json'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'SQL for a column',
+    (m) => addColumn(m, 'users', 'x" = 1); drop table users; --'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'a path for a file',
+    (m) => (table(m, 'nodes').file = '../../mesh.db'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'another table’s file',
+    (m) => (table(m, 'nodes').file = 'users.json'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'a table twice',
+    (m) => tables(m).push(table(m, 'nodes')),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'a column twice',
+    (m) => addColumn(m, 'nodes', 'notes'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  [
+    'a table in other letters',
+    (m) => addTable(m, 'Nodes'),
+    /^refused Integrity validation failed: manifest\.json: tables/,
+  ],
+  ['an unknown field', (m) => (m['exec'] = 'rm'), /^refused Integrity validation failed: manifest\.json: /],
+  [
+    'a path for a migration',
+    (m) => (m['schema'] = '../../x'),
+    /^refused Integrity validation failed: manifest\.json: schema/,
+  ],
+  ['a huge size', (m) => (table(m, 'nodes').rows = -1), /^refused Integrity validation failed: manifest\.json: tables/],
+  [
+    'a table left out',
+    (m) => {
+      tables(m).splice(tables(m).indexOf(table(m, 'users')), 1)
+      rmSync(file('users.json'))
+    },
+    integrity('table users is missing'),
+  ],
+  [
+    'a column left out',
+    (m) => {
+      table(m, 'metrics').columns = ['id']
+      writeFileSync(file('metrics.json'), '{"table":"metrics","columns":["id"],"rows":[\n[1]\n]}\n')
+    },
+    integrity('table metrics lacks its column name'),
+  ],
+  [
+    'fewer rows than said',
+    (m) => (table(m, 'nodes').rows = 5),
+    integrity('nodes.json has 1 rows, the manifest says 5'),
+  ],
+])('forged with hashes that fit: %s is refused', async (_what, change, line) => {
+  forge(backup, change)
+  await expectRefused(line)
+})
+
+const METRICS = '{"table":"metrics","columns":["id","name"],"rows":['
+
+test.each<[string, string, string, RegExp]>([
+  ['a row too long', 'metrics', `${METRICS}\n[1,"a",2]\n]}\n`, /metrics\.json: row 1 does not have 2 values/],
+  ['a row that is an object', 'metrics', `${METRICS}\n{"id":1,"name":"a"}\n]}\n`, /metrics\.json: row 1 does not have/],
+  ['a value that is a list', 'metrics', `${METRICS}\n[1,["a"]]\n]}\n`, /row 1 holds a value that no table does/],
+  ['a value that is true', 'metrics', `${METRICS}\n[1,true]\n]}\n`, /row 1 holds a value/],
+  ['a strange object', 'metrics', `${METRICS}\n[1,{"$int":"1","x":"y"}]\n]}\n`, /row 1 holds a value/],
+  ['a prototype', 'metrics', `${METRICS}\n[1,{"__proto__":"x"}]\n]}\n`, /row 1 holds a value/],
+  ['an integer of 65 bits', 'metrics', `${METRICS}\n[{"$int":"9223372036854775808"},"a"]\n]}\n`, /row 1 holds a value/],
+  ['no base64', 'metrics', `${METRICS}\n[1,{"$base64":"%%"}]\n]}\n`, /row 1 holds a value/],
+  ['deep nesting', 'metrics', `${METRICS}\n[1,${'['.repeat(100_000)}${']'.repeat(100_000)}]\n]}\n`, /metrics\.json/],
+  ['no JSON', 'metrics', `${METRICS}\n[1,'a']\n]}\n`, /metrics\.json holds a line that is not JSON/],
+  ['no comma', 'metrics', `${METRICS}\n[1,"a"]\n[2,"b"]\n]}\n`, /metrics\.json holds a line that is not JSON/],
+  ['a comma too many', 'metrics', `${METRICS}\n[1,"a"],\n]}\n`, /metrics\.json does not end as it should/],
+  ['no end', 'metrics', `${METRICS}\n[1,"a"]\n`, /metrics\.json does not end as it should/],
+  [
+    'something after the end',
+    'metrics',
+    `${METRICS}\n[1,"a"]\n]}\n\n`,
+    /metrics\.json (goes on after|does not end|holds a line)/,
+  ],
+  [
+    'another head',
+    'metrics',
+    `{"table":"nodes","columns":["id","name"],"rows":[\n[1,"a"]\n]}\n`,
+    /metrics\.json does not begin/,
+  ],
+  ['a null for what may be none', 'metrics', `${METRICS}\n[1,null]\n]}\n`, /metrics\.json: NOT NULL/],
+  ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
+  ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
+  [
+    'a row without the one it belongs to',
+    'channels',
+    '{"table":"channels","columns":["source_id","channel_index","name","role"],"rows":[\n[77,0,"","PRIMARY"]\n]}\n',
+    /1 rows refer to rows that are not in the backup/,
+  ],
+])('forged rows: %s is refused', async (_what, name, text, problem) => {
+  forge(backup, (manifest) => {
+    writeFileSync(file(`${name}.json`), text)
+    table(manifest, name).rows = Math.max(1, text.split('\n').length - 3)
+  })
+  await expectRefused(
+    new RegExp(
+      `^refused Integrity validation failed: .*${problem.source}.*; use an earlier backup or download the archive again$`,
+    ),
+  )
+})
+
+test('bytes that are no UTF-8 are refused', async () => {
+  forge(backup, () => writeFileSync(file('metrics.json'), Buffer.from(`${METRICS}\n[1,"\xff"]\n]}\n`, 'latin1')))
+  await expectRefused(integrity('metrics.json is not UTF-8'))
+})
+
+test('a password hash that would take hours is refused, a usual one is not', async () => {
+  const withCost = (cost: string) =>
+    forge(backup, () => edit('users.json', (text) => text.replace(/\$2[aby]\$\d+\$/, `$2a$${cost}$`)))
+  withCost('15')
+  await expectRefused(integrity('users.json: row 1 holds a bcrypt hash of cost 15, over 14'))
+  expect(inspect().problems).toStrictEqual(['users.json: row 1 holds a bcrypt hash of cost 15, over 14'])
+  withCost('31')
+  await expectRefused(/of cost 31, over 14/)
+})
+
+test('a forged backup under our own signature is told from an accident', async () => {
+  forge(backup, () => edit('settings.json', (text) => text.replace('30', '31')), true)
+  await expectRefused(/^refused Integrity validation failed: manifest\.json does not match its signature/)
+  expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: null })
+})
+
+test('who signed is told and never needed', async () => {
+  expect(inspectBackup(backup, [], () => {})).toMatchObject({ ok: true, signature: 'foreign' })
+  expect(inspectBackup(backup, [signingKey('a new one'), signingKey(SECRET)], () => {})).toMatchObject({
+    signature: 'own',
+  })
+  forge(backup, () => {})
+  expect(inspect()).toMatchObject({ ok: true, signature: 'none' })
+})
