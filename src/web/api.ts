@@ -1,0 +1,121 @@
+import { type Signal, signal } from '@preact/signals'
+import { type ClientResponse, hc } from 'hono/client'
+import type { AppType } from '../app/app.ts'
+
+/** Path of the site, with a slash at its end: scripts stand in `assets/` below it. */
+export const BASE: string = new URL(import.meta.env.DEV ? './' : '../', import.meta.url).pathname
+
+/** The API, typed by the service itself. */
+export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, '')).api
+
+/** Whether the service answered the latest request. */
+export const online: Signal<boolean> = signal(true)
+
+/** Grows when the service answers again after it did not: whoever shows data loads it anew. */
+export const reconnects: Signal<number> = signal(0)
+
+export type Issue = { readonly path: string; readonly message: string }
+
+/** A request that the service refused, or never answered (`code` is then `offline`). */
+export class ApiError extends Error {
+  override name = 'ApiError'
+  readonly status: number
+  readonly code: string
+  readonly issues: readonly Issue[]
+  /** Seconds. */
+  readonly retryAfter: number | null
+  readonly required: { readonly resource: string; readonly action: string } | null
+  readonly requestId: string | null
+
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    body: Readonly<Record<string, unknown>>,
+    retryAfter: number | null,
+  ) {
+    super(detail)
+    this.status = status
+    this.code = code
+    this.issues = readIssues(body['issues'])
+    this.retryAfter = retryAfter
+    this.required = readRequired(body['required'])
+    this.requestId = typeof body['requestId'] === 'string' ? body['requestId'] : null
+  }
+}
+
+let onRefused: (code: string) => void = () => {}
+
+/** Calls `listener` with the code of each refusal that says something about the session. */
+export function watchRefusals(listener: (code: string) => void): void {
+  onRefused = listener
+}
+
+/** The JSON of a successful answer. Throws `ApiError`. */
+export async function ask<T>(pending: Promise<ClientResponse<T, number, 'json'>>): Promise<T> {
+  const response = await send(pending)
+  return response.json()
+}
+
+/** For answers without content, and for those read elsewhere. Throws `ApiError`. */
+export async function send<R extends ClientResponse<unknown, number>>(pending: Promise<R>): Promise<R> {
+  const response = await pending.catch(() => null)
+  if (response === null || isGateway(response.status)) {
+    online.value = false
+    throw new ApiError(0, 'offline', '', {}, null)
+  }
+  if (!online.value) {
+    online.value = true
+    reconnects.value++
+  }
+  if (response.ok || response.status === 304) return response
+  const error = await readProblem(response)
+  onRefused(error.code)
+  throw error
+}
+
+// What a proxy says while the service restarts; the service's own 503 is a problem document.
+function isGateway(status: number): boolean {
+  return status === 502 || status === 504
+}
+
+async function readProblem(response: ClientResponse<unknown, number>): Promise<ApiError> {
+  const body: unknown = await response.json().catch(() => null)
+  const fields = isRecord(body) ? body : {}
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return new ApiError(
+    response.status,
+    typeof fields['code'] === 'string' ? fields['code'] : 'internal',
+    typeof fields['detail'] === 'string' ? fields['detail'] : `HTTP ${response.status}`,
+    fields,
+    Number.isFinite(retryAfter) ? retryAfter : null,
+  )
+}
+
+function readIssues(value: unknown): Issue[] {
+  if (!Array.isArray(value)) return []
+  return value.flatMap((issue: unknown) =>
+    isRecord(issue) && typeof issue['path'] === 'string' && typeof issue['message'] === 'string'
+      ? [{ path: issue['path'], message: issue['message'] }]
+      : [],
+  )
+}
+
+function readRequired(value: unknown): ApiError['required'] {
+  if (!isRecord(value) || typeof value['resource'] !== 'string' || typeof value['action'] !== 'string') return null
+  return { resource: value['resource'], action: value['action'] }
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * The JSON of an answer that the service writes as text, so that its type is lost on the way: `T` is what the route
+ * documents, and the service's own tests hold every answer against that. Throws `ApiError`.
+ */
+export async function askAs<T>(pending: Promise<ClientResponse<unknown, number>>): Promise<T> {
+  const body: unknown = await (await send(pending)).json()
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return body as T
+}

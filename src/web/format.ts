@@ -1,0 +1,61 @@
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** How long ago, as short as a table wants it. */
+export function age(then: number, now: number): string {
+  const ms = Math.max(0, now - then)
+  if (ms < 10_000) return 'now'
+  if (ms < MINUTE) return `${Math.floor(ms / 1000)} s`
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`
+  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`
+  return `${Math.floor(ms / DAY)} d`
+}
+
+/** A length of time in its two largest units. */
+export function duration(seconds: number): string {
+  const units = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [Math.floor(seconds) % 60, 's'],
+  ] as const
+  const first = units.findIndex(([n]) => n > 0)
+  if (first === -1) return '0 s'
+  return units
+    .slice(first, first + 2)
+    .filter(([n]) => n > 0)
+    .map(([n, unit]) => `${n} ${unit}`)
+    .join(' ')
+}
+
+const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const dateFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' })
+const numberFormat = new Intl.NumberFormat('en-GB')
+
+export const dateTime = (t: number): string => dateTimeFormat.format(t)
+export const date = (t: number): string => dateFormat.format(t)
+export const clock = (t: number): string => clockFormat.format(t)
+export const day = (t: number): string => dayFormat.format(t)
+export const count = (n: number): string => numberFormat.format(n)
+
+/** With at most `digits` decimals. */
+export function decimal(n: number, digits = 1): string {
+  return String(Number(n.toFixed(digits)))
+}
+
+/** Decimal units, as disks are sold. */
+export function bytes(n: number): string {
+  if (n < 1000) return `${n} B`
+  const units = ['kB', 'MB', 'GB', 'TB']
+  const step = Math.min(units.length, Math.floor(Math.log10(n) / 3))
+  return `${(n / 1000 ** step).toPrecision(3)} ${units[step - 1] ?? ''}`
+}
+
+/** `LONG_FAST` as `Long fast`. */
+export function humanize(name: string): string {
+  const words = name.replaceAll('_', ' ').toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

@@ -1,0 +1,135 @@
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/shell.css'
+import './styles/parts.css'
+import './styles/pages.css'
+import { keepTime } from './parts/age.tsx'
+import { Asker } from './parts/dialog.tsx'
+import { Empty, Toaster } from './parts/notice.tsx'
+import { Page } from './parts/page.tsx'
+import { Shell } from './parts/shell.tsx'
+import { NewPasswordPage } from './pages/new-password.tsx'
+import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
+import { SignInPage } from './pages/sign-in.tsx'
+import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
+import { keepStatus, refreshStatus, status, statusError } from './session.ts'
+import { t } from './strings.ts'
+import { applyTheme } from './theme.ts'
+
+const RETRY_MS = 3000
+
+function App() {
+  return (
+    <>
+      <Screen />
+      <Asker />
+      <Toaster />
+    </>
+  )
+}
+
+function Screen() {
+  const known = status.value
+  if (known === null) return statusError.value === null ? null : <Unreachable />
+  if (!known.authenticated) return <ToSignIn />
+  if (known.mustChangePassword) return <NewPasswordPage />
+  if (place.value.path === '/login') return <FromSignIn />
+  return (
+    <Shell>
+      <CurrentPage />
+    </Shell>
+  )
+}
+
+function ToSignIn() {
+  const { path } = place.value
+  useEffect(() => {
+    const here = currentUrl.peek()
+    if (path !== '/login')
+      navigate(here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`, { replace: true })
+  }, [path])
+  return path === '/login' ? <SignInPage /> : null
+}
+
+function FromSignIn() {
+  useEffect(() => navigate(safeReturn(place.peek().query.get('returnTo')), { replace: true }), [])
+  return null
+}
+
+function CurrentPage() {
+  const { path } = place.value
+  const route = ROUTES.find(({ pattern }) => pattern.test(path))
+  if (route === undefined) return <NotFound />
+  if (!mayOpen(route.need)) {
+    return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
+  }
+  return route.draw(route.pattern.exec(path)?.groups ?? {})
+}
+
+/** The start page of somebody who may not see the dashboard: the first page that is open to them. */
+function Elsewhere({ need }: { need: string }) {
+  const open = ROUTES.find((route) => route.nav !== undefined && mayOpen(route.need))?.nav
+  useEffect(() => {
+    if (open !== undefined) navigate(open.path, { replace: true })
+  }, [open?.path])
+  if (open !== undefined) return <Denied need={need} />
+  return (
+    <Page title={t.shell.nothing}>
+      <Empty icon="lock" title={t.shell.nothing}>
+        <p>{t.shell.nothingHelp}</p>
+      </Empty>
+    </Page>
+  )
+}
+
+function Denied({ need }: { need: string }) {
+  return (
+    <Page title={t.shell.denied}>
+      <Empty icon="lock" title={t.shell.denied}>
+        <p>{t.shell.deniedHelp(need)}</p>
+        <a class="button" href={href('/')}>
+          {t.shell.home}
+        </a>
+      </Empty>
+    </Page>
+  )
+}
+
+function NotFound() {
+  return (
+    <Page title={t.shell.notFound}>
+      <Empty icon="search" title={t.shell.notFound}>
+        <p>{t.shell.notFoundHelp}</p>
+        <a class="button" href={href('/')}>
+          {t.shell.home}
+        </a>
+      </Empty>
+    </Page>
+  )
+}
+
+function Unreachable() {
+  useEffect(() => {
+    const timer = setInterval(() => void refreshStatus(), RETRY_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <main class="alone">
+      <Empty icon="warning" title={t.shell.unreachable}>
+        <p>{t.shell.unreachableHelp}</p>
+        <button type="button" class="button" onClick={() => void refreshStatus()}>
+          {t.common.retry}
+        </button>
+      </Empty>
+    </main>
+  )
+}
+
+applyTheme()
+followLinks()
+keepStatus()
+keepTime()
+const root = document.querySelector('#app')
+if (root !== null) render(<App />, root)

@@ -1,0 +1,9 @@
+/** A design token as a colour that a canvas understands. */
+export function colour(token: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = `var(${token})`
+  document.body.append(probe)
+  const value = getComputedStyle(probe).color
+  probe.remove()
+  return value
+}

@@ -1,0 +1,123 @@
+import { useSignal } from '@preact/signals'
+import { api, ask, send } from '../api.ts'
+import { useAction } from '../load.ts'
+import { CopyText } from '../parts/dialog.tsx'
+import { Actions, Field, formText, Submit } from '../parts/field.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { PermissionGrid } from '../parts/permission-grid.tsx'
+import { PRESETS } from '../permissions.ts'
+import { href } from '../router.ts'
+import type { Permissions, User } from '../session.ts'
+import { t } from '../strings.ts'
+
+type Made = { readonly user: User; readonly password: string }
+
+const PASSWORD_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
+
+/** A password that nobody ever sees: the service's own temporary one takes its place at once. */
+function throwawayPassword(): string {
+  return Array.from(
+    crypto.getRandomValues(new Uint8Array(32)),
+    (n) => PASSWORD_ALPHABET[n % PASSWORD_ALPHABET.length],
+  ).join('')
+}
+
+export function NewUserPage() {
+  const made = useSignal<Made | null>(null)
+  return (
+    <Page title={t.users.createTitle} up={{ path: '/users', name: t.users.back }}>
+      {made.value === null ? (
+        <NewUserForm onMade={(result) => (made.value = result)} />
+      ) : (
+        <MadeCard made={made.value} onAnother={() => (made.value = null)} />
+      )}
+    </Page>
+  )
+}
+
+function NewUserForm({ onMade }: { onMade(made: Made): void }) {
+  const { busy, error, run } = useAction()
+  const permissions = useSignal<Permissions>(PRESETS.viewer)
+  // Kept when a later step fails, so that trying again goes on instead of making the user twice.
+  const created = useSignal<User | null>(null)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    const profile = { email: text('email').trim() || null, displayName: text('displayName').trim() || null }
+    await run(async () => {
+      const user =
+        created.value ??
+        (
+          await ask(
+            api.users.$post({ json: { username: text('username').trim(), password: throwawayPassword(), ...profile } }),
+          )
+        ).user
+      created.value = user
+      const param = { id: String(user.id) }
+      await send(api.users[':id'].permissions.$put({ param, json: { permissions: permissions.value } }))
+      const { password } = await ask(api.users[':id']['reset-password'].$post({ param }))
+      onMade({ user, password })
+    })
+  }
+  return (
+    <form onSubmit={submit} class="cards">
+      <Card title={t.users.profile}>
+        <div class="stack">
+          <Field
+            label={t.users.username}
+            name="username"
+            hint={t.users.usernameHint}
+            pattern="[A-Za-z0-9._@\-]{1,64}"
+            maxLength={64}
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            readOnly={created.value !== null}
+            required
+          />
+          <Field
+            label={t.users.displayName}
+            name="displayName"
+            hint={t.common.optional}
+            maxLength={100}
+            autocomplete="off"
+          />
+          <Field
+            label={t.users.email}
+            name="email"
+            type="email"
+            hint={t.common.optional}
+            maxLength={254}
+            autocomplete="off"
+          />
+        </div>
+      </Card>
+      <Card title={t.users.access}>
+        <PermissionGrid value={permissions} />
+        <Failure error={error.value} />
+        <Actions>
+          <Submit busy={busy.value} idle={t.users.create} working={t.users.creating} />
+        </Actions>
+      </Card>
+    </form>
+  )
+}
+
+function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
+  return (
+    <Card title={t.users.createdTitle(made.user.username)} help={t.users.onceHelp}>
+      <CopyText text={made.password} label={t.users.temporary} />
+      <Actions>
+        <button type="button" class="button" onClick={onAnother}>
+          {t.users.another}
+        </button>
+        <a class="button primary" href={href(`/users/${made.user.id}`)}>
+          {t.users.open}
+        </a>
+      </Actions>
+    </Card>
+  )
+}

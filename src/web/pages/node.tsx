@@ -1,0 +1,253 @@
+import { useSignal } from '@preact/signals'
+import { api, ask, send } from '../api.ts'
+import { decimal, duration, humanize } from '../format.ts'
+import { useAction, useLoad } from '../load.ts'
+import { type Node, nodeName, precisionMeters, refreshNodes } from '../mesh.ts'
+import { Age } from '../parts/age.tsx'
+import { askFirst } from '../parts/dialog.tsx'
+import { Actions } from '../parts/field.tsx'
+import { Battery, Signal } from '../parts/gauges.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Empty, Failure, say } from '../parts/notice.tsx'
+import { Card, Facts, Page } from '../parts/page.tsx'
+import { href, navigate } from '../router.ts'
+import { can } from '../session.ts'
+import { t } from '../strings.ts'
+import { NodeHistory } from './node-history.tsx'
+import { percent } from './nodes.tsx'
+
+const POLL_MS = 10_000
+
+export function NodePage({ id }: { id: string }) {
+  const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS)
+  const node = data.value
+  const up = { path: '/nodes', name: t.nodes.title }
+  if (error.value?.code === 'node_not_found') {
+    return (
+      <Page title={t.nodes.gone} up={up}>
+        <Empty icon="nodes" title={t.nodes.gone}>
+          <p>{t.nodes.goneHelp}</p>
+        </Empty>
+      </Page>
+    )
+  }
+  return (
+    <Page
+      title={node === null ? id : nodeName(node)}
+      up={up}
+      actions={node !== null && <NodeActions node={node} onChanged={reload} />}
+    >
+      <Failure error={error.value} retry={reload} />
+      {node?.keyMismatch && (
+        <div class="notice notice-bad">
+          <Icon name="warning" />
+          {t.nodes.mismatchHelp}
+        </div>
+      )}
+      {node !== null && (
+        <>
+          <div class="cards three">
+            <SignalCard node={node} />
+            <DeviceCard node={node} />
+            <PositionCard node={node} />
+            <IdentityCard node={node} />
+          </div>
+          {can('info', 'read') && <NodeHistory node={node} />}
+          <Notes node={node} onSaved={reload} />
+        </>
+      )}
+    </Page>
+  )
+}
+
+function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const param = { id: node.nodeId }
+  const set = (json: { isFavorite?: boolean; isIgnored?: boolean }) =>
+    run(async () => {
+      await ask(api.nodes[':id'].$put({ param, json }))
+      await Promise.all([onChanged(), refreshNodes()])
+    })
+  const forget = () =>
+    askFirst({
+      text: t.nodes.forgetSure(nodeName(node)),
+      confirm: t.nodes.forget,
+      isDangerous: true,
+      act: async () => {
+        await send(api.nodes[':id'].$delete({ param }))
+        say(t.nodes.forgotten)
+        navigate('/nodes')
+      },
+    })
+  return (
+    <>
+      <Failure error={error.value} />
+      {can('messages', 'read') && !node.isLocal && (
+        <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
+          <Icon name="messages" />
+          {t.nodes.write}
+        </a>
+      )}
+      {can('nodes', 'write') && (
+        <>
+          <button
+            type="button"
+            class="button"
+            aria-pressed={node.isFavorite}
+            disabled={busy.value}
+            onClick={() => void set({ isFavorite: !node.isFavorite })}
+          >
+            <Icon name="star" filled={node.isFavorite} />
+            {t.nodes.favorite}
+          </button>
+          <button
+            type="button"
+            class="button"
+            aria-pressed={node.isIgnored}
+            disabled={busy.value}
+            onClick={() => void set({ isIgnored: !node.isIgnored })}
+          >
+            {node.isIgnored ? t.nodes.ignored : t.nodes.ignore}
+          </button>
+          <button type="button" class="button danger-quiet" onClick={forget}>
+            {t.nodes.forget}
+          </button>
+        </>
+      )}
+    </>
+  )
+}
+
+function SignalCard({ node }: { node: Node }) {
+  return (
+    <Card title={t.nodes.signal}>
+      <Facts
+        entries={[
+          [t.nodes.lastHeard, <Age at={node.lastHeard} />],
+          [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
+          [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
+          [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
+          [t.nodes.rssi, node.rssi === null ? null : `${node.rssi} dBm`],
+          [t.nodes.channel, node.channel],
+          [t.nodes.firstHeard, <Age at={node.firstHeard} />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function DeviceCard({ node }: { node: Node }) {
+  const metrics = node.deviceMetrics
+  return (
+    <Card title={t.nodes.device}>
+      {metrics === null ? (
+        <p class="faint">{t.nodes.noMetrics}</p>
+      ) : (
+        <Facts
+          entries={[
+            [t.nodes.battery, <Battery level={metrics.batteryLevel} />],
+            [t.nodes.voltage, metrics.voltage === null ? null : `${decimal(metrics.voltage, 2)} V`],
+            [t.nodes.channelUtilization, percent(metrics.channelUtilization)],
+            [t.nodes.airtime, percent(metrics.airUtilTx)],
+            [t.nodes.uptime, metrics.uptimeSeconds === null ? null : duration(metrics.uptimeSeconds)],
+          ]}
+        />
+      )}
+    </Card>
+  )
+}
+
+function PositionCard({ node }: { node: Node }) {
+  const { position } = node
+  if (position === null) {
+    return (
+      <Card title={t.nodes.position}>
+        <p class="faint">{t.nodes.noPosition}</p>
+      </Card>
+    )
+  }
+  const { latitude, longitude, altitude, precisionBits, time } = position
+  const meters = precisionMeters(precisionBits)
+  return (
+    <Card
+      title={t.nodes.position}
+      actions={
+        <a class="button small" href={href(`/map?node=${node.nodeId}`)}>
+          {t.nodes.showOnMap}
+        </a>
+      }
+    >
+      <Facts
+        entries={[
+          [t.nodes.coordinates, <span class="mono">{`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`}</span>],
+          [t.nodes.altitude, altitude === null ? null : `${decimal(altitude, 0)} m`],
+          [t.nodes.precision, meters === null ? t.nodes.exact : t.nodes.within(distance(meters))],
+          [t.nodes.positionTime, time === null ? null : <Age at={time} />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function distance(meters: number): string {
+  return meters < 1000 ? `${decimal(meters, 0)} m` : `${decimal(meters / 1000)} km`
+}
+
+function IdentityCard({ node }: { node: Node }) {
+  return (
+    <Card title={t.nodes.identity}>
+      <Facts
+        entries={[
+          [t.nodes.id, <span class="mono">{node.nodeId}</span>],
+          [t.nodes.shortName, node.shortName],
+          [t.nodes.hardware, node.hwModel],
+          [t.nodes.role, node.role === null ? null : humanize(node.role)],
+          [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
+          [t.nodes.local, node.isLocal ? t.common.yes : null],
+          [t.nodes.key, node.publicKey === null ? null : <span class="mono break">{node.publicKey}</span>],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const edited = useSignal<string | null>(null)
+  if (!can('nodes', 'write')) {
+    return node.notes === '' ? null : (
+      <Card title={t.nodes.notes}>
+        <p class="pre">{node.notes}</p>
+      </Card>
+    )
+  }
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    void run(async () => {
+      await ask(api.nodes[':id'].$put({ param: { id: node.nodeId }, json: { notes: edited.value ?? node.notes } }))
+      say(t.common.saved)
+      await onSaved()
+      edited.value = null
+    })
+  }
+  return (
+    <Card title={t.nodes.notes}>
+      <form onSubmit={save} class="stack">
+        <textarea
+          aria-label={t.nodes.notes}
+          placeholder={t.nodes.notesHint}
+          rows={3}
+          maxLength={2000}
+          value={edited.value ?? node.notes}
+          onInput={(event) => (edited.value = event.currentTarget.value)}
+        />
+        <Failure error={error.value} />
+        <Actions>
+          <button class="button" disabled={busy.value || edited.value === null || edited.value === node.notes}>
+            {t.common.save}
+          </button>
+        </Actions>
+      </form>
+    </Card>
+  )
+}

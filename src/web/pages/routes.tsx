@@ -1,0 +1,110 @@
+import type { VNode } from 'preact'
+import type { IconName } from '../parts/icon.tsx'
+import { type Action, can, isAdmin, type Resource } from '../session.ts'
+import { t } from '../strings.ts'
+import { AccountPage } from './account.tsx'
+import { AuditPage } from './audit.tsx'
+import { BackupsPage } from './backups.tsx'
+import { DashboardPage } from './dashboard.tsx'
+import { MapPage } from './map.tsx'
+import { MessagesPage } from './messages.tsx'
+import { NodePage } from './node.tsx'
+import { NodesPage } from './nodes.tsx'
+import { SettingsPage } from './settings.tsx'
+import { NewUserPage } from './new-user.tsx'
+import { UserPage } from './user.tsx'
+import { UsersPage } from './users.tsx'
+
+/** Who may open a page. */
+export type Need = 'signed-in' | 'admin' | { readonly resource: Resource; readonly action: Action }
+
+export type Route = {
+  readonly pattern: RegExp
+  readonly need: Need
+  /** Its place in the navigation; pages below another page have none. */
+  readonly nav?: {
+    readonly path: string
+    readonly name: string
+    readonly icon: IconName
+    readonly group: 'mesh' | 'administration'
+  }
+  readonly draw: (params: Readonly<Record<string, string>>) => VNode
+}
+
+const read = (resource: Resource): Need => ({ resource, action: 'read' })
+
+export const ROUTES: readonly Route[] = [
+  {
+    pattern: /^\/$/,
+    need: read('dashboard'),
+    nav: { path: '/', name: t.nav.dashboard, icon: 'dashboard', group: 'mesh' },
+    draw: () => <DashboardPage />,
+  },
+  {
+    pattern: /^\/map$/,
+    need: read('nodes'),
+    nav: { path: '/map', name: t.nav.map, icon: 'map', group: 'mesh' },
+    draw: () => <MapPage />,
+  },
+  {
+    pattern: /^\/nodes$/,
+    need: read('nodes'),
+    nav: { path: '/nodes', name: t.nav.nodes, icon: 'nodes', group: 'mesh' },
+    draw: () => <NodesPage />,
+  },
+  {
+    pattern: /^\/nodes\/(?<id>![0-9a-f]{8})$/,
+    need: read('nodes'),
+    draw: ({ id = '' }) => <NodePage id={id} key={id} />,
+  },
+  {
+    pattern: /^\/messages$/,
+    need: read('messages'),
+    nav: { path: '/messages', name: t.nav.messages, icon: 'messages', group: 'mesh' },
+    draw: () => <MessagesPage />,
+  },
+  {
+    pattern: /^\/users$/,
+    need: 'admin',
+    nav: { path: '/users', name: t.nav.users, icon: 'users', group: 'administration' },
+    draw: () => <UsersPage />,
+  },
+  { pattern: /^\/users\/new$/, need: 'admin', draw: () => <NewUserPage /> },
+  {
+    pattern: /^\/users\/(?<id>[1-9]\d{0,14})$/,
+    need: 'admin',
+    draw: ({ id = '' }) => <UserPage id={id} key={id} />,
+  },
+  {
+    pattern: /^\/audit$/,
+    need: 'admin',
+    nav: { path: '/audit', name: t.nav.audit, icon: 'audit', group: 'administration' },
+    draw: () => <AuditPage />,
+  },
+  {
+    pattern: /^\/backups$/,
+    need: 'admin',
+    nav: { path: '/backups', name: t.nav.backups, icon: 'backups', group: 'administration' },
+    draw: () => <BackupsPage />,
+  },
+  {
+    pattern: /^\/settings$/,
+    need: read('settings'),
+    nav: { path: '/settings', name: t.nav.settings, icon: 'settings', group: 'administration' },
+    draw: () => <SettingsPage />,
+  },
+  { pattern: /^\/account$/, need: 'signed-in', draw: () => <AccountPage /> },
+]
+
+export function mayOpen(need: Need): boolean {
+  if (need === 'signed-in') return true
+  return need === 'admin' ? isAdmin.value : can(need.resource, need.action)
+}
+
+/** What a page needs, in words. */
+export function nameNeed(need: Need): string {
+  if (need === 'signed-in') return ''
+  return need === 'admin'
+    ? t.shell.needAdmin
+    : t.shell.needPermission(t.resources[need.resource], t.actions[need.action])
+}

@@ -1,0 +1,30 @@
+import { signal } from '@preact/signals'
+import { age, dateTime } from '../format.ts'
+import { t } from '../strings.ts'
+
+/** The time by which ages are told; moves on its own. */
+export const now = signal(Date.now())
+
+const TICK_MS = 5000
+
+export function keepTime(): void {
+  setInterval(() => {
+    if (document.visibilityState === 'visible') now.value = Date.now()
+  }, TICK_MS)
+}
+
+/** How long ago, with the exact time behind it. */
+export function Age({ at, short = false }: { at: number | null; short?: boolean }) {
+  if (at === null) return <span class="faint">{short ? t.common.none : t.common.never}</span>
+  const text = age(at, now.value)
+  return (
+    <time dateTime={new Date(at).toISOString()} title={dateTime(at)}>
+      {short ? text : t.common.ago(text)}
+    </time>
+  )
+}
+
+/** A time to come, or one that has to be exact. */
+export function At({ at }: { at: number }) {
+  return <time dateTime={new Date(at).toISOString()}>{dateTime(at)}</time>
+}

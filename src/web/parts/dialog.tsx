@@ -1,0 +1,95 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { t } from '../strings.ts'
+import { useAction } from '../load.ts'
+import { Failure } from './notice.tsx'
+import { Icon } from './icon.tsx'
+
+/** A modal window: the browser keeps the focus inside and closes it on Escape. */
+export function Dialog(props: { title: string; onClose(): void; children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const opener = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus()
+    }
+  }, [])
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={props.onClose}>
+      <div class="dialog-head">
+        <h2 id={id}>{props.title}</h2>
+        <button type="button" class="icon-button" aria-label={t.common.close} onClick={() => dialog.current?.close()}>
+          <Icon name="close" />
+        </button>
+      </div>
+      {props.children}
+    </dialog>
+  )
+}
+
+type Question = { text: string; confirm: string; isDangerous: boolean; act(): Promise<void> }
+const question = signal<Question | null>(null)
+
+/** Asks before `act`; what goes wrong is shown in the same window. */
+export function askFirst(asked: Question): void {
+  question.value = asked
+}
+
+/** Where `askFirst` asks: once in the page. */
+export function Asker() {
+  return question.value === null ? null : <Confirm question={question.value} key={question.value} />
+}
+
+function Confirm({ question: { text, confirm, isDangerous, act } }: { question: Question }) {
+  const action = useAction()
+  const close = () => (question.value = null)
+  return (
+    <Dialog title={confirm} onClose={close}>
+      <p class="measure">{text}</p>
+      <Failure error={action.error.value} />
+      <div class="form-actions">
+        <button type="button" class="button" onClick={close}>
+          {t.common.cancel}
+        </button>
+        <button
+          type="button"
+          class={isDangerous ? 'button danger' : 'button primary'}
+          disabled={action.busy.value}
+          onClick={async () => {
+            if (await action.run(act)) close()
+          }}
+        >
+          {confirm}
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** A text that is shown this once, or that has to be copied exactly. */
+export function CopyText({ text, label }: { text: string; label: string }) {
+  const copied = useSignal(false)
+  const output = useRef<HTMLElement>(null)
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      copied.value = true
+    } catch {
+      // No clipboard without HTTPS: the text is selected instead.
+      if (output.current !== null) getSelection()?.selectAllChildren(output.current)
+    }
+  }
+  return (
+    <div class="copy">
+      <code ref={output} aria-label={label}>
+        {text}
+      </code>
+      <button type="button" class="button small" onClick={copy}>
+        {copied.value ? t.common.copied : t.common.copy}
+      </button>
+    </div>
+  )
+}

@@ -1,0 +1,42 @@
+/** 24×24 line drawings. */
+const PATHS = {
+  dashboard: 'M4 13h7V4H4v9Zm0 7h7v-4H4v4Zm9 0h7v-9h-7v9Zm0-16v4h7V4h-7Z',
+  map: 'm9 4-6 2.5v13.5l6-2.5 6 2.5 6-2.5V4l-6 2.5L9 4Zm0 0v13.5M15 6.5V20',
+  nodes:
+    'M12 12a2 2 0 1 0 0-4 2 2 0 0 0 0 4Zm0 0v8m-4.2-5.3a6.5 6.5 0 0 1 0-9.4m8.4 0a6.5 6.5 0 0 1 0 9.4M5 17.7a10.7 10.7 0 0 1 0-15.4m14 0a10.7 10.7 0 0 1 0 15.4',
+  messages: 'M4 5h16v11H9l-5 4V5Zm4 4h8m-8 3h5',
+  settings:
+    'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Zm-7 10a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z',
+  users:
+    'M9 11.5a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM2.5 20c.5-3.5 3-5.5 6.5-5.5s6 2 6.5 5.5M16 5a3.5 3.5 0 0 1 0 6.5m2 3.200c1.9.7 3.1 2.5 3.5 5.3',
+  audit: 'M6 3h9l4 4v14H6V3Zm9 0v4h4M9.5 12h6m-6 4h6',
+  backups:
+    'M12 8c4.4 0 8-1.1 8-2.5S16.4 3 12 3 4 4.1 4 5.5 7.6 8 12 8Zm8-2.5v13c0 1.4-3.6 2.5-8 2.5s-8-1.1-8-2.5v-13M4 12c0 1.4 3.6 2.5 8 2.5s8-1.1 8-2.5',
+  account: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8Zm-8 8.5c.6-3.7 3.7-6 8-6s7.4 2.3 8 6',
+  menu: 'M5 12h.01M12 12h.01M19 12h.01',
+  search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Zm4.7-1.800L20 20',
+  star: 'm12 3.5 2.6 5.6 6.1.7-4.5 4.2 1.2 6-5.4-3-5.4 3 1.2-6-4.5-4.2 6.1-.7L12 3.5Z',
+  back: 'M15 5l-7 7 7 7',
+  next: 'm9 5 7 7-7 7',
+  close: 'M6 6l12 12M18 6 6 18',
+  check: 'm5 12.5 4.5 4.5L19 7.5',
+  plus: 'M12 5v14M5 12h14',
+  warning: 'M12 4 2.5 20h19L12 4Zm0 6v5m0 2.5v.01',
+  download: 'M12 4v11m-4.5-4.5L12 15l4.5-4.5M4 20h16',
+  eye: 'M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z',
+  lock: 'M6 11h12v9H6v-9Zm2.5 0V7.5a3.5 3.5 0 0 1 7 0V11',
+  send: 'M4 12 20 4l-5 16-3.5-6.5L4 12Zm7.5 1.5L20 4',
+  signOut: 'M14 4H5v16h9m-4-8h11m-4-4 4 4-4 4',
+  link: 'M5 15a9 9 0 0 1 0-6m14 0a9 9 0 0 1 0 6M8.5 13.5a4 4 0 0 1 0-3m7 0a4 4 0 0 1 0 3M12 12v.01',
+} as const
+
+export type IconName = keyof typeof PATHS
+
+/** Decoration: what it stands for is said in words beside it or on its button. */
+export function Icon({ name, filled = false }: { name: IconName; filled?: boolean }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} fill={filled ? 'currentColor' : 'none'} />
+    </svg>
+  )
+}

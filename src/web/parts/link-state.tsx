@@ -1,0 +1,21 @@
+import { api, ask } from '../api.ts'
+import { useLoad } from '../load.ts'
+import { t } from '../strings.ts'
+
+const POLL_MS = 10_000
+
+/** How the radio link is, in one line. Drawn only for those who may know. */
+export function LinkState() {
+  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS)
+  const info = data.value
+  if (info === null) return <div class="link-state" />
+  const links = info.links
+  const worst = links.find(({ state }) => state !== 'connected') ?? links[0]
+  const state = worst?.state ?? 'none'
+  return (
+    <div class={`link-state link-${state}`} title={worst?.reason ?? undefined}>
+      <span class="dot" aria-hidden="true" />
+      {t.shell.link[state]}
+    </div>
+  )
+}

@@ -1,0 +1,90 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { ApiError } from '../api.ts'
+import { duration } from '../format.ts'
+import { t } from '../strings.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+/** What to do about an error, in the application's words; the service's own where it knows better. */
+export function explain(error: ApiError): string {
+  const texts: Readonly<Record<string, string>> = t.errors
+  const text = texts[error.code]
+  if (error.issues.length > 0) return `${text ?? error.message} ${error.issues.map(issueText).join('; ')}`
+  return text ?? error.message
+}
+
+function issueText({ path, message }: { path: string; message: string }): string {
+  return path === '' || path === 'password' ? message : `${path}: ${message}`
+}
+
+/** An error beside what caused it, read out as it appears. */
+export function Failure({ error, retry }: { error: ApiError | null; retry?: () => void }) {
+  if (error === null) return null
+  return (
+    <div class="notice notice-bad" role="alert">
+      <Icon name="warning" />
+      <div>
+        {error.code === 'rate_limited' ? <Wait seconds={error.retryAfter ?? 60} key={error} /> : explain(error)}
+        {error.status >= 500 && error.requestId !== null && (
+          <div class="faint mono">{t.common.reference(error.requestId)}</div>
+        )}
+      </div>
+      {retry && (
+        <button type="button" class="button small" onClick={retry}>
+          {t.common.retry}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Counts down what Retry-After said. */
+function Wait({ seconds }: { seconds: number }) {
+  const left = useSignal(seconds)
+  useEffect(() => {
+    const until = Date.now() + seconds * 1000
+    const timer = setInterval(() => {
+      left.value = Math.max(0, Math.ceil((until - Date.now()) / 1000))
+    }, 1000)
+    return () => clearInterval(timer)
+  }, [seconds])
+  // A number that changes each second must not be read out each second.
+  return <span aria-live="off">{left.value === 0 ? t.signIn.waitOver : t.signIn.wait(duration(left.value))}</span>
+}
+
+const toast = signal<{ text: string; id: number } | null>(null)
+let toasts = 0
+
+/** Says briefly that something worked. */
+export function say(text: string): void {
+  const id = ++toasts
+  toast.value = { text, id }
+  setTimeout(() => {
+    if (toast.value?.id === id) toast.value = null
+  }, 5000)
+}
+
+export function Toaster() {
+  return (
+    <div class="toaster" role="status">
+      {toast.value !== null && (
+        <div class="toast" key={toast.value.id}>
+          <Icon name="check" />
+          {toast.value.text}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** A place without content, and what would fill it. */
+export function Empty(props: { icon: IconName; title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <Icon name={props.icon} />
+      <h2>{props.title}</h2>
+      {props.children !== undefined && <div class="measure">{props.children}</div>}
+    </div>
+  )
+}

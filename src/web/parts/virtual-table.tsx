@@ -1,0 +1,116 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { t } from '../strings.ts'
+
+export type Column<T, K extends string> = {
+  readonly key: K
+  readonly name: string
+  readonly cell: (row: T) => ComponentChildren
+  /** Shown on wide screens alone. */
+  readonly wideOnly?: boolean
+  readonly isNumber?: boolean
+}
+
+type Props<T, K extends string> = {
+  label: string
+  rows: readonly T[]
+  columns: readonly Column<T, K>[]
+  rowKey(row: T): number | string
+  sort: { readonly by: K; readonly isDown: boolean }
+  onSort(by: K): void
+  rowClass?(row: T): string
+}
+
+/** Rows of one height, of which only those in sight are drawn: thousands scroll as ten do. */
+const ROW_PX = 44
+const SPARE_ROWS = 8
+
+export function VirtualTable<T, K extends string>(props: Props<T, K>) {
+  const box = useRef<HTMLDivElement>(null)
+  const top = useSignal(0)
+  const height = useSignal(600)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const observer = new ResizeObserver(() => (height.value = element.clientHeight))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+  const { rows, columns } = props
+  const first = Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
+  const last = Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
+  return (
+    // A region that scrolls must take the focus, else a keyboard can't scroll it.
+    <div
+      class="table-box virtual"
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label={props.label}
+      onScroll={(event) => {
+        // A new window only when the old one runs out: not a drawing for every pixel.
+        const scrolled = event.currentTarget.scrollTop
+        if (Math.abs(scrolled - top.value) > (ROW_PX * SPARE_ROWS) / 2) top.value = scrolled
+      }}
+    >
+      <table class="table fixed" aria-rowcount={rows.length + 1}>
+        <Head {...props} />
+        <tbody>
+          <Gap rows={first} span={columns.length} />
+          {rows.slice(first, last).map((row, index) => (
+            <tr key={props.rowKey(row)} aria-rowindex={first + index + 2} class={props.rowClass?.(row) ?? ''}>
+              {columns.map((column, at) => (
+                <Cell column={column} row={row} isName={at === 0} key={column.key} />
+              ))}
+            </tr>
+          ))}
+          <Gap rows={rows.length - last} span={columns.length} />
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function classOf({ wideOnly, isNumber }: { wideOnly?: boolean; isNumber?: boolean }): string {
+  return `${wideOnly ? 'wide-only' : ''} ${isNumber ? 'num' : ''}`
+}
+
+function Cell<T, K extends string>({ column, row, isName }: { column: Column<T, K>; row: T; isName: boolean }) {
+  return isName ? <th scope="row">{column.cell(row)}</th> : <td class={classOf(column)}>{column.cell(row)}</td>
+}
+
+function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((column) => (
+          <th
+            scope="col"
+            key={column.key}
+            class={`${classOf(column)} col-${column.key}`}
+            aria-sort={sort.by === column.key ? (sort.isDown ? 'descending' : 'ascending') : 'none'}
+          >
+            <button
+              type="button"
+              class="sort"
+              aria-label={t.nodes.sortBy(column.name)}
+              onClick={() => onSort(column.key)}
+            >
+              {column.name}
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+function Gap({ rows, span }: { rows: number; span: number }) {
+  if (rows <= 0) return null
+  return (
+    <tr aria-hidden="true" class="gap">
+      <td colSpan={span} style={{ height: `${rows * ROW_PX}px` }} />
+    </tr>
+  )
+}

@@ -1,0 +1,63 @@
+import { computed, signal } from '@preact/signals'
+import { BASE } from './api.ts'
+
+/** Where the page is: a path below the site's own, and its query. */
+export type Place = { readonly path: string; readonly query: URLSearchParams }
+
+export const place = signal<Place>(readPlace())
+/** Path and query as one text, e.g. to come back to. */
+export const currentUrl = computed(() => {
+  const query = place.value.query.toString()
+  return query === '' ? place.value.path : `${place.value.path}?${query}`
+})
+
+function readPlace(): Place {
+  const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length - 1) : '/'
+  return { path: path.replace(/(?<=.)\/+$/, ''), query: new URLSearchParams(location.search) }
+}
+
+/** The address of a page of this site, for links. */
+export function href(path: string): string {
+  return BASE.slice(0, -1) + path
+}
+
+/** Goes to a path of this site. `replace` leaves no entry in the history. */
+export function navigate(path: string, options: { replace?: boolean } = {}): void {
+  if (options.replace) history.replaceState(null, '', href(path))
+  else history.pushState(null, '', href(path))
+  place.value = readPlace()
+  if (!options.replace) scrollTo(0, 0)
+}
+
+/** Changes the query in place: filters that a link or a reload keeps. Empty values are left out. */
+export function setQuery(changes: Readonly<Record<string, string>>): void {
+  const query = new URLSearchParams(place.value.query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '') query.delete(name)
+    else query.set(name, value)
+  }
+  const text = query.toString()
+  navigate(text === '' ? place.value.path : `${place.value.path}?${text}`, { replace: true })
+}
+
+/** Where to go after signing in: a path of this site, else the start page. */
+export function safeReturn(wanted: string | null): string {
+  if (wanted === null || !/^\/(?![/\\])/.test(wanted) || /[\p{Cc}\\]/u.test(wanted)) return '/'
+  const { origin, pathname, search } = new URL(wanted, location.origin)
+  return origin === location.origin && pathname !== '/login' ? pathname + search : '/'
+}
+
+/** Follows links of this site without loading the page anew. */
+export function followLinks(): void {
+  addEventListener('popstate', () => {
+    place.value = readPlace()
+  })
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    if (link === null || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin) return
+    if (!link.pathname.startsWith(BASE) || link.pathname.startsWith(`${BASE}api/`) || link.hash !== '') return
+    event.preventDefault()
+    navigate(link.pathname.slice(BASE.length - 1) + link.search)
+  })
+}

@@ -1,0 +1,62 @@
+import { computed, signal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { api, ApiError, ask, reconnects, watchRefusals } from './api.ts'
+
+export type Status = InferResponseType<typeof api.auth.status.$get>
+export type User = NonNullable<Status['user']>
+export type Permissions = Status['permissions']
+export type Resource = keyof Permissions
+export type Action = keyof Permissions[Resource]
+
+/** Who is signed in and what they may do, as the service said last; null until it has. */
+export const status = signal<Status | null>(null)
+export const statusError = signal<ApiError | null>(null)
+
+export const user = computed(() => status.value?.user ?? null)
+export const isAdmin = computed(() => user.value?.isAdmin ?? false)
+
+/** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
+export const temporaryPassword = signal<string | null>(null)
+
+export function can(resource: Resource, action: Action): boolean {
+  return status.value?.permissions[resource][action] ?? false
+}
+
+/** Throws nothing: what went wrong stands in `statusError`. */
+export async function refreshStatus(): Promise<void> {
+  try {
+    const next = await ask(api.auth.status.$get())
+    statusError.value = null
+    // The same news must not draw the whole page again.
+    if (JSON.stringify(next) !== JSON.stringify(status.value)) status.value = next
+  } catch (error) {
+    statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
+  }
+}
+
+/** Ends the session here, and at the provider if it has a page for that. Throws `ApiError`. */
+export async function signOut(): Promise<void> {
+  const { logoutUrl } = await ask(api.auth.logout.$post())
+  if (logoutUrl === null) await refreshStatus()
+  else location.assign(logoutUrl)
+}
+
+const REFRESH_MS = 60_000
+const REVEALING: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'password_change_required',
+  'forbidden',
+  'admin_required',
+])
+
+/** Keeps `status` true: a demotion or the end of a session shows within a minute, or at the next refusal. */
+export function keepStatus(): void {
+  watchRefusals((code) => {
+    if (REVEALING.has(code)) void refreshStatus()
+  })
+  reconnects.subscribe(() => void refreshStatus())
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void refreshStatus()
+  })
+  setInterval(() => void refreshStatus(), REFRESH_MS)
+}
