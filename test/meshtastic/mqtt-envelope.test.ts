@@ -92,7 +92,7 @@ describe('decodeDecrypted', () => {
 
   it.each([
     ['nothing', new Uint8Array(0)],
-    ['an unknown port', data({ portnum: 200, payload: bytes('hi') })],
+    ['an unknown port', Uint8Array.of(0x08, 0xc8, 0x01, 0x12, 2, 0x68, 0x69)],
     ['port 0', data({ payload: bytes('hi') })],
     ['a text that is not UTF-8', data({ portnum: 1, payload: Uint8Array.of(0x68, 0xff) })],
     ['an empty text', data({ portnum: 1 })],

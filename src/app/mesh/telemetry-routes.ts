@@ -34,7 +34,7 @@ export const telemetryRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   answers(
     'A metric of a node over time; up to 2 days its measurements, up to 60 days by the hour, else by the day',
-    { 200: z.union([seriesSchema, metricsSchema]) },
+    { 200: z.union([seriesSchema, metricsSchema]).meta({ type: 'object' }) },
     ['node_not_found'],
   ),
   validate('query', querySchema),
