@@ -43,6 +43,7 @@ export function seed(file: string): void {
         select n / 2000 + 1, n / 400 % 5 + 1, ? - (400 - n % 400) * 1800000, (n * 37 % 1000) / 9.0 from i`,
       )
       .run(METRIC_ROWS, now)
+    sqlite.exec('insert into telemetry_dirty select distinct node_id, metric, t - t % 3600000 from telemetry')
     sqlite.exec('commit')
     sqlite.pragma('wal_checkpoint(TRUNCATE)')
   }
