@@ -37,7 +37,7 @@ export function buildDatabase(options: BuildOptions): Database.Database {
     database.pragma('foreign_keys = OFF')
     const folder = join(options.scratch, 'migrations')
     copyMigrations(migrations, manifest.schema, folder)
-    runMigrations(database, folder)
+    migrateBuilt(database, folder)
     checkShape(manifest, tablesOf(database))
     loadTables(database, options)
     // A migration that fails takes back what it did, which needs a journal.
@@ -45,13 +45,25 @@ export function buildDatabase(options: BuildOptions): Database.Database {
     const latest = latestTag(migrations)
     if (latest !== manifest.schema) {
       log.info(`Schema migration required: ${manifest.schema} -> ${latest}`)
-      runMigrations(database, migrations)
+      migrateBuilt(database, migrations)
     }
     checkWhole(database)
     return database
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+// The migrator takes back a failed migration, and says only that this failed where SQLite had done it by itself: that
+// is when the disk is full or broken (sqlite.org/lang_transaction.html, section 3).
+function migrateBuilt(database: Database.Database, folder: string): void {
+  try {
+    runMigrations(database, folder)
+  } catch (error) {
+    const isRolledBack = error instanceof Error && error.cause instanceof Error && /rollback/i.test(error.cause.message)
+    if (!isRolledBack) throw error
+    throw new RestoreRefused('Restore failed: the disk is full or broken; the database is as it was', { cause: error })
   }
 }
 

@@ -5,5 +5,6 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 
 /** Whether the device or the quota is full. */
 export function isDiskFull(error: unknown): boolean {
-  return hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL')
+  if (!(error instanceof Error)) return false
+  return hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL') || isDiskFull(error.cause)
 }

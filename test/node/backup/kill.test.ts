@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBackups } from '../../../src/node/backup/backups.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
 import { openDatabase } from '../../../src/node/database.ts'
+import { buildProgram } from '../../support/built-program.ts'
+import { type Built, buildService } from '../../support/built-service.ts'
 import {
   backupOptions,
   contentOf,
@@ -18,13 +19,12 @@ import {
   seedDatabase,
 } from '../../support/backup.ts'
 
-const CRASH = new URL('../../support/backup-crash.ts', import.meta.url).pathname
-/** The same in one file, which starts three times as fast; as far from the migrations as the service is. */
-const BUNDLE = new URL(`../../../node_modules/.cache/backup-crash-${process.pid}.mjs`, import.meta.url).pathname
 /** Processes at a time. */
 const ABREAST = 3
 const LONG = { timeout: 120_000 }
 
+let built: Built
+let program: string
 let here: ReturnType<typeof makeDataDir>
 let base: string
 let before: Record<string, unknown[]>
@@ -32,14 +32,8 @@ let after: Record<string, unknown[]>
 
 // A database that has moved on since its backup, and a safety copy of an earlier restore.
 beforeAll(async () => {
-  await build({
-    entryPoints: [CRASH],
-    outfile: BUNDLE,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    external: ['better-sqlite3'],
-  })
+  built = buildService()
+  program = await buildProgram(built, 'backup-crash')
   here = makeDataDir()
   seedDatabase(here.database, 300)
   after = contentOf(here.database)
@@ -55,13 +49,13 @@ beforeAll(async () => {
 })
 afterAll(() => {
   here.remove()
-  rmSync(BUNDLE)
+  built.remove()
 })
 
 /** Runs a process that kills itself before step `killAt`. Answers its steps when it came to its end. */
 function crash(mode: string, dataDir: string, killAt: number): Promise<number | null> {
   return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [BUNDLE, mode, dataDir, String(killAt)], (error, out, err) => {
+    const child = execFile(process.execPath, [program, mode, dataDir, String(killAt)], (error, out, err) => {
       if (child.signalCode === 'SIGKILL') resolve(null)
       else if (error === null) resolve(Number(out))
       else reject(new Error(err))

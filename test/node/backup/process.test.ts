@@ -1,0 +1,232 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/node/database.ts'
+import { buildProgram } from '../../support/built-program.ts'
+import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built-service.ts'
+import { contentOf, fingerprint, makeBackup, makeDataDir, seedDatabase, SECRET } from '../../support/backup.ts'
+
+const LONG = { timeout: 90_000 }
+const TOKEN = `mm_${'x'.repeat(43)}`
+
+let built: Built
+let cliFile: string
+beforeAll(async () => {
+  built = buildService()
+  cliFile = await buildProgram(built, 'backup-cli')
+})
+afterAll(() => built.remove())
+
+let here: ReturnType<typeof makeDataDir>
+beforeEach(() => {
+  here = makeDataDir()
+  seedDatabase(here.database)
+})
+afterEach(async () => {
+  for (const service of running.splice(0)) if (service.process.exitCode === null) await service.stop('SIGKILL')
+  here.remove()
+})
+
+const env = (more: Record<string, string> = {}) => ({
+  DATA_DIR: here.dataDir,
+  SESSION_SECRET: SECRET,
+  TZ: 'UTC',
+  ...more,
+})
+
+const running: Service[] = []
+async function start(more: Record<string, string> = {}): Promise<Service> {
+  const service = await startService(built, env(more))
+  running.push(service)
+  return service
+}
+
+/** Level and message of each line of a log. */
+function messages(lines: readonly string[]): string[] {
+  return lines
+    .filter((line) => line.startsWith('{'))
+    .map((line) => {
+      const { level, message } = Object(JSON.parse(line))
+      return `${level} ${message}`
+    })
+}
+
+async function refusedStart(name: string): Promise<{ code: number | null; lines: string[] }> {
+  const { code, out } = await runToEnd(built, env({ RESTORE_FROM_BACKUP: name }))
+  return { code, lines: messages(out.split('\n')) }
+}
+
+function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [cliFile, ...args], { env: env() }, (_error, out, err) =>
+      resolve({ code: child.exitCode ?? -1, out, err }),
+    )
+  })
+}
+
+test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not restored', LONG, async () => {
+  const name = await makeBackup(here.dataDir)
+  const before = contentOf(here.database)
+  const store = openDatabase(here.database)
+  store.sqlite.exec("delete from messages; update settings set value = '1'")
+  store.close()
+  const first = await start({ RESTORE_FROM_BACKUP: name })
+  const [line] = messages(first.lines)
+  expect(line).toMatch(/^info Restore completed: \d+ tables, \d+ rows restored from 2026-01-15_120000$/)
+  const refused = expect.stringMatching(/^Restore failed: .* is in use; stop the service first\n$/)
+  expect(await cli('restore', name)).toStrictEqual({ code: 1, out: '', err: refused })
+  expect(await first.stop('SIGTERM')).toBe(0)
+  expect(contentOf(here.database)).toStrictEqual(before)
+  const second = await start({ RESTORE_FROM_BACKUP: name })
+  expect(messages(second.lines)[0]).toBe(
+    `warn Restore already completed: ${name} (delete ${here.dataDir}/.restore-completed to restore it again)`,
+  )
+  expect(await second.stop('SIGTERM')).toBe(0)
+})
+
+test('a restore that is refused stops the start with exit code 1 and one line', LONG, async () => {
+  const name = await makeBackup(here.dataDir)
+  const users = join(here.backups, name, 'users.json')
+  rmSync(users)
+  const before = fingerprint(here.dataDir)
+  const damaged = 'error Integrity validation failed: users.json'
+  const advice = '; use an earlier backup or download the archive again'
+  expect(await refusedStart(name)).toStrictEqual({ code: 1, lines: [`${damaged} is missing${advice}`] })
+  execFileSync('mkfifo', [users])
+  expect(await refusedStart(name)).toStrictEqual({ code: 1, lines: [`${damaged} is not a regular file${advice}`] })
+  rmSync(users)
+  const backups = `${here.dataDir}/system-backups`
+  expect(await refusedStart('../..')).toStrictEqual({
+    code: 1,
+    lines: [`error Backup directory not found: ${backups}/../..; use a directory name listed in ${backups}`],
+  })
+  expect(fingerprint(here.dataDir)).toStrictEqual(before)
+})
+
+test('an outsider that stops reading a download leaves no file open', LONG, async () => {
+  const store = openDatabase(here.database)
+  const hash = execFileSync('sha256sum', { input: TOKEN }).toString().slice(0, 64)
+  store.sqlite.exec(`update api_tokens set scopes = '["backup"]', token_hash = '${hash}'`)
+  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 1000000)
+    insert into telemetry select n, n % 7, abs(random()) / 1000000, random() / 3.0 from i`)
+  store.close()
+  const name = await makeBackup(here.dataDir)
+  const service = await start()
+  const openFiles = () =>
+    readdirSync(`/proc/${service.process.pid}/fd`).filter((fd) => {
+      try {
+        return readlinkSync(`/proc/${service.process.pid}/fd/${fd}`).includes('system-backups')
+      } catch {
+        return false
+      }
+    })
+  const url = `${service.url}/api/system/backup/download/${name}`
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  const half = request(url, { headers }).end()
+  const [answer] = await once(half, 'response')
+  expect(answer.statusCode).toBe(200)
+  await once(answer, 'readable')
+  expect(openFiles()).toHaveLength(1)
+  half.destroy()
+  while (openFiles().length > 0) {
+    expect((await fetch(`${service.url}/api/health`)).status).toBe(200)
+  }
+  const whole = await fetch(url, { headers })
+  const listing = execFileSync('tar', ['-tzv'], { input: new Uint8Array(await whole.arrayBuffer()) }).toString()
+  const bytes = readFileSync(join(here.backups, name, 'telemetry.json')).length
+  expect(listing).toMatch(new RegExp(`^-rw------- .* ${bytes} .* ${name}/telemetry.json$`, 'm'))
+  expect(await service.stop('SIGTERM')).toBe(0)
+})
+
+test('the command line backs up, verifies and restores a stopped service', LONG, async () => {
+  const before = contentOf(here.database)
+  const made = await cli('backup')
+  expect(made).toMatchObject({ code: 0, err: '' })
+  const [, name = ''] = /system-backups\/(\S+): \d+ tables, \d+ rows\n$/.exec(made.out) ?? []
+  expect(await cli('verify', name)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^Signature: made with this service's secret\n\S+: sound, \d+ tables, \d+ rows\n$/),
+  })
+  const store = openDatabase(here.database)
+  store.sqlite.exec('delete from telemetry')
+  store.close()
+  expect(await cli('restore', name)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^Restore completed: \d+ tables, \d+ rows restored from /),
+    err: '',
+  })
+  expect(contentOf(here.database)).toStrictEqual(before)
+  rmSync(join(here.backups, name, 'nodes.json'))
+  expect(await cli('verify', name)).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/^nodes\.json is missing\nSignature: .*\n\S+: DAMAGED/),
+  })
+  expect(await cli('restore', name)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^Integrity validation failed: /),
+  })
+  expect(contentOf(here.database)).toStrictEqual(before)
+})
+
+test.each([
+  [['verify'], 2, 'verify <name>'],
+  [['backup', 'more'], 2, 'verify <name>'],
+  [['restore', 'a', 'b'], 2, 'verify <name>'],
+  [['verify', '../x'], 1, 'There is no backup ../x'],
+  [['restore', '../x'], 1, 'Backup directory not found: '],
+])('the command line refuses %j with %i', async (args, code, reason) => {
+  expect(await cli(...args)).toMatchObject({ code, out: '', err: expect.stringContaining(reason) })
+})
+
+/** A file system of so many bytes in place of a directory, or false where that is not allowed. */
+function mountSmall(path: string, bytes: number): boolean {
+  mkdirSync(path, { recursive: true })
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', path], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+test(
+  'a disk that is really full ends a backup and a restore with a clear word, and nothing is lost',
+  LONG,
+  async ({ skip }) => {
+    const name = await makeBackup(here.dataDir)
+    const source = here
+    here = makeDataDir()
+    const store = openDatabase(source.database)
+    store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 60000)
+    insert into telemetry select n, 1, 1795264464095 + n, n / 7.0 from i`)
+    store.close()
+    const big = await makeBackup(source.dataDir, { now: () => Date.UTC(2026, 0, 16) })
+    const { size } = statSync(join(source.backups, big, 'telemetry.json'))
+    // Not room for the database and its backup, nor for the backup and a database made of it.
+    if (!mountSmall(here.dataDir, statSync(source.database).size + Math.floor(size * 0.75))) skip('mounting needs root')
+    try {
+      cpSync(source.database, here.database)
+      cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
+      const before = fingerprint(here.backups)
+      const refused = await cli('backup')
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('no space is left on the device') })
+      expect(fingerprint(here.backups)).toStrictEqual(before)
+      expect(contentOf(here.database)).toStrictEqual(contentOf(source.database))
+      rmSync(here.database)
+      cpSync(join(source.backups, big), join(here.backups, big), { recursive: true })
+      const failed = await cli('restore', big)
+      expect(failed).toMatchObject({
+        code: 1,
+        err: 'Restore failed: no space is left on the device; the database is as it was\n',
+      })
+      expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
+      expect(existsSync(here.database)).toBe(false)
+    } finally {
+      execFileSync('umount', ['-l', here.dataDir])
+      source.remove()
+    }
+  },
+)
