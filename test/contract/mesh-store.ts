@@ -1,11 +1,24 @@
+import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import { listMessages } from '../../src/app/mesh/messages.ts'
 import { listNodes } from '../../src/app/mesh/node-list.ts'
+import { listPackets } from '../../src/app/mesh/packets.ts'
+import { listReceptions } from '../../src/app/mesh/receptions.ts'
 import { deleteExpired } from '../../src/app/mesh/retention.ts'
-import { channels, metrics, nodes, positions, telemetry } from '../../src/db/schema.ts'
+import { DAY_MS, rollUp } from '../../src/app/mesh/roll-up.ts'
+import { listMetrics, readSeries } from '../../src/app/mesh/telemetry.ts'
+import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/topology.ts'
+import { listTraceroutes } from '../../src/app/mesh/traceroutes.ts'
+import { deleteOldTraffic } from '../../src/app/mesh/traffic-retention.ts'
+import { readSettings } from '../../src/app/settings/settings.ts'
+import { permissionsFrom } from '../../src/app/users/permissions.ts'
+import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
+import { channels, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
+import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import { FAR, packet, position, store as storePackets } from '../support/mesh.ts'
@@ -69,6 +82,57 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await tag()).not.toBe(before)
       const found = await listNodes(open(), { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 }, NOW)
       expect(JSON.parse(found.json)).toMatchObject([{ nodeNum: FAR, position: { latitude: 5e-7, longitude: 6e-7 } }])
+    })
+
+    it('keeps routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
+      const all = { read: true, write: true }
+      // In the recordings there is only a question passing by.
+      expect(await listTraceroutes(open(), { limit: 10 })).toStrictEqual([])
+      const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
+      const neighbors = create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: 7, snr: 2.5 }] })
+      const point = create(WaypointSchema, { id: 3, latitudeI: 5, longitudeI: 6, name: 'Hut' })
+      const told = [
+        { portnum: PortNum.TRACEROUTE_APP, payload: toBinary(RouteDiscoverySchema, route), requestId: 3 },
+        { portnum: PortNum.NEIGHBORINFO_APP, payload: toBinary(NeighborInfoSchema, neighbors) },
+        { portnum: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, point) },
+      ]
+      await storePackets(
+        createIngest(open()),
+        told.map((data) => packet(data, { to: 9 })),
+        { at: NOW },
+      )
+      const answered = { state: 'delivered', route: [7], snrTowards: [6, null] }
+      expect(await listTraceroutes(open(), { limit: 10, node: 9 })).toMatchObject([answered])
+      expect(await listNeighbors(open())).toMatchObject([{ nodeNum: FAR, neighborNum: 7, snr: 2.5 }])
+      expect(await listWaypoints(open(), NOW)).toMatchObject([{ id: 3, name: 'Hut' }])
+      expect((await listChannels(open())).length).toBe(24)
+      const { packets: log } = await listPackets(
+        open(),
+        { limit: 500, port: 1 },
+        permissionsFrom(() => all),
+      )
+      expect(log).toContainEqual(
+        expect.objectContaining({ payload: { kind: 'text', text: 'B says Überprüfung 👍', origin: 'message' } }),
+      )
+      expect((await listReceptions(open(), 1)).map(({ source }) => source)).toStrictEqual(['node-B', 'node-C'])
+      expect(await rollUp(open(), async () => true)).toBeGreaterThan(0)
+      const nodeNum = 0x796b94bf
+      const range = { nodeNum, metric: 'deviceMetrics.batteryLevel', from: NOW - 30 * DAY_MS, to: NOW, points: 100 }
+      expect(await readSeries(open(), range)).toMatchObject({
+        resolution: 'hour',
+        series: [[expect.any(Number), 101, 101, 101]],
+      })
+      const days = await readSeries(open(), { ...range, from: NOW - 90 * DAY_MS })
+      expect(days).toMatchObject({ resolution: 'day', series: [[expect.any(Number), 101, 101, 101]] })
+      const { metrics: known } = await listMetrics(open(), nodeNum)
+      expect(known).toContainEqual({ metric: 'deviceMetrics.batteryLevel', unit: '%' })
+      const hour = (await readTrafficHours(open(), NOW)).at(-1)
+      expect(hour).toStrictEqual({ t: NOW, messages: 9, packets: await open().db.$count(packets) })
+      const settings = await readSettings(open())
+      const deleted = await deleteOldTraffic(open(), settings, NOW + 8 * DAY_MS, async () => true)
+      expect(deleted).toMatchObject({ hours: 0, traceroutes: 0 })
+      expect(deleted.packets).toBeGreaterThan(0)
+      expect(await open().db.$count(packets)).toBe(0)
     })
 
     it('deletes what has expired', async () => {
