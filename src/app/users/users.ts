@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { contains } from '../../db/contains.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
-import { audit } from '../audit/audit.ts'
+import { audit, SYSTEM } from '../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../auth/passwords.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -67,7 +67,10 @@ const printable = (max: number) =>
     .regex(/^[^\p{Cc}\p{Cs}]*$/u)
 
 /** ASCII on purpose: two usernames that look alike are alike. */
-export const usernameSchema = z.string().regex(/^[A-Za-z0-9._@-]{1,64}$/, '1–64 letters, digits and . _ - @')
+export const usernameSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9._@-]{1,64}$/, '1–64 letters, digits and . _ - @')
+  .refine((name) => name.toLowerCase() !== SYSTEM.username, 'not the name by which the audit log calls the service')
 export const emailSchema = printable(254).pipe(z.email())
 export const displayNameSchema = printable(100).min(1)
 
