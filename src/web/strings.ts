@@ -395,6 +395,22 @@ export const t = {
     metric: 'Measurement',
     noHistory: 'Nothing measured in this time.',
   },
+  routes: {
+    title: 'Routes',
+    trace: 'Trace the route',
+    asked: 'Asked for the route. The answer takes up to a minute.',
+    none: 'No route was traced yet.',
+    towards: 'There:',
+    back: 'Back:',
+    state: {
+      queued: 'waiting for the radio',
+      sent: 'asked',
+      relayed: 'on its way',
+      delivered: 'answered',
+      failed: 'no way found',
+      unknown: 'no answer',
+    },
+  },
   messages: {
     title: 'Messages',
     channel: (n: number) => (n === 0 ? 'Primary channel' : `Channel ${n}`),

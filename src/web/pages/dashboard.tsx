@@ -90,7 +90,7 @@ function Figure(props: { name: string; value: string; help: ComponentChildren; m
     <div class={`figure ${props.mood ?? ''}`}>
       <div class="figure-name">{props.name}</div>
       <div class="figure-value">{props.value}</div>
-      <div class="faint clip">{props.help}</div>
+      <div class="faint">{props.help}</div>
     </div>
   )
 }

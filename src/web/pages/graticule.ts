@@ -1,21 +1,28 @@
-import { type Map as LeafletMap, layerGroup, marker, divIcon, polyline } from 'leaflet'
+import { canvas, divIcon, layerGroup, type Map as LeafletMap, marker, polyline } from 'leaflet'
 import { colour } from './colour.ts'
 
 const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
-/** Lines across the map, at most. */
-const LINES = 8
+/** A label and some air between two lines, in pixels. */
+const LABEL_WIDTH = 96
+const LABEL_HEIGHT = 56
 
 /** Degrees as lines with their names: the map that needs no other host. */
 export function graticule(map: LeafletMap): { draw(): void } {
+  // Below the nodes, however often it is drawn anew.
+  map.createPane('graticule').style.zIndex = '250'
+  const renderer = canvas({ pane: 'graticule', padding: 0.3 })
   const lines = layerGroup().addTo(map)
   const draw = () => {
     lines.clearLayers()
     const bounds = map.getBounds().pad(0.3)
-    const span = Math.max(bounds.getEast() - bounds.getWest(), bounds.getNorth() - bounds.getSouth())
-    const step = STEPS.findLast((degrees) => span / degrees <= LINES * 2) ?? 45
-    const style = { color: colour('--line'), weight: 1, interactive: false }
-    const west = map.getBounds().getWest()
-    const south = map.getBounds().getSouth()
+    const size = map.getSize()
+    const inSight = map.getBounds()
+    const widest = ((inSight.getEast() - inSight.getWest()) / Math.max(1, size.x)) * LABEL_WIDTH
+    const highest = ((inSight.getNorth() - inSight.getSouth()) / Math.max(1, size.y)) * LABEL_HEIGHT
+    const step = STEPS.findLast((degrees) => degrees >= Math.max(widest, highest)) ?? 45
+    const style = { color: colour('--line'), weight: 1, interactive: false, renderer }
+    const west = inSight.getWest()
+    const south = inSight.getSouth()
     for (const lat of ticks(Math.max(-85, bounds.getSouth()), Math.min(85, bounds.getNorth()), step)) {
       polyline(
         [
@@ -54,6 +61,7 @@ function label(lat: number, lng: number, text: string, className: string) {
     icon: divIcon({ className: `graticule-label ${className}`, html: name, iconSize: [0, 0] }),
     interactive: false,
     keyboard: false,
+    pane: 'graticule',
   })
 }
 

@@ -8,6 +8,7 @@ import {
   type Map as LeafletMap,
   map as createLeaflet,
   polyline,
+  control,
 } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { ACTIVE_MS, type Node, nodeName, precisionMeters } from '../mesh.ts'
@@ -24,12 +25,22 @@ export type MeshMap = {
 }
 
 const DAY_MS = 86_400_000
+/** More names than these would hide the nodes. */
+const MOST_LABELS = 60
 
 /** Leaflet on one canvas: hundreds of nodes cost no elements. Choosing nothing answers null. */
 export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void): MeshMap {
   const renderer = canvas({ padding: 0.3, tolerance: 6 })
-  const map = createLeaflet(box, { renderer, attributionControl: false, zoomSnap: 0.5, worldCopyJump: true })
+  const map = createLeaflet(box, {
+    renderer,
+    attributionControl: false,
+    zoomControl: false,
+    zoomSnap: 0.5,
+    worldCopyJump: true,
+  })
   map.setView([30, 10], 2)
+  control.zoom({ position: 'bottomright' }).addTo(map)
+  control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
   const grid = graticule(map)
   const cells = layerGroup().addTo(map)
   const track = layerGroup().addTo(map)
@@ -51,7 +62,10 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
       cells.clearLayers()
       dots.clearLayers()
       markers.clear()
-      for (const node of placed) drawNode(node, now, node.nodeNum === chosen, { cells, dots, markers, onChoose })
+      for (const node of placed) {
+        const isChosen = node.nodeNum === chosen
+        drawNode(node, now, isChosen, placed.length <= MOST_LABELS, { cells, dots, markers, onChoose })
+      }
       if (!hasFitted && placed.length > 0) {
         fit()
         hasFitted = true
@@ -84,7 +98,8 @@ type Layers = {
   readonly onChoose: (nodeId: string | null) => void
 }
 
-function drawNode(node: Node, now: number, isChosen: boolean, { cells, dots, markers, onChoose }: Layers): void {
+function drawNode(node: Node, now: number, isChosen: boolean, hasLabel: boolean, layers: Layers): void {
+  const { cells, dots, markers, onChoose } = layers
   if (node.position === null) return
   const at = toLatLng(node.position)
   const fill = colour(ageColour(node, now))
@@ -102,16 +117,22 @@ function drawNode(node: Node, now: number, isChosen: boolean, { cells, dots, mar
     fillOpacity: 1,
     bubblingMouseEvents: false,
   })
-  marker.bindTooltip(tooltip(node), { direction: 'top', offset: [0, -8], permanent: isChosen })
+  const isShort = hasLabel && !isChosen && node.shortName !== null
+  marker.bindTooltip(tooltip(isShort ? (node.shortName ?? '') : nodeName(node)), {
+    direction: isShort ? 'right' : 'top',
+    offset: isShort ? [6, 0] : [0, -8],
+    permanent: isChosen || isShort,
+    className: isShort ? 'map-label' : '',
+  })
   marker.on('click', () => onChoose(node.nodeId))
   marker.addTo(dots)
   markers.set(node.nodeNum, marker)
 }
 
 // An element, not a text: Leaflet would read markup out of a node's name.
-function tooltip(node: Node): HTMLElement {
+function tooltip(text: string): HTMLElement {
   const element = document.createElement('span')
-  element.textContent = nodeName(node)
+  element.textContent = text
   return element
 }
 

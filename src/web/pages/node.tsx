@@ -13,7 +13,7 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { href, navigate } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
-import { NodeHistory } from './node-history.tsx'
+import { NodeRoutes } from './node-routes.tsx'
 import { percent } from './nodes.tsx'
 
 const POLL_MS = 10_000
@@ -51,9 +51,9 @@ export function NodePage({ id }: { id: string }) {
             <DeviceCard node={node} />
             <PositionCard node={node} />
             <IdentityCard node={node} />
+            {can('info', 'read') && <NodeRoutes node={node} />}
+            <Notes node={node} onSaved={reload} />
           </div>
-          {can('info', 'read') && <NodeHistory node={node} />}
-          <Notes node={node} onSaved={reload} />
         </>
       )}
     </Page>

@@ -79,7 +79,9 @@ function UserTable({ users }: { users: readonly User[] }) {
             <th scope="col" class="wide-only">
               {t.users.provider}
             </th>
-            <th scope="col">{t.users.lastLogin}</th>
+            <th scope="col" class="phone-hidden">
+              {t.users.lastLogin}
+            </th>
             <th scope="col" class="wide-only">
               {t.users.created}
             </th>
@@ -93,7 +95,9 @@ function UserTable({ users }: { users: readonly User[] }) {
                   {row.displayName ?? row.username}
                 </a>
                 {row.id === user.value?.id && <span class="tag">{t.users.itIsYou}</span>}
-                <div class="faint">{[row.displayName && row.username, row.email].filter(Boolean).join(' · ')}</div>
+                <div class="faint break">
+                  {[row.displayName && row.username, row.email].filter(Boolean).join(' · ')}
+                </div>
               </th>
               <td>
                 {row.isActive ? (
@@ -105,7 +109,7 @@ function UserTable({ users }: { users: readonly User[] }) {
                 )}
               </td>
               <td class="wide-only">{t.users.providers[row.authProvider]}</td>
-              <td>
+              <td class="phone-hidden">
                 <Age at={row.lastLoginAt} />
               </td>
               <td class="wide-only">{date(row.createdAt)}</td>
