@@ -18,6 +18,7 @@ import { allowedMethods } from './route-methods.ts'
 import { finishHeaders, refuseForeign, SAFE_METHODS } from './security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
 import { settingsRoutes } from './settings/routes.ts'
+import { dashboardRoutes } from './system/dashboard-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './validate.ts'
@@ -55,6 +56,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/waypoints', waypointRoutes)
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)
+    .route('/api/dashboard', dashboardRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(

@@ -17,6 +17,8 @@ export interface Store {
    * insert by a sub-select on a unique column. Throws what the database throws.
    */
   atomic(all: readonly [Statement, ...Statement[]]): Promise<void>
+  /** What the database takes on its disk, in bytes; null when it does not tell. */
+  sizeBytes(): Promise<number | null>
 }
 
 /** A prepared query, as both drivers make it. */

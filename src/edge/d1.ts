@@ -11,6 +11,8 @@ export function d1Store(database: D1Database): Store {
     atomic: async (all) => {
       await db.batch(all)
     },
+    // D1 refuses the pragmas that count pages, and tells the size with each answer.
+    sizeBytes: async () => (await database.prepare('select 1').run()).meta.size_after,
   }
 }
 

@@ -30,7 +30,16 @@ export function openDatabase(file: string): SqliteStore {
 /** A store over an open database of this version's schema. */
 export function sqliteStore(sqlite: Database.Database): SqliteStore {
   const db = drizzle(sqlite, { schema })
-  return { sqlite, db: asDb(db), atomic: async (all) => runAll(sqlite, all), close: () => sqlite.close() }
+  const pages = sqlite
+    .prepare<[], number>('select page_count * page_size from pragma_page_count, pragma_page_size')
+    .pluck()
+  return {
+    sqlite,
+    db: asDb(db),
+    atomic: async (all) => runAll(sqlite, all),
+    sizeBytes: async () => pages.get() ?? null,
+    close: () => sqlite.close(),
+  }
 }
 
 /** Applies what the database does not have yet, in one transaction. */

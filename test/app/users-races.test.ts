@@ -83,6 +83,7 @@ function interruptible(inner: SqliteStore) {
   let interruption: (() => void) | null = null
   const store: Store = {
     db: inner.db,
+    sizeBytes: inner.sizeBytes,
     atomic: async (all) => {
       const now = interruption
       interruption = null

@@ -44,6 +44,12 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(entries).toMatchObject([{ details: { userId: row?.id, username: 'anna' }, username: SYSTEM.username }])
     })
 
+    test('tells its size', async () => {
+      const bytes = await (await open()).sizeBytes()
+      expect(bytes).toBeGreaterThan(50_000)
+      expect(bytes).toBeLessThan(5_000_000)
+    })
+
     test('all of the statements or none of them', async () => {
       const store = await open()
       const set = (key: string) => store.db.insert(settings).values({ key, value: '1', updatedAt: NOW })

@@ -1,0 +1,12 @@
+import { Hono } from 'hono'
+import { requirePermission } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { dashboardSchema, readDashboard } from './dashboard.ts'
+
+export const dashboardRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('dashboard', 'read'),
+  answers('The state of the mesh and of this service at a glance', { 200: dashboardSchema }),
+  async (c) => c.json(await readDashboard(c.var.ctx)),
+)

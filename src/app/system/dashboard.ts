@@ -1,0 +1,103 @@
+import { desc, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { nodes } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import { type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
+import { readSettings } from '../settings/settings.ts'
+import { backupSchema } from './backups.ts'
+import { readTrafficHours } from './traffic-hours.ts'
+
+const linkSchema = z.object({
+  name: z.string(),
+  kind: z.enum(['tcp', 'mqtt', 'demo']),
+  state: z.enum(LINK_STATES),
+  since: z.int(),
+  lastFrameAt: z.int().nullable(),
+  reason: z.string().nullable(),
+})
+
+const hourSchema = z.object({ t: z.int().describe('Begin of the hour'), messages: z.int(), packets: z.int() })
+
+export const dashboardSchema = z.object({
+  counts: z.object({
+    nodes: z.int(),
+    activeNodes: z.int().describe('Heard in the last activeSeconds'),
+    messages: z.int().describe('In the hours told below'),
+    packets: z.int().describe('In the hours told below, as far as the packet log goes back'),
+  }),
+  activeSeconds: z.int().describe('The setting nodeActiveSeconds'),
+  hours: z.array(hourSchema).describe('The last 24 hours of the clock, oldest first; the last one is not over'),
+  channelUtilization: z.number().nullable().describe('Percent, as the radio of this service measured last'),
+  airUtilTx: z.number().nullable().describe('Percent of the last hour that this radio sent'),
+  measuredAt: z.int().nullable(),
+  link: linkSchema.nullable().describe('The first link; null without any'),
+  links: z.array(linkSchema),
+  lastBackup: backupSchema.pick({ name: true, createdAt: true, kind: true, sizeBytes: true }).nullable(),
+  storage: z.object({ databaseBytes: z.int().nullable().describe('Null: this runtime does not tell') }),
+})
+export type Dashboard = z.infer<typeof dashboardSchema>
+
+const queries = prepareOnce((db) => ({
+  counts: db
+    .select({
+      nodes: sql<number>`count(*)`,
+      activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('since')}), 0)`,
+    })
+    .from(nodes)
+    .prepare(),
+  air: db
+    .select({
+      channelUtilization: nodes.channelUtilization,
+      airUtilTx: nodes.airUtilTx,
+      measuredAt: nodes.deviceMetricsTime,
+    })
+    .from(nodes)
+    .where(eq(nodes.isLocal, true))
+    .orderBy(desc(nodes.deviceMetricsTime))
+    .limit(1)
+    .prepare(),
+}))
+
+/** What the start page shows. Costs the same however many measurements are stored. */
+export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
+  const { store } = ctx
+  const now = ctx.now()
+  const { nodeActiveSeconds: activeSeconds } = await readSettings(store)
+  const counts = await countNodes(store, now - activeSeconds * 1000)
+  const hours = await readTrafficHours(store, now)
+  const air = await queries(store).air.get()
+  const links = (ctx.radio?.links() ?? []).map(describeLink)
+  return {
+    counts: { ...counts, messages: total(hours, 'messages'), packets: total(hours, 'packets') },
+    activeSeconds,
+    hours,
+    channelUtilization: air?.channelUtilization ?? null,
+    airUtilTx: air?.airUtilTx ?? null,
+    measuredAt: air?.measuredAt ?? null,
+    link: links[0] ?? null,
+    links,
+    lastBackup: await readLastBackup(ctx),
+    storage: { databaseBytes: await store.sizeBytes() },
+  }
+}
+
+/** Nodes known, and those heard at or after `since`. */
+async function countNodes(store: Store, since: number): Promise<{ nodes: number; activeNodes: number }> {
+  const row = await queries(store).counts.get({ since })
+  return { nodes: row?.nodes ?? 0, activeNodes: row?.activeNodes ?? 0 }
+}
+
+function total(hours: Dashboard['hours'], what: 'messages' | 'packets'): number {
+  return hours.reduce((sum, hour) => sum + hour[what], 0)
+}
+
+function describeLink({ name, kind, state, since, lastFrameAt, reason }: LinkInfo): Dashboard['links'][number] {
+  return { name, kind, state, since, lastFrameAt, reason }
+}
+
+async function readLastBackup({ backups }: Pick<Ctx, 'backups'>): Promise<Dashboard['lastBackup']> {
+  const [last] = backups === null ? [] : await backups.list()
+  if (last === undefined) return null
+  const { name, createdAt, kind, sizeBytes } = last
+  return { name, createdAt, kind, sizeBytes }
+}
