@@ -15,7 +15,7 @@ import {
   type User,
   usernameSchema,
 } from '../app/users/users.ts'
-import { BACKUP_COMMANDS, BACKUP_USAGE, runBackupCommand } from './backup/cli.ts'
+import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts'
 import { openDatabase } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
 
@@ -42,7 +42,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
 /** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
 async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [name = '', username = '', ...more] = args
-  if (BACKUP_COMMANDS.has(name)) return runBackupCommand(args, env)
+  if (isBackupCommand(name)) return runBackupCommand(args, env)
   const command = COMMANDS.get(name)
   if (command === undefined || more.length > 0 || (username === '') !== (name === 'list')) {
     process.stderr.write(USAGE)

@@ -24,7 +24,7 @@ type Tools = { readonly config: Config; readonly log: Log; readonly bar: Progres
 
 type Command = (tools: Tools, name: string) => Promise<number>
 
-export const BACKUP_COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['backup', backup],
   ['verify', verify],
   ['restore', restore],
@@ -41,7 +41,7 @@ export function isBackupCommand(name: string): boolean {
  */
 export async function runBackupCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [command = '', name = '', ...more] = args
-  const run = BACKUP_COMMANDS.get(command)
+  const run = COMMANDS.get(command)
   if (run === undefined || more.length > 0 || (name === '') !== (command === 'backup')) {
     process.stderr.write(BACKUP_USAGE)
     return 2
