@@ -82,7 +82,7 @@ test('two services that start on one empty file make one administrator', async (
 function interruptible(inner: SqliteStore) {
   let interruption: (() => void) | null = null
   const store: Store = {
-    db: inner.db,
+    ...inner,
     sizeBytes: inner.sizeBytes,
     atomic: async (all) => {
       const now = interruption
