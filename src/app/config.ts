@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../meshtastic/configured-keys.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 

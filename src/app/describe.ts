@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Action, Resource } from './users/permissions.ts'
 

@@ -1,5 +1,5 @@
 import { createClient } from '@redis/client'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { SessionStore, StoredSession } from '../app/context.ts'
 import { AppError } from '../app/errors.ts'
 import type { Log } from '../app/log.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** The version in package.json, as far from `src/node` as from `dist/node`. */
 export function readAppVersion(): string {

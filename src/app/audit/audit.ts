@@ -1,5 +1,5 @@
 import { and, desc, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'

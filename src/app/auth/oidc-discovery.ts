@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isSecureUrl } from '../config.ts'
 import { OidcFailure } from './oidc-failure.ts'
 import { askProvider } from './oidc-http.ts'

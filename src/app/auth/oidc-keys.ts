@@ -1,6 +1,6 @@
 import { decodeBase64urlIgnorePadding } from '@oslojs/encoding'
 import { compactVerify } from 'jose/jws/compact/verify'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Allowance } from './oidc-allowance.ts'
 import type { Claims } from './oidc-claims.ts'
 import { OidcFailure } from './oidc-failure.ts'

@@ -1,5 +1,5 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
-import { z } from 'zod'
+import * as z from 'zod'
 import { anyone } from '../access.ts'
 import type { Config } from '../config.ts'
 import type { AppEnv, Ctx, Oidc } from '../context.ts'

@@ -1,5 +1,5 @@
 import { encodeBase64 } from '@oslojs/encoding'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Claims } from './oidc-claims.ts'
 import type { Metadata } from './oidc-discovery.ts'
 import { OidcFailure } from './oidc-failure.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { z } from 'zod'
+import * as z from 'zod'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx, StoredSession } from '../context.ts'
 import { hashSignedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'

@@ -1,5 +1,5 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { apiTokens, users } from '../../db/schema.ts'
 import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../context.ts'

@@ -1,5 +1,5 @@
 import { and, desc, eq, gte, lt, ne, or, sql, type SQL } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { messages } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { z } from 'zod'
+import * as z from 'zod'
 import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'

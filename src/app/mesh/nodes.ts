@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { neighbors, nodes, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'

@@ -1,5 +1,5 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { packets } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'

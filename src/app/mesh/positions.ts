@@ -1,5 +1,5 @@
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { positions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { getNodeRowId } from './nodes.ts'

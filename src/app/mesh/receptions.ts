@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { messages, receptions, sources } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'

@@ -1,5 +1,5 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { channels, idempotencyKeys, messages, sources } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement } from '../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../meshtastic/node-id.ts'

@@ -1,5 +1,5 @@
 import { and, eq, gte, lte, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { metrics, nodes, telemetry, telemetryDaily, telemetryHourly } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { AppError } from '../errors.ts'

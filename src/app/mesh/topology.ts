@@ -1,5 +1,5 @@
 import { desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { channels, neighbors, sources, waypoints } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'

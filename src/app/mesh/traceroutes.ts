@@ -1,5 +1,5 @@
 import { and, desc, eq, lt, or, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'

@@ -1,5 +1,5 @@
 import type { RouterRoute } from 'hono/types'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type Answer, type Description, descriptionOf, type Rule } from '../describe.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { z } from 'zod'
+import * as z from 'zod'
 
 const media = z.record(z.string(), z.object({ schema: z.unknown().optional() }))
 const operationSchema = z.object({

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { RouterRoute } from 'hono/types'
-import { z } from 'zod'
+import * as z from 'zod'
 import { anyone } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'

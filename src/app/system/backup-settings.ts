@@ -1,5 +1,5 @@
 import { inArray } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'

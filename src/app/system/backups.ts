@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { audit, type AuditContext } from '../audit/audit.ts'
 import type { Backups, Ports } from '../context.ts'
 import { AppError } from '../errors.ts'

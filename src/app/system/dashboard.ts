@@ -1,5 +1,5 @@
 import { desc, eq, sql } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { nodes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'

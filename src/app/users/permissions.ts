@@ -1,5 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { userPermissions } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 

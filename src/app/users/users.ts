@@ -1,5 +1,5 @@
 import { and, asc, count, eq, or, sql, type SQL } from 'drizzle-orm'
-import { z } from 'zod'
+import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'

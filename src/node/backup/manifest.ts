@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Backup } from '../../app/system/backups.ts'
 import { BACKUP_KINDS } from '../../app/system/backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'

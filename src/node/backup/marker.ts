@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Files } from './files.ts'
 import { readSmallFile } from './safe-read.ts'
