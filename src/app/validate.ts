@@ -1,7 +1,6 @@
 import { zValidator } from '@hono/zod-validator'
-import type { Env, MiddlewareHandler } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
-import { z } from 'zod'
+import type { Context, Env, MiddlewareHandler } from 'hono'
+import * as z from 'zod'
 import { describe } from './describe.ts'
 import { AppError, type Issue } from './errors.ts'
 
@@ -34,7 +33,11 @@ export function validate<S extends z.ZodType, T extends Target>(target: T, schem
   const validator = zValidator(target, schema, (result) => {
     if (!result.success) throw invalidRequest(result.error)
   })
-  return describe(validator, { request: { part: target, schema } })
+  const strict: typeof validator = async (c, next) => {
+    if (target === 'json') await readText(c)
+    return validator(c, next)
+  }
+  return describe(strict, { request: { part: target, schema } })
 }
 
 /** A JSON body that may be missing: the schema then sees an empty object. */
@@ -42,13 +45,22 @@ export function validateOptionalBody<S extends z.ZodType>(
   schema: S,
 ): MiddlewareHandler<Env, string, { in: { json?: z.input<S> }; out: { json: z.output<S> } }> {
   const validator: MiddlewareHandler = async (c, next) => {
-    const text = await c.req.text()
+    const text = await readText(c)
     const result = schema.safeParse(text === '' ? {} : parseJson(text))
     if (!result.success) throw invalidRequest(result.error)
     c.req.addValidatedData('json', { ...Object(result.data) })
     await next()
   }
   return describe(validator, { request: { part: 'optional-json', schema } })
+}
+
+// JSON is UTF-8 (RFC 8259, 8.1). Hono's own reading would store a replacement character for whatever is not.
+async function readText(c: Context): Promise<string> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer())
+  } catch (error) {
+    throw new AppError('invalid_json', 'The body is not UTF-8, or ended early', { cause: error })
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -76,13 +88,28 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
 
 const TOO_LARGE = `At most ${MAX_BODY_BYTES} bytes`
 
-const boundedBody = bodyLimit({
-  maxSize: MAX_BODY_BYTES,
-  onError: () => {
+const boundedBody: MiddlewareHandler = async (c, next) => {
+  const { body } = c.req.raw
+  if (body !== null) c.req.raw = new Request(c.req.raw, { method: c.req.method, body: await readBounded(body) })
+  return next()
+}
+
+async function readBounded(body: ReadableStream<Uint8Array>): Promise<Blob> {
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  const reader = body.getReader()
+  for (let size = 0; ;) {
+    const { done, value } = await reader.read().catch(refuseCutBody)
+    if (done) return new Blob(chunks)
+    size += value.length
     // What is left of the body stands before the next request on this connection.
-    throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
-  },
-})
+    if (size > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
+    chunks.push(new Uint8Array(value))
+  }
+}
+
+function refuseCutBody(cause: unknown): never {
+  throw new AppError('invalid_request', 'The body ended early', { cause, closeConnection: true })
+}
 
 function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] }): AppError {
   const issues: Issue[] = error.issues.slice(0, 50).map(({ path, message }) => ({

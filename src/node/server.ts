@@ -1,6 +1,8 @@
-import type { Server } from 'node:http'
-import { createAdaptorServer } from '@hono/node-server'
+import { createServer, type Server } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { answerMalformed, answerUnaddressable, isHostless, refuseHostless } from './malformed-requests.ts'
 
+type FetchCallback = Parameters<typeof getRequestListener>[0]
 type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
 
 export type Listening = {
@@ -13,7 +15,11 @@ const IDLE_CHECK_MS = 50
 
 /** Serves until closed. Rejects when the address can't be had. */
 export async function listen(fetch: Fetch, port: number, hostname: string): Promise<Listening> {
-  const server = createAdaptorServer({ fetch, hostname })
+  const handle: FetchCallback = (request, env) => (isHostless(env.incoming) ? refuseHostless() : fetch(request, env))
+  const answer = getRequestListener(handle, { hostname, errorHandler: answerUnaddressable })
+  // Node's own refusal of a request without Host would be an answer of another shape.
+  const server = createServer({ requireHostHeader: false }, (request, response) => void answer(request, response))
+  answerMalformed(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, hostname, () => {
@@ -26,14 +32,13 @@ export async function listen(fetch: Fetch, port: number, hostname: string): Prom
   return { port: address.port, close: (graceMs) => closeServer(server, graceMs) }
 }
 
-async function closeServer(server: ReturnType<typeof createAdaptorServer>, graceMs: number): Promise<void> {
-  const http: Server | null = 'closeIdleConnections' in server ? server : null
-  const cut = setTimeout(() => http?.closeAllConnections(), graceMs)
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
   // A connection kept alive for more is idle only once its running request has ended.
-  const idle = setInterval(() => http?.closeIdleConnections(), IDLE_CHECK_MS)
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
-    http?.closeIdleConnections()
+    server.closeIdleConnections()
   })
   clearInterval(idle)
   clearTimeout(cut)

@@ -199,6 +199,20 @@ describe('bodies', () => {
     },
   )
 
+  test('of bytes that are no UTF-8 are refused, not repaired', async () => {
+    const [start = '', end = ''] = good.split('anna')
+    const body = new Blob([start, new Uint8Array([0xff]), end])
+    expect(await outcomeOf(users({ body, headers: json }))).toBe('400 invalid_json')
+    const toggle = raw('PUT', '/api/users/1/admin', { body: new Uint8Array([0x22, 0xc3, 0x22]), headers: json })
+    expect(await outcomeOf(toggle)).toBe('400 invalid_json')
+  })
+
+  test('that end early are no failure of the service', async () => {
+    const cut = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    expect(await outcomeOf(users({ body: cut, duplex: 'half', headers: json }))).toBe('400 invalid_request')
+    expect(app.logged.filter((line) => line.includes('"error"'))).toStrictEqual([])
+  })
+
   test('of one byte more than a mebibyte are 413, with and without a length', async () => {
     const padded = (bytes: number) => `${good.slice(0, -1)}${' '.repeat(bytes - good.length)}}`
     const stream = (text: string) => ({ body: new Blob([text]).stream(), duplex: 'half' as const })

@@ -46,6 +46,19 @@ async function rawRequest({ port }: Listening, bytes: string): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
+const CHUNKED =
+  'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+/** The one shape of errors, with the request id in header and body, and the headers that every answer has. */
+function expectProblem(answer: string, status: number): void {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(head).toMatch(/\r\ncontent-type: application\/problem\+json(\r\n|$)/i)
+  expect(head).toMatch(/\r\nx-content-type-options: nosniff(\r\n|$)/i)
+  const requestId = /\r\nx-request-id: ([\w-]{36})(\r\n|$)/i.exec(head)?.[1]
+  expect(JSON.parse(body)).toMatchObject({ type: 'about:blank', status, code: expect.any(String), requestId })
+}
+
 describe('who the client is', () => {
   const seenIp = async ({ app, url }: Served, headers: Record<string, string>) => {
     await login(url, headers, 'wrong')
@@ -193,6 +206,27 @@ describe('on the wire', () => {
     const { server } = await serve()
     const answer = await rawRequest(server, `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`)
     expect(answer.slice(0, 12)).toBe(`HTTP/1.1 ${status}`)
+    expectProblem(answer, status)
+  })
+
+  test.each([
+    ['no Host', 400, 'GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['a Host that is none', 400, 'GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
+    ['a target that is no path', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['an unknown method', 400, 'FOO /api/health HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['the hello of TLS', 400, '\x16\x03\x01\x02\r\n\r\n'],
+    ['chunks that are none', 400, `${CHUNKED}zz\r\n\r\n`],
+    ['chunk extensions without end', 413, `${CHUNKED}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+  ])('%s, refused before the application, is a problem like any other', async (_what, status, bytes) => {
+    const { server, app } = await serve()
+    expectProblem(await rawRequest(server, bytes), status)
+    expect(app.logged.filter((entry) => entry.includes('"error"'))).toStrictEqual([])
+  })
+
+  test('an expectation that nobody knows is no reason to refuse', async () => {
+    const { server } = await serve()
+    const head = 'GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: the-unexpected\r\n\r\n'
+    expect(await rawRequest(server, head)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
   test.each([
