@@ -9,6 +9,9 @@ import { copyMigrations, latestTag, migrationTags, runMigrations } from './migra
 import { readTableFile } from './table-file.ts'
 import { backupTables, isEphemeral, quoted, tablesOf } from './tables.ts'
 
+/** Rows of one INSERT: nearly twice as fast as one each, and far from SQLite's 32,766 values for any table. */
+const ROWS_AT_ONCE = 16
+
 export type BuildOptions = {
   /** The new database file; nothing is there yet. */
   readonly file: string
@@ -138,12 +141,17 @@ function loadTable(
   table: ManifestTable,
   onRows: (count: number) => void,
 ): void {
-  const names = table.columns.map(quoted).join(', ')
-  const places = table.columns.map(() => '?').join(', ')
-  const insert = database.prepare<Cell[]>(`insert into ${quoted(table.name)} (${names}) values (${places})`)
+  const into = `insert into ${quoted(table.name)} (${table.columns.map(quoted).join(', ')}) values `
+  const place = `(${table.columns.map(() => '?').join(', ')})`
+  const one = database.prepare<[Cell[]]>(into + place)
+  const many = database.prepare<[Cell[]]>(into + Array.from({ length: ROWS_AT_ONCE }, () => place).join(', '))
   readTableFile(backup, table, (rows) => {
     asDamage(table.file, () => {
-      for (const row of rows) insert.run(...row)
+      let done = 0
+      for (; done + ROWS_AT_ONCE <= rows.length; done += ROWS_AT_ONCE) {
+        many.run(rows.slice(done, done + ROWS_AT_ONCE).flat())
+      }
+      for (const row of rows.slice(done)) one.run(row)
     })
     onRows(rows.length)
   })

@@ -6,7 +6,7 @@ import { hasCode } from './error-code.ts'
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Bytes that are read at a time. */
-export const CHUNK_BYTES = 256 * 1024
+export const CHUNK_BYTES = 64 * 1024
 
 /** Opens a regular file without following a link. Throws BackupDamage naming `label`. */
 export function openRegular(path: string, label: string): { fd: number; size: number } {
