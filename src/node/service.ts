@@ -18,6 +18,7 @@ import { startRetention } from './retention.ts'
 import { startRollUps } from './roll-ups.ts'
 import { keptSessionSecret } from './secret.ts'
 import { listen } from './server.ts'
+import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts'
 import { builtSite, serveSite } from './static.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
@@ -37,9 +38,11 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     write: (line) => process.stdout.write(`${line}\n`),
   })
   try {
+    prepareDataDir(config.DATA_DIR)
     await start(withSecret(config), log)
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
+    if (error instanceof StartRefused) return refuseStart([error.message])
     if (error instanceof RestoreRefused) log.error(error.message)
     else log.error('The service could not start', { error })
     process.exit(1)
@@ -77,7 +80,9 @@ async function start(config: Config, log: Log): Promise<void> {
   }
   await announceFirstAdmin(ports)
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
-  const server = await listen(app.fetch, config.PORT, config.HOST)
+  const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
+    refuseAddress(config, error),
+  )
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
   const retention = startRetention(ports)
   const rollUps = startRollUps(ports)

@@ -66,11 +66,19 @@ describe('a start that is refused', () => {
     expect(out + err).not.toContain(password)
   })
 
-  test('a directory that cannot be had', async () => {
+  test.each([
+    ['below a file', () => join(dir, 'file', 'data'), 'ENOTDIR'],
+    ['that is a file', () => join(dir, 'file'), 'EEXIST'],
+    // As root, too, nothing can be made there.
+    ['below /proc', () => '/proc/nowhere/data', 'ENOENT'],
+  ])('a data directory %s is one line', async (_where, directory, code) => {
     writeFileSync(join(dir, 'file'), '')
-    const { code, out, err } = await runToEnd(built, { DATA_DIR: join(dir, 'file', 'data') })
-    expect([code, err]).toStrictEqual([1, ''])
-    expect(out).toMatch(/"level":"error","message":"The service could not start",.*(ENOTDIR|EEXIST)/)
+    const ended = await runToEnd(built, { DATA_DIR: directory() })
+    expect(ended).toStrictEqual({
+      code: 1,
+      out: '',
+      err: `DATA_DIR: found ${JSON.stringify(directory())}, expected a directory that can be made and written (${code})\n`,
+    })
   })
 
   test('a file that is no database', async () => {
@@ -85,10 +93,19 @@ describe('a start that is refused', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = Object(other.address())
-    const { code, out } = await runToEnd(built, { DATA_DIR: data(), PORT: String(port), ADMIN_PASSWORD: GOOD_PASSWORD })
+    const env = { DATA_DIR: data(), PORT: String(port), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const { code, err } = await runToEnd(built, env)
     other.close()
     expect(code).toBe(1)
-    expect(out).toContain('EADDRINUSE')
+    expect(err).toBe(`PORT: found ${port} on "127.0.0.1", expected a port that nobody else listens on (EADDRINUSE)\n`)
+  })
+
+  test('an address that is not of this machine', async () => {
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), HOST: '192.0.2.1', ADMIN_PASSWORD: GOOD_PASSWORD })
+    expect([code, err]).toStrictEqual([
+      1,
+      'HOST: found "192.0.2.1", expected an address of this machine (EADDRNOTAVAIL)\n',
+    ])
   })
 
   test('a Redis server that is not there, without its password', async () => {
