@@ -12,6 +12,7 @@ import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore.t
 import { createScheduler, systemAlarm } from './scheduler.ts'
 
 const LOCK_WAIT_MS = 5000
+const LOG_INTERVAL_MS = 10_000
 
 /** The database file of a data directory. */
 export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
@@ -21,13 +22,23 @@ export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'm
  * for. Answers the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
  */
 export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
-  const options = restoreOptions(config, log)
+  const options = { ...restoreOptions(config, log), onProgress: progressLog(log) }
   recoverRestore(options)
   if (config.RESTORE_FROM_BACKUP !== null) await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
   const lock = lockShared(databaseLockFile(config.DATA_DIR), LOCK_WAIT_MS)
   if (lock === null)
     throw new RestoreRefused(`A restore is under way in ${config.DATA_DIR}; start again when it is done`)
   return lock
+}
+
+/** A long restore says now and then how far it is. */
+function progressLog(log: Log): (rows: number, of: number) => void {
+  let loggedAt = Date.now()
+  return (rows, of) => {
+    if (Date.now() - loggedAt < LOG_INTERVAL_MS) return
+    loggedAt = Date.now()
+    log.info('Restore under way', { rows, of })
+  }
 }
 
 export function restoreOptions(config: Config, log: Log): RestoreOptions {
