@@ -6,6 +6,7 @@ import { tokenRoutes } from './auth/token-routes.ts'
 import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './errors.ts'
 import { leanRouter } from './lean-router.ts'
+import { eventRoutes } from './mesh/event-routes.ts'
 import { infoRoutes } from './mesh/info-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
 import { nodeRoutes } from './mesh/node-routes.ts'
@@ -57,6 +58,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)
     .route('/api/dashboard', dashboardRoutes)
+    .route('/api/events', eventRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(

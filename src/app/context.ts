@@ -3,6 +3,7 @@ import type { Store } from '../db/store.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
+import type { LiveEvent, NewEvent } from './mesh/events.ts'
 import type { BackupSchedule } from './system/backup-settings.ts'
 import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
 import type { Permissions } from './users/permissions.ts'
@@ -18,6 +19,7 @@ export interface Ports {
   readonly oidc: Oidc | null
   readonly backups: Backups | null
   readonly radio: Radio | null
+  readonly events: Events | null
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -168,6 +170,24 @@ export interface Radio {
   links(): readonly LinkInfo[]
   /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind): Outgoing
+}
+
+/** What has just happened in this process, for those who watch. */
+export interface Events {
+  /** Names this process among all that ever ran. */
+  readonly epoch: string
+  publish(events: readonly NewEvent[]): void
+  /** Number of the latest event; 0 before the first one. */
+  last(): number
+  /** At most `limit` events after the one with this number; null when some of them are not kept any more. */
+  since(seq: number, limit: number): readonly LiveEvent[] | null
+  /** Calls `wake` at each change until the answered function is called; null when the user has too many streams. */
+  subscribe(userId: number, wake: () => void): (() => void) | null
+  /** Runs something later; answers how to cancel that. */
+  after(delayMs: number, run: () => void): () => void
+  isClosed(): boolean
+  /** Ends all streams: the service stops. */
+  close(): void
 }
 
 /** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */

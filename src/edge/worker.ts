@@ -67,6 +67,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     oidc: createOidc({ config, log, now: Date.now }),
     backups: null,
     radio: null,
+    events: null,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.

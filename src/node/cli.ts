@@ -64,6 +64,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
       oidc: null,
       backups: null,
       radio: null,
+      events: null,
       startedAt: Date.now(),
       now: Date.now,
       clientIp: () => null,

@@ -7,12 +7,14 @@ import { type Config, parseConfig } from '../app/config.ts'
 import type { Ports, SessionStore } from '../app/context.ts'
 import { AppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
+import { createEvents } from '../app/mesh/events.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
 import { startRetention } from './retention.ts'
 import { startRollUps } from './roll-ups.ts'
@@ -63,7 +65,8 @@ async function start(config: Config, log: Log): Promise<void> {
   const lock = await settleDatabase(config, log)
   const store = openDatabase(databaseFile(config))
   const sessions = await openSessions(config, store, log)
-  const radio = openRadio({ config, store, log })
+  const events = createEvents(systemClock)
+  const radio = openRadio({ config, store, log, events })
   const backups = serveBackups({ config, store, log })
   const ports: Ports = {
     config,
@@ -74,6 +77,7 @@ async function start(config: Config, log: Log): Promise<void> {
     oidc: createOidc({ config, log, now: Date.now }),
     backups: backups.port,
     radio,
+    events,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES),
@@ -91,6 +95,7 @@ async function start(config: Config, log: Log): Promise<void> {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     backups.stop()
+    events.close()
     await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop(), rollUps.stop()])
     await backups.close()
     await sessions.close()

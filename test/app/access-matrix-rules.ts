@@ -70,6 +70,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/waypoints': may('nodes', 'read'),
   'GET /api/channels': may('messages', 'read'),
   'GET /api/telemetry': may('info', 'read'),
+  'GET /api/events': { ...session, tokens: true },
   'GET /api/dashboard': may('dashboard', 'read'),
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),

@@ -30,6 +30,7 @@ async function openNode(): Promise<Service> {
     oidc: null,
     backups: null,
     radio: null,
+    events: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES),

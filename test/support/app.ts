@@ -82,6 +82,7 @@ export async function createTestApp(
     oidc: createOidc({ config: parsed.config, log, now }),
     backups: null,
     radio: NO_RADIO,
+    events: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,

@@ -42,6 +42,16 @@ const queries = prepareOnce((db) => ({
       ),
     )
     .prepare(),
+  liveToken: db
+    .select({ id: apiTokens.id })
+    .from(apiTokens)
+    .where(
+      and(
+        eq(apiTokens.id, sql.placeholder('id')),
+        or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, sql.placeholder('now'))),
+      ),
+    )
+    .prepare(),
 }))
 
 /**
@@ -76,6 +86,26 @@ async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | nu
     permissions: withinScopes(found.permissions, row.scopes),
     mustChangePassword: found.mustChangePassword,
     credential: { kind: 'token', tokenId: row.id, scopes: row.scopes },
+  }
+}
+
+/** Who an earlier viewer is by now; null when the session or token has ended. Does not count as a use of either. */
+export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
+  const found = await findAccount(ctx, user.id)
+  if (found === null) return null
+  const { mustChangePassword } = found
+  if (credential.kind === 'session') {
+    const session = await ctx.sessions.find(credential.session.tokenHash, ctx.now())
+    if (session === null || session.epoch !== found.epoch) return null
+    return { user: found.user, permissions: found.permissions, mustChangePassword, credential }
+  }
+  const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
+  if (token === undefined) return null
+  return {
+    user: found.user,
+    permissions: withinScopes(found.permissions, credential.scopes),
+    mustChangePassword,
+    credential,
   }
 }
 

@@ -225,7 +225,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt }: Arrival, directi
 type Said = { readonly packetId: number; readonly to: number; readonly text: string; readonly isReplay: boolean }
 
 /** The words of a packet; a store & forward server says again what another node said before. */
-function readText({ id, to, payload }: Packet): Said | null {
+export function readText({ id, to, payload }: Packet): Said | null {
   if (payload.kind === 'text') return { packetId: id, to, text: payload.text, isReplay: false }
   const replay = payload.kind === 'storeforward' ? payload.storeForward.replay : null
   if (replay === null) return null

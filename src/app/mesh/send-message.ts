@@ -7,6 +7,7 @@ import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../meshtastic/to-
 import { audit } from '../audit/audit.ts'
 import type { Outgoing, SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { deliveryEvent } from './events.ts'
 import { type Message, publicMessage } from './messages.ts'
 
 const IDEMPOTENCY_MS = 86_400_000
@@ -135,6 +136,7 @@ async function storeAndSend(
   const row = await queries(ctx.store).byPacket.get({ nodeNum, packetId })
   if (row === undefined) throw new Error('the message that was stored is gone')
   outgoing.send(packet)
+  ctx.events?.publish([deliveryEvent({ nodeNum, packetId })])
   return publicMessage(row)
 }
 

@@ -1,6 +1,7 @@
 import type { LinkInfo, Ports, Radio } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
+import { deliveryEvent, linkEvent, type NewEvent, newsEvents } from '../../app/mesh/events.ts'
 import { createIngest } from '../../app/mesh/ingest.ts'
 import { readPublicKey } from '../../app/mesh/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
@@ -20,6 +21,8 @@ export type NodeRadio = Radio & {
 }
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
+  /** Where what happens is told. */
+  readonly events?: Ports['events']
   readonly clock?: LinkClock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
@@ -29,6 +32,7 @@ type Kind = LinkInfo['kind']
 
 /** What all links share. */
 type Shared = Pick<Needs, 'store' | 'log'> & {
+  readonly publish: (events: readonly NewEvent[]) => void
   readonly clock: LinkClock
   readonly random: () => number
   readonly batcher: Batcher
@@ -39,16 +43,21 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
  * Connects to the radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or to a made-up radio when DEMO is
  * true, and stores what they say.
  */
-export function openRadio({ config, store, log, clock = systemClock, random = Math.random }: Needs): NodeRadio {
+export function openRadio(needs: Needs): NodeRadio {
+  const { config, store, log, events = null, clock = systemClock, random = Math.random } = needs
+  const publish: Shared['publish'] = (news) => events?.publish(news)
   const batcher = createBatcher({
     ingest: createIngest(store),
     log,
     clock,
-    onStored: (news) => log.debug('Packets stored', { packets: news.length }),
+    onStored(news) {
+      log.debug('Packets stored', { packets: news.length })
+      publish(newsEvents(news, clock.now()))
+    },
   })
   const records = createRecords(log)
   records.add(() => loseUnfinished(store))
-  const shared: Shared = { store, log, clock, random, batcher, records }
+  const shared: Shared = { store, log, publish, clock, random, batcher, records }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
     log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
@@ -80,7 +89,7 @@ function openLink(
   kind: 'tcp' | 'demo',
   name: string,
   connect: Connect,
-  { store, log, clock, random, batcher, records }: Shared,
+  { store, log, publish, clock, random, batcher, records }: Shared,
 ): { readonly link: Link; readonly transmitter: Transmitter } {
   const tell = createTeller(log)
   const link = createLink({
@@ -96,20 +105,27 @@ function openLink(
     onState(info) {
       tell(info)
       transmitter.onState(info)
+      publish([linkEvent(info)])
     },
   })
   const transmitter = createTransmitter({
     link,
     clock,
     random,
-    onDelivery: (key, event) => records.add(() => recordDelivery(store, key, event)),
+    onDelivery: (key, event) =>
+      records.add(async () => {
+        await recordDelivery(store, key, event)
+        publish([deliveryEvent(key)])
+      }),
   })
   return { link, transmitter }
 }
 
-function openBroker(config: Needs['config'], url: string, { store, log, clock, random, batcher }: Shared): Link {
+function openBroker(config: Needs['config'], url: string, shared: Shared): Link {
+  const { store, log, publish, clock, random, batcher } = shared
   const { protocol, host } = new URL(url)
   const name = `${protocol}//${host}`
+  const tell = createTeller(log)
   const privateKeys = new Map(config.MESHTASTIC_MQTT_PRIVATE_KEYS.map(({ nodeNum, key }) => [nodeNum, key]))
   return createMqttLink({
     name,
@@ -120,7 +136,10 @@ function openBroker(config: Needs['config'], url: string, { store, log, clock, r
     clock,
     random,
     onFrames: (batch) => take(batcher, 'mqtt', name, batch),
-    onState: createTeller(log),
+    onState(info) {
+      tell(info)
+      publish([linkEvent(info)])
+    },
   })
 }
 
