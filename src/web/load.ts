@@ -30,7 +30,9 @@ export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], eve
       data.value = found
       error.value = null
     } catch (cause) {
-      if (mine === turn.current) error.value = asApiError(cause)
+      // The shell says that the service is away; what was there before stays.
+      const failed = asApiError(cause)
+      if (mine === turn.current && (failed.code !== 'offline' || data.peek() === null)) error.value = failed
     } finally {
       if (mine === turn.current) busy.value = false
     }

@@ -35,7 +35,8 @@ export async function refreshNodes(): Promise<void> {
     }
     nodesError.value = null
   } catch (error) {
-    nodesError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', '', {}, null)
+    const failed = error instanceof ApiError ? error : new ApiError(0, 'internal', '', {}, null)
+    if (failed.code !== 'offline' || nodes.peek() === null) nodesError.value = failed
   }
 }
 

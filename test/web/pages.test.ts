@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSite, type Site } from '../support/web-site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+const PAGES = [
+  '/',
+  '/map',
+  '/nodes',
+  '/nodes/!a0cb0001',
+  '/messages',
+  '/users',
+  '/users/new',
+  '/users/1',
+  '/users/2',
+  '/audit',
+  '/backups',
+  '/settings',
+  '/account',
+  '/nowhere',
+]
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  const guest = await site.visit()
+  await guest.goto('/')
+  await guest.signIn('admin', ADMIN_PASSWORD)
+  await guest.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+  const made = await guest.page.request.post(`${site.base}/api/users`, {
+    data: { username: 'anna', password: 'a bench under the oak', email: 'anna@example.org' },
+    headers: { origin: site.base },
+  })
+  expect(made.status()).toBe(201)
+})
+afterAll(() => site.close())
+
+describe.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
+] as const)('%s', (_name, options) => {
+  test('axe-core finds nothing on any page, none is too wide, none complains', async () => {
+    const visitor = await site.visit(options)
+    await visitor.goto('/login')
+    expect(await visitor.violations()).toEqual([])
+    await visitor.signIn('admin', ADMIN_PASSWORD)
+    await visitor.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+    for (const path of PAGES) {
+      await visitor.goto(path)
+      // The rows and cards that the page is about, where it has any.
+      await visitor.page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
+      expect([path, ...(await visitor.violations())]).toEqual([path])
+      const overflow = await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      expect([path, overflow]).toEqual([path, 0])
+    }
+    expect(visitor.complaints).toEqual([])
+  })
+})
+
+test('a phone reaches every page through the bar at its lower edge', async () => {
+  const { page, goto, signIn } = await site.visit({
+    viewport: { width: 390, height: 780 },
+    isMobile: true,
+    hasTouch: true,
+  })
+  await goto('/')
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.getByRole('button', { name: 'More' }).tap()
+  await page.getByRole('link', { name: 'Backups', exact: true }).tap()
+  await page.getByRole('heading', { name: 'Backups', level: 1 }).waitFor()
+  expect(await page.getByRole('button', { name: 'More' }).getAttribute('aria-expanded')).toBe('false')
+})
+
+test('keys alone lead past the navigation and through the table', async () => {
+  const { page, goto, signIn } = await site.visit()
+  await goto('/nodes')
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.getByText('Town Hall Gateway').waitFor()
+  await goto('/nodes')
+  expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.type')).toBe('search')
+})
+
+/** What the page loads before anybody does anything: the scripts and styles that it names. */
+function firstLoad(): string[] {
+  const html = readFileSync(join(site.files, 'index.html'), 'utf8')
+  return [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+\.(?:js|css))"/g)].map(([, file = '']) => file)
+}
+
+const packedSize = (files: readonly string[]) =>
+  files.reduce((sum, file) => sum + gzipSync(readFileSync(join(site.files, file)), { level: 9 }).length, 0)
+
+test('the first load is at most 60 KB, and 130 KB with map and charts', () => {
+  const first = firstLoad()
+  expect(first.length).toBeGreaterThanOrEqual(2)
+  const all = readdirSync(join(site.files, 'assets'))
+    .filter((file) => /\.(?:js|css)$/.test(file))
+    .map((file) => `assets/${file}`)
+  expect(all.length).toBeGreaterThan(first.length)
+  expect(packedSize(['index.html', ...first])).toBeLessThanOrEqual(60_000)
+  expect(packedSize(['index.html', ...all])).toBeLessThanOrEqual(130_000)
+})
+
+test('the page itself has no inline script or style, and may run none', async () => {
+  const answer = await fetch(site.base)
+  expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|style=|onload=/)
+  const policy = answer.headers.get('content-security-policy')
+  expect(policy).toContain("default-src 'self'")
+  expect(policy).not.toContain('unsafe')
+})
