@@ -23,7 +23,7 @@ import { createScheduler } from '../../../src/node/backup/scheduler.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
-import { backupOptions, contentOf, fingerprint, makeDataDir, tryRestore } from '../../support/backup.ts'
+import { backupOptions, contentOf, fingerprint, keptLog, makeDataDir, tryRestore } from '../../support/backup.ts'
 
 let here: ReturnType<typeof makeDataDir>
 let app: TestApp
@@ -199,8 +199,12 @@ test('one backup at a time, here and in other processes; progress shows meanwhil
   let go = () => {}
   const isEntered = new Promise<void>((resolve) => (entered = resolve))
   const mayGo = new Promise<void>((resolve) => (go = resolve))
+  const { log, lines } = keptLog()
   await reopen({
+    log,
     snapshot: async (job, _signal, onProgress) => {
+      onProgress({ tables: 2, rows: 39, table: 'messages' })
+      app.clock.advance(10_000)
       onProgress({ tables: 2, rows: 40, table: 'messages' })
       entered()
       await mayGo
@@ -219,6 +223,7 @@ test('one backup at a time, here and in other processes; progress shows meanwhil
   await expect(other.create('manual', async () => {})).rejects.toMatchObject({ code: 'backup_in_progress' })
   go()
   expect((await first).status).toBe(201)
+  expect(lines).toStrictEqual(['info Backup started', 'info Backup under way', 'info Backup completed'])
   expect(newAudit()).toHaveLength(1)
   const lock = lockExclusively(backupLockFile(here.dataDir))
   expect((await make()).status).toBe(409)
