@@ -2,6 +2,7 @@ import type { Context, TypedResponse } from 'hono'
 import type { JSONParsed } from 'hono/utils/types'
 import type { AppEnv } from './context.ts'
 import { AppError } from './errors.ts'
+import { isApi } from './pages.ts'
 
 const CSP = [
   "default-src 'self'",
@@ -30,7 +31,7 @@ export function finishHeaders(c: Context<AppEnv>): void {
   headers.set('X-Request-Id', c.get('ctx').requestId)
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
   if (isHttps(c)) headers.set('Strict-Transport-Security', HSTS)
-  if (c.req.path.startsWith('/api/') && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
+  if (isApi(c.req.path) && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
 }
 
 /**

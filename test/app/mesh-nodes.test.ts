@@ -144,12 +144,15 @@ describe('/api/nodes/:id', () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { nodeNum: FAR, longName: 'Far Hill' }])
   })
 
-  it.each(['0', '-1', '4294967295', '99999999999', '!a0cb00', 'a0cb0002', '1.0', '%20'])('refuses %s', async (id) => {
-    for (const method of ['GET', 'DELETE']) {
-      const answer = await admin.send(method, `/api/nodes/${id}`)
-      expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_request' }])
-    }
-  })
+  it.each(['0', '01', '-1', '4294967295', '99999999999', '!a0cb00', 'a0cb0002', '1.0', '%20'])(
+    'refuses %s',
+    async (id) => {
+      for (const method of ['GET', 'DELETE']) {
+        const answer = await admin.send(method, `/api/nodes/${id}`)
+        expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_request' }])
+      }
+    },
+  )
 
   it('is 404 for a node that nobody knows', async () => {
     for (const [method, path, body] of [

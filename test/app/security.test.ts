@@ -17,7 +17,15 @@ const raw = (method: string, path: string, init: RequestInit = {}) =>
   app.request(path, { ...init, method, headers: { cookie: String(admin.cookie), ...Object(init.headers) } })
 
 describe('security headers', () => {
-  const paths = ['/api/health', '/api/users', '/api/nothing', '/api/docs', '/api/audit/export?format=csv', '/elsewhere']
+  const paths = [
+    '/api/health',
+    '/api/users',
+    '/api/nothing',
+    '/api/docs',
+    '/api/audit/export?format=csv',
+    '/api',
+    '/elsewhere',
+  ]
 
   test.each(paths)('stand on every answer of %s', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS']) {
@@ -33,7 +41,7 @@ describe('security headers', () => {
       expect(headers.get('access-control-allow-origin')).toBeNull()
       expect(headers.get('x-powered-by')).toBeNull()
       expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/)
-      if (path.startsWith('/api/')) expect(headers.get('cache-control')).toBe('no-store')
+      if (path.startsWith('/api')) expect(headers.get('cache-control')).toBe('no-store')
     }
   })
 

@@ -82,6 +82,12 @@ export function requestScenarios(admin: () => Client): void {
     const client = createClient(admin().service)
     const login = (body: string, headers = {}) => client.send('POST', '/api/auth/login', body, headers)
     expect(await login('{"username":')).toMatchObject(refusal(400, 'invalid_json'))
+    const noUtf8 = await fetch(new URL('/api/auth/login', admin().service.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Uint8Array([0x22, 0xff, 0x22]),
+    })
+    expect({ status: noUtf8.status, body: await noUtf8.json() }).toMatchObject(refusal(400, 'invalid_json'))
     expect(await login('a=b', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject(
       refusal(415, 'unsupported_media_type'),
     )

@@ -23,7 +23,7 @@ export function userScenarios(admin: () => Client): void {
     const deletions = (await auditOf(admin(), 'user_deleted')).filter(
       ({ details }) => Object(details).userId === user.id,
     )
-    expect(deletions).toHaveLength(1)
+    expect(deletions).toMatchObject([{ details: { before: { isActive: true }, after: { isActive: false } } }])
   })
 
   test('a username is given once, without regard to case, also to requests at one instant', async () => {

@@ -67,7 +67,7 @@ export const nodeChangesSchema = z.strictObject({
 /** A node in a path: its number in decimal digits, or `!` and eight hexadecimal digits. */
 export const nodeNumSchema = z
   .string()
-  .regex(/^(?:\d{1,10}|![0-9a-fA-F]{8})$/, 'a node number or !hex')
+  .regex(/^(?:[1-9]\d{0,9}|![0-9a-fA-F]{8})$/, 'a node number or !hex')
   .transform((text) => parseNodeId(text) ?? Number(text))
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
 

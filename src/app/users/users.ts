@@ -204,10 +204,14 @@ export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
       .update(users)
       .set({ isActive: false, sessionEpoch: nextEpoch })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
-    audit(ctx, 'user_deleted', { userId: id, username: user.username }, { onlyIfChanged: true }),
+    audit(ctx, 'user_deleted', activeChange(user, false), { onlyIfChanged: true }),
     db.delete(apiTokens).where(eq(apiTokens.userId, id)),
   ])
   await ctx.sessions.removeForUser(id)
+}
+
+function activeChange(user: User, isActive: boolean): Record<string, unknown> {
+  return { userId: user.id, username: user.username, before: { isActive: !isActive }, after: { isActive } }
 }
 
 /** Every session of the user is of an older epoch from here on. */
