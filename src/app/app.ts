@@ -1,4 +1,5 @@
 import { type Context, Hono, type Next } from 'hono'
+import { matchedRoutes } from 'hono/route'
 import { optionalAuth } from './access.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { authRoutes } from './auth/routes.ts'
@@ -20,6 +21,7 @@ import { finishHeaders, refuseForeign, SAFE_METHODS } from './security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
 import { settingsRoutes } from './settings/routes.ts'
 import { dashboardRoutes } from './system/dashboard-routes.ts'
+import { metricsRoutes } from './system/metrics-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './validate.ts'
@@ -33,11 +35,13 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
+    const began = ports.meter?.now()
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
     else if (pages === null || isApi(c.req.path)) await next()
     else c.res = await pages(c.req.raw)
     finishHeaders(c)
+    if (began !== undefined) countRequest(c, ports, began)
   })
 
   const routes = app
@@ -59,6 +63,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/telemetry', telemetryRoutes)
     .route('/api/dashboard', dashboardRoutes)
     .route('/api/events', eventRoutes)
+    .route('/api/metrics', metricsRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(
@@ -75,6 +80,13 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
   app.onError((cause, c) => answerError(c, cause))
   return routes
+}
+
+/** Counts by the pattern of the route: a path that a client makes up is no route. */
+function countRequest(c: Context<AppEnv>, { meter }: Ports, began: number): void {
+  if (meter === null) return
+  const route = matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
+  meter.countRequest(c.req.method, route, c.res.status, meter.now() - began)
 }
 
 /** Lets an unsafe request pass when it is of this origin and its body is what the API takes. */

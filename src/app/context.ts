@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 import type { LiveEvent, NewEvent } from './mesh/events.ts'
 import type { BackupSchedule } from './system/backup-settings.ts'
+import type { Family } from './system/exposition.ts'
 import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
 import type { Permissions } from './users/permissions.ts'
 import type { User } from './users/users.ts'
@@ -20,6 +21,7 @@ export interface Ports {
   readonly backups: Backups | null
   readonly radio: Radio | null
   readonly events: Events | null
+  readonly meter: Meter | null
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -168,6 +170,8 @@ export type Outgoing = {
 /** The radio links of this process. */
 export interface Radio {
   links(): readonly LinkInfo[]
+  /** Events that were heard and are not stored yet. */
+  waiting(): number
   /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind): Outgoing
 }
@@ -188,6 +192,17 @@ export interface Events {
   isClosed(): boolean
   /** Ends all streams: the service stops. */
   close(): void
+}
+
+/** Counts what happens in this process, for monitoring. */
+export interface Meter {
+  /** Monotonic, in milliseconds. */
+  now(): number
+  /** `route` is a pattern of the app's own. Runs on each request: it must cost next to nothing. */
+  countRequest(method: string, route: string, status: number, durationMs: number): void
+  /** `portName` as in `Packet`; null: nobody here could decrypt it. */
+  countPacket(portName: string | null): void
+  families(): readonly Family[]
 }
 
 /** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */

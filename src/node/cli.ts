@@ -65,6 +65,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
       backups: null,
       radio: null,
       events: null,
+      meter: null,
       startedAt: Date.now(),
       now: Date.now,
       clientIp: () => null,

@@ -8,12 +8,14 @@ import type { Ports, SessionStore } from '../app/context.ts'
 import { AppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { createEvents } from '../app/mesh/events.ts'
+import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
 import { startRetention } from './retention.ts'
@@ -65,8 +67,9 @@ async function start(config: Config, log: Log): Promise<void> {
   const lock = await settleDatabase(config, log)
   const store = openDatabase(databaseFile(config))
   const sessions = await openSessions(config, store, log)
+  const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const events = createEvents(systemClock)
-  const radio = openRadio({ config, store, log, events })
+  const radio = openRadio({ config, store, log, events, meter })
   const backups = serveBackups({ config, store, log })
   const ports: Ports = {
     config,
@@ -78,6 +81,7 @@ async function start(config: Config, log: Log): Promise<void> {
     backups: backups.port,
     radio,
     events,
+    meter,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES),

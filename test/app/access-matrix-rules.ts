@@ -71,6 +71,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/channels': may('messages', 'read'),
   'GET /api/telemetry': may('info', 'read'),
   'GET /api/events': { ...session, tokens: true },
+  'GET /api/metrics': adminOr('metrics'),
   'GET /api/dashboard': may('dashboard', 'read'),
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),

@@ -31,6 +31,7 @@ async function openNode(): Promise<Service> {
     backups: null,
     radio: null,
     events: null,
+    meter: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES),

@@ -83,6 +83,7 @@ export async function createTestApp(
     backups: null,
     radio: NO_RADIO,
     events: null,
+    meter: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,
@@ -149,6 +150,7 @@ function createClient(app: TestApp): Client {
 /** A service without any radio. */
 const NO_RADIO: Radio = {
   links: () => [],
+  waiting: () => 0,
   reserve: () => {
     throw new AppError('radio_unavailable')
   },

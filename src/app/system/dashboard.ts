@@ -82,7 +82,7 @@ export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
 }
 
 /** Nodes known, and those heard at or after `since`. */
-async function countNodes(store: Store, since: number): Promise<{ nodes: number; activeNodes: number }> {
+export async function countNodes(store: Store, since: number): Promise<{ nodes: number; activeNodes: number }> {
   const row = await queries(store).counts.get({ since })
   return { nodes: row?.nodes ?? 0, activeNodes: row?.activeNodes ?? 0 }
 }

@@ -26,6 +26,8 @@ export type BatcherOptions = {
 /** The one writer of what radios say. It stores events in order and holds a batch until it is stored. */
 export type Batcher = {
   push(events: readonly Heard[]): void
+  /** Events that are not stored yet. */
+  waiting(): number
   /** Stores what waits, and nothing that comes later. */
   close(): Promise<void>
 }
@@ -70,6 +72,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       if (waiting.length >= BATCH_EVENTS) start()
       else if (wasEmpty && taken.length > 0) due.start(BATCH_MS, start)
     },
+    waiting: () => waiting.length,
     async close() {
       isClosed = true
       patience.end(CLOSE_MS)

@@ -23,6 +23,7 @@ export type NodeRadio = Radio & {
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** Where what happens is told. */
   readonly events?: Ports['events']
+  readonly meter?: Ports['meter']
   readonly clock?: LinkClock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
@@ -44,7 +45,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
  * true, and stores what they say.
  */
 export function openRadio(needs: Needs): NodeRadio {
-  const { config, store, log, events = null, clock = systemClock, random = Math.random } = needs
+  const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
   const batcher = createBatcher({
     ingest: createIngest(store),
@@ -52,6 +53,7 @@ export function openRadio(needs: Needs): NodeRadio {
     clock,
     onStored(news) {
       log.debug('Packets stored', { packets: news.length })
+      for (const { packet } of news) meter?.countPacket(packet.portName)
       publish(newsEvents(news, clock.now()))
     },
   })
@@ -71,6 +73,7 @@ export function openRadio(needs: Needs): NodeRadio {
   for (const link of links) link.start()
   return {
     links: () => links.map((link) => link.info()),
+    waiting: batcher.waiting,
     reserve(kind) {
       const able = radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')

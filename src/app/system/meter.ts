@@ -1,0 +1,87 @@
+import type { Meter } from '../context.ts'
+import type { Family, Sample } from './exposition.ts'
+
+/** Upper bounds in seconds. */
+const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5] as const
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
+
+/** Requests of one method to one route. */
+type Traffic = {
+  readonly labels: { readonly method: string; readonly route: string }
+  readonly statuses: Map<number, number>
+  /** Requests by the bucket they fell in; the last ones took longer than all bounds. */
+  readonly buckets: number[]
+  sum: number
+}
+
+/**
+ * Counts what happens in a process. `now` is monotonic, in milliseconds; `process` measures what only the runtime
+ * knows. Labels come from fixed sets: nothing that a client or a radio sends can make their number grow.
+ */
+export function createMeter({ now, process }: { now(): number; process(): readonly Family[] }): Meter {
+  const traffic = new Map<string, Traffic>()
+  const packets = new Map<string, number>()
+  return {
+    now,
+    countRequest(method, route, status, durationMs) {
+      const known = METHODS.has(method) ? method : OTHER
+      const key = `${known} ${route}`
+      let found = traffic.get(key)
+      if (found === undefined) {
+        found = {
+          labels: { method: known, route },
+          statuses: new Map(),
+          buckets: Array(BUCKETS.length + 1).fill(0),
+          sum: 0,
+        }
+        traffic.set(key, found)
+      }
+      const seconds = durationMs / 1000
+      found.statuses.set(status, (found.statuses.get(status) ?? 0) + 1)
+      found.sum += seconds
+      let bucket = 0
+      while (seconds > (BUCKETS[bucket] ?? Infinity)) bucket++
+      found.buckets[bucket] = (found.buckets[bucket] ?? 0) + 1
+    },
+    countPacket(portName) {
+      const port = portName === null ? 'encrypted' : /^UNKNOWN_\d+$/.test(portName) ? OTHER : portName
+      packets.set(port, (packets.get(port) ?? 0) + 1)
+    },
+    families: () => [
+      {
+        name: 'mesh_packets_total',
+        type: 'counter',
+        help: 'Packets heard for the first time since the start, by port.',
+        samples: [...packets].map(([port, value]) => ({ labels: { port }, value })),
+      },
+      {
+        name: 'mesh_http_requests_total',
+        type: 'counter',
+        help: 'HTTP requests answered.',
+        samples: [...traffic.values()].flatMap(({ labels, statuses }) =>
+          [...statuses].map(([status, value]) => ({ labels: { ...labels, status: String(status) }, value })),
+        ),
+      },
+      {
+        name: 'mesh_http_request_duration_seconds',
+        type: 'histogram',
+        help: 'Time until an answer began.',
+        samples: [...traffic.values()].flatMap(histogram),
+      },
+      ...process(),
+    ],
+  }
+}
+
+const OTHER = 'other'
+
+function histogram({ labels, buckets, sum }: Traffic): Sample[] {
+  let count = 0
+  const cumulative = buckets.map((value, index): Sample => {
+    count += value
+    const le = String(BUCKETS[index] ?? '+Inf')
+    return { suffix: '_bucket', labels: { ...labels, le }, value: count }
+  })
+  return [...cumulative, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: count }]
+}

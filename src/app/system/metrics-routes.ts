@@ -1,0 +1,13 @@
+import { Hono } from 'hono'
+import { requireAdminOrScope } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { formatMetrics, METRICS_TYPE } from './exposition.ts'
+import { collectMetrics } from './metrics.ts'
+
+export const metricsRoutes = new Hono<AppEnv>().get(
+  '/',
+  requireAdminOrScope('metrics'),
+  answers('Measurements for Prometheus', { 200: { mediaType: 'text/plain' } }),
+  async (c) => c.body(formatMetrics(await collectMetrics(c.var.ctx)), 200, { 'Content-Type': METRICS_TYPE }),
+)

@@ -1,0 +1,92 @@
+import { gt, sql } from 'drizzle-orm'
+import { sessions } from '../../db/schema.ts'
+import { prepareOnce } from '../../db/store.ts'
+import { type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
+import { readSettings } from '../settings/settings.ts'
+import { readBackupSchedule } from './backup-settings.ts'
+import { countNodes } from './dashboard.ts'
+import { type Family, type Sample, single } from './exposition.ts'
+
+const queries = prepareOnce((db) => ({
+  sessions: db
+    .select({ n: sql<number>`count(*)` })
+    .from(sessions)
+    .where(gt(sessions.expiresAt, sql.placeholder('now')))
+    .prepare(),
+}))
+
+/** Everything that is measured, as it is now. Costs the same however many measurements are stored. */
+export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
+  const { store } = ctx
+  const now = ctx.now()
+  const { nodeActiveSeconds } = await readSettings(store)
+  const { nodes, activeNodes } = await countNodes(store, now - nodeActiveSeconds * 1000)
+  return [
+    single('mesh_uptime_seconds', 'gauge', 'Time since the service began to serve.', (now - ctx.startedAt) / 1000),
+    single('mesh_nodes', 'gauge', 'Nodes known.', nodes),
+    single('mesh_nodes_active', 'gauge', 'Nodes heard in the last nodeActiveSeconds.', activeNodes),
+    single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
+    single('mesh_sessions', 'gauge', 'Sessions that are signed in.', await countSessions(ctx, now)),
+    ...(await backupFamilies(ctx)),
+    ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),
+    single('mesh_ingest_queue_events', 'gauge', 'Events heard and not stored yet.', ctx.radio?.waiting() ?? null),
+    ...(ctx.meter?.families() ?? []),
+  ]
+}
+
+/** Null where sessions are kept outside of the database. */
+async function countSessions({ config, store }: Ctx, now: number): Promise<number | null> {
+  if (config.SESSION_STORE !== 'database') return null
+  return (await queries(store).sessions.get({ now }))?.n ?? null
+}
+
+async function backupFamilies({ backups, store }: Ctx): Promise<Family[]> {
+  if (backups === null) return []
+  const all = await backups.list()
+  const [last] = all
+  const { run } = await readBackupSchedule(store)
+  const at = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
+  const ok = run === null ? null : Number(run.ok)
+  return [
+    single('mesh_backups', 'gauge', 'Backups in the data directory.', all.length),
+    single('mesh_backup_last_timestamp_seconds', 'gauge', 'When the latest backup was made.', at(last?.createdAt)),
+    single('mesh_backup_last_size_bytes', 'gauge', 'Size of the latest backup.', last?.sizeBytes ?? null),
+    single('mesh_backup_run_timestamp_seconds', 'gauge', 'When the schedule ran last.', at(run?.at)),
+    single('mesh_backup_run_success', 'gauge', 'Whether the last run of the schedule succeeded.', ok),
+  ]
+}
+
+function linkFamilies(links: readonly LinkInfo[]): Family[] {
+  const of = (link: LinkInfo, value: number, more: Readonly<Record<string, string>> = {}): Sample => {
+    return { labels: { link: link.name, kind: link.kind, ...more }, value }
+  }
+  const gauge = (name: string, help: string, samples: Sample[]): Family => ({ name, type: 'gauge', help, samples })
+  return [
+    gauge(
+      'mesh_link_up',
+      'Whether the link to a radio or broker is connected.',
+      links.map((link) => of(link, Number(link.state === 'connected'))),
+    ),
+    gauge(
+      'mesh_link_state',
+      'The state of a link: 1 for the one it is in.',
+      links.flatMap((link) => LINK_STATES.map((state) => of(link, Number(link.state === state), { state }))),
+    ),
+    gauge(
+      'mesh_link_last_frame_timestamp_seconds',
+      'When something was last heard on a link.',
+      links.flatMap((link) => (link.lastFrameAt === null ? [] : [of(link, link.lastFrameAt / 1000)])),
+    ),
+    gauge(
+      'mesh_link_queue_free',
+      "Free places in the radio's own sending queue.",
+      links.flatMap((link) => (link.queue === null ? [] : [of(link, link.queue.free)])),
+    ),
+    {
+      name: 'mesh_link_reconnects_total',
+      type: 'counter',
+      help: 'Times that a link connected again.',
+      samples: links.map((link) => of(link, link.reconnects)),
+    },
+  ]
+}
