@@ -116,7 +116,6 @@ function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] })
     path: path.map(String).join('.').slice(0, 200).toWellFormed(),
     message: message.slice(0, 500).toWellFormed(),
   }))
-  return new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
-    issues,
-  })
+  const words = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+  return new AppError('invalid_request', words.join('; '), { issues })
 }

@@ -338,7 +338,9 @@ test('the detail of a refusal is words about the fields and never the values', a
   const answer = await admin.send('POST', '/api/users', { username: 'bad name', password: 'my secret words', extra: 1 })
   const text = await answer.text()
   expect(text).not.toContain('my secret words')
-  expect(JSON.parse(text).issues).toStrictEqual([
+  const { detail, issues } = JSON.parse(text)
+  expect(detail).toBe('username: 1–64 letters, digits and . _ - @; Unrecognized key: "extra"')
+  expect(issues).toStrictEqual([
     { path: 'username', message: '1–64 letters, digits and . _ - @' },
     { path: '', message: 'Unrecognized key: "extra"' },
   ])
