@@ -36,6 +36,18 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'nume
 const numberFormat = new Intl.NumberFormat('en-GB')
 
 export const dateTime = (t: number): string => dateTimeFormat.format(t)
+const stampFormat = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
+
+/** For tables of the recent past: the year stands only where it is not this one. */
+export function stamp(t: number): string {
+  return new Date(t).getFullYear() === new Date().getFullYear() ? stampFormat.format(t) : dateTime(t)
+}
 export const date = (t: number): string => dateFormat.format(t)
 export const clock = (t: number): string => clockFormat.format(t)
 export const day = (t: number): string => dayFormat.format(t)

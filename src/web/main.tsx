@@ -13,6 +13,7 @@ import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/new-password.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
+import { forgetNodes } from './mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
 import { keepStatus, refreshStatus, status, statusError } from './session.ts'
 import { t } from './strings.ts'
@@ -45,6 +46,7 @@ function Screen() {
 
 function ToSignIn() {
   const { path } = place.value
+  useEffect(forgetNodes, [])
   useEffect(() => {
     const here = currentUrl.peek()
     if (path !== '/login')

@@ -2,15 +2,16 @@ import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Message } from '../app/mesh/messages.ts'
 import type { Node } from '../app/mesh/nodes.ts'
-import { api, ApiError, askAs, online, reconnects, send } from './api.ts'
+import { api, ApiError, ask, askAs, online, reconnects, send } from './api.ts'
+import { can } from './session.ts'
 import { t } from './strings.ts'
 
 export type { Message, Node }
 export type MessagePage = { readonly messages: readonly Message[]; readonly nextBefore: number | null }
 
 export const BROADCAST = 0xffffffff
-/** What counts as active until the settings, which not everybody may read, say otherwise. */
-export const ACTIVE_MS = 2 * 3_600_000
+/** Heard within so many milliseconds, a node is active: two hours, or what the settings say. */
+export const activeMs = signal(2 * 3_600_000)
 const POLL_MS = 5000
 
 /** All nodes, the latest heard first; null until they came once. */
@@ -40,6 +41,13 @@ export async function refreshNodes(): Promise<void> {
   }
 }
 
+/** The setting is told to those who may see the dashboard; without an answer the default stays. */
+async function refreshActive(): Promise<void> {
+  if (!can('dashboard', 'read')) return
+  const found = await ask(api.dashboard.$get()).catch(() => null)
+  if (found !== null) activeMs.value = found.activeSeconds * 1000
+}
+
 /** Drops what was loaded for somebody else. */
 export function forgetNodes(): void {
   nodes.value = null
@@ -55,7 +63,10 @@ export function useNodes(): void {
     const tick = () => {
       if (document.visibilityState === 'visible' && online.peek()) void refreshNodes()
     }
-    if (users++ === 0) timer = setInterval(tick, POLL_MS)
+    if (users++ === 0) {
+      timer = setInterval(tick, POLL_MS)
+      void refreshActive()
+    }
     void refreshNodes()
     const stop = reconnects.subscribe(tick)
     return () => {
@@ -71,7 +82,7 @@ export function nodeName(node: Node): string {
 }
 
 export function isActive(node: Node, now: number): boolean {
-  return node.lastHeard !== null && now - node.lastHeard < ACTIVE_MS
+  return node.lastHeard !== null && now - node.lastHeard < activeMs.value
 }
 
 /** Metres half across the cell that a position of so many bits may lie in; null when it is exact. */

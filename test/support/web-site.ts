@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { z } from 'zod'
 import { buildService } from './built-service.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
-const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8')
 
 const CHROMIUM = [
   '--no-sandbox',
@@ -114,7 +114,7 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
       await page.getByRole('button', { name: 'Sign in' }).click()
     },
     violations: async () => {
-      await page.evaluate(AXE)
+      await page.evaluate(axe.source)
       const found = await page.evaluate(
         `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
       )

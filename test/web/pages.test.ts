@@ -11,6 +11,7 @@ const PAGES = [
   '/nodes',
   '/nodes/!a0cb0001',
   '/messages',
+  '/packets',
   '/users',
   '/users/new',
   '/users/1',

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { isRecord } from '../api.ts'
-import { dateTime, humanize } from '../format.ts'
+import { dateTime, humanize, stamp } from '../format.ts'
 import { Icon } from '../parts/icon.tsx'
 import { setQuery } from '../router.ts'
 import { AUDIT_NAMES, t } from '../strings.ts'
@@ -24,7 +24,9 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
             onClick={() => (isOpen.value = !isOpen.value)}
           >
             <Icon name="next" />
-            <time dateTime={new Date(entry.timestamp).toISOString()}>{dateTime(entry.timestamp)}</time>
+            <time dateTime={new Date(entry.timestamp).toISOString()} title={dateTime(entry.timestamp)}>
+              {stamp(entry.timestamp)}
+            </time>
           </button>
         </td>
         <td>

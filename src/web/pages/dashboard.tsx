@@ -10,6 +10,7 @@ import { Card, Page } from '../parts/page.tsx'
 import { href } from '../router.ts'
 import { can, isAdmin } from '../session.ts'
 import { t } from '../strings.ts'
+import { Activity } from './activity.tsx'
 import { Checklist } from './checklist.tsx'
 
 type Info = InferResponseType<typeof api.info.$get>
@@ -27,6 +28,7 @@ export function DashboardPage() {
       <div class="cards">
         {can('nodes', 'read') && <JustHeard />}
         <div class="stack">
+          <Activity />
           {can('messages', 'read') && <LatestMessages />}
           {can('info', 'read') && <Radios />}
         </div>

@@ -11,14 +11,18 @@ import {
   control,
 } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
-import { ACTIVE_MS, type Node, nodeName, precisionMeters } from '../mesh.ts'
+import { activeMs, type Node, nodeName, precisionMeters } from '../mesh.ts'
 import { colour } from './colour.ts'
 import { graticule } from './graticule.ts'
+
+export type Link = { readonly nodeNum: number; readonly neighborNum: number; readonly snr: number }
 
 export type MeshMap = {
   showNodes(placed: readonly Node[], now: number, chosen: number | null): void
   /** Where one node was, oldest first. */
   showTrack(positions: readonly { readonly latitude: number; readonly longitude: number }[]): void
+  /** Who hears whom, as lines between the nodes that `showNodes` was given. */
+  showLinks(links: readonly Link[]): void
   /** Shows all nodes at once. */
   fit(): void
   destroy(): void
@@ -43,6 +47,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
   const grid = graticule(map)
   const cells = layerGroup().addTo(map)
+  const lines = layerGroup().addTo(map)
   const track = layerGroup().addTo(map)
   const dots = layerGroup().addTo(map)
   const markers = new Map<number, CircleMarker>()
@@ -77,6 +82,18 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
       track.clearLayers()
       if (positions.length < 2) return
       polyline(positions.map(toLatLng), { color: colour('--accent'), weight: 3, opacity: 0.8 }).addTo(track)
+    },
+    showLinks(links) {
+      lines.clearLayers()
+      for (const { nodeNum, neighborNum, snr } of links) {
+        const ends = [markers.get(nodeNum), markers.get(neighborNum)].flatMap((end) => end?.getLatLng() ?? [])
+        if (ends.length < 2) continue
+        // The better the signal, the stronger the line.
+        const opacity = Math.min(0.7, Math.max(0.2, (snr + 20) / 40))
+        polyline(ends, { color: colour('--line-strong'), weight: 1.5, opacity, interactive: false })
+          .addTo(lines)
+          .bringToBack()
+      }
     },
     fit,
     destroy() {
@@ -138,7 +155,7 @@ function tooltip(text: string): HTMLElement {
 
 function ageColour(node: Node, now: number): string {
   const ms = node.lastHeard === null ? Number.POSITIVE_INFINITY : now - node.lastHeard
-  return ms < ACTIVE_MS ? '--age-0' : ms < DAY_MS ? '--age-1' : '--age-2'
+  return ms < activeMs.peek() ? '--age-0' : ms < DAY_MS ? '--age-1' : '--age-2'
 }
 
 function toLatLng({ latitude, longitude }: { latitude: number; longitude: number }): [number, number] {

@@ -8,12 +8,14 @@ import { now } from '../parts/age.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { navigate, place, setQuery } from '../router.ts'
+import { can } from '../session.ts'
 import { t } from '../strings.ts'
-import type { MeshMap } from './map-view.ts'
+import type { Link, MeshMap } from './map-view.ts'
 
 type Track = InferResponseType<(typeof api.nodes)[':id']['positions']['$get']>
 
 const DAY_MS = 86_400_000
+const NEIGHBOR_POLL_MS = 60_000
 
 /** Where the nodes are. What draws it is loaded when it is first wanted. */
 export function MapPage() {
@@ -21,6 +23,7 @@ export function MapPage() {
   const box = useRef<HTMLDivElement>(null)
   const map = useSignal<MeshMap | null>(null)
   const hasFailed = useSignal(false)
+  const hasLinks = useSignal(false)
   const chosenId = place.value.query.get('node')
   useEffect(() => {
     let isGone = false
@@ -49,6 +52,16 @@ export function MapPage() {
   useEffect(() => {
     map.value?.showTrack(track?.positions ?? [])
   }, [map.value, track])
+  const neighbors = useLoad(
+    async () => (can('info', 'read') ? (await ask(api.neighbors.$get())).neighbors : []),
+    [],
+    NEIGHBOR_POLL_MS,
+  ).data.value
+  useEffect(() => {
+    const isShown = ({ nodeNum, neighborNum }: Link) =>
+      hasLinks.value || nodeNum === chosen?.nodeNum || neighborNum === chosen?.nodeNum
+    map.value?.showLinks((neighbors ?? []).filter(isShown))
+  }, [map.value, neighbors, nodes.value, hasLinks.value, chosen?.nodeNum])
   const isEmpty = nodes.value !== null && placed.length === 0
   return (
     <Page
@@ -70,6 +83,16 @@ export function MapPage() {
           {chosen !== undefined && (
             <button type="button" class="button" onClick={() => navigate(`/nodes/${chosen.nodeId}`)}>
               {t.map.open}
+            </button>
+          )}
+          {can('info', 'read') && (
+            <button
+              type="button"
+              class="button"
+              aria-pressed={hasLinks.value}
+              onClick={() => (hasLinks.value = !hasLinks.value)}
+            >
+              {t.map.links}
             </button>
           )}
           <button type="button" class="button" onClick={() => map.value?.fit()}>

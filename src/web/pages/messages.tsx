@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { api, askAs } from '../api.ts'
+import { api, ask, askAs } from '../api.ts'
 import { day } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { BROADCAST, type Message, type MessagePage, nodeByNum, nodeName, useNodes } from '../mesh.ts'
@@ -127,14 +127,17 @@ function Conversations(props: { messages: readonly Message[]; channel: string | 
     if (channels.size + partners.size !== before) known.value = { channels, partners }
   }, [props.messages])
   const { channel, partner } = props
+  const named = useLoad(() => ask(api.channels.$get()), [])
+  const channelName = (index: number) =>
+    named.data.value?.channels.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index)
   const { channels, partners } = known.value
   const all: Conversation[] = [
     { path: '/messages', name: t.messages.all, isOpen: channel === null && partner === null },
-    ...[...channels]
+    ...[...new Set([...channels, ...usedSlots(named.data.value?.channels ?? [])])]
       .toSorted((a, b) => a - b)
       .map((index) => ({
         path: `/messages?channel=${index}`,
-        name: t.messages.channel(index),
+        name: channelName(index),
         isOpen: channel === String(index),
       })),
     ...[...new Set([...partners.keys(), ...(partner === null ? [] : [partner])])].map((id) => ({
@@ -152,6 +155,10 @@ function Conversations(props: { messages: readonly Message[]; channel: string | 
       ))}
     </nav>
   )
+}
+
+function usedSlots(channels: readonly { readonly index: number; readonly role: string }[]): number[] {
+  return channels.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
 }
 
 function partnerName(nodeId: string): string {

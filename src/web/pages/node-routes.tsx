@@ -82,7 +82,7 @@ function stateName({ state, routingError }: Traceroute): string {
 function Way(props: { label: string; nodes: readonly (number | null)[]; snr: readonly (number | null)[] }) {
   return (
     <div class="way">
-      <span class="faint">{props.label}</span>
+      <span class="faint">{props.label} </span>
       {props.nodes.map((nodeNum, index) => (
         <span key={index}>
           {index > 0 && <span class="faint mono"> →{snrText(props.snr[index - 1])} </span>}

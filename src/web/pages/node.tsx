@@ -13,6 +13,7 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { href, navigate } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
+import { NodeHistory } from './node-history.tsx'
 import { NodeRoutes } from './node-routes.tsx'
 import { percent } from './nodes.tsx'
 
@@ -54,6 +55,7 @@ export function NodePage({ id }: { id: string }) {
             {can('info', 'read') && <NodeRoutes node={node} />}
             <Notes node={node} onSaved={reload} />
           </div>
+          {can('info', 'read') && <NodeHistory node={node} />}
         </>
       )}
     </Page>

@@ -10,6 +10,7 @@ import { MapPage } from './map.tsx'
 import { MessagesPage } from './messages.tsx'
 import { NodePage } from './node.tsx'
 import { NodesPage } from './nodes.tsx'
+import { PacketsPage } from './packets.tsx'
 import { SettingsPage } from './settings.tsx'
 import { NewUserPage } from './new-user.tsx'
 import { UserPage } from './user.tsx'
@@ -62,6 +63,12 @@ export const ROUTES: readonly Route[] = [
     need: read('messages'),
     nav: { path: '/messages', name: t.nav.messages, icon: 'messages', group: 'mesh' },
     draw: () => <MessagesPage />,
+  },
+  {
+    pattern: /^\/packets$/,
+    need: read('info'),
+    nav: { path: '/packets', name: t.nav.packets, icon: 'packets', group: 'mesh' },
+    draw: () => <PacketsPage />,
   },
   {
     pattern: /^\/users$/,

@@ -1,0 +1,44 @@
+import { api, ask } from '../api.ts'
+import { bytes, clock, count } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { Age } from '../parts/age.tsx'
+import { Card } from '../parts/page.tsx'
+import { t } from '../strings.ts'
+
+const POLL_MS = 30_000
+
+/** The last day, hour by hour, and what keeps the service going. */
+export function Activity() {
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
+  const found = data.value
+  if (found === null) return null
+  const { hours, lastBackup, storage, counts } = found
+  const most = Math.max(1, ...hours.map(({ packets }) => packets))
+  return (
+    <Card title={t.dashboard.activity} help={t.dashboard.activityHelp(count(counts.packets), count(counts.messages))}>
+      <div
+        class="hours"
+        role="img"
+        aria-label={t.dashboard.activityHelp(count(counts.packets), count(counts.messages))}
+      >
+        {hours.map(({ t: begin, packets, messages }) => (
+          <div class="hour" key={begin} title={t.dashboard.hour(clock(begin), count(packets), count(messages))}>
+            <span style={{ height: `${(packets / most) * 100}%` }} />
+          </div>
+        ))}
+      </div>
+      <div class="hour-names faint" aria-hidden="true">
+        <span>{hours[0] !== undefined && clock(hours[0].t)}</span>
+        <span>{t.dashboard.now}</span>
+      </div>
+      <p class="faint">
+        {lastBackup !== null && (
+          <>
+            {t.dashboard.lastBackup} <Age at={lastBackup.createdAt} />
+          </>
+        )}
+        {storage.databaseBytes !== null && ` · ${t.dashboard.storage(bytes(storage.databaseBytes))}`}
+      </p>
+    </Card>
+  )
+}

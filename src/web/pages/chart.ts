@@ -1,0 +1,128 @@
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import type { Series } from '../../app/mesh/telemetry.ts'
+import { colour } from './colour.ts'
+
+export type { Series }
+
+export type Chart = {
+  show(series: Series, name: string, rangeMs: number): void
+  destroy(): void
+}
+
+const HEIGHT = 240
+const HOUR_MS = 3_600_000
+/** A hole of so many usual steps between two points is drawn as a hole. */
+const GAP_STEPS = 4
+
+/** A line with a band from least to greatest where several measurements are in one point. */
+export function createChart(box: HTMLElement): Chart {
+  let plot: uPlot | null = null
+  let redraw = () => {}
+  const observer = new ResizeObserver(() => plot?.setSize({ width: box.clientWidth, height: HEIGHT }))
+  observer.observe(box)
+  const scheme = matchMedia('(prefers-color-scheme: dark)')
+  const recolour = () => redraw()
+  scheme.addEventListener('change', recolour)
+  return {
+    show(series, name, rangeMs) {
+      redraw = () => {
+        plot?.destroy()
+        plot = new uPlot(optionsOf(series, name, rangeMs, box.clientWidth), dataOf(series), box)
+      }
+      redraw()
+    },
+    destroy() {
+      observer.disconnect()
+      scheme.removeEventListener('change', recolour)
+      plot?.destroy()
+    },
+  }
+}
+
+type Column = (number | null)[]
+
+function dataOf({ series }: Series): uPlot.AlignedData {
+  const times: number[] = []
+  const [values, least, greatest]: [Column, Column, Column] = [[], [], []]
+  const add = (time: number, value: number | null, min: number | null, max: number | null) => {
+    times.push(time / 1000)
+    values.push(value)
+    least.push(min)
+    greatest.push(max)
+  }
+  const limit = gapLimit(series.map(([time]) => time))
+  let before: number | null = null
+  for (const [time, ...rest] of series) {
+    if (before !== null && time - before > limit) add(before + 1000, null, null, null)
+    const [first, max = first, average = first] = rest
+    add(time, average, first, max)
+    before = time
+  }
+  return [times, values, least, greatest]
+}
+
+/** Nodes report at intervals of their own: what a gap is, their own rhythm tells. */
+function gapLimit(times: readonly number[]): number {
+  const steps = times.slice(1).map((time, index) => time - (times[index] ?? time))
+  const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? HOUR_MS
+  return Math.max(HOUR_MS, usual * GAP_STEPS)
+}
+
+function optionsOf({ unit, series }: Series, name: string, rangeMs: number, width: number): uPlot.Options {
+  const [accent, faint, line] = [colour('--accent'), colour('--faint'), colour('--line')]
+  const font = `12px ${getComputedStyle(document.body).fontFamily}`
+  const axis = { stroke: faint, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
+  const shown = (value: number | null) =>
+    value === null ? '–' : `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  const now = Date.now()
+  const hasBand = series.some((point) => point.length === 4)
+  return {
+    width,
+    height: HEIGHT,
+    scales: { x: { range: [(now - rangeMs) / 1000, now / 1000] } },
+    axes: [
+      { ...axis, values: clockLabels(rangeMs) },
+      { ...axis, size: 56 },
+    ],
+    cursor: { drag: { x: false, y: false } },
+    legend: { live: true },
+    bands: [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }],
+    series: [
+      { label: '', value: (_plot, at) => (at === null ? '–' : timeFormat.format(at * 1000)) },
+      {
+        label: name,
+        stroke: accent,
+        width: 2,
+        spanGaps: false,
+        value: (_plot, value) => shown(value),
+        points: { size: 4 },
+      },
+      {
+        show: hasBand,
+        label: 'min',
+        stroke: 'transparent',
+        width: 0,
+        points: { show: false },
+        value: (_plot, v) => shown(v),
+      },
+      {
+        show: hasBand,
+        label: 'max',
+        stroke: 'transparent',
+        width: 0,
+        points: { show: false },
+        value: (_plot, v) => shown(v),
+      },
+    ],
+  }
+}
+
+const timeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+const hourFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+function clockLabels(rangeMs: number) {
+  const format = rangeMs > 2 * 86_400_000 ? dayFormat : hourFormat
+  return (_plot: uPlot, splits: readonly number[]) => splits.map((at) => format.format(at * 1000))
+}
