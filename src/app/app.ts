@@ -38,7 +38,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     const began = ports.meter?.now()
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
-    else if (pages === null || isApi(c.req.path)) await next()
+    else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
     else c.res = await pages(c.req.raw)
     finishHeaders(c)
     if (began !== undefined) countRequest(c, ports, began)
@@ -73,7 +73,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
 
   const methodsOf = allowedMethods(app.routes)
   app.notFound((c) => {
-    const allow = methodsOf(c.req.path)
+    const allow = pages === null || isApi(c.req.path) ? methodsOf(c.req.path) : ['GET', 'HEAD']
     const error =
       allow.length === 0 ? new AppError('not_found') : new AppError('method_not_allowed', undefined, { allow })
     return problem(error, c.var.ctx.requestId)

@@ -44,7 +44,6 @@ export function serveSite(directory: string, publicUrl: string | null): Pages {
   if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
   const files = readSite(directory, basePath)
   return async (request) => {
-    if (request.method === 'OPTIONS') return new Response(null, { status: 405, headers: { Allow: 'GET, HEAD' } })
     const { pathname } = new URL(request.url)
     const file = files.get(pathname) ?? (isPage(pathname) ? files.get('/index.html') : undefined)
     return file === undefined ? notFound('Not found\n') : answer(request, file)

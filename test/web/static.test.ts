@@ -85,11 +85,15 @@ test('files are packed as the browser likes, and not when it refuses', async () 
   expect([none, plain.toString()]).toEqual([null, SCRIPT])
 })
 
-test('HEAD has no body, other methods are none of its own', async () => {
+test('HEAD has no body, every other method is refused as by the API', async () => {
   const head = await get('/', {}, 'HEAD')
   expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([200, '', String(HTML.length)])
-  const options = await get('/', {}, 'OPTIONS')
-  expect([options.status, options.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  const whole = createApp(() => app.ports, pages)
+  for (const method of ['OPTIONS', 'POST', 'DELETE']) {
+    const refused = await whole.request('/login', { method })
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    expect(await refused.json()).toMatchObject({ code: 'method_not_allowed' })
+  }
 })
 
 test('below a path of a proxy the page names its files there', async () => {
@@ -114,5 +118,5 @@ test('pages have the security headers and look nobody up; the API stays the API'
   for (const path of ['/api', '/api/', '/api/nowhere']) {
     expect([path, (await whole.request(path)).headers.get('content-type')]).toEqual([path, 'application/problem+json'])
   }
-  expect((await whole.request('/users', { method: 'POST' })).status).toBe(404)
+  expect((await whole.request('/users', { method: 'POST' })).status).toBe(405)
 })
