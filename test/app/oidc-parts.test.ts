@@ -160,6 +160,14 @@ test('an allowance fills up again, and no further than it was', () => {
   expect(taken(5)).toBe(0)
 })
 
+test('what is given back to an allowance can be taken again, and no more', () => {
+  const { take, giveBack } = createAllowance(2, 1000, () => 0)
+  giveBack()
+  expect([take(), take(), take()]).toEqual([true, true, false])
+  giveBack()
+  expect([take(), take()]).toEqual([true, false])
+})
+
 describe('the settings', () => {
   const whole = {
     OIDC_ENABLED: 'true',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../support/browser.ts'
 import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
-import { type Json, makeKey, oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
+import { type Json, makeKey, oidcEnv, signWith, startProvider, type TestProvider } from '../support/oidc-provider.ts'
 
 // What depends on what the service already knows of the provider: each test has a service of its own.
 
@@ -144,10 +144,32 @@ test('an unknown key with nothing known yet costs one fetch, and with keys known
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(provider.count('/jwks')).toBe(2)
   for (let i = 0; i < 10; i++) await signInBy(browser, provider)
-  expect(provider.count('/jwks')).toBe(4)
+  expect(provider.count('/jwks')).toBe(6)
   app.clock.advance(5000)
   for (let i = 0; i < 10; i++) await signInBy(browser, provider)
-  expect(provider.count('/jwks')).toBe(5)
+  expect(provider.count('/jwks')).toBe(7)
+})
+
+test('keys that really change may do so as often as they like', async () => {
+  for (let i = 0; i < 10; i++) {
+    provider.keys = [await makeKey('ES256', { kid: `key ${i}` })]
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  }
+})
+
+test('another key under the old name works, and bad signatures under it cost few fetches', async () => {
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { kid } = provider.keys[0]?.jwk ?? {}
+  expect(kid).toBeTypeOf('string')
+  for (let i = 0; i < 5; i++) {
+    provider.keys = [await makeKey('ES256', { kid })]
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  }
+  expect(provider.count('/jwks')).toBe(6)
+  provider.behave = { sign: async (header, claims) => signWith((await makeKey('ES256')).privateKey, header, claims) }
+  for (let i = 0; i < 10; i++) expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('id_token_signature')
+  expect(provider.count('/jwks')).toBe(11)
 })
 
 test('discovery is asked for once an hour, the keys every ten minutes', async () => {

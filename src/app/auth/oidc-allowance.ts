@@ -2,6 +2,8 @@
 export type Allowance = {
   /** Takes one; false when there is none left. */
   readonly take: () => boolean
+  /** Puts back one that was taken and did no harm. */
+  readonly giveBack: () => void
 }
 
 /** At most `most` at once, and one more every `everyMs`. */
@@ -16,6 +18,9 @@ export function createAllowance(most: number, everyMs: number, now: () => number
       if (left === 0) return false
       left -= 1
       return true
+    },
+    giveBack: () => {
+      left = Math.min(most, left + 1)
     },
   }
 }

@@ -54,11 +54,15 @@ const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
 
 export type Verified = { readonly claims: Claims; readonly hash: Algorithm['hash'] }
 
+/** Fetches of keys that nothing came of: for a name that is unknown or not given, and for one that seems reused. */
+type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
+
 /**
- * Checks the signatures of ID tokens with the keys of a `jwks_uri`, kept for ten minutes. A key that is not among the
- * kept ones makes one new fetch, as far as `refetches` allows.
+ * Checks the signatures of ID tokens with the keys of a `jwks_uri`, kept for ten minutes. A token that the kept ones
+ * don't verify makes one new fetch, as far as `refetches` allows: a provider may rotate its keys at any time, and one
+ * that was set up anew may give another key the old name.
  */
-export function createKeys(refetches: Allowance, now: () => number) {
+export function createKeys(refetches: Refetches, now: () => number) {
   let known: { uri: string; keys: readonly Key[]; at: number } | null = null
 
   const fetched = async (uri: string): Promise<readonly Key[]> => {
@@ -73,15 +77,20 @@ export function createKeys(refetches: Allowance, now: () => number) {
     const { hash } = ALGORITHMS[header.alg]
     const cached = known !== null && known.uri === uri && Math.abs(now() - known.at) < LIFETIME_MS ? known.keys : null
     const keys = cached ?? (await fetched(uri))
-    const claims = await verifyWith(suitableKeys(keys, header), token, header)
+    const suitable = suitableKeys(keys, header)
+    const claims = await verifyWith(suitable, token, header)
     if (claims !== null) return { claims, hash }
-    // Without a kid, only the signature tells that the key is another one.
-    const mayBeNew = cached !== null && (header.kid === undefined || !keys.some(({ kid }) => kid === header.kid))
-    const renewed = mayBeNew && refetches.take() ? await fetched(uri) : keys
+    const isKnown = header.kid !== undefined && keys.some(({ kid }) => kid === header.kid)
+    const allowance = isKnown ? refetches.reused : refetches.unknown
+    // A key that is known and of another kind is a mistake of the token's.
+    const mayBeNew = cached !== null && (!isKnown || suitable.length > 0)
+    const renewed = mayBeNew && allowance.take() ? await fetched(uri) : keys
     const candidates = suitableKeys(renewed, header)
     if (candidates.length === 0) throw new OidcFailure('key_unknown', { alg: header.alg })
     const second = renewed === keys ? null : await verifyWith(candidates, token, header)
     if (second === null) throw new OidcFailure('id_token_signature', { alg: header.alg })
+    // The keys had really changed.
+    allowance.giveBack()
     return { claims: second, hash }
   }
 }

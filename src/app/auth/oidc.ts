@@ -27,7 +27,7 @@ export function createOidc({ config, log, now }: Pick<Ports, 'config' | 'log' | 
   }
   const discover = createDiscovery(issuer, createAllowance(50, 1000, now), now)
   const redeem = createRedemption(client)
-  const verify = createKeys(createAllowance(3, 5000, now), now)
+  const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {
     issuer,
     authorizationUrl: async (secrets) => authorizationUrl(await discover(), client, scopes, secrets),
