@@ -51,6 +51,8 @@ const CLAIM_CASES: readonly FailingCase[] = [
   claims('no sub', 'claim_sub', { sub: undefined }),
   claims('an empty sub', 'claim_sub', { sub: '' }),
   claims('a sub that is a number', 'claim_sub', { sub: 7 }),
+  claims('a sub with a lone surrogate', 'claim_sub', { sub: 'x\ud800' }),
+  claims('a sub with a NUL', 'claim_sub', { sub: 'x\0y' }),
   claims('a sub of 256 characters', 'claim_sub', { sub: 'x'.repeat(256) }),
   claims('aud of another client', 'claim_aud', { aud: 'somebody else' }),
   claims('no aud', 'claim_aud', { aud: undefined }),

@@ -41,7 +41,8 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
 
 /** Whether this is the `sub` of somebody. */
 export function isSubject(sub: unknown): sub is string {
-  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH
+  // A database stores every lone surrogate as the same replacement character: two subjects would become one.
+  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)
 }
 
 function isOnlyAudience(aud: unknown, clientId: string): boolean {
