@@ -110,17 +110,17 @@ test('unfinished attempts are bounded: of an address, in all, in a browser; a fl
 
 test('failures of one address are recorded up to a number; none is turned away for it', async () => {
   await open({ LOGIN_MAX_FAILURES: '2' })
-  for (let i = 0; i < 5; i++) await app.request('/api/auth/oidc/callback?state=x&code=y')
-  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(2)
+  for (let i = 0; i < 15; i++) await app.request('/api/auth/oidc/callback?state=x&code=y')
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(10)
   provider.behave = { token: { status: 500 } }
-  for (let i = 0; i < 25; i++) expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
-  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(22)
-  expect(app.logged.filter((line) => line.includes('failed'))).toHaveLength(22)
+  for (let i = 0; i < 45; i++) expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(50)
+  expect(app.logged.filter((line) => line.includes('failed'))).toHaveLength(50)
   provider.behave = {}
   expect(await signInBy(browser, provider)).toBe('302 /')
   app.clock.advance(15 * 60_000)
   await app.request('/api/auth/oidc/callback?state=x&code=y')
-  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(23)
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(51)
 })
 
 test('a sign-in that began at another issuer ends nowhere', async () => {

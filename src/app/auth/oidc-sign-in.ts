@@ -73,8 +73,9 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
   'parameter_repeated',
 ])
 
-/** A begun sign-in that fails is worth so many stray callbacks. */
-const BEGUN_FACTOR = 10
+/** So many of each are recorded for every login that may fail: one sign-in gone wrong may leave several. */
+const STRAY_FACTOR = 5
+const BEGUN_FACTOR = 20
 
 /**
  * Logs and audits a failed sign-in. Beyond a number for each address and window it does neither: the disk is finite.
@@ -83,10 +84,10 @@ const BEGUN_FACTOR = 10
 async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { reason, details } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
-  const [kind, most] = STRAY.has(reason) ? ['stray', LOGIN_MAX_FAILURES] : ['begun', LOGIN_MAX_FAILURES * BEGUN_FACTOR]
+  const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
   const key = `oidc:${kind}:${ctx.ip === null ? 'none' : addressKey(ctx.ip)}`
   const { count } = await ctx.sessions.hit(key, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
-  if (count > most) return
+  if (count > LOGIN_MAX_FAILURES * factor) return
   logFailure(ctx, failure)
   await ctx.store.atomic([
     audit(ctx, 'oidc_login_failed', { provider: 'oidc', reason, ...details }, { actor: { id: null, username: null } }),
