@@ -1,9 +1,9 @@
-import { displayNameSchema, emailSchema, usernameSchema } from '../users/users.ts'
+import { displayNameSchema, emailSchema } from '../users/users.ts'
 import type { Claims } from './oidc-claims.ts'
 
 /** What a provider says about a user: display data, and never a right. */
 export type Profile = {
-  /** Meets the rules for usernames; may be taken. */
+  /** Of the shape of usernames; may be taken or reserved. */
   readonly username: string
   readonly displayName: string | null
   readonly email: string | null
@@ -56,7 +56,7 @@ function asUsername(text: string | null): string | null {
     .replace(/^[-.]+/, '')
     .slice(0, MAX_USERNAME)
     .replace(/[-.]+$/, '')
-  return usernameSchema.safeParse(ascii).data ?? null
+  return ascii === '' ? null : ascii
 }
 
 function asDisplayName(text: string | null): string | null {
