@@ -3,6 +3,7 @@ import { auditOf, type Client, makeUser, refusal, signIn } from './service.ts'
 
 const HILL = 0xa0cb0001
 const VALLEY = 0xa0cb0002
+const CREEK = 0xa0cb0003
 
 /** Nodes, messages and settings, and who may see them. */
 export function meshScenarios(admin: () => Client): void {
@@ -56,6 +57,20 @@ export function meshScenarios(admin: () => Client): void {
     const texts = [...first.messages, ...second.messages].map(({ text }: { text: string }) => text)
     expect(texts).toEqual(['message 5', 'message 4', 'message 3', 'message 2', 'message 1'])
     expect(second.nextBefore).toBeNull()
+  })
+
+  test('the dashboard and the metrics count what is stored; live events need a process that stays', async () => {
+    const others = Object((await admin().send('GET', '/api/nodes')).body).length
+    await admin().service.sql(
+      `insert into nodes (node_num, last_heard, first_heard) values (${CREEK}, ${Date.now()}, 1000)`,
+    )
+    const dashboard = Object((await admin().send('GET', '/api/dashboard')).body)
+    expect(dashboard).toMatchObject({ counts: { nodes: others + 1, activeNodes: 1 }, links: [], lastBackup: null })
+    expect(dashboard.hours).toHaveLength(24)
+    expect(dashboard.storage.databaseBytes).toBeGreaterThan(50_000)
+    const metrics = await admin().send('GET', '/api/metrics')
+    expect(metrics).toMatchObject({ status: 200, body: expect.stringContaining(`\nmesh_nodes ${others + 1}\n`) })
+    expect(await admin().send('GET', '/api/events')).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
   })
 
   test('settings change, with what changed in the audit log', async () => {
