@@ -394,6 +394,8 @@ export const t = {
     chartRange: 'Range',
     ranges: { '3600000': '1 hour', '86400000': '24 hours', '604800000': '7 days', '2592000000': '30 days' },
     metric: 'Measurement',
+    least: 'Least',
+    greatest: 'Greatest',
     noHistory: 'Nothing measured in this time.',
     chartFailed: 'The chart could not be loaded. Reload the page.',
     chartSummary: (name: string, least: string, greatest: string, last: string) =>

@@ -33,6 +33,8 @@ export type Site = {
   readonly base: string
   /** Where the built web application is. */
   readonly files: string
+  /** Its DATA_DIR. */
+  readonly data: string
   /** Of the first administrator; null when the environment gives one. */
   readonly temporaryPassword: string | null
   visit(options?: BrowserContextOptions): Promise<Visitor>
@@ -76,6 +78,7 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
   return {
     base,
     files,
+    data,
     temporaryPassword: /temporary password {2}(\S+)/.exec(printed)?.[1] ?? null,
     visit: (options = {}) => visit(browser, base, options),
     close: async () => {

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nodes } from '../../src/db/schema.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { openSite, type Site } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -85,6 +87,59 @@ test('keys alone lead past the navigation and through the table', async () => {
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.type')).toBe('search')
 })
+
+test('two thousand nodes are as many drawn rows as fit on the screen', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const firstHeard = Date.UTC(2026, 0, 1)
+  const many = Array.from({ length: 2000 }, (_, index) => ({
+    nodeNum: 0x10000000 + index,
+    longName: `Crowd ${String(index).padStart(4, '0')}`,
+    firstHeard,
+    lastHeard: firstHeard + index,
+  }))
+  for (let at = 0; at < many.length; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
+  store.close()
+  const { page, goto, signIn } = await site.visit()
+  await goto('/nodes?sort=name&order=up')
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.getByText(/^2,\d{3} nodes$/).waitFor()
+  const rows = page.locator('tbody tr:not(.gap)')
+  expect(await rows.count()).toBeLessThan(60)
+  await page.getByLabel('Search nodes').fill('crowd')
+  await page.getByText(/^2,000 of 2,\d{3} nodes$/).waitFor()
+  await page.evaluate("document.querySelector('.virtual').scrollTo(0, 1e9)")
+  await page.getByRole('link', { name: 'Crowd 1999' }).waitFor()
+  expect(await rows.count()).toBeLessThan(60)
+  expect(await rows.last().getAttribute('aria-rowindex')).toBe('2001')
+})
+
+test.each(['light', 'dark'] as const)(
+  'windows that open over a page are as accessible as pages: %s',
+  async (colorScheme) => {
+    const { page, goto, signIn, violations, complaints } = await site.visit({ colorScheme })
+    await goto('/account')
+    await signIn('admin', ADMIN_PASSWORD)
+    await page.getByRole('button', { name: 'New token' }).click()
+    expect(await violations()).toEqual([])
+    await page.getByRole('dialog').getByLabel('Name').fill('collector')
+    await page.getByLabel('Nodes and map: write').check()
+    await page.getByRole('dialog').getByRole('button', { name: 'New token' }).click()
+    await page.getByRole('heading', { name: 'Copy the token now' }).waitFor()
+    expect(await page.getByRole('dialog').locator('code').textContent()).toMatch(/^mm_/)
+    expect(await violations()).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Revoke the token collector' }).click()
+    expect(await violations()).toEqual([])
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('Token revoked').waitFor()
+    await goto('/audit')
+    await page.locator('.expander').first().click()
+    await page.locator('.detail').waitFor()
+    expect(await violations()).toEqual([])
+    expect(complaints).toEqual([])
+  },
+)
 
 /** What the page loads before anybody does anything: the scripts and styles that it names. */
 function firstLoad(): string[] {

@@ -1,6 +1,7 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../app/mesh/telemetry.ts'
+import { t } from '../strings.ts'
 import { colour } from './colour.ts'
 
 export type { Series }
@@ -51,6 +52,7 @@ function dataOf({ series }: Series): uPlot.AlignedData {
     least.push(min)
     greatest.push(max)
   }
+  const isBand = series.some((point) => point.length === 4)
   const limit = gapLimit(series.map(([time]) => time))
   let before: number | null = null
   for (const [time, ...rest] of series) {
@@ -59,7 +61,7 @@ function dataOf({ series }: Series): uPlot.AlignedData {
     add(time, average, first, max)
     before = time
   }
-  return [times, values, least, greatest]
+  return isBand ? [times, values, least, greatest] : [times, values]
 }
 
 /** Nodes report at intervals of their own: what a gap is, their own rhythm tells. */
@@ -74,7 +76,13 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
   const font = `12px ${getComputedStyle(document.body).fontFamily}`
   const axis = { stroke: faint, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
   const shown = (value: number | null) =>
-    value === null ? '–' : `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+    value === null ? t.common.none : `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  const edge = (label: string): uPlot.Series => ({
+    label,
+    stroke: 'transparent',
+    points: { show: false },
+    value: (_plot, value) => shown(value),
+  })
   const now = Date.now()
   const hasBand = series.some((point) => point.length === 4)
   return {
@@ -87,9 +95,9 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
     ],
     cursor: { drag: { x: false, y: false } },
     legend: { live: true },
-    bands: [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }],
+    bands: hasBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }] : [],
     series: [
-      { label: '', value: (_plot, at) => (at === null ? '–' : timeFormat.format(at * 1000)) },
+      { label: t.audit.when, value: (_plot, at) => (at === null ? t.common.none : timeFormat.format(at * 1000)) },
       {
         label: name,
         stroke: accent,
@@ -98,22 +106,7 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
         value: (_plot, value) => shown(value),
         points: { size: 4 },
       },
-      {
-        show: hasBand,
-        label: 'min',
-        stroke: 'transparent',
-        width: 0,
-        points: { show: false },
-        value: (_plot, v) => shown(v),
-      },
-      {
-        show: hasBand,
-        label: 'max',
-        stroke: 'transparent',
-        width: 0,
-        points: { show: false },
-        value: (_plot, v) => shown(v),
-      },
+      ...(hasBand ? [edge(t.nodes.least), edge(t.nodes.greatest)] : []),
     ],
   }
 }
