@@ -465,6 +465,7 @@ export const t = {
     },
     sentBy: (name: string) => `sent by ${name}`,
     write: 'Write a message',
+    writeTo: (name: string) => `Write to: ${name}`,
     send: 'Send',
     bytes: (used: number, limit: number) => `${used} of ${limit} bytes`,
     readOnly: 'You may read messages, not send them.',

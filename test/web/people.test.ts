@@ -45,6 +45,7 @@ test('a message goes out, and its receiver confirms it', async () => {
   await admin.goto('/nodes?sort=name')
   await page.getByRole('link', { name: 'Castle Hill Relay' }).click()
   await page.getByRole('link', { name: 'Write a message' }).click()
+  expect(await page.getByLabel('Write a message').getAttribute('placeholder')).toBe('Write to: Castle Hill Relay')
   await page.getByLabel('Write a message').fill('Are you there, castle? ⚡')
   await page.getByText('26 of 200 bytes').waitFor()
   await page.getByRole('button', { name: 'Send' }).click()

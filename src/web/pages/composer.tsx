@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { api, send } from '../api.ts'
 import { useAction } from '../load.ts'
-import type { Message } from '../mesh.ts'
+import { BROADCAST, type Message, nodeByNum, nodeName } from '../mesh.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { t } from '../strings.ts'
@@ -29,7 +29,7 @@ export function Composer({ channel, partner, replyTo, onSent }: Props) {
   const submit = () =>
     run(async () => {
       const reply = replyTo.peek()
-      const to = partner ?? (reply?.direction === 'in' && reply.toNodeNum !== 0xffffffff ? reply.fromNodeId : null)
+      const to = partner ?? receiverOf(reply)
       const json = {
         text: text.value,
         channel: to === null ? (reply?.channel ?? channel) : 0,
@@ -68,7 +68,7 @@ export function Composer({ channel, partner, replyTo, onSent }: Props) {
         <textarea
           rows={2}
           aria-label={t.messages.write}
-          placeholder={t.messages.write}
+          placeholder={destination(channel, partner, replyTo.value)}
           value={text.value}
           onInput={(event) => (text.value = event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -85,4 +85,18 @@ export function Composer({ channel, partner, replyTo, onSent }: Props) {
       <div class={used > MAX_BYTES ? 'about bad' : 'about faint'}>{t.messages.bytes(used, MAX_BYTES)}</div>
     </form>
   )
+}
+
+/** A reply to a direct message goes to the other of the two. */
+function receiverOf(reply: Message | null): string | null {
+  if (reply === null || reply.toNodeNum === BROADCAST) return null
+  return reply.direction === 'in' ? reply.fromNodeId : reply.toNodeId
+}
+
+/** Where the text would go, said before it is written. */
+function destination(channel: number, partner: string | null, reply: Message | null): string {
+  const nodeId = partner ?? receiverOf(reply)
+  if (nodeId === null) return t.messages.writeTo(t.messages.channel(reply?.channel ?? channel))
+  const node = nodeByNum(Number.parseInt(nodeId.slice(1), 16))
+  return t.messages.writeTo(node === undefined ? nodeId : nodeName(node))
 }
