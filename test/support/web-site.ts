@@ -48,8 +48,6 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
   execFileSync('npm', ['run', '--silent', 'build:web', '--', '--outDir', files], {
     cwd: ROOT,
     stdio: 'pipe',
-    // Not the test runner's own, which would make a build for development.
-    env: { ...process.env, NODE_ENV: 'production' },
   })
   const data = mkdtempSync(join(tmpdir(), 'mesh-web-'))
   const service = spawn(process.execPath, [built.main], {
