@@ -3,7 +3,6 @@ import Database from 'better-sqlite3'
 import type { Log } from '../../app/log.ts'
 import type { Cell } from './cells.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
-import { isDiskFull } from './error-code.ts'
 import type { Manifest, ManifestTable } from './manifest.ts'
 import { copyMigrations, latestTag, migrationTags, runMigrations } from './migrations.ts'
 import { readTableFile } from './table-file.ts'
@@ -172,9 +171,8 @@ function asDamage(what: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    if (!(error instanceof Database.SqliteError) || isDiskFull(error) || !error.code.startsWith('SQLITE_CONSTRAINT')) {
-      throw error
-    }
+    // A mismatch: an integer key is no integer, even after SQLite's own conversions.
+    if (!(error instanceof Database.SqliteError) || !/^SQLITE_(CONSTRAINT|MISMATCH)/.test(error.code)) throw error
     throw new BackupDamage(`${what}: ${error.message}`, { cause: error })
   }
 }

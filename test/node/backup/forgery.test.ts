@@ -147,6 +147,7 @@ test.each<[string, string, string, RegExp]>([
     `{"table":"nodes","columns":["id","name"],"rows":[\n[1,"a"]\n]}\n`,
     /metrics\.json does not begin/,
   ],
+  ['a text for a key', 'metrics', `${METRICS}\n["x","a"]\n]}\n`, /metrics\.json: datatype mismatch/],
   ['a null for what may be none', 'metrics', `${METRICS}\n[1,null]\n]}\n`, /metrics\.json: NOT NULL/],
   ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
   ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
