@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { AppError } from '../../src/app/errors.ts'
+import { scriptPasswordHasher } from '../../src/edge/passwords.ts'
+
+test('of hashes asked for at one instant sixteen wait their turn, and the others are told to come back', async () => {
+  const passwords = scriptPasswordHasher(() => 1000)
+  // A hash of the lowest cost: what is tested is the waiting.
+  const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
+  const outcomes = await Promise.allSettled(Array.from({ length: 24 }, () => passwords.verify('anything', hash)))
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
+  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  expect(refused).toHaveLength(8)
+  for (const reason of refused) {
+    expect(reason).toBeInstanceOf(AppError)
+    expect(reason).toMatchObject({ code: 'rate_limited', extra: { retryAfter: 5 } })
+  }
+  expect(await passwords.verify('anything', hash)).toBe(false)
+})
+
+test('a place whose request was dropped is free again after half a minute', async () => {
+  let now = 1000
+  const passwords = scriptPasswordHasher(() => now)
+  const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
+  const first = Array.from({ length: 16 }, () => passwords.verify('anything', hash))
+  await expect(passwords.verify('anything', hash)).rejects.toMatchObject({ code: 'rate_limited' })
+  now += 30_001
+  expect(await passwords.verify('anything', hash)).toBe(false)
+  expect(await Promise.all(first)).toStrictEqual(Array.from({ length: 16 }, () => false))
+})
