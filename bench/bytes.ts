@@ -26,6 +26,8 @@ async function bytesBehindSession() {
     oidc: null,
     backups: null,
     radio: null,
+    events: null,
+    meter: null,
     startedAt: 0,
     now: Date.now,
     ...createAddressing([]),
