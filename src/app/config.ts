@@ -310,3 +310,8 @@ function parseHostPort(text: string): { host: string; port: number } | null {
   const port = Number(match?.[3] ?? 4403)
   return host === undefined || port < 1 || port > 65535 ? null : { host, port }
 }
+
+/** Path under which a proxy serves this site, without a slash at its end. */
+export function basePath({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): string {
+  return PUBLIC_URL === null ? '' : new URL(PUBLIC_URL).pathname.replace(/\/$/, '')
+}

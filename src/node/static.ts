@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { matchesEtag } from '../app/mesh/node-list.ts'
+import { basePath } from '../app/config.ts'
 import type { Pages } from '../app/pages.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -40,9 +41,8 @@ export function builtSite(): string {
  * is no file is a page of the application. The path of `publicUrl` is where a proxy puts the site.
  */
 export function serveSite(directory: string, publicUrl: string | null): Pages {
-  const basePath = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
   if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
-  const files = readSite(directory, basePath)
+  const files = readSite(directory, basePath({ PUBLIC_URL: publicUrl }))
   return async (request) => {
     const { pathname } = new URL(request.url)
     const file = files.get(pathname) ?? (isPage(pathname) ? files.get('/index.html') : undefined)
@@ -59,22 +59,22 @@ function notFound(text: string): Response {
   return new Response(text, { status: 404, headers: { 'Content-Type': 'text/plain; charset=utf-8' } })
 }
 
-function readSite(directory: string, basePath: string): ReadonlyMap<string, File> {
+function readSite(directory: string, base: string): ReadonlyMap<string, File> {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return new Map(
     entries.flatMap((entry) => {
       const path = join(entry.parentPath, entry.name)
       const type = TYPES[extname(entry.name)]
       const url = `/${relative(directory, path).split(sep).join('/')}`
-      return type === undefined ? [] : [[url, readFile(path, url, type, basePath)]]
+      return type === undefined ? [] : [[url, readFile(path, url, type, base)]]
     }),
   )
 }
 
-function readFile(path: string, url: string, type: string, basePath: string): File {
+function readFile(path: string, url: string, type: string, base: string): File {
   const raw = readFileSync(path)
   const isHtml = url.endsWith('.html')
-  const bytes = isHtml ? Buffer.from(raw.toString('utf8').replaceAll(/(src|href)="\//g, `$1="${basePath}/`)) : raw
+  const bytes = isHtml ? Buffer.from(raw.toString('utf8').replaceAll(/(src|href)="\//g, `$1="${base}/`)) : raw
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
   return { bytes: Buffer.from(bytes), type, etag, isHashed: url.startsWith('/assets/'), packed: new Map() }
 }

@@ -178,3 +178,11 @@ describe('listing', () => {
     expect(await outcomeOf(admin.send('GET', `/api/users?${query}`))).toBe('400 invalid_request')
   })
 })
+
+test('the place of a new user is below the path under which a proxy serves the site', async () => {
+  const site = await createTestApp({ env: { PUBLIC_URL: 'https://example.org/mesh/' } })
+  const admin = await site.admin()
+  const answer = await admin.send('POST', '/api/users', { username: 'far', password: USER_PASSWORD })
+  expect([answer.status, answer.headers.get('location')]).toStrictEqual([201, '/mesh/api/users/2'])
+  site.close()
+})

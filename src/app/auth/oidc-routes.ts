@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import * as z from 'zod'
 import { anyone } from '../access.ts'
-import type { Config } from '../config.ts'
+import { basePath } from '../config.ts'
 import type { AppEnv, Ctx, Oidc } from '../context.ts'
 import { answers, describe } from '../describe.ts'
 import { AppError } from '../errors.ts'
@@ -58,9 +58,4 @@ function demandOidc(ctx: Ctx): Oidc {
 
 function redirect(c: Context, ctx: Ctx, outcome: OidcOutcome): Response {
   return c.redirect(outcome.ok ? outcome.location : `${basePath(ctx.config)}/login?error=${outcome.error}`)
-}
-
-/** Path under which a proxy serves this site, without a slash at its end. */
-function basePath({ PUBLIC_URL }: Config): string {
-  return PUBLIC_URL === null ? '' : new URL(PUBLIC_URL).pathname.replace(/\/$/, '')
 }

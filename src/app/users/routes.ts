@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requireAdmin, requireLocalAuth } from '../access.ts'
+import { basePath } from '../config.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { idParam, integerQuery, validate, validateOptionalBody } from '../validate.ts'
@@ -50,7 +51,7 @@ export const userRoutes = new Hono<AppEnv>()
     validate('json', newUserSchema),
     async (c) => {
       const user = await createUser(c.var.ctx, c.req.valid('json'))
-      return c.json({ user }, 201, { Location: `/api/users/${user.id}` })
+      return c.json({ user }, 201, { Location: `${basePath(c.var.ctx.config)}/api/users/${user.id}` })
     },
   )
   .get(
