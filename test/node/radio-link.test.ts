@@ -1,11 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { LinkInfo } from '../../src/app/context.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import type { RadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { encodeText } from '../../src/meshtastic/to-radio.ts'
 import type { Connect } from '../../src/node/radio/connection.ts'
-import { createLink, type Link, type LinkOptions } from '../../src/node/radio/link.ts'
-import type { ReceivedEvent } from '../../src/node/radio/session.ts'
+import { createLink, type LinkOptions } from '../../src/node/radio/link.ts'
 import { connectTcp, parseTcpTarget } from '../../src/node/radio/tcp.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import {
@@ -15,6 +13,7 @@ import {
   smallHandshake,
   startRadioDevice,
 } from '../support/radio-device.ts'
+import { type WatchedLink, watchLink } from '../support/watched-link.ts'
 
 const QUICK = { backoffFirstMs: 2, backoffMaxMs: 4 }
 
@@ -30,64 +29,11 @@ async function startDevice(options?: RadioDeviceOptions): Promise<RadioDevice> {
   return device
 }
 
-type WatchedLink = Link & {
-  readonly states: readonly LinkInfo[]
-  readonly received: readonly ReceivedEvent[]
-  /** The next state of this name, from those not yet asked for. */
-  until(state: LinkInfo['state']): Promise<LinkInfo>
-  /** The first event of this type that `matches`, past or to come. */
-  untilEvent(matches: (event: RadioEvent) => boolean): Promise<ReceivedEvent>
-}
-
 function startLink(connect: Connect, timings: LinkOptions['timings'] = QUICK): WatchedLink {
-  const states: LinkInfo[] = []
-  const received: ReceivedEvent[] = []
-  const wakers = new Set<() => void>()
-  const wake = () => {
-    for (const each of wakers) each()
-  }
-  const wait = <T>(find: () => T | null | undefined) =>
-    new Promise<T>((resolve) => {
-      const check = () => {
-        const found = find()
-        if (found === null || found === undefined) return
-        wakers.delete(check)
-        resolve(found)
-      }
-      wakers.add(check)
-      check()
-    })
-  let asked = 0
-  const link = createLink({
-    name: 'test',
-    kind: 'tcp',
-    connect,
-    timings,
-    onFrames(batch) {
-      received.push(...batch)
-      wake()
-    },
-    onState(info) {
-      states.push(info)
-      wake()
-    },
-  })
+  const link = watchLink((events) => createLink({ name: 'test', kind: 'tcp', connect, timings, ...events }))
   running.push(link)
   link.start()
-  const until = (state: LinkInfo['state']) =>
-    wait(() => {
-      const index = states.findIndex((info, at) => at >= asked && info.state === state)
-      if (index === -1) return null
-      asked = index + 1
-      return states[index]
-    })
-  return {
-    ...link,
-    states,
-    received,
-    until,
-    untilEvent: (matches) => wait(() => received.find(({ event }) => matches(event))),
-  }
+  return link
 }
 
 function linkTo(device: RadioDevice, timings?: LinkOptions['timings']): WatchedLink {
