@@ -147,6 +147,8 @@ export type LinkInfo = {
     readonly role: string | null
   } | null
   readonly queue: { readonly free: number; readonly maxlen: number } | null
+  /** Whether the radio may transmit, by its own settings; null until it told. */
+  readonly txEnabled: boolean | null
 }
 
 /** A `request` asks a node for its position or telemetry. */

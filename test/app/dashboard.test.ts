@@ -17,6 +17,7 @@ const LINK: LinkInfo = {
   reason: 'the radio refuses connections',
   radio: null,
   queue: null,
+  txEnabled: null,
 }
 
 let mesh: TestMesh

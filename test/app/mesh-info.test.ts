@@ -12,6 +12,7 @@ const LINK: LinkInfo = {
   reason: null,
   radio: { nodeNum: 0xa0cb0001, firmwareVersion: '2.8.0', hwModel: 'HELTEC_V3', role: 'CLIENT' },
   queue: { free: 15, maxlen: 16 },
+  txEnabled: true,
 }
 const LOST: LinkInfo = {
   ...LINK,
@@ -20,6 +21,7 @@ const LOST: LinkInfo = {
   reason: 'the radio refuses connections',
   radio: null,
   queue: null,
+  txEnabled: null,
 }
 
 const radio: Radio = Object({ links: () => [LINK, LOST] })

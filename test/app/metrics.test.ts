@@ -14,6 +14,7 @@ const LINK: LinkInfo = {
   reason: null,
   radio: null,
   queue: null,
+  txEnabled: null,
 }
 const LOST: LinkInfo = {
   ...LINK,

@@ -24,6 +24,7 @@ const linkSchema = linkStateSchema.extend({
   kind: z.enum(['tcp', 'mqtt', 'demo']),
   radio: radioSchema.nullable(),
   queue: queueSchema.nullable(),
+  txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
 })
 const infoSchema = z
   .object({
@@ -59,6 +60,7 @@ function describeLinks(links: readonly LinkInfo[]): z.infer<typeof infoSchema> {
       ...describeState(link),
       radio: link.radio,
       queue: link.queue,
+      txEnabled: link.txEnabled,
     })),
   }
 }

@@ -40,6 +40,7 @@ type Memory = {
   lastFrameAt: number | null
   radio: LinkInfo['radio']
   queue: LinkInfo['queue']
+  txEnabled: boolean | null
   connections: number
   connectedAt: number | null
   failures: number
@@ -118,6 +119,7 @@ function createMemory(now: number): Memory {
     lastFrameAt: null,
     radio: null,
     queue: null,
+    txEnabled: null,
     connections: 0,
     connectedAt: null,
     failures: 0,
@@ -128,9 +130,9 @@ function createMemory(now: number): Memory {
 }
 
 function describe({ name, kind }: LinkOptions, memory: Memory): LinkInfo {
-  const { state, since, lastFrameAt, reason, radio, queue } = memory
+  const { state, since, lastFrameAt, reason, radio, queue, txEnabled } = memory
   const reconnects = Math.max(0, memory.connections - 1)
-  return { name, kind, state, since, lastFrameAt, reconnects, reason, radio, queue }
+  return { name, kind, state, since, lastFrameAt, reconnects, reason, radio, queue, txEnabled }
 }
 
 function isRestarting(memory: Memory, now: number): boolean {
@@ -153,6 +155,9 @@ function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): voi
     memory.radio = { ...memory.radio, firmwareVersion, hwModel, role }
   }
   if (event.type === 'queue-status') memory.queue = { free: event.free, maxlen: event.maxlen }
+  if (event.type === 'settings' && event.settings.section === 'lora') {
+    memory.txEnabled = event.settings.values['txEnabled'] === true
+  }
   if (event.type === 'rebooted') memory.restartUntil = restartUntil
 }
 

@@ -96,7 +96,18 @@ export function createMqttLink(options: MqttLinkOptions): Link {
 function describe(name: string, memory: Memory): LinkInfo {
   const { state, since, reason, lastFrameAt, connections } = memory
   const reconnects = Math.max(0, connections - 1)
-  return { name, kind: 'mqtt', state, since, lastFrameAt, reconnects, reason, radio: null, queue: null }
+  return {
+    name,
+    kind: 'mqtt',
+    state,
+    since,
+    lastFrameAt,
+    reconnects,
+    reason,
+    radio: null,
+    queue: null,
+    txEnabled: null,
+  }
 }
 
 type Subscription = { close(): void }
