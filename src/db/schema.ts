@@ -249,8 +249,23 @@ export const packets = sqliteTable(
     /** JSON, decoded; without what might be a key or a password. */
     payload: text('payload').notNull(),
   },
-  (t) => [index('packets_from').on(t.fromNodeNum, t.id), index('packets_port').on(t.port, t.id)],
+  (t) => [
+    index('packets_from').on(t.fromNodeNum, t.id),
+    index('packets_port').on(t.port, t.id),
+    index('packets_packet').on(t.fromNodeNum, t.packetId),
+  ],
 )
+
+/** What a collector has heard and not delivered yet, oldest first. Never in a backup. */
+export const collectorOutbox = sqliteTable('collector_outbox', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  source: text('source').notNull(),
+  receivedAt: integer('received_at').notNull(),
+  replayed: flag('replayed').notNull(),
+  gateway: integer('gateway'),
+  /** A FromRadio without secrets, base64. */
+  data: text('data').notNull(),
+})
 
 const rollUpColumns = () => ({
   nodeId: integer('node_id').notNull(),
@@ -298,4 +313,4 @@ export const revisions = sqliteTable('revisions', {
 })
 
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
-export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'oidc_attempts', 'revisions'] as const
+export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'oidc_attempts', 'revisions', 'collector_outbox'] as const
