@@ -1,6 +1,7 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 
 export * from './account-tables.ts'
+export * from './automation-tables.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 

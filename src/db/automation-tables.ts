@@ -1,0 +1,56 @@
+import { sql } from 'drizzle-orm'
+import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+
+// The tables of automation, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
+
+export const automations = sqliteTable(
+  'automations',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    name: text('name').notNull(),
+    kind: text('kind', { enum: ['announce', 'acknowledge', 'traceroute', 'schedule'] }).notNull(),
+    enabled: integer('enabled', { mode: 'boolean' }).notNull(),
+    /** JSON: the whole rule. */
+    rule: text('rule').notNull(),
+    /** Counts changes: what was decided by an earlier version of the rule is not done. */
+    revision: integer('revision').notNull(),
+    /** Runs that were due until then are over: done, skipped, or before the rule was switched on. */
+    anchorAt: integer('anchor_at').notNull(),
+    /** When the latest run began that was not skipped. */
+    lastFiredAt: integer('last_fired_at'),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+    /** Username, as it was then. */
+    updatedBy: text('updated_by'),
+  },
+  (t) => [uniqueIndex('automations_name').on(sql`lower(${t.name})`)],
+)
+
+/** What automations did and did not do. No foreign key: deleting a rule doesn't empty the count of its answers. */
+export const automationRuns = sqliteTable(
+  'automation_runs',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    automationId: integer('automation_id').notNull(),
+    /** Unique for one automation: the time that was due, the packet that was answered, or a reason and its hour. */
+    key: text('key').notNull(),
+    t: integer('t').notNull(),
+    /** Equal skips of one hour are one row. */
+    lastT: integer('last_t').notNull(),
+    count: integer('count').notNull().default(1),
+    outcome: text('outcome', { enum: ['sending', 'sent', 'skipped', 'failed'] }).notNull(),
+    reason: text('reason'),
+    /** Who is answered; null for a run by the clock. */
+    triggeredBy: integer('triggered_by'),
+    /** What is sent; null for a traceroute. */
+    text: text('text'),
+    /** JSON: the packets that were queued. */
+    packets: text('packets').notNull().default('[]'),
+  },
+  (t) => [
+    uniqueIndex('automation_runs_key').on(t.automationId, t.key),
+    index('automation_runs_automation').on(t.automationId),
+    index('automation_runs_last').on(t.automationId, t.lastT),
+    index('automation_runs_t').on(t.lastT),
+  ],
+)
