@@ -104,7 +104,23 @@ it('shows each event to those who may read it by now', async () => {
   const grant = (permissions: object) => admin.send('PUT', `/api/users/${reader.id}/permissions`, { permissions })
   expect((await grant({ nodes: NONE, messages: READ })).status).toBe(200)
   events.publish([node(2), message('open')])
+  expect(await stream.next()).toStrictEqual({ event: 'access', data: {} })
   expect(await stream.next()).toMatchObject({ id: id(6), data: { text: 'open' } })
+})
+
+it('says by the next beat that what the reader may do has changed, once', async () => {
+  const reader = await app.user('reader')
+  const admin = await app.admin()
+  const stream = await connect(reader)
+  await stream.next()
+  expect((await admin.send('PUT', `/api/users/${reader.id}/admin`, { isAdmin: true })).status).toBe(200)
+  clock.advance(BEAT_MS)
+  expect([await stream.next(), await stream.next()]).toStrictEqual([
+    { event: 'access', data: {} },
+    { comment: 'beat', id: id(0) },
+  ])
+  clock.advance(BEAT_MS)
+  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(0) })
 })
 
 it("gives a token what its scopes and its owner's permissions leave", async () => {

@@ -21,7 +21,7 @@ export function demandEvents({ events }: SignedInCtx): Events {
 /**
  * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId` on. The stream holds a place in the kept
  * events instead of a queue of its own: who reads slowly misses events and is told so by `reset`; who reads nothing is
- * dropped. It ends with the viewer's session or token. Throws `rate_limited`.
+ * dropped. `access` says that the viewer may do more or less than before. It ends with the viewer's session or token. Throws `rate_limited`.
  */
 export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefined): ReadableStream<Uint8Array> {
   const events = demandEvents(ctx)
@@ -88,6 +88,12 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   let opening = `${resumed === null ? RESET : ': open\n'}retry: ${RETRY_MS}\n${id()}\n`
   let isBeatDue = false
   let isEnded = false
+  let rights = rightsOf(ctx.viewer)
+  const noteRights = (viewer: Viewer): string => {
+    const before = rights
+    rights = rightsOf(viewer)
+    return rights === before ? '' : ACCESS
+  }
   const take = (viewer: Viewer): string => {
     const found = events.since(place, MAX_CHUNK)
     if (found === null) {
@@ -102,7 +108,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
       for (;;) {
         const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
-        const told = opening + take(viewer)
+        const told = opening + noteRights(viewer) + take(viewer)
         // With the number of the last event, also if that was not for this viewer: it is where to resume.
         const text = isBeatDue ? `${told}: beat\n${id()}\n` : told
         opening = ''
@@ -122,6 +128,11 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
 }
 
 const RESET = 'event: reset\ndata: {}\n'
+const ACCESS = 'event: access\ndata: {}\n\n'
+
+function rightsOf({ user, permissions }: Viewer): string {
+  return JSON.stringify([user.isAdmin, permissions])
+}
 
 function block({ epoch }: Events, { seq, kind, data }: LiveEvent): string {
   // JSON has no line break: one line of data.
