@@ -28,6 +28,7 @@ async function bytesBehindSession() {
     radio: null,
     events: null,
     meter: null,
+    mapArchive: null,
     startedAt: 0,
     now: Date.now,
     ...createAddressing([]),

@@ -9,6 +9,7 @@ import { AppError, problem, toAppError } from './errors.ts'
 import { leanRouter } from './lean-router.ts'
 import { eventRoutes } from './mesh/event-routes.ts'
 import { infoRoutes } from './mesh/info-routes.ts'
+import { mapRoutes } from './mesh/map-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
 import { nodeRoutes } from './mesh/node-routes.ts'
 import { telemetryRoutes } from './mesh/telemetry-routes.ts'
@@ -59,6 +60,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/neighbors', neighborRoutes)
     .route('/api/packets', packetRoutes)
     .route('/api/waypoints', waypointRoutes)
+    .route('/api/map', mapRoutes)
     .route('/api/channels', channelRoutes)
     .route('/api/telemetry', telemetryRoutes)
     .route('/api/dashboard', dashboardRoutes)

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../meshtastic/configured-keys.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
+import { isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: how it parses, what it is without a value, and what it means. */
 type Variable = {
@@ -224,6 +225,28 @@ export const VARIABLES = {
     'Private keys of own radios, to read direct messages to them that are heard there',
     true,
   ),
+  MAP_TILE_URL: variable(
+    z.string().max(2048).refine(isTileUrl).nullable().default(null),
+    'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
+    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has a grid of degrees',
+    true,
+  ),
+  MAP_TILE_ATTRIBUTION: variable(
+    z
+      .string()
+      .max(300)
+      .regex(/^[^\p{Cc}\p{Cs}]+$/u)
+      .nullable()
+      .default(null),
+    'a line of at most 300 characters',
+    'Whose tiles they are, in plain words on the map; most licences ask for it',
+  ),
+  MAP_TILE_MAX_ZOOM: variable(integer(1, 24, 19), 'a number 1–24', 'The closest zoom that MAP_TILE_URL has tiles for'),
+  MAP_PMTILES: variable(
+    z.string().min(1).nullable().default(null),
+    'a file',
+    'A map in one local file (PMTiles 3, images or vector tiles), instead of MAP_TILE_URL',
+  ),
   DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
 } as const satisfies Record<string, Variable>
 
@@ -266,8 +289,12 @@ function problemLine(name: string, found: string | undefined): string {
 
 type Given = Readonly<Partial<Record<string, string>>>
 
-function contradictions({ SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, ...given }: Given): string[] {
+function contradictions(given: Given): string[] {
+  const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
   const problems: string[] = []
+  if (MAP_PMTILES !== undefined && MAP_TILE_URL !== undefined) {
+    problems.push('MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set')
+  }
   if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
     problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
   }
@@ -285,14 +312,6 @@ const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'O
 
 function isIssuer(value: string): boolean {
   return isSecureUrl(value) && !/[?#\s]/.test(value)
-}
-
-/** Whether this is a URL to which a secret may be sent: https, or http to this very machine; without credentials. */
-export function isSecureUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false
-  const { protocol, hostname, username, password } = new URL(value)
-  const isLoopback = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
-  return (protocol === 'https:' || (protocol === 'http:' && isLoopback)) && username === '' && password === ''
 }
 
 function isTimeZone(value: string): boolean {

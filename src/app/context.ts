@@ -3,7 +3,9 @@ import type { Store } from '../db/store.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
+import type { ByteRange } from './mesh/byte-range.ts'
 import type { LiveEvent, NewEvent } from './mesh/events.ts'
+import type { PmtilesHeader } from './mesh/pmtiles-header.ts'
 import type { BackupSchedule } from './system/backup-settings.ts'
 import type { Family } from './system/exposition.ts'
 import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
@@ -22,6 +24,8 @@ export interface Ports {
   readonly radio: Radio | null
   readonly events: Events | null
   readonly meter: Meter | null
+  /** The file of MAP_PMTILES, where there is a disk to keep it on. */
+  readonly mapArchive: MapArchive | null
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -226,4 +230,21 @@ export interface Backups {
   nextRun(schedule: BackupSchedule): number | null
   /** The stored schedule has changed. */
   reschedule(): void
+}
+
+/** A map in one file, which may be exchanged while the service runs. */
+export interface MapArchive {
+  /** The file as it is now. Throws `map_unavailable`. */
+  open(): Promise<OpenMapArchive>
+}
+
+export type OpenMapArchive = {
+  readonly header: PmtilesHeader
+  /** Bytes. */
+  readonly size: number
+  /** With its quotes; another one when the file is another. */
+  readonly etag: string
+  /** Reads in pieces and closes the file at its end, or when nobody wants the rest. */
+  stream(range: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>>
+  close(): Promise<void>
 }

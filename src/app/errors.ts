@@ -31,6 +31,7 @@ export const ERRORS = {
   payload_too_large: [413, 'Payload too large'],
   text_too_long: [413, 'Text too long'],
   unsupported_media_type: [415, 'Unsupported media type'],
+  range_not_satisfiable: [416, 'Range not satisfiable'],
   idempotency_key_reused: [422, 'Idempotency key used for another request'],
   weak_password: [422, 'Password refused'],
   rate_limited: [429, 'Too many attempts'],
@@ -40,6 +41,7 @@ export const ERRORS = {
   unsupported_on_this_runtime: [501, 'Not supported on this runtime'],
   radio_unavailable: [503, 'Radio unavailable'],
   database_unavailable: [503, 'Database unavailable'],
+  map_unavailable: [503, 'Map file unavailable'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ErrorCode = keyof typeof ERRORS
@@ -55,6 +57,8 @@ type Extra = {
   retryAfter?: number
   /** Methods; sent as the Allow header. */
   allow?: readonly string[]
+  /** Sent as the Content-Range header. */
+  contentRange?: string
   /** Asks a server of HTTP/1 to take no other request on this connection. */
   closeConnection?: true
   cause?: unknown
@@ -109,10 +113,11 @@ function codeOf(error: Error): string {
 /** RFC 9457 problem details. */
 export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
-  const { issues, required, size, retryAfter, allow, closeConnection } = error.extra
+  const { issues, required, size, retryAfter, allow, contentRange, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))
+  if (contentRange !== undefined) headers.set('content-range', contentRange)
   if (closeConnection) headers.set('connection', 'close')
   const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
   const more = { ...(issues && { issues }), ...(required && { required }), ...size }

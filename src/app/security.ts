@@ -1,17 +1,23 @@
 import type { Context, TypedResponse } from 'hono'
 import type { JSONParsed } from 'hono/utils/types'
+import type { Config } from './config.ts'
 import type { AppEnv } from './context.ts'
 import { AppError } from './errors.ts'
 import { isApi } from './pages.ts'
+import { tileOrigin } from './secure-url.ts'
 
-const CSP = [
-  "default-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "img-src 'self' data:",
-  "object-src 'none'",
-].join('; ')
+const policy = (images: string) =>
+  [
+    "default-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    `img-src ${images}`,
+    "object-src 'none'",
+  ].join('; ')
+
+const OWN_IMAGES = "'self' data:"
+const CSP = policy(OWN_IMAGES)
 
 /** On every answer, the web application's files included. */
 export const SECURITY_HEADERS = {
@@ -22,7 +28,14 @@ export const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-const HSTS = 'max-age=31536000'
+/** For the web application's pages: images may come from the host of the map's tiles as well, and from no other. */
+export function pagePolicy({ MAP_TILE_URL }: Pick<Config, 'MAP_TILE_URL'>): string {
+  const origin = MAP_TILE_URL === null ? null : tileOrigin(MAP_TILE_URL)
+  return origin === null ? CSP : policy(`${OWN_IMAGES} ${origin}`)
+}
+
+/** Of answers over HTTPS. */
+export const HSTS = 'max-age=31536000'
 
 /** Gives an answer its request id and security headers, and forbids caching of the API. */
 export function finishHeaders(c: Context<AppEnv>): void {
@@ -30,6 +43,7 @@ export function finishHeaders(c: Context<AppEnv>): void {
   const { headers } = c.res
   headers.set('X-Request-Id', c.get('ctx').requestId)
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
+  if (!isApi(c.req.path)) headers.set('Content-Security-Policy', pagePolicy(c.get('ctx').config))
   if (isHttps(c)) headers.set('Strict-Transport-Security', HSTS)
   if (isApi(c.req.path) && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
 }

@@ -44,6 +44,7 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
   'TRUSTED_PROXIES',
   'REDIS_URL',
   'RESTORE_FROM_BACKUP',
+  'MAP_PMTILES',
   'DEMO',
 ])
 

@@ -69,6 +69,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     radio: null,
     events: null,
     meter: null,
+    mapArchive: null,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.

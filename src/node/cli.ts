@@ -66,6 +66,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
       radio: null,
       events: null,
       meter: null,
+      mapArchive: null,
       startedAt: Date.now(),
       now: Date.now,
       clientIp: () => null,

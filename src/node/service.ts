@@ -14,6 +14,7 @@ import { RestoreRefused } from './backup/damage.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
+import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
@@ -82,6 +83,7 @@ async function start(config: Config, log: Log): Promise<void> {
     radio,
     events,
     meter,
+    mapArchive: await openMapArchive(config),
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES),

@@ -54,6 +54,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
 
+  'GET /api/map': may('nodes', 'read'),
+  'GET /api/map/archive': may('nodes', 'read'),
   'GET /api/nodes': may('nodes', 'read'),
   'GET /api/nodes/:id': may('nodes', 'read'),
   'PUT /api/nodes/:id': may('nodes', 'write'),

@@ -32,6 +32,7 @@ async function openNode(): Promise<Service> {
     radio: null,
     events: null,
     meter: null,
+    mapArchive: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES),

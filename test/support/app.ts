@@ -84,6 +84,7 @@ export async function createTestApp(
     radio: NO_RADIO,
     events: null,
     meter: null,
+    mapArchive: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isSecureUrl } from '../config.ts'
+import { isSecureUrl } from '../secure-url.ts'
 import { OidcFailure } from './oidc-failure.ts'
 import { askProvider } from './oidc-http.ts'
 import type { Allowance } from './oidc-allowance.ts'

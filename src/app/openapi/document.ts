@@ -163,6 +163,7 @@ const STATUS_TEXT: Readonly<Record<string, string>> = {
   201: 'Created',
   202: 'Accepted',
   204: 'Done',
+  206: 'Part of it',
   302: 'Found',
   304: 'Not modified',
   503: 'Unavailable',

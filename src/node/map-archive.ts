@@ -1,0 +1,93 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Config } from '../app/config.ts'
+import type { MapArchive, OpenMapArchive } from '../app/context.ts'
+import { AppError } from '../app/errors.ts'
+import type { ByteRange } from '../app/mesh/byte-range.ts'
+import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/pmtiles-header.ts'
+import { hasCode } from './backup/error-code.ts'
+import { StartRefused } from './start-problems.ts'
+
+const CHUNK_BYTES = 256 * 1024
+
+/** The file of MAP_PMTILES; null without one. Throws StartRefused when it can't be read or is no such file. */
+export async function openMapArchive({ MAP_PMTILES: path }: Pick<Config, 'MAP_PMTILES'>): Promise<MapArchive | null> {
+  if (path === null) return null
+  try {
+    await (await openFile(path)).close()
+  } catch (error) {
+    const found = `MAP_PMTILES: found ${JSON.stringify(path)}`
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+    const expected = 'expected a readable PMTiles 3 file of images or vector tiles'
+    throw new StartRefused(`${found}, ${expected}${error instanceof NotPmtiles ? '' : code}`, { cause: error })
+  }
+  return {
+    async open() {
+      try {
+        return await openFile(path)
+      } catch (error) {
+        if (!(error instanceof NotPmtiles) && !hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EIO'))
+          throw error
+        throw new AppError('map_unavailable', undefined, { cause: error })
+      }
+    },
+  }
+}
+
+class NotPmtiles extends Error {
+  override name = 'NotPmtiles'
+}
+
+async function openFile(path: string): Promise<OpenMapArchive> {
+  // Without O_NONBLOCK a FIFO would wait for somebody who writes to it.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = await file.stat({ bigint: true })
+    const start = new Uint8Array(PMTILES_HEADER_BYTES)
+    if (!stat.isFile() || (await file.read(start, 0, start.length, 0)).bytesRead < start.length) throw new NotPmtiles()
+    const header = readPmtilesHeader(start)
+    if (header === null) throw new NotPmtiles()
+    return {
+      header,
+      size: Number(stat.size),
+      etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
+      stream: (range) => streamRange(file, range),
+      close: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** Reads a piece only when the one before is gone: a slow reader costs one piece of memory. */
+function streamRange(file: FileHandle, { first, last }: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let at = first
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const piece = await readPiece(file, at, Math.min(CHUNK_BYTES, last + 1 - at))
+        at += piece.length
+        controller.enqueue(piece)
+        if (at <= last) return
+        await file.close()
+        controller.close()
+      },
+      cancel: () => file.close(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** At most `length` bytes. A failure closes the file: an answer that breaks off is better than a wrong one. */
+async function readPiece(file: FileHandle, at: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    const piece = new Uint8Array(length)
+    const { bytesRead } = await file.read(piece, 0, length, at)
+    if (bytesRead === 0) throw new Error('the map file ends early')
+    return piece.subarray(0, bytesRead)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
