@@ -8,6 +8,7 @@ import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './errors.ts'
 import { leanRouter } from './lean-router.ts'
 import { eventRoutes } from './mesh/event-routes.ts'
+import { ingestRoutes } from './mesh/ingest-routes.ts'
 import { infoRoutes } from './mesh/info-routes.ts'
 import { mapRoutes } from './mesh/map-routes.ts'
 import { messageRoutes } from './mesh/message-routes.ts'
@@ -54,6 +55,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/users', userRoutes)
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
+    .route('/api/ingest', ingestRoutes)
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)

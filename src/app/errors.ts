@@ -20,6 +20,8 @@ export const ERRORS = {
   node_not_found: [404, 'Node not found'],
   message_not_found: [404, 'Message not found'],
   token_not_found: [404, 'Token not found'],
+  source_not_found: [404, 'Radio not known'],
+  section_not_found: [404, 'Section not known'],
   oidc_disabled: [404, 'OpenID Connect is disabled'],
   method_not_allowed: [405, 'Method not allowed'],
   request_timeout: [408, 'Request timeout'],
@@ -28,6 +30,10 @@ export const ERRORS = {
   user_inactive: [409, 'User is inactive'],
   last_admin: [409, 'Last administrator'],
   backup_in_progress: [409, 'Backup in progress'],
+  source_taken: [409, 'Name of a source of another kind'],
+  confirmation_required: [409, 'Confirmation required'],
+  configuration_changed: [409, 'Configuration changed meanwhile'],
+  configuration_change_in_progress: [409, 'Configuration change in progress'],
   payload_too_large: [413, 'Payload too large'],
   text_too_long: [413, 'Text too long'],
   unsupported_media_type: [415, 'Unsupported media type'],
@@ -51,6 +57,8 @@ export type Issue = { path: string; message: string }
 type Extra = {
   issues?: readonly Issue[]
   required?: { resource: string; action: string }
+  /** What must be confirmed. */
+  confirm?: readonly string[]
   /** How large something is, and the most that it may be. */
   size?: { bytes: number; limit: number }
   /** Seconds; sent as the Retry-After header. */
@@ -113,13 +121,13 @@ function codeOf(error: Error): string {
 /** RFC 9457 problem details. */
 export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
-  const { issues, required, size, retryAfter, allow, contentRange, closeConnection } = error.extra
+  const { issues, required, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))
   if (contentRange !== undefined) headers.set('content-range', contentRange)
   if (closeConnection) headers.set('connection', 'close')
   const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
-  const more = { ...(issues && { issues }), ...(required && { required }), ...size }
+  const more = { ...(issues && { issues }), ...(required && { required }), ...(confirm && { confirm }), ...size }
   return new Response(JSON.stringify({ ...body, ...more }), { status, headers })
 }

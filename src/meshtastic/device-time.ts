@@ -1,6 +1,7 @@
 /** 2020-01-01: the protocol is younger, so an earlier time is a clock that was never set. */
-const EARLIEST_MS = Date.UTC(2020, 0, 1)
-const MAX_AHEAD_MS = 10 * 60 * 1000
+export const EARLIEST_MS = Date.UTC(2020, 0, 1)
+/** How far another clock may run ahead of ours. */
+export const MAX_AHEAD_MS = 10 * 60 * 1000
 
 /**
  * A device's unix seconds as milliseconds since the epoch; null when the device has no clock (0) or a wrong one:

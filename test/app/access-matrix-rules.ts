@@ -12,6 +12,9 @@ const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope }
 /** A permission on a resource. */
 const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
 
+/** The same, and never a session. */
+const tokenMay = (resource: Resource, action: Action): Rule => ({ kind: 'token', resource, action })
+
 /** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/health': anyone,
@@ -61,6 +64,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'PUT /api/nodes/:id': may('nodes', 'write'),
   'DELETE /api/nodes/:id': may('nodes', 'write'),
   'GET /api/nodes/:id/positions': may('nodes', 'read'),
+  'POST /api/ingest': tokenMay('nodes', 'write'),
   'GET /api/messages': may('messages', 'read'),
   'POST /api/messages': may('messages', 'write'),
   'GET /api/messages/:id/receptions': may('messages', 'read'),

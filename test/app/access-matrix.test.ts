@@ -72,7 +72,7 @@ async function revokedToken(client: Client): Promise<string> {
 
 /** The scope that a token needs for a route; null where no scope helps. */
 function scopeOf(rule: Rule): string | null {
-  if (rule.kind === 'permission') return `${rule.resource}:${rule.action}`
+  if (rule.kind === 'permission' || rule.kind === 'token') return `${rule.resource}:${rule.action}`
   return rule.kind === 'admin' ? rule.scope : null
 }
 
@@ -90,6 +90,7 @@ const regular =
   (action: 'read' | 'write' | 'none') =>
   (rule: Rule): Outcome => {
     if (rule.kind === 'admin') return 'admin_required'
+    if (rule.kind === 'token') return 'forbidden'
     if (rule.kind !== 'permission') return 'passed'
     return action === 'write' || rule.action === action ? 'passed' : 'forbidden'
   }
@@ -118,7 +119,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   'a user with write': { credentials: bySession('writer'), outcome: regular('write') },
   'an administrator': {
     credentials: async () => ({ cookie: String((await app.admin()).cookie) }),
-    outcome: () => 'passed',
+    outcome: (rule) => (rule.kind === 'token' ? 'forbidden' : 'passed'),
   },
   'a token with the scope alone': {
     credentials: (rule) => byToken(scopeOf(rule) === null ? 'everything' : `only ${scopeOf(rule)}`)(),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './audit-scenarios.ts'
+import { ingestScenarios } from './ingest-scenarios.ts'
 import { meshScenarios } from './mesh-scenarios.ts'
 import { requestScenarios } from './request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
@@ -27,6 +28,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('users', () => userScenarios(admin))
     describe('audit', () => auditScenarios(admin))
     describe('the mesh', () => meshScenarios(admin))
+    describe('collectors', () => ingestScenarios(admin))
     describe('requests', () => requestScenarios(admin))
   })
 }

@@ -129,15 +129,43 @@ const REMEMBERED = `on conflict (node_num) do update set
   via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
   ${IDENTITY}`
 
+const LATE_IDENTITY = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
+
+/** What comes late replaces only what is older, names and key among it. */
+const LATE = `on conflict (node_num) do update set
+  ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
+  ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
+  device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
+  ${choose(
+    [...ARRIVAL_COLUMNS, ...LATE_IDENTITY],
+    (column) => `iif(${REMEMBERED_ARRIVAL}, ${newest(column)}, coalesce(${column}, excluded.${column}))`,
+  )},
+  via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
+  is_licensed = iif(excluded.role is null or (role is not null and not ${REMEMBERED_ARRIVAL}), is_licensed, excluded.is_licensed),
+  previous_public_key = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL},
+    coalesce(previous_public_key, public_key), previous_public_key),
+  key_mismatch = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL}, 1, key_mismatch),
+  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
+  first_heard = min(first_heard, excluded.first_heard),
+  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+
 const queries = prepareOnce((db) => ({
+  late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),
   heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(HEARD) }),
   remembered: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(REMEMBERED) }),
 }))
 
-/** Statements that bring nodes up to date: first what radios remember, then what was heard. */
-export function writeNodes(store: Store, remembered: readonly NodeRow[], heard: readonly NodeRow[]): Statement[] {
-  const { heard: writeHeard, remembered: writeRemembered } = queries(store)
+type NodeRows = {
+  readonly remembered: readonly NodeRow[]
+  readonly late: readonly NodeRow[]
+  readonly heard: readonly NodeRow[]
+}
+
+/** Statements that bring nodes up to date: first what radios remember, then what was heard, the oldest first. */
+export function writeNodes(store: Store, { remembered, late, heard }: NodeRows): Statement[] {
+  const { heard: writeHeard, remembered: writeRemembered, late: writeLate } = queries(store)
   return [
+    ...(late.length > 0 ? [writeLate(late)] : []),
     ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
     ...(heard.length > 0 ? [writeHeard(heard)] : []),
   ]

@@ -13,7 +13,12 @@ import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
 
 /** An event and where it came from. */
-export type Heard = { readonly source: Source; readonly event: RadioEvent }
+export type Heard = {
+  readonly source: Source
+  readonly event: RadioEvent
+  /** Delivered long after it was heard: newer things may be known by now. */
+  readonly isLate?: boolean
+}
 
 /** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
 export type News = { readonly source: Source; readonly packet: Packet }
@@ -28,15 +33,19 @@ export type Plan = {
   readonly remembered: NodeRow[]
   /** Of nodes that were heard. */
   readonly heard: NodeRow[]
+  /** Of nodes that were heard, or remembered, some time ago. */
+  readonly late: NodeRow[]
   readonly positions: PositionRow[]
   readonly telemetry: MetricRow[]
   readonly messages: MessageRow[]
   readonly traffic: Traffic
   readonly news: News[]
+  /** Packets that were known already. */
+  readonly duplicates: Packet[]
 }
 
 /** The event of a packet, with what is known around it. */
-type Arrival = TrafficArrival & { readonly source: Source; readonly isOwn: boolean }
+type Arrival = TrafficArrival & { readonly source: Source; readonly isOwn: boolean; readonly isLate: boolean }
 
 /** What the events mean; `localNodes` is what earlier batches told, `knownSources` who is in the database already. */
 export function planBatch(
@@ -50,20 +59,23 @@ export function planBatch(
     channels: [],
     remembered: [],
     heard: [],
+    late: [],
     positions: [],
     telemetry: [],
     messages: [],
     traffic: emptyTraffic(),
     news: [],
+    duplicates: [],
   }
-  for (const { source, event } of batch) {
+  for (const heard of batch) {
+    const { source, event } = heard
     if (!known.sources.has(source.name)) noteSource(plan, source, event.receivedAt, {})
-    addEvent(plan, source, event, sightings)
+    addEvent(plan, heard, sightings)
   }
   return plan
 }
 
-function addEvent(plan: Plan, source: Source, event: RadioEvent, sightings: Sightings): void {
+function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sightings: Sightings): void {
   const { receivedAt } = event
   switch (event.type) {
     case 'my-info':
@@ -80,12 +92,17 @@ function addEvent(plan: Plan, source: Source, event: RadioEvent, sightings: Sigh
       return
     }
     case 'node-info':
-      addNode(plan, event.node, receivedAt, event.node.nodeNum === plan.localNodes.get(source.name))
+      addNode(plan, event.node, {
+        seenAt: receivedAt,
+        isOwn: event.node.nodeNum === plan.localNodes.get(source.name),
+        rows: isLate ? plan.late : plan.remembered,
+      })
       return
     case 'packet': {
       const { packet, replayed: isReplayed } = event
       const isOwn = packet.from === plan.localNodes.get(source.name)
-      addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn, gateway: event.gateway ?? null }, sightings)
+      const gateway = event.gateway ?? null
+      addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn, isLate, gateway }, sightings)
       return
     }
     default:
@@ -101,13 +118,17 @@ function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial
   plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
 }
 
-function addNode(plan: Plan, node: NodeFacts, seenAt: number, isOwn: boolean): void {
+function addNode(
+  plan: Plan,
+  node: NodeFacts,
+  { seenAt, isOwn, rows }: { seenAt: number; isOwn: boolean; rows: NodeRow[] },
+): void {
   const { nodeNum, user, fix, metrics, viaMqtt, channel, isFavorite, isIgnored } = node
   if (!isNode(nodeNum)) return
   // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
   const arrival = isOwn ? {} : { hopsAway: node.hopsAway, snr: viaMqtt ? null : node.snr }
-  plan.remembered.push({
+  rows.push({
     nodeNum,
     seenAt,
     lastHeard,
@@ -130,7 +151,7 @@ function addPosition(plan: Plan, nodeNum: number, fix: NonNullable<NodeFacts['fi
 }
 
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
-  const { source, packet, receivedAt, isReplayed, isOwn } = arrival
+  const { source, packet, receivedAt, isReplayed, isOwn, isLate } = arrival
   const { from: nodeNum, id, payload } = packet
   // The air of simulated radios, as packets around packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
@@ -140,12 +161,13 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const sighting = sightings.see({ from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable })
   if (isSpoofed) plan.heard.push({ nodeNum, seenAt: receivedAt, spoofSuspected: true })
   addReception(plan.traffic, arrival)
+  if (sighting !== 'first') plan.duplicates.push(packet)
   if (sighting === 'copy') return
   if (sighting === 'first') addTraffic(plan.traffic, arrival)
   addMessage(plan, arrival, isOwn && !isSpoofed ? 'out' : 'in')
   if (isSpoofed) return
   const content = sighting === 'first' ? addContent(plan, arrival) : {}
-  const rows = isReplayed ? plan.remembered : plan.heard
+  const rows = isLate ? plan.late : isReplayed ? plan.remembered : plan.heard
   rows.push({ nodeNum, seenAt: receivedAt, ...describeArrival(arrival), ...content })
   if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet })
 }

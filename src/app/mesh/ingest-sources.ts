@@ -1,4 +1,4 @@
-import { sql, type SQL } from 'drizzle-orm'
+import { eq, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -12,6 +12,9 @@ export type SourceRow = Source & {
   readonly localNodeNum?: number
   readonly firmwareVersion?: string | null
 }
+
+/** A source that is in the database. */
+export type KnownSource = Source & { readonly localNodeNum: number | null }
 
 /** A slot of a channel table, without its key. */
 export type ChannelRow = {
@@ -58,6 +61,11 @@ const queries = prepareOnce((db) => ({
     .set({ isLocal: isLocalNode(sql`node_num`) })
     .where(sql`is_local <> ${isLocalNode(sql`node_num`)}`)
     .prepare(),
+  byName: db
+    .select({ name: sources.name, kind: sources.kind, localNodeNum: sources.localNodeNum })
+    .from(sources)
+    .where(eq(sources.name, sql.placeholder('name')))
+    .prepare(),
   list: db.select({ name: sources.name, localNodeNum: sources.localNodeNum }).from(sources).prepare(),
 }))
 
@@ -73,6 +81,11 @@ export function writeChannels(store: Store, rows: readonly ChannelRow[]): Statem
 /** Marks the nodes that are radios of ours, and no others. Runs after the sources and nodes are written. */
 export function markLocalNodes(store: Store): Statement {
   return bind(queries(store).markLocal, {})
+}
+
+/** Null when there is none of this name. */
+export async function readSource(store: Store, name: string): Promise<KnownSource | null> {
+  return (await queries(store).byName.get({ name })) ?? null
 }
 
 /** Which node each known source is. */

@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { neighbors, packets, receptions, traceroutes, waypoints } from '../../db/schema.ts'
+import { WINDOW_MS } from './packet-window.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 
 /** One way by which a message came. `gateway` 0: the radio of the source itself. */
@@ -63,6 +64,8 @@ export type PacketRow = {
   readonly pkiEncrypted: boolean
   readonly replayed: boolean
   readonly payload: string
+  /** Something of it was understood. */
+  readonly isReadable: boolean
 }
 
 /** What a batch changes besides nodes, their histories and messages. */
@@ -70,7 +73,7 @@ export type Traffic = {
   readonly receptions: ReceptionRow[]
   readonly routes: RouteRow[]
   /** By the node that tells its neighbours. */
-  readonly neighbors: Map<number, readonly NeighborRow[]>
+  readonly neighbors: Map<number, { readonly t: number; readonly rows: readonly NeighborRow[] }>
   readonly waypoints: WaypointRow[]
   readonly packets: PacketRow[]
 }
@@ -112,6 +115,17 @@ const PACKET_VALUES = {
   sourceId: sql`s.id`,
 }
 
+// Known again by sender and id, as in the packet window; without an id by its content.
+const NOT_LOGGED = sql`not exists (select 1 from packets p
+  where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
+    and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
+      abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
+    and (not ${field('isReadable')} or p.payload ->> 'kind' not in ('encrypted', 'malformed')))`
+
+// What comes late, or once more, never takes the place of what is newer.
+const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
+  where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
+
 const queries = prepareOnce((db) => ({
   receptions: prepareJsonInsert(db, receptions, {
     values: RECEPTION_VALUES,
@@ -127,10 +141,15 @@ const queries = prepareOnce((db) => ({
   }),
   forgetNeighbors: db
     .delete(neighbors)
-    .where(sql`node_num in (select value from json_each(${sql.placeholder('nodes')}))`)
+    .where(
+      sql`(node_num, neighbor_num) in (select x.node_num, x.neighbor_num
+        from json_each(${sql.placeholder('told')}) k cross join neighbors x on x.node_num = k.value ->> 'nodeNum'
+        where x.t <= k.value ->> 't')`,
+    )
     .prepare(),
   neighbors: prepareJsonInsert(db, neighbors, {
     values: NEIGHBOR_VALUES,
+    from: sql`cross join (select 1) on ${IS_LATEST_WORD}`,
     onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
   }),
   // A locked waypoint is changed by its owner only.
@@ -139,27 +158,31 @@ const queries = prepareOnce((db) => ({
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
       longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to
-      where locked_to is null or locked_to = excluded.from_node_num`,
+      where excluded.t >= t and (locked_to is null or locked_to = excluded.from_node_num)`,
   }),
   // An end in the past is how a waypoint is taken back.
   expireWaypoints: db
     .delete(waypoints)
     .where(sql`expires_at <= ${sql.placeholder('now')}`)
     .prepare(),
-  packets: prepareJsonInsert(db, packets, { values: PACKET_VALUES, from: OF_SOURCE, onConflict: sql`` }),
+  packets: prepareJsonInsert(db, packets, {
+    values: PACKET_VALUES,
+    from: sql`${OF_SOURCE} and ${NOT_LOGGED}`,
+    onConflict: sql``,
+  }),
 }))
 
 /** Statements that store traffic; sources, nodes and messages are there already, or made earlier in the same step. */
 export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
   const prepared = queries(store)
   const { receptions: copies, routes, waypoints: places, packets: log } = traffic
-  const telling = [...traffic.neighbors.keys()]
-  const links = [...traffic.neighbors.values()].flat()
+  const told = [...traffic.neighbors].map(([nodeNum, { t }]) => ({ nodeNum, t }))
+  const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
   const now = places.at(-1)?.t
   return [
     ...(copies.length > 0 ? [prepared.receptions(copies)] : []),
     ...(routes.length > 0 ? [prepared.routes(routes)] : []),
-    ...(telling.length > 0 ? [bind(prepared.forgetNeighbors, { nodes: JSON.stringify(telling) })] : []),
+    ...(told.length > 0 ? [bind(prepared.forgetNeighbors, { told: JSON.stringify(told) })] : []),
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),
     ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
     ...(log.length > 0 ? [prepared.packets(log)] : []),

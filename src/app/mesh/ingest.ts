@@ -5,8 +5,9 @@ import { writePositions, writeTelemetry } from './ingest-history.ts'
 import { writeMessages } from './ingest-messages.ts'
 import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
-import { markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
+import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
 import { writeTraffic } from './ingest-traffic.ts'
+import { readSeenPackets } from './seen-packets.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 
 /** Turns what radios say into rows. Calls come one after the other: there is one writer. */
@@ -24,6 +25,13 @@ type Memory = {
   localNodes: ReadonlyMap<string, number>
   readonly sources: Set<string>
   readonly metrics: Set<string>
+}
+
+/** What a batch of one among several writers brought. */
+export type Stored = {
+  readonly news: readonly News[]
+  /** Packets that were known already. */
+  readonly duplicates: number
 }
 
 const queries = prepareOnce((db) => ({
@@ -61,6 +69,28 @@ export function createIngest(store: Store): Ingest {
   }
 }
 
+/**
+ * Stores a batch of one source as one atomic step, beside other writers: what is known already is asked of the database.
+ * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new.
+ */
+export async function storeBatch(store: Store, batch: readonly Heard[], known: KnownSource | null): Promise<Stored> {
+  const window = createPacketWindow()
+  const seen = window.open()
+  for (const packet of await readSeenPackets(store, batch)) seen.see(packet)
+  seen.commit()
+  const isPlaced = known !== null && known.localNodeNum !== null
+  const memory: Memory = {
+    window,
+    localNodes: new Map(isPlaced ? [[known.name, known.localNodeNum]] : []),
+    sources: new Set(known === null ? [] : [known.name]),
+    metrics: new Set(),
+  }
+  const plan = planBatch(batch, memory, window.open())
+  const [statement, ...others] = statementsOf(store, plan, memory)
+  if (statement !== undefined) await store.atomic([statement, ...others])
+  return { news: plan.news, duplicates: plan.duplicates.length }
+}
+
 /** What an earlier process left: its texts are not news again. */
 async function recall(store: Store, now: number): Promise<Memory> {
   const window = createPacketWindow()
@@ -76,7 +106,7 @@ function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
   return [
     ...writeSources(store, [...plan.sources.values()]),
     ...writeChannels(store, plan.channels),
-    ...writeNodes(store, plan.remembered, plan.heard),
+    ...writeNodes(store, plan),
     ...(isHandshake ? [markLocalNodes(store)] : []),
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),

@@ -3,7 +3,7 @@ export const WINDOW_MS = 6 * 60 * 60_000
 export const WINDOW_SIZE = 50_000
 
 /** One arrival of a packet. */
-type Arrival = {
+export type Arrival = {
   readonly from: number
   readonly id: number
   readonly at: number

@@ -47,6 +47,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
     pkiEncrypted: packet.pkiEncrypted,
     replayed: isReplayed,
     payload: describePayload(packet),
+    isReadable: payload.kind !== 'encrypted' && payload.kind !== 'malformed',
   })
   // Without a request it answers, a route is a question passing by.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
@@ -62,7 +63,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
   }
   if (payload.kind === 'neighborinfo') {
     const nodeNum = payload.nodeNum || from
-    traffic.neighbors.set(nodeNum, listNeighbors(nodeNum, payload, receivedAt))
+    traffic.neighbors.set(nodeNum, { t: receivedAt, rows: listNeighbors(nodeNum, payload, receivedAt) })
   }
   if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, receivedAt))
 }

@@ -13,7 +13,8 @@ export type Operation = {
 type Json = Readonly<Record<string, unknown>>
 
 const SESSION = [{ session: [] }]
-const SESSION_OR_TOKEN = [...SESSION, { token: [] }]
+const TOKEN = [{ token: [] }]
+const SESSION_OR_TOKEN = [...SESSION, ...TOKEN]
 
 /** Every route of the app with what its handlers say about it. Throws when a route has no rule or no answers. */
 export function listOperations(routes: readonly RouterRoute[]): Operation[] {
@@ -85,7 +86,7 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
     tags: [path.split('/')[2] ?? ''],
     summary: documented?.summary ?? '',
     'x-access': rule,
-    ...(rule.kind !== 'anyone' && { security: takesTokens(rule) ? SESSION_OR_TOKEN : SESSION }),
+    ...(rule.kind !== 'anyone' && { security: securityOf(rule) }),
     parameters: requests
       .filter(({ part }) => part === 'param' || part === 'query')
       .flatMap(({ part, schema }) => parameters(part === 'param' ? 'path' : 'query', schema)),
@@ -103,11 +104,12 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
   }
 }
 
-function takesTokens(rule: Rule): boolean {
-  return (
+function securityOf(rule: Rule): Json[] {
+  if (rule.kind === 'token') return TOKEN
+  const takesTokens =
     rule.kind === 'permission' ||
     (rule.kind === 'signed-in' ? rule.tokens : rule.kind === 'admin' && rule.scope !== null)
-  )
+  return takesTokens ? SESSION_OR_TOKEN : SESSION
 }
 
 function ruleErrors(rule: Rule): ErrorCode[] {
@@ -120,6 +122,7 @@ function ruleErrors(rule: Rule): ErrorCode[] {
         ...(rule.temporaryPassword ? [] : (['password_change_required'] as const)),
         ...(rule.tokens ? [] : (['forbidden'] as const)),
       ]
+    case 'token':
     case 'permission':
       return ['unauthenticated', 'password_change_required', 'forbidden']
     case 'admin':

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../app/log.ts'
 import type { Ingest } from '../../app/mesh/ingest.ts'
 import type { Heard, News } from '../../app/mesh/ingest-plan.ts'
+import { isRefusedContent } from '../../app/mesh/refused-content.ts'
 import { createTimer, type LinkClock, systemClock } from './connection.ts'
 
 /** A batch is stored when its first event is this old, or when it is this large. */
@@ -95,7 +96,7 @@ async function persist(batch: readonly Heard[], options: BatcherOptions, patienc
       return true
     }
     const { error } = result
-    if (isRefused(error)) {
+    if (isRefusedContent(error)) {
       if (batch.length === 1) log.error('An event is dropped: it can not be stored', { ...describe(batch), error })
       const middle = batch.length >> 1
       const halves = batch.length === 1 ? [] : [batch.slice(0, middle), batch.slice(middle)]
@@ -115,15 +116,6 @@ async function attempt(ingest: Ingest, batch: readonly Heard[]): Promise<Result>
   } catch (error) {
     return { ok: false, error }
   }
-}
-
-/** Whether it is the content that the database refuses: that would fail for ever, and hold up all that follows. */
-function isRefused(error: unknown): boolean {
-  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
-    if (e instanceof TypeError || e instanceof RangeError) return true
-    if ('code' in e && /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(String(e.code))) return true
-  }
-  return false
 }
 
 function describe([heard]: readonly Heard[]): Record<string, unknown> {

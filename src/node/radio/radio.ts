@@ -1,7 +1,8 @@
 import type { LinkInfo, Ports, Radio } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
-import { deliveryEvent, linkEvent, type NewEvent, newsEvents } from '../../app/mesh/events.ts'
+import { announce } from '../../app/mesh/announce.ts'
+import { deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/events.ts'
 import { createIngest } from '../../app/mesh/ingest.ts'
 import { readPublicKey } from '../../app/mesh/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
@@ -51,11 +52,7 @@ export function openRadio(needs: Needs): NodeRadio {
     ingest: createIngest(store),
     log,
     clock,
-    onStored(news) {
-      log.debug('Packets stored', { packets: news.length })
-      for (const { packet } of news) meter?.countPacket(packet.portName)
-      publish(newsEvents(news, clock.now()))
-    },
+    onStored: (news) => announce({ store, log, events, meter, now: clock.now }, news),
   })
   const records = createRecords(log)
   records.add(() => loseUnfinished(store))

@@ -1,0 +1,77 @@
+import * as z from 'zod'
+import type { Store } from '../../db/store.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { announce } from './announce.ts'
+import { storeBatch, type Stored } from './ingest.ts'
+import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './ingest-items.ts'
+import { type KnownSource, readSource } from './ingest-sources.ts'
+import { isRefusedContent } from './refused-content.ts'
+
+export const ingestAnswerSchema = z.object({
+  accepted: z.int().describe('Items that are stored, now or before'),
+  duplicates: z.int().describe('Packets among them that were known already'),
+  rejected: z
+    .array(z.object({ index: z.int(), reason: z.enum(REJECTIONS) }))
+    .max(MAX_ITEMS)
+    .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
+})
+
+/** Stores what a collector delivers. Throws `source_taken` when a radio of this service has the name. */
+export async function storeDelivery(
+  ctx: Ctx,
+  delivery: z.infer<typeof ingestSchema>,
+): Promise<z.infer<typeof ingestAnswerSchema>> {
+  const { store, log } = ctx
+  const { source } = delivery
+  const known = await readSource(store, source)
+  if (known !== null && known.kind !== 'ingest') {
+    throw new AppError('source_taken', 'This service listens to a source of this name itself')
+  }
+  const { taken, rejected } = readItems(delivery, known, ctx.now())
+  const { stored, refused } = await storeTaken(store, taken, known)
+  announce(
+    ctx,
+    stored.flatMap(({ news }) => news),
+  )
+  const all = [...rejected, ...refused].toSorted((a, b) => a.index - b.index)
+  if (all.length > 0) {
+    const reasons = Object.fromEntries(
+      [...Map.groupBy(all, ({ reason }) => reason)].map(([r, { length }]) => [r, length]),
+    )
+    log.info('Delivered packets were rejected', { source, ...reasons })
+  }
+  const duplicates = stored.reduce((sum, { duplicates }) => sum + duplicates, 0)
+  return { accepted: taken.length - refused.length, duplicates, rejected: all }
+}
+
+/** One batch, and only when the database refuses something of it the halves: one item must not keep the others out. */
+async function storeTaken(
+  store: Store,
+  taken: readonly Taken[],
+  known: KnownSource | null,
+): Promise<{ stored: Stored[]; refused: Rejection[] }> {
+  if (taken.length === 0) return { stored: [], refused: [] }
+  try {
+    return {
+      stored: [
+        await storeBatch(
+          store,
+          taken.map(({ heard }) => heard),
+          known,
+        ),
+      ],
+      refused: [],
+    }
+  } catch (error) {
+    if (!isRefusedContent(error)) throw error
+    const [only] = taken
+    if (taken.length === 1 && only !== undefined) {
+      return { stored: [], refused: [{ index: only.index, reason: 'not_storable' }] }
+    }
+    const middle = taken.length >> 1
+    const first = await storeTaken(store, taken.slice(0, middle), known)
+    const second = await storeTaken(store, taken.slice(middle), known)
+    return { stored: [...first.stored, ...second.stored], refused: [...first.refused, ...second.refused] }
+  }
+}

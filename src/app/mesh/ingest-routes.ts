@@ -1,0 +1,19 @@
+import { Hono } from 'hono'
+import { requireToken } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { validate } from '../validate.ts'
+import { ingestAnswerSchema, storeDelivery } from './ingest-delivery.ts'
+import { ingestSchema } from './ingest-items.ts'
+
+export const ingestRoutes = new Hono<AppEnv>().post(
+  '/',
+  requireToken('nodes', 'write'),
+  answers(
+    'Store what a collector beside a radio has heard; the same delivery again changes nothing',
+    { 200: ingestAnswerSchema },
+    ['source_taken'],
+  ),
+  validate('json', ingestSchema),
+  async (c) => c.json(await storeDelivery(c.var.ctx, c.req.valid('json'))),
+)

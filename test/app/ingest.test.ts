@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Ports } from '../../src/app/context.ts'
+import { createEvents } from '../../src/app/mesh/events.ts'
+import { createMeter } from '../../src/app/system/meter.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
+import { item } from '../support/delivery.ts'
+import { createManualClock } from '../support/manual-clock.ts'
+import { FAR, LOCAL, packet, position, seconds, telemetry, text, user } from '../support/mesh.ts'
+
+const HOUR = 3_600_000
+
+let app: TestApp
+let admin: Client
+let token: string
+let events: NonNullable<Ports['events']>
+let meter: NonNullable<Ports['meter']>
+
+beforeEach(async () => {
+  events = createEvents(createManualClock(START))
+  meter = createMeter({ now: () => 0, process: () => [] })
+  app = await createTestApp({ ports: { events, meter } })
+  admin = await app.admin()
+  const made = await admin.send('POST', '/api/tokens', { name: 'collector', scopes: ['nodes:write'] })
+  token = Object(await made.json()).token
+})
+afterEach(() => app.close())
+
+type Item = string | { data: string; receivedAt?: number; replayed?: boolean; gateway?: number }
+
+async function deliver(packets: readonly Item[], more: object = {}): Promise<{ status: number; body: unknown }> {
+  const headers = { authorization: `Bearer ${token}` }
+  const answer = await app.client().send('POST', '/api/ingest', { source: 'hill', packets, ...more }, headers)
+  return { status: answer.status, body: await answer.json() }
+}
+
+async function get(path: string): Promise<Record<string, unknown>> {
+  return Object(await (await admin.send('GET', path)).json())
+}
+
+const node = (nodeNum = FAR) => get(`/api/nodes/${nodeNum}`)
+const messages = async (): Promise<Record<string, unknown>[]> => Object(await get('/api/messages')).messages
+const series = async () => {
+  const range = `nodeId=!a0cb0002&metric=deviceMetrics.batteryLevel&from=${START - 24 * HOUR}&to=${START + HOUR}`
+  return (await get(`/api/telemetry?${range}`))['series']
+}
+
+const battery = (batteryLevel: number, time: number) =>
+  telemetry({ time: time === 0 ? 0 : seconds(time), variant: { case: 'deviceMetrics', value: { batteryLevel } } })
+
+describe('when a packet was received', () => {
+  test('is what the collector says, of a packet before what it says of the delivery', async () => {
+    const noClock = (words: string) => item(packet(text(words)))
+    const packets = [noClock('of the delivery'), { data: noClock('of its own'), receivedAt: START - 3 * HOUR }]
+    expect(await deliver(packets, { receivedAt: START - 2 * HOUR })).toMatchObject({ body: { accepted: 2 } })
+    expect(await messages()).toMatchObject([
+      { text: 'of its own', timestamp: START - 3 * HOUR },
+      { text: 'of the delivery', timestamp: START - 2 * HOUR },
+    ])
+    expect(await node()).toMatchObject({ lastHeard: START - 2 * HOUR, firstHeard: START - 3 * HOUR })
+  })
+
+  test('is what the radio says when the collector does not, and else now', async () => {
+    const at = (rxTime: number) => item(packet(text(`at ${rxTime}`), { rxTime }))
+    const heard = seconds(START - HOUR)
+    const ahead = seconds(START) + 300
+    await deliver([at(heard), at(ahead), at(0)])
+    expect((await messages()).map(({ timestamp }) => timestamp)).toStrictEqual([START, START, START - HOUR])
+    const times = app.store.sqlite.prepare('select t from packets order by id').pluck().all()
+    expect(times).toStrictEqual([START - HOUR, START, START])
+  })
+
+  test('is at most ten minutes ahead', async () => {
+    const data = item(packet(text('x')))
+    expect(await deliver([{ data, receivedAt: START + 600_001 }])).toMatchObject({
+      body: { accepted: 0, rejected: [{ index: 0, reason: 'received_in_future' }] },
+    })
+    expect(await deliver([{ data, receivedAt: START + 600_000 }])).toMatchObject({ body: { accepted: 1 } })
+  })
+})
+
+describe('what comes late', () => {
+  beforeEach(() =>
+    deliver([
+      item(packet(user({ longName: 'New name', shortName: 'NEW', publicKey: new Uint8Array(32).fill(2) }))),
+      item(packet(position({ latitudeI: 50_000_000, longitudeI: 60_000_000 }))),
+      item(packet(battery(80, START))),
+    ]),
+  )
+
+  test('replaces nothing that is newer, and is in the history', async () => {
+    const before = await node()
+    const late = [
+      item(packet(user({ longName: 'Old name', shortName: 'OLD', publicKey: new Uint8Array(32).fill(1) }))),
+      item(packet(position({ latitudeI: 10_000_000, longitudeI: 10_000_000 }), { rxSnr: -9 })),
+      item(packet(battery(70, START - HOUR))),
+      item(packet(text('said an hour ago'))),
+    ]
+    expect(await deliver(late, { receivedAt: START - HOUR })).toMatchObject({ body: { accepted: 4, duplicates: 0 } })
+    expect(await node()).toStrictEqual({ ...before, firstHeard: START - HOUR })
+    expect(await series()).toStrictEqual([
+      [START - HOUR, 70],
+      [START, 80],
+    ])
+    expect(await messages()).toMatchObject([{ text: 'said an hour ago', timestamp: START - HOUR }])
+  })
+
+  test('fills what is not known, and replaces what is older', async () => {
+    app.clock.advance(3 * HOUR)
+    const late = [
+      item(packet(user({ longName: 'Newest name', shortName: 'NEWS' }))),
+      item({ case: 'nodeInfo', value: { num: 0xa0cb0099, lastHeard: seconds(START), user: { longName: 'Unheard' } } }),
+    ]
+    await deliver(late, { receivedAt: START + HOUR })
+    expect(await node()).toMatchObject({ longName: 'Newest name', lastHeard: START + HOUR, keyMismatch: false })
+    expect(await node(0xa0cb0099)).toMatchObject({ longName: 'Unheard', lastHeard: START })
+  })
+})
+
+describe('beside the radios of this service', () => {
+  test('a collector does not take the name of one of them', async () => {
+    app.store.sqlite.exec("insert into sources (kind, name, created_at) values ('tcp', 'hill', 1)")
+    expect(await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])).toMatchObject({
+      status: 409,
+      body: { code: 'source_taken' },
+    })
+    expect(app.store.sqlite.prepare('select local_node_num from sources').pluck().all()).toStrictEqual([null])
+  })
+
+  test('its radio sends what it does not hear itself, and whoever else does is told', async () => {
+    await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
+    const own = { from: LOCAL, rxRssi: undefined, rxSnr: 0, hopStart: 0 }
+    await deliver([item(packet(text('ours'), own)), item(packet(text('not ours'), { from: LOCAL }))])
+    expect(await messages()).toMatchObject([
+      { text: 'not ours', direction: 'in' },
+      { text: 'ours', direction: 'out' },
+    ])
+    expect(app.store.sqlite.prepare('select spoof_suspected from nodes').pluck().all()).toStrictEqual([1])
+  })
+
+  test('a gateway and what a broker kept are told with the item', async () => {
+    const kept = { data: item(packet(text('kept'))), gateway: 0x11, replayed: true }
+    await deliver([kept, { data: item(packet(text('live'))), gateway: 0x12 }])
+    const rows = app.store.sqlite.prepare('select gateway, replayed from packets order by id').all()
+    expect(rows).toStrictEqual([
+      { gateway: 0x11, replayed: 1 },
+      { gateway: 0x12, replayed: 0 },
+    ])
+  })
+
+  test('without a word of the collector, memories after a handshake are told from what is heard', async () => {
+    const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 0 })
+    const own = packet(battery(50, START), { from: LOCAL, rxRssi: undefined, rxSnr: 0 })
+    const complete = { case: 'configCompleteId', value: 7 } as const
+    expect(
+      await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } }), item(complete), item(remembered)]),
+    ).toMatchObject({ body: { accepted: 2, rejected: [{ index: 1, reason: 'not_taken' }] } })
+    await deliver([item(own)])
+    const rows = app.store.sqlite.prepare('select from_node_num as node, replayed from packets order by id').all()
+    expect(rows).toStrictEqual([
+      { node: FAR, replayed: 1 },
+      { node: LOCAL, replayed: 0 },
+    ])
+  })
+
+  test('news is told and counted once, an unknown port named once', async () => {
+    const packets = [
+      item(packet(text('news'))),
+      ...[1, 2].map(() => item(packet({ portnum: PortNum.CAYENNE_APP, payload: Uint8Array.of(1) }))),
+      item(packet({ portnum: 300, payload: Uint8Array.of(1) })),
+    ]
+    for (let time = 0; time < 3; time++) await deliver(packets)
+    const counted = meter.families().find(({ name }) => name === 'mesh_packets_total')
+    expect(counted?.samples).toStrictEqual([
+      { labels: { port: 'TEXT_MESSAGE_APP' }, value: 1 },
+      { labels: { port: 'CAYENNE_APP' }, value: 2 },
+      { labels: { port: 'other' }, value: 1 },
+    ])
+    expect(events.since(0, 100)?.map(({ kind }) => kind)).toStrictEqual(['node', 'message'])
+    const named = app.logged.map((line) => Object(JSON.parse(line))).filter(({ port }) => port !== undefined)
+    expect(named).toMatchObject([
+      { level: 'info', message: 'Packets of a port that is not understood', port: 77, portName: 'CAYENNE_APP' },
+      { level: 'info', port: 300, portName: 'UNKNOWN_300', from: FAR },
+    ])
+    const { packets: log } = Object(await get('/api/packets?port=300'))
+    expect(log).toMatchObject([{ payload: { kind: 'unknown', bytes: 'AQ==' } }])
+  })
+
+  test('what the database refuses does not keep the others out', async () => {
+    app.store.sqlite.exec(`create trigger refuse before insert on messages when new.text = 'refused'
+      begin select raise(abort, 'no such words'); end`)
+    const packets = ['one', 'refused', 'two', 'three'].map((words) => item(packet(text(words))))
+    expect(await deliver(packets)).toStrictEqual({
+      status: 200,
+      body: { accepted: 3, duplicates: 0, rejected: [{ index: 1, reason: 'not_storable' }] },
+    })
+    expect((await messages()).map((message) => message['text'])).toStrictEqual(['three', 'two', 'one'])
+  })
+})
