@@ -13,8 +13,12 @@ export type PositionRow = {
   readonly precisionBits: number | null
 }
 
-/** One measurement; `metric` is `variant.metric`. */
-export type MetricRow = { readonly nodeNum: number; readonly metric: string; readonly t: number; readonly v: number }
+/** What a node measured at `t`: values by `variant.metric`. */
+export type Measurements = {
+  readonly nodeNum: number
+  readonly t: number
+  readonly values: Readonly<Record<string, number>>
+}
 
 const POSITION_VALUES = {
   nodeId: sql`n.id`,
@@ -29,15 +33,13 @@ const TELEMETRY_VALUES = {
   nodeId: sql`n.id`,
   metric: sql`m.id`,
   t: field('t'),
-  v: field('v'),
+  v: sql`e.value`,
 } satisfies Record<keyof typeof telemetry.$inferSelect, SQL>
-
-const HOUR_MS = 3_600_000
 
 const DIRTY_VALUES = {
   nodeId: sql`n.id`,
   metric: sql`m.id`,
-  t: field('t'),
+  t: sql`${field('t')} - ${field('t')} % 3600000`,
 } satisfies Record<keyof typeof telemetryDirty.$inferSelect, SQL>
 
 const METRIC_VALUES = {
@@ -47,6 +49,7 @@ const METRIC_VALUES = {
 
 // `cross join` keeps SQLite from putting the tables in another order than this one.
 const OF_NODE = sql`cross join nodes n on n.node_num = ${field('nodeNum')}`
+const OF_METRIC = sql`${OF_NODE} cross join json_each(r.j, '$.values') e cross join metrics m on m.name = e.key`
 
 const queries = prepareOnce((db) => ({
   positions: prepareJsonInsert(db, positions, {
@@ -56,12 +59,12 @@ const queries = prepareOnce((db) => ({
   }),
   telemetry: prepareJsonInsert(db, telemetry, {
     values: TELEMETRY_VALUES,
-    from: sql`${OF_NODE} cross join metrics m on m.name = ${field('metric')}`,
+    from: OF_METRIC,
     onConflict: sql`on conflict do nothing`,
   }),
   dirty: prepareJsonInsert(db, telemetryDirty, {
     values: DIRTY_VALUES,
-    from: sql`${OF_NODE} cross join metrics m on m.name = ${field('metric')}`,
+    from: OF_METRIC,
     onConflict: sql`on conflict do nothing`,
   }),
   metrics: prepareJsonInsert(db, metrics, { values: METRIC_VALUES, onConflict: sql`on conflict do nothing` }),
@@ -78,25 +81,19 @@ export function writePositions(store: Store, rows: readonly PositionRow[]): Stat
  */
 export function writeTelemetry(
   store: Store,
-  rows: readonly MetricRow[],
+  rows: readonly Measurements[],
   knownMetrics: ReadonlySet<string>,
 ): Statement[] {
   if (rows.length === 0) return []
-  const added = new Set(rows.map(({ metric }) => metric).filter((metric) => !knownMetrics.has(metric)))
+  const added = listMetricNames(rows).filter((name) => !knownMetrics.has(name))
   const { metrics: writeMetrics, telemetry: writeRows, dirty: writeHours } = queries(store)
   return [
-    ...(added.size > 0 ? [writeMetrics([...added].map((name) => ({ name })))] : []),
+    ...(added.length > 0 ? [writeMetrics(added.map((name) => ({ name })))] : []),
     writeRows(rows),
-    writeHours(listHours(rows)),
+    writeHours(rows),
   ]
 }
 
-/** The hours that rows are in, each once. */
-function listHours(rows: readonly MetricRow[]): Omit<MetricRow, 'v'>[] {
-  const hours = new Map<string, Omit<MetricRow, 'v'>>()
-  for (const { nodeNum, metric, t } of rows) {
-    const hour = t - (t % HOUR_MS)
-    hours.set(`${nodeNum} ${metric} ${hour}`, { nodeNum, metric, t: hour })
-  }
-  return [...hours.values()]
+export function listMetricNames(rows: readonly Measurements[]): string[] {
+  return [...new Set(rows.flatMap(({ values }) => Object.keys(values)))]
 }

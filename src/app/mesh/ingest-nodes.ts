@@ -9,6 +9,7 @@ import type { Metric } from '../../meshtastic/telemetry.ts'
 import type { NodeUser } from '../../meshtastic/user.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './ingest-sources.ts'
+import { mergeHeard } from './merge-heard.ts'
 
 /** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
 export type NodeRow = {
@@ -17,6 +18,8 @@ export type NodeRow = {
   readonly seenAt: number
   /** When the node was last heard. */
   readonly lastHeard?: number | null
+  /** For a node that is new; else when it was last heard, or seen. */
+  readonly firstHeard?: number
   readonly longName?: string | null
   readonly shortName?: string | null
   readonly hwModel?: number | null
@@ -77,7 +80,7 @@ const VALUES = {
   rssi: field('rssi'),
   hopsAway: field('hopsAway'),
   lastHeard: field('lastHeard'),
-  firstHeard: sql`coalesce(${field('lastHeard')}, ${field('seenAt')})`,
+  firstHeard: sql`coalesce(${field('firstHeard')}, ${field('lastHeard')}, ${field('seenAt')})`,
   viaMqtt: flag('viaMqtt'),
   channel: field('channel'),
   isFavorite: flag('isFavorite'),
@@ -167,7 +170,7 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
   return [
     ...(late.length > 0 ? [writeLate(late)] : []),
     ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
-    ...(heard.length > 0 ? [writeHeard(heard)] : []),
+    ...(heard.length > 0 ? [writeHeard(mergeHeard(heard))] : []),
   ]
 }
 

@@ -4,7 +4,7 @@ import { BROADCAST } from '../../meshtastic/node-id.ts'
 import type { Packet } from '../../meshtastic/packet.ts'
 import type { NodeFacts, RadioEvent } from '../../meshtastic/radio-event.ts'
 import { enumNumber } from './enum-number.ts'
-import type { MetricRow, PositionRow } from './ingest-history.ts'
+import type { Measurements, PositionRow } from './ingest-history.ts'
 import type { MessageRow } from './ingest-messages.ts'
 import { deviceMetricsFields, type NodeRow, placeFields, userFields } from './ingest-nodes.ts'
 import type { ChannelRow, Source, SourceRow } from './ingest-sources.ts'
@@ -36,7 +36,7 @@ export type Plan = {
   /** Of nodes that were heard, or remembered, some time ago. */
   readonly late: NodeRow[]
   readonly positions: PositionRow[]
-  readonly telemetry: MetricRow[]
+  readonly telemetry: Measurements[]
   readonly messages: MessageRow[]
   readonly traffic: Traffic
   readonly news: News[]
@@ -200,7 +200,7 @@ function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Pa
       return addMapReport(plan, nodeNum, payload.report, receivedAt)
     case 'telemetry': {
       const t = payload.time ?? receiptTime
-      if (t !== null) plan.telemetry.push(...payload.metrics.map(([metric, v]) => ({ nodeNum, metric, t, v })))
+      if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics) })
       return deviceMetricsFields(payload.metrics, t)
     }
     default:

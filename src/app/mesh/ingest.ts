@@ -1,7 +1,7 @@
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { writePositions, writeTelemetry } from './ingest-history.ts'
+import { listMetricNames, writePositions, writeTelemetry } from './ingest-history.ts'
 import { writeMessages } from './ingest-messages.ts'
 import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
@@ -63,7 +63,7 @@ export function createIngest(store: Store): Ingest {
       sightings.commit()
       memory.localNodes = plan.localNodes
       for (const name of plan.sources.keys()) memory.sources.add(name)
-      for (const { metric } of plan.telemetry) memory.metrics.add(metric)
+      for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
       return plan.news
     },
   }
