@@ -1,7 +1,5 @@
-import { create } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
 import { mergeHeard } from '../../src/app/mesh/merge-heard.ts'
-import { UserSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { createSeededRandom } from '../../src/node/radio/seeded-random.ts'
 import { START } from '../support/app.ts'
 import {
@@ -22,8 +20,8 @@ import {
 
 /** A packet of one of a few nodes, about anything that changes a node. */
 function anyPacket(random: () => number, at: number) {
-  const pick = <T>(all: readonly [T, ...T[]]): T => all[Math.floor(random() * all.length)] ?? all[0]
-  const maybe = <T extends object>(some: T): T | Record<never, never> => (random() < 0.5 ? some : {})
+  const pick = <const T>(all: readonly [T, ...T[]]): T => all[Math.floor(random() * all.length)] ?? all[0]
+  const maybe = <T extends object>(some: T): Partial<T> => (random() < 0.5 ? some : {})
   const time = pick([0, seconds(at) - Math.floor(random() * 5000)])
   const data = pick([
     () => text('words'),
@@ -35,13 +33,11 @@ function anyPacket(random: () => number, at: number) {
         ...maybe({ precisionBits: 13 }),
       }),
     () =>
-      user(
-        create(UserSchema, {
-          ...maybe({ longName: pick(['A', 'B']) }),
-          ...maybe({ shortName: pick(['a', 'b']), role: pick([0, 2]), isLicensed: pick([true, false]) }),
-          ...maybe({ publicKey: new Uint8Array(32).fill(pick([1, 1, 1, 2])), hwModel: 43 }),
-        }),
-      ),
+      user({
+        ...maybe({ longName: pick(['A', 'B']) }),
+        ...maybe({ shortName: pick(['a', 'b']), role: pick([0, 2]), isLicensed: pick([true, false]) }),
+        ...maybe({ publicKey: new Uint8Array(32).fill(pick([1, 1, 1, 2])), hwModel: 43 }),
+      }),
     () =>
       telemetry({
         time,
