@@ -9,6 +9,8 @@ import { createManualClock } from '../support/manual-clock.ts'
 import { FAR, LOCAL, packet, position, seconds, telemetry, text, user } from '../support/mesh.ts'
 
 const HOUR = 3_600_000
+/** A number that the protocol has not given away. */
+const UNHEARD_OF = JSON.parse('300')
 
 let app: TestApp
 let admin: Client
@@ -167,7 +169,7 @@ describe('beside the radios of this service', () => {
     const packets = [
       item(packet(text('news'))),
       ...[1, 2].map(() => item(packet({ portnum: PortNum.CAYENNE_APP, payload: Uint8Array.of(1) }))),
-      item(packet({ portnum: 300, payload: Uint8Array.of(1) })),
+      item(packet({ portnum: UNHEARD_OF, payload: Uint8Array.of(1) })),
     ]
     for (let time = 0; time < 3; time++) await deliver(packets)
     const counted = meter.families().find(({ name }) => name === 'mesh_packets_total')
