@@ -18,6 +18,7 @@ import { channelRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './m
 import { tracerouteRoutes } from './mesh/traceroute-routes.ts'
 import { docsRoutes } from './openapi/routes.ts'
 import { isApi, type Pages } from './pages.ts'
+import { newRequestId } from './request-id.ts'
 import { allowedMethods } from './route-methods.ts'
 import { finishHeaders, refuseForeign, SAFE_METHODS } from './security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
@@ -38,7 +39,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
     const began = ports.meter?.now()
-    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: crypto.randomUUID(), viewer: null })
+    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
     else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
     else c.res = await pages(c.req.raw)

@@ -19,6 +19,11 @@ export interface Store {
   atomic(all: readonly [Statement, ...Statement[]]): Promise<void>
   /** What the database takes on its disk, in bytes; null when it does not tell. */
   sizeBytes(): Promise<number | null>
+  /**
+   * Another number after each commit, of this process or of another one; null when only a query could tell. A commit of
+   * another process may go unnoticed until the event loop's next turn.
+   */
+  version(): number | null
 }
 
 /** A prepared query, as both drivers make it. */
@@ -53,5 +58,30 @@ export function prepareOnce<T>(build: (db: Db) => T): (store: Store) => T {
     const built = build(db)
     prepared.set(db, built)
     return built
+  }
+}
+
+/**
+ * What `load` answered for a key, as long as the database has not changed since. On a store without a version every call
+ * loads. At most `limit` answers are kept.
+ */
+export function rememberUnchanged<K, T>(
+  limit: number,
+  load: (store: Store, key: K) => Promise<T>,
+): (store: Store, key: K) => T | Promise<T> {
+  const kept = new WeakMap<Db, { readonly version: number; readonly answers: Map<K, T> }>()
+  return (store, key) => {
+    // Before the rows are read: what is kept may be newer than its version, never older.
+    const version = store.version()
+    if (version === null) return load(store, key)
+    const known = kept.get(store.db)
+    const answers = known?.version === version ? known.answers : new Map<K, T>()
+    if (answers !== known?.answers) kept.set(store.db, { version, answers })
+    const answer = answers.get(key)
+    if (answer !== undefined) return answer
+    return load(store, key).then((loaded) => {
+      if (answers.size < limit) answers.set(key, loaded)
+      return loaded
+    })
   }
 }

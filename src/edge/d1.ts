@@ -13,6 +13,7 @@ export function d1Store(database: D1Database): Store {
     },
     // D1 refuses the pragmas that count pages, and tells the size with each answer.
     sizeBytes: async () => (await database.prepare('select 1').run()).meta.size_after,
+    version: () => null,
   }
 }
 

@@ -38,7 +38,31 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
     db: asDb(db),
     atomic: async (all) => runAll(sqlite, all),
     sizeBytes: async () => pages.get() ?? null,
+    version: versionOf(sqlite),
     close: () => sqlite.close(),
+  }
+}
+
+/**
+ * Own changes are counted by the connection itself. Whether others have written, only a look at the file tells, with its
+ * locks: one look serves all requests of a turn of the event loop.
+ */
+function versionOf(sqlite: Database.Database): () => number {
+  const own = sqlite.prepare<[], number>('select total_changes()').pluck()
+  const others = sqlite.prepare<[], number>('pragma data_version').pluck()
+  let seen = { own: -1, others: -1 }
+  let version = 0
+  let hasLooked = false
+  const nextTurn = () => {
+    hasLooked = false
+  }
+  return () => {
+    const now = { own: own.get() ?? 0, others: hasLooked ? seen.others : (others.get() ?? 0) }
+    if (!hasLooked) setImmediate(nextTurn).unref()
+    hasLooked = true
+    if (now.own !== seen.own || now.others !== seen.others) version++
+    seen = now
+    return version
   }
 }
 

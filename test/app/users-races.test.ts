@@ -84,6 +84,7 @@ function interruptible(inner: SqliteStore) {
   const store: Store = {
     ...inner,
     sizeBytes: inner.sizeBytes,
+    version: inner.version,
     atomic: async (all) => {
       const now = interruption
       interruption = null

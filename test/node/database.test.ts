@@ -2,8 +2,11 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { eq } from 'drizzle-orm'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
+import { settings } from '../../src/db/schema.ts'
+import { rememberUnchanged } from '../../src/db/store.ts'
 import { MIGRATIONS_DIR, openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createTestApp } from '../support/app.ts'
 
@@ -148,4 +151,53 @@ test('atomic runs all or nothing, and a later statement sees an earlier one', as
   expect(sqlite.prepare('select count(*) from settings').pluck().get()).toBe(0)
   await app.store.atomic([row('a'), row('b')])
   expect(sqlite.prepare('select count(*) from settings').pluck().get()).toBe(2)
+})
+
+describe('the version of the database', () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+  const setting = (key: string) => ({ key, value: '1', updatedAt: 1 })
+
+  test('stays while nobody writes, and changes with each commit of its own at once', async () => {
+    const store = opened()
+    const first = store.version()
+    expect(store.version()).toBe(first)
+    await nextTurn()
+    expect(store.version()).toBe(first)
+    await store.db.insert(settings).values(setting('a')).run()
+    const second = store.version()
+    expect(second).not.toBe(first)
+    await store.atomic([store.db.update(settings).set({ value: '2' })])
+    expect(store.version()).not.toBe(second)
+  })
+
+  test('changes when another process has written, by the next turn of the event loop', async () => {
+    const store = opened()
+    const other = opened()
+    const first = store.version()
+    await other.db.insert(settings).values(setting('b')).run()
+    await nextTurn()
+    const second = store.version()
+    expect(second).not.toBe(first)
+    await nextTurn()
+    expect(store.version()).toBe(second)
+  })
+
+  test('what is remembered is loaded again after a change, and what is gone stays gone', async () => {
+    const store = opened()
+    let loads = 0
+    const count = rememberUnchanged(2, async ({ db }, key: string) => {
+      loads++
+      return (await db.$count(settings, eq(settings.key, key))) === 1
+    })
+    expect([await count(store, 'a'), await count(store, 'a'), loads]).toEqual([false, false, 1])
+    await store.db.insert(settings).values(setting('a')).run()
+    expect([await count(store, 'a'), await count(store, 'b'), await count(store, 'c'), loads]).toEqual([
+      true,
+      false,
+      false,
+      4,
+    ])
+    // Only as many as asked for are kept.
+    expect([await count(store, 'a'), await count(store, 'c'), loads]).toEqual([true, false, 5])
+  })
 })

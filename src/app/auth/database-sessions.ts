@@ -1,25 +1,32 @@
 import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
 import { rateLimits, sessions } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
+import { prepareOnce, rememberUnchanged, type Store } from '../../db/store.ts'
 import type { SessionStore } from '../context.ts'
 
 const queries = prepareOnce((db) => ({
   find: db
     .select()
     .from(sessions)
-    .where(and(eq(sessions.tokenHash, sql.placeholder('tokenHash')), gt(sessions.expiresAt, sql.placeholder('now'))))
+    .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
     .prepare(),
 }))
+
+const findByHash = rememberUnchanged(
+  1000,
+  async (store, tokenHash: string) => (await queries(store).find.get({ tokenHash })) ?? null,
+)
 
 /** Sessions and login counters in the database itself: the store that runs everywhere. */
 export function databaseSessions(store: Store): SessionStore {
   const { db } = store
-  const { find } = queries(store)
   return {
     insert: async (session) => {
       await db.insert(sessions).values(session).run()
     },
-    find: async (tokenHash, now) => (await find.get({ tokenHash, now })) ?? null,
+    find: async (tokenHash, now) => {
+      const session = await findByHash(store, tokenHash)
+      return session !== null && session.expiresAt > now ? session : null
+    },
     extend: async (tokenHash, lastSeenAt, expiresAt) => {
       await db.update(sessions).set({ lastSeenAt, expiresAt }).where(eq(sessions.tokenHash, tokenHash)).run()
     },

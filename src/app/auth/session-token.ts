@@ -2,6 +2,7 @@ import { hmac } from '@oslojs/crypto/hmac'
 import { sha256, SHA256 } from '@oslojs/crypto/sha2'
 import { constantTimeEqual } from '@oslojs/crypto/subtle'
 import { encodeBase64urlNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
+import { parse } from 'hono/utils/cookie'
 
 const utf8 = new TextEncoder()
 
@@ -39,21 +40,25 @@ export function verifySignedToken(value: string, secrets: readonly string[]): st
 }
 
 const REMEMBERED = 1000
+const REMEMBERED_LENGTH = 2048
 const hashes = new WeakMap<readonly string[], Map<string, string>>()
 
 /**
- * The hash of the token in a cookie that one of the secrets signed; null for anything else. The latest good answers are
- * remembered: they depend on nothing but the arguments, and cost more than the look-up of the session.
+ * The hash of the token that one of the secrets signed, in the cookie `name` of a Cookie header; null when there is none.
+ * The latest good answers are remembered: they depend on nothing but the arguments, and cost more than to find the
+ * session.
  */
-export function hashSignedToken(value: string, secrets: readonly string[]): string | null {
+export function hashPresentedToken(cookies: string, name: string, secrets: readonly string[]): string | null {
   const known = hashes.get(secrets) ?? new Map<string, string>()
-  const remembered = known.get(value)
+  const key = name + cookies
+  const remembered = known.get(key)
   if (remembered !== undefined) return remembered
-  const token = verifySignedToken(value, secrets)
+  const value = parse(cookies, name)[name]
+  const token = value === undefined ? null : verifySignedToken(value, secrets)
   if (token === null) return null
   const hash = hashToken(token)
   if (known.size >= REMEMBERED) known.clear()
-  known.set(value, hash)
+  if (key.length <= REMEMBERED_LENGTH) known.set(key, hash)
   hashes.set(secrets, known)
   return hash
 }

@@ -1,9 +1,9 @@
 import type { Context } from 'hono'
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { deleteCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx, StoredSession } from '../context.ts'
-import { hashSignedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
+import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
@@ -66,9 +66,9 @@ export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession |
 }
 
 function presentedHash(c: Context, ctx: Ctx): string | null {
-  if (c.req.header('cookie') === undefined) return null
-  const cookie = getCookie(c, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE)
-  return cookie === undefined ? null : hashSignedToken(cookie, ctx.config.SESSION_SECRET)
+  const cookies = c.req.header('cookie')
+  if (cookies === undefined) return null
+  return hashPresentedToken(cookies, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE, ctx.config.SESSION_SECRET)
 }
 
 /** Pushes the idle timeout on, at most every five minutes. */

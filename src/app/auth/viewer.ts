@@ -1,7 +1,7 @@
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { apiTokens, users } from '../../db/schema.ts'
-import { prepareOnce } from '../../db/store.ts'
+import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
@@ -109,16 +109,23 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
   }
 }
 
-async function findAccount(ctx: Ctx, id: number) {
-  const row = await queries(ctx.store).byId.get({ id })
+const readAccount = rememberUnchanged(1000, async (store, id: number) => {
+  const row = await queries(store).byId.get({ id })
   if (row === undefined) return null
   return {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
-    // A temporary password binds only while passwords are a way in.
-    mustChangePassword: row.mustChangePassword && !ctx.config.DISABLE_LOCAL_AUTH,
+    hasTemporaryPassword: row.mustChangePassword,
     epoch: row.epoch,
   }
+})
+
+async function findAccount(ctx: Ctx, id: number) {
+  const account = await readAccount(ctx.store, id)
+  if (account === null) return null
+  const { hasTemporaryPassword, ...rest } = account
+  // A temporary password binds only while passwords are a way in.
+  return { ...rest, mustChangePassword: hasTemporaryPassword && !ctx.config.DISABLE_LOCAL_AUTH }
 }
 
 async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {

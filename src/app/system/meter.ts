@@ -20,14 +20,17 @@ type Traffic = {
  * knows. Labels come from fixed sets: nothing that a client or a radio sends can make their number grow.
  */
 export function createMeter({ now, process }: { now(): number; process(): readonly Family[] }): Meter {
-  const traffic = new Map<string, Traffic>()
+  // By route, then by method: a joined key would be built, and hashed, for each request.
+  const traffic = new Map<string, Map<string, Traffic>>()
+  const all = () => [...traffic.values()].flatMap((methods) => [...methods.values()])
   const packets = new Map<string, number>()
   return {
     now,
     countRequest(method, route, status, durationMs) {
+      const methods = traffic.get(route) ?? new Map<string, Traffic>()
+      if (methods.size === 0) traffic.set(route, methods)
       const known = METHODS.has(method) ? method : OTHER
-      const key = `${known} ${route}`
-      let found = traffic.get(key)
+      let found = methods.get(known)
       if (found === undefined) {
         found = {
           labels: { method: known, route },
@@ -35,7 +38,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
           buckets: Array(BUCKETS.length + 1).fill(0),
           sum: 0,
         }
-        traffic.set(key, found)
+        methods.set(known, found)
       }
       const seconds = durationMs / 1000
       found.statuses.set(status, (found.statuses.get(status) ?? 0) + 1)
@@ -59,7 +62,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
         name: 'mesh_http_requests_total',
         type: 'counter',
         help: 'HTTP requests answered.',
-        samples: [...traffic.values()].flatMap(({ labels, statuses }) =>
+        samples: all().flatMap(({ labels, statuses }) =>
           [...statuses].map(([status, value]) => ({ labels: { ...labels, status: String(status) }, value })),
         ),
       },
@@ -67,7 +70,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
         name: 'mesh_http_request_duration_seconds',
         type: 'histogram',
         help: 'Time until an answer began.',
-        samples: [...traffic.values()].flatMap(histogram),
+        samples: all().flatMap(histogram),
       },
       ...process(),
     ],
