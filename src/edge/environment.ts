@@ -1,7 +1,7 @@
 import { type Config, parseConfig } from '../app/config.ts'
 
-/** The D1 binding, and the variables and secrets of `src/app/config.ts`. */
-export type Env = { readonly DB: D1Database; readonly [variable: string]: unknown }
+/** The bindings to D1 and to the files of the web application, and the variables and secrets of `src/app/config.ts`. */
+export type Env = { readonly DB: D1Database; readonly ASSETS: Fetcher; readonly [variable: string]: unknown }
 
 export type Environment =
   | {

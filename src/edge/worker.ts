@@ -6,9 +6,11 @@ import type { Config } from '../app/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError, problem, toAppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
+import { isApi } from '../app/pages.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
+import { servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 
 /** What an isolate keeps between requests. */
@@ -128,6 +130,9 @@ function isMissingTable(error: unknown): boolean {
 export default {
   async fetch(request, env, execution) {
     const service = serviceOf(env)
+    if (!isApi(new URL(request.url).pathname)) {
+      return servePages(request, env, service.ok ? service.ports.config : null)
+    }
     if (!service.ok) return misconfigured(service.log, service.problems)
     try {
       await service.ensureFirstAdmin()

@@ -1,5 +1,5 @@
 import { defineConfig, type Plugin } from 'vite'
-import { SECURITY_HEADERS } from '../app/security.ts'
+import { HSTS, SECURITY_HEADERS } from '../app/security.ts'
 
 /**
  * `dist/web`: every file but the page and the icon has a hash in its name. Scripts find each other relative to
@@ -28,7 +28,8 @@ export default defineConfig({
 
 /** Workers serve these files themselves and read from `_headers` what the app adds elsewhere. */
 function workersHeaders(): Plugin {
-  const lines = Object.entries(SECURITY_HEADERS).map(([name, value]) => `  ${name}: ${value}`)
+  const headers = { ...SECURITY_HEADERS, 'Strict-Transport-Security': HSTS }
+  const lines = Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)
   const source = ['/*', ...lines, '/assets/*', '  Cache-Control: public, max-age=31536000, immutable', ''].join('\n')
   return {
     name: 'workers-headers',

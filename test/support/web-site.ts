@@ -29,7 +29,12 @@ export type Visitor = {
   violations(): Promise<string[]>
 }
 
-export type Site = {
+export type SiteBrowser = {
+  visit(options?: BrowserContextOptions): Promise<Visitor>
+  close(): Promise<void>
+}
+
+export type Site = SiteBrowser & {
   readonly base: string
   /** Where the built web application is. */
   readonly files: string
@@ -37,8 +42,6 @@ export type Site = {
   readonly data: string
   /** Of the first administrator; null when the environment gives one. */
   readonly temporaryPassword: string | null
-  visit(options?: BrowserContextOptions): Promise<Visitor>
-  close(): Promise<void>
 }
 
 /** Builds service and web application into a place of their own, starts them and a browser. */
@@ -71,14 +74,14 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
       if (found !== undefined) resolve(Number(found))
     })
   })
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM })
   const base = `http://127.0.0.1:${port}`
+  const browser = await openBrowser(base)
   return {
     base,
     files,
     data,
     temporaryPassword: /temporary password {2}(\S+)/.exec(printed)?.[1] ?? null,
-    visit: (options = {}) => visit(browser, base, options),
+    visit: browser.visit,
     close: async () => {
       await browser.close()
       const stopped = new Promise((resolve) => service.once('exit', resolve))
@@ -88,6 +91,12 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
       built.remove()
     },
   }
+}
+
+/** A browser for a site that runs at `base` already. */
+export async function openBrowser(base: string): Promise<SiteBrowser> {
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM })
+  return { visit: (options = {}) => visit(browser, base, options), close: () => browser.close() }
 }
 
 async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HSTS, pagePolicy, SECURITY_HEADERS } from '../../src/app/security.ts'
+import { ADMIN_PASSWORD, SCENARIO_ENV } from '../contract/service.ts'
+import { openBrowser, type SiteBrowser } from '../support/web-site.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+const PAGE = readFileSync(fileURLToPath(new URL('../../src/web/index.html', import.meta.url)), 'utf8')
+const TITLE = /<title>(.*)<\/title>/.exec(PAGE)?.[1] ?? ''
+
+const NOT_HERE = 'Failed to load resource: the server responded with a status of 501 (Not Implemented)'
+
+const MAP_TILE_URL = 'https://tiles.example.org/{z}/{x}/{y}.png'
+const PAGE_POLICY = pagePolicy({ MAP_TILE_URL })
+
+let workerd: Workerd
+beforeAll(async () => {
+  workerd = await openWorkerd({ ...SCENARIO_ENV, MAP_TILE_URL })
+})
+afterAll(() => workerd.close())
+
+const get = async (path: string, headers: Record<string, string> = {}) => {
+  const answer = await fetch(new URL(path, workerd.url), { headers })
+  return { status: answer.status, headers: answer.headers, text: await answer.text() }
+}
+
+test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=name', '/apiary'])(
+  '%s is the application, whoever asks',
+  async (path) => {
+    for (const headers of [{}, { 'sec-fetch-mode': 'navigate' }]) {
+      const page = await get(path, headers)
+      expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(page.text).toContain(`<title>${TITLE}</title>`)
+      expect(page.headers.get('cache-control')).toBe('public, max-age=0, must-revalidate')
+      expect(Object.fromEntries(page.headers)).toMatchObject(
+        lowerCase({ ...SECURITY_HEADERS, 'Content-Security-Policy': PAGE_POLICY, 'Strict-Transport-Security': HSTS }),
+      )
+      expect(PAGE_POLICY).toContain(' https://tiles.example.org;')
+    }
+  },
+)
+
+test('a hashed file may be kept for ever, and is never a page when it is gone', async () => {
+  const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
+  const found = await get(script)
+  expect([found.status, found.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+  expect(found.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(Object.fromEntries(found.headers)).toMatchObject(lowerCase(SECURITY_HEADERS))
+  const again = await fetch(new URL(script, workerd.url), {
+    headers: { 'if-none-match': found.headers.get('etag') ?? '' },
+  })
+  expect([again.status, await again.text()]).toEqual([304, ''])
+  for (const path of ['/assets/index-old.js', '/favicon.ico', '/_headers.txt']) {
+    const gone = await get(path)
+    expect([gone.status, gone.headers.get('cache-control')]).toEqual([404, 'no-store'])
+    expect(gone.text).toBe('Not found\n')
+    expect(Object.fromEntries(gone.headers)).toMatchObject(lowerCase(SECURITY_HEADERS))
+  }
+})
+
+test.each(['/api', '/api/nowhere', '/api/auth/statuses'])(
+  '%s is a question to the API, and never a page',
+  async (path) => {
+    const answer = await get(path, { 'sec-fetch-mode': 'navigate' })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json'])
+  },
+)
+
+function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+describe('in a browser', () => {
+  let browser: SiteBrowser
+  beforeAll(async () => {
+    browser = await openBrowser(workerd.url.origin)
+  })
+  afterAll(() => browser.close())
+
+  test('an administrator signs in, sees the nodes and makes a user', async () => {
+    await workerd.sql(
+      "insert into nodes (node_num, long_name, short_name, first_heard, last_heard) values (2697658369, 'Ridge over the edge', 'EDGE', 1, 1)",
+    )
+    const { page, goto, signIn, violations, complaints } = await browser.visit()
+    await goto('/nodes')
+    await signIn('admin', ADMIN_PASSWORD)
+    await page.getByRole('link', { name: 'Ridge over the edge' }).click()
+    await page.getByRole('heading', { name: 'Ridge over the edge', level: 1 }).waitFor()
+    await goto('/users/new')
+    await page.getByLabel('Username').fill('anna')
+    await page.getByRole('button', { name: 'Create user' }).click()
+    await page.getByRole('heading', { name: 'anna can sign in now' }).waitFor()
+    expect(await page.getByLabel('Temporary password').textContent()).toMatch(/^[A-Za-z0-9]{20}$/)
+    expect(await violations()).toEqual([])
+    // Chromium logs each answer of 4xx and 5xx; the pages ask once for what only the Node service has.
+    expect(new Set(complaints)).toEqual(new Set([NOT_HERE]))
+  })
+
+  test('backups and the packet log say that this runtime has none, as a fact and not as a failure', async () => {
+    const { page, goto, signIn, violations } = await browser.visit()
+    await goto('/')
+    await signIn('admin', ADMIN_PASSWORD)
+    await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await goto('/backups')
+    await page.getByRole('heading', { name: 'Backups need the Node service' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await violations()).toEqual([])
+    await goto('/packets')
+    await page.getByRole('heading', { name: 'No packets here' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
+})
