@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { Store } from '../db/store.ts'
+import type { LoraSettings } from '../meshtastic/airtime.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -180,6 +181,8 @@ export interface Radio {
   waiting(): number
   /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind): Outgoing
+  /** How the radio that `reserve` would choose modulates; null: it did not tell. */
+  lora(): LoraSettings | null
 }
 
 /** What has just happened in this process, for those who watch. */

@@ -20,6 +20,7 @@ export const ERRORS = {
   node_not_found: [404, 'Node not found'],
   message_not_found: [404, 'Message not found'],
   token_not_found: [404, 'Token not found'],
+  automation_not_found: [404, 'Automation not found'],
   source_not_found: [404, 'Radio not known'],
   section_not_found: [404, 'Section not known'],
   oidc_disabled: [404, 'OpenID Connect is disabled'],
@@ -30,6 +31,8 @@ export const ERRORS = {
   user_inactive: [409, 'User is inactive'],
   last_admin: [409, 'Last administrator'],
   backup_in_progress: [409, 'Backup in progress'],
+  automation_name_taken: [409, 'Name of an automation taken'],
+  too_many_automations: [409, 'Too many automations'],
   source_taken: [409, 'Name of a source of another kind'],
   confirmation_required: [409, 'Confirmation required'],
   configuration_changed: [409, 'Configuration changed meanwhile'],
@@ -103,6 +106,8 @@ function databaseConflict(error: unknown): AppError | null {
     if (failedQuery(e) !== null) continue
     if (/\blast_admin\b/.test(e.message)) return new AppError('last_admin', undefined, { cause: error })
     if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
+    if (/UNIQUE.*automations_name/.test(e.message))
+      return new AppError('automation_name_taken', undefined, { cause: error })
     if (UNAVAILABLE.test(`${codeOf(e)} ${e.message}`)) {
       return new AppError('database_unavailable', undefined, { cause: error })
     }

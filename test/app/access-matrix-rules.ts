@@ -79,6 +79,15 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/events': { ...session, tokens: true },
   'GET /api/metrics': adminOr('metrics'),
   'GET /api/dashboard': may('dashboard', 'read'),
+  'GET /api/automation': may('automation', 'read'),
+  'POST /api/automation': may('automation', 'write'),
+  'POST /api/automation/dry-run': may('automation', 'write'),
+  'GET /api/automation/:id': may('automation', 'read'),
+  'PUT /api/automation/:id': may('automation', 'write'),
+  'DELETE /api/automation/:id': may('automation', 'write'),
+  'GET /api/automation/:id/runs': may('automation', 'read'),
+  'POST /api/automation/:id/dry-run': may('automation', 'read'),
+
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),
 }

@@ -155,6 +155,7 @@ const NO_RADIO: Radio = {
   reserve: () => {
     throw new AppError('radio_unavailable')
   },
+  lora: () => null,
 }
 
 /** bcrypt's shape without its cost: what is tested here is who gets in, not how slow it is. */

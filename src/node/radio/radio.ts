@@ -66,16 +66,18 @@ export function openRadio(needs: Needs): NodeRadio {
     : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
+  const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
   const links = [...radios.map(({ link }) => link), ...brokers]
   for (const link of links) link.start()
   return {
     links: () => links.map((link) => link.info()),
     waiting: batcher.waiting,
     reserve(kind) {
-      const able = radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
+      const able = findAble()
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
       return able.transmitter.reserve(kind)
     },
+    lora: () => findAble()?.transmitter.lora() ?? null,
     async close() {
       for (const { transmitter } of radios) transmitter.stop()
       for (const link of links) link.stop()

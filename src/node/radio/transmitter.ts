@@ -2,6 +2,7 @@ import type { LinkInfo, Outgoing, OutgoingKind } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
 import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
 import type { PacketKey } from '../../app/mesh/delivery-records.ts'
+import { type LoraSettings, readLora } from '../../meshtastic/airtime.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../meshtastic/to-radio.ts'
 import type { LinkClock } from './connection.ts'
@@ -25,6 +26,8 @@ export type Transmitter = {
   canSend(): boolean
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind): Outgoing
+  /** Null: the radio did not tell. */
+  lora(): LoraSettings | null
   /** Takes what the radio says. */
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
@@ -35,6 +38,7 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
   const nextId = createPacketIds(random)
   let hopLimit = DEFAULT_HOP_LIMIT
   let isTxEnabled = true
+  let lora: LoraSettings | null = null
   const ownNum = () => link.info().radio?.nodeNum ?? null
   const report = (packetId: number, event: DeliveryEvent) => {
     const nodeNum = ownNum()
@@ -66,11 +70,13 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
         release: () => once(() => queue.release()),
       }
     },
+    lora: () => lora,
     observe(event) {
       if (event.type === 'settings' && event.settings.section === 'lora') {
         const { hopLimit: limit, txEnabled } = event.settings.values
         if (typeof limit === 'number') hopLimit = Math.min(limit, MAX_HOP_LIMIT)
         isTxEnabled = txEnabled !== false
+        lora = readLora(event.settings.values)
       }
       queue.observe(event)
       if (event.type !== 'packet' || event.replayed) return

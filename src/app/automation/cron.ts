@@ -1,0 +1,47 @@
+import { Cron } from 'croner'
+
+/** Runs that are looked at to see how far apart they are. */
+const SAMPLE_RUNS = 300
+
+/** Minute, hour, day of month, month, day of week. */
+export const CRON_PATTERN = /^[0-9A-Za-z*,/#-]{1,60}( [0-9A-Za-z*,/#-]{1,60}){4}$/
+
+/** When a cron pattern is next due after a moment, in milliseconds; null: never. */
+export type Slots = (after: number) => number | null
+
+/**
+ * Slots of a cron pattern in an IANA time zone. A time that is fixed is due once a day also when the clock jumps: in a
+ * gap at its end, in a fold the first time round. Throws for what is no pattern or no time zone.
+ */
+export function cronSlots(pattern: string, timeZone: string): Slots {
+  const cron = new Cron(pattern, { timezone: timeZone, paused: true, mode: '5-part', fixedTimeRule: 'no-wildcard' })
+  return (after) => cron.nextRun(new Date(after))?.getTime() ?? null
+}
+
+export function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) instanceof Intl.DateTimeFormat
+  } catch {
+    return false
+  }
+}
+
+/** What is wrong with a pattern, in words; null: nothing. Runs must be `minGapMs` apart by the clock on the wall. */
+export function cronProblem(pattern: string, minGapMs: number, now: number): string | null {
+  let slots: Slots
+  try {
+    // Without the jumps of a real clock, which may bring two runs closer than they are meant.
+    slots = cronSlots(pattern, 'UTC')
+  } catch (error) {
+    return error instanceof Error ? error.message.slice(0, 200) : 'not a cron pattern'
+  }
+  let last = slots(now)
+  if (last === null) return 'is never due'
+  for (let runs = 0; runs < SAMPLE_RUNS; runs += 1) {
+    const next = slots(last)
+    if (next === null) return null
+    if (next - last < minGapMs) return `runs must be at least ${minGapMs / 60_000} minutes apart`
+    last = next
+  }
+  return null
+}

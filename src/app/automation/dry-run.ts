@@ -1,0 +1,198 @@
+import * as z from 'zod'
+import {
+  DEFAULT_PRESET,
+  type Modulation,
+  modulationOf,
+  presetModulation,
+  textPacketBytes,
+  timeOnAirMs,
+  TRACEROUTE_BYTES,
+} from '../../meshtastic/airtime.ts'
+import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
+import { countTextBytes } from '../../meshtastic/to-radio.ts'
+import type { Ctx } from '../context.ts'
+import { bodyNodeNum } from '../mesh/send-message.ts'
+import { readFacts, readSpeaker } from './facts.ts'
+import { answerBlock, listensTo, MAX_ANSWERS_PER_HOUR, type Said, sendingBlock } from './guards.ts'
+import { planAnswer, type Planned, planRun } from './plan.ts'
+import type { Rule, RuleOf } from './rules.ts'
+import { readAnswers, readSaid, reasonSchema } from './runs.ts'
+import { quietAt, upcomingSlots } from './slots.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const SHOWN_RUNS = 5
+/** Runs are counted over a week, so that patterns for some days of it are fair. */
+const COUNTED_DAYS = 7
+const MAX_COUNTED = (COUNTED_DAYS * DAY_MS) / (5 * MINUTE_MS)
+
+/** Something that somebody might say, to see what a rule of kind `acknowledge` makes of it. */
+export const sampleSchema = z.strictObject({
+  text: z.string().max(300),
+  from: bodyNodeNum
+    .refine((nodeNum) => nodeNum < BROADCAST, 'one node')
+    .default(1)
+    .describe('Node number or !hex of the sender; without it a node that is not known'),
+  channel: z.int().min(0).max(7).default(0),
+  direct: z.boolean().default(false),
+  isReply: z.boolean().default(false),
+  ageSeconds: z.int().min(0).max(86_400).default(0),
+  hopsAway: z.int().min(0).max(7).nullable().default(null),
+  snr: z.number().min(-99).max(99).nullable().default(null),
+  rssi: z.int().min(-200).max(0).nullable().default(null),
+})
+export type Sample = z.infer<typeof sampleSchema>
+
+const messageSchema = z.object({
+  kind: z.enum(['text', 'tapback', 'traceroute']),
+  toNodeNum: z.int().describe('4294967295: everybody'),
+  toNodeId: z.string(),
+  channel: z.int(),
+  text: z.string().nullable(),
+  bytes: z.int().describe('Of the text; at most 200 can be sent'),
+  airtimeMs: z.number(),
+})
+
+export const dryRunSchema = z.object({
+  messages: z.array(messageSchema).describe('What one run would send now; for acknowledge, to the sample'),
+  blockedBy: reasonSchema.nullable().describe('Why nothing would be sent right now, whatever is due'),
+  nextRuns: z
+    .array(z.object({ at: z.int(), skippedBy: z.literal('quiet_hours').nullable() }))
+    .describe('If it were switched on now; empty for acknowledge'),
+  estimate: z
+    .object({
+      runsPerDay: z.number(),
+      packetsPerDay: z.number(),
+      airtimeMsPerDay: z.number(),
+      isUpperBound: z.boolean().describe('True for acknowledge: as many answers as are allowed'),
+    })
+    .describe('Of this radio alone, without repetitions by it or by others'),
+  modem: z.object({
+    preset: z.string().describe('Name of the modem preset, or custom'),
+    isAssumed: z.boolean().describe('The radio did not tell'),
+    spreadFactor: z.int(),
+    bandwidthKhz: z.number(),
+    codingRate: z.int(),
+  }),
+  sample: z
+    .object({
+      isHeard: z.boolean().describe('The rule listens to such a message'),
+      skippedBy: reasonSchema.nullable().describe('Why it would not be answered all the same'),
+    })
+    .nullable(),
+})
+export type DryRun = z.infer<typeof dryRunSchema>
+
+type Tried = { readonly rule: Rule; readonly anchorAt: number }
+
+/** What a rule would do, without doing it. */
+export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
+  const now = ctx.now()
+  const modem = readModem(ctx)
+  const facts = await readFacts(ctx, now)
+  const said = sample === null ? SOMETHING : sample
+  const planned = rule.kind === 'acknowledge' ? [await planSample(ctx, rule, said)] : await planRun(ctx, rule, now)
+  const messages = planned.map((packet) => describePacket(packet, modem))
+  return {
+    messages,
+    blockedBy: sendingBlock(rule, facts, now),
+    nextRuns: nextRuns(rule, rule.enabled ? anchorAt : now, now),
+    estimate: estimate(rule, now, messages),
+    modem,
+    sample: rule.kind === 'acknowledge' && sample !== null ? await trySample(ctx, rule, sample) : null,
+  }
+}
+
+const SOMETHING: Sample = sampleSchema.parse({ text: '' })
+
+function readModem({ radio }: Ctx): DryRun['modem'] {
+  const lora = radio?.lora() ?? null
+  const told = lora === null ? null : modulationOf(lora)
+  const { preset, modulation } = told ?? { preset: DEFAULT_PRESET, modulation: presetModulation(DEFAULT_PRESET) }
+  return { preset, isAssumed: told === null, ...modulation }
+}
+
+async function planSample(ctx: Ctx, rule: RuleOf<'acknowledge'>, sample: Sample): Promise<Planned> {
+  const speaker = await readSpeaker(ctx.store, sample.from)
+  const { hopsAway, snr, rssi } = sample
+  const signal = { packetId: 1, hopsAway, snr, rssi }
+  return planAnswer(ctx, rule, { said: toSaid(sample, ctx.now()), speaker, signal, now: ctx.now() })
+}
+
+function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: Sample, now: number): Said {
+  const receivedAt = now - ageSeconds * 1000
+  return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, isReplayed: false }
+}
+
+async function trySample(
+  ctx: Ctx,
+  rule: RuleOf<'acknowledge'>,
+  sample: Sample,
+): Promise<NonNullable<DryRun['sample']>> {
+  const now = ctx.now()
+  const said = toSaid(sample, now)
+  if (!listensTo(rule, said)) return { isHeard: false, skippedBy: null }
+  const past = {
+    isKnown: false,
+    answers: await readAnswers(ctx.store, now),
+    ownTexts: await readSaid(ctx.store, now),
+  }
+  const speaker = await readSpeaker(ctx.store, sample.from)
+  const facts = await readFacts(ctx, now)
+  return { isHeard: true, skippedBy: answerBlock(rule, said, { speaker, past, facts, now }) }
+}
+
+function describePacket(packet: Planned, modulation: Modulation): DryRun['messages'][number] {
+  const { kind, to: toNodeNum } = packet
+  const ends = { toNodeNum, toNodeId: formatNodeId(toNodeNum) }
+  if (packet.kind === 'traceroute') {
+    return { kind, ...ends, channel: 0, text: null, bytes: 0, airtimeMs: airtime(TRACEROUTE_BYTES, modulation) }
+  }
+  const { text, channel, replyId } = packet
+  const bytes = countTextBytes(text)
+  const size = textPacketBytes(bytes, { isReply: replyId !== null, isDirect: toNodeNum !== BROADCAST })
+  return { kind, ...ends, channel, text, bytes, airtimeMs: airtime(size, modulation) }
+}
+
+function airtime(bytes: number, modulation: Modulation): number {
+  return Math.round(timeOnAirMs(bytes, modulation))
+}
+
+function nextRuns(rule: Rule, anchorAt: number, now: number): DryRun['nextRuns'] {
+  if (rule.kind === 'acknowledge') return []
+  const isQuiet = quietAt(rule)
+  return upcomingSlots(rule, anchorAt, now, SHOWN_RUNS).map((at) => ({
+    at,
+    skippedBy: isQuiet(at) ? 'quiet_hours' : null,
+  }))
+}
+
+function estimate(rule: Rule, now: number, messages: DryRun['messages']): DryRun['estimate'] {
+  const isUpperBound = rule.kind === 'acknowledge'
+  const runsPerDay = isUpperBound ? MAX_ANSWERS_PER_HOUR * loudHours(rule, now) : countRuns(rule, now) / COUNTED_DAYS
+  const airtimeMs = messages.reduce((sum, { airtimeMs }) => sum + airtimeMs, 0)
+  return {
+    runsPerDay: rounded(runsPerDay),
+    packetsPerDay: rounded(runsPerDay * messages.length),
+    airtimeMsPerDay: Math.round(runsPerDay * airtimeMs),
+    isUpperBound,
+  }
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+function countRuns(rule: Exclude<Rule, { kind: 'acknowledge' }>, now: number): number {
+  const isQuiet = quietAt(rule)
+  const end = now + COUNTED_DAYS * DAY_MS
+  return upcomingSlots(rule, now, now, MAX_COUNTED).filter((slot) => slot <= end && !isQuiet(slot)).length
+}
+
+/** Hours of a day that are not quiet. */
+function loudHours(rule: Rule, now: number): number {
+  const isQuiet = quietAt(rule)
+  const samples = DAY_MS / (5 * MINUTE_MS)
+  const loud = Array.from({ length: samples }, (_, n) => now + n * 5 * MINUTE_MS).filter((t) => !isQuiet(t))
+  return (24 * loud.length) / samples
+}

@@ -1,0 +1,109 @@
+import { and, count, eq, gt, sql } from 'drizzle-orm'
+import { nodes, sources } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
+import type { Ports } from '../context.ts'
+import { readSettings } from '../settings/settings.ts'
+import type { Rule } from './rules.ts'
+import { localDate, localTime } from './slots.ts'
+import type { TokenValues } from './template.ts'
+
+/** Older measurements say nothing about how busy the channel is now. */
+const RECENT_MS = 3_600_000
+
+/** The radio that the next packet would go by. */
+export type Sender = {
+  /** Name of its source. */
+  readonly source: string
+  readonly nodeNum: number | null
+  readonly isConnected: boolean
+  readonly isTxEnabled: boolean
+}
+
+/** What automation looks at before it sends. */
+export type Facts = {
+  /** Null: there is no radio. */
+  readonly sender: Sender | null
+  /** Percent, as the radio lately measured it; null: it did not tell. */
+  readonly channelUtilization: number | null
+}
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => ({
+  node: db
+    .select()
+    .from(nodes)
+    .where(eq(nodes.nodeNum, value('nodeNum')))
+    .prepare(),
+  local: db
+    .select({ nodeNum: sources.localNodeNum, firmwareVersion: sources.firmwareVersion })
+    .from(sources)
+    .where(and(sql`${sources.localNodeNum} is not null`, sql`${sources.kind} in ('tcp', 'demo')`))
+    .orderBy(sources.id)
+    .prepare(),
+  nodes: db.select({ n: count() }).from(nodes).prepare(),
+  active: db
+    .select({ n: count() })
+    .from(nodes)
+    .where(gt(nodes.lastHeard, value('since')))
+    .prepare(),
+}))
+
+/** As `Radio.reserve` chooses. */
+export function findSender(radio: Ports['radio']): Sender | null {
+  const radios = (radio?.links() ?? [])
+    .filter(({ kind }) => kind !== 'mqtt')
+    .map(({ name, state, radio, txEnabled }): Sender => {
+      const nodeNum = radio?.nodeNum ?? null
+      const isConnected = state === 'connected' && nodeNum !== null
+      return { source: name, nodeNum, isConnected, isTxEnabled: txEnabled !== false }
+    })
+  return radios.find(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled) ?? radios[0] ?? null
+}
+
+export async function readFacts({ store, radio }: Pick<Ports, 'store' | 'radio'>, now: number): Promise<Facts> {
+  const sender = findSender(radio)
+  const nodeNum = sender?.nodeNum ?? null
+  const node = nodeNum === null ? undefined : await queries(store).node.get({ nodeNum })
+  const measuredAt = node?.deviceMetricsTime ?? null
+  const isRecent = measuredAt !== null && measuredAt > now - RECENT_MS
+  return { sender, channelUtilization: isRecent ? (node?.channelUtilization ?? null) : null }
+}
+
+/** What the tokens of every text stand for at `now`. */
+export async function readTokens(
+  { store, radio }: Pick<Ports, 'store' | 'radio'>,
+  rule: Rule,
+  now: number,
+): Promise<TokenValues> {
+  const prepared = queries(store)
+  const locals = await prepared.local.all()
+  const nodeNum = findSender(radio)?.nodeNum ?? locals[0]?.nodeNum ?? null
+  const node = nodeNum === null ? undefined : await prepared.node.get({ nodeNum })
+  const { nodeActiveSeconds } = await readSettings(store)
+  return {
+    longName: node?.longName ?? null,
+    shortName: node?.shortName ?? null,
+    nodeId: nodeNum === null ? null : formatNodeId(nodeNum),
+    nodes: (await prepared.nodes.get())?.n ?? 0,
+    active: (await prepared.active.get({ since: now - nodeActiveSeconds * 1000 }))?.n ?? 0,
+    date: localDate(rule.timeZone)(now),
+    time: localTime(rule.timeZone)(now),
+    version: locals.find((local) => local.nodeNum === nodeNum)?.firmwareVersion ?? null,
+  }
+}
+
+/** What is known of a node that said something. */
+export type SpeakerFacts = Pick<typeof nodes.$inferSelect, 'longName' | 'shortName' | 'role' | 'isIgnored'> & {
+  /** A radio of ours. */
+  readonly isLocal: boolean
+}
+
+export async function readSpeaker(store: Store, nodeNum: number): Promise<SpeakerFacts> {
+  const prepared = queries(store)
+  const node = await prepared.node.get({ nodeNum })
+  const isSource = (await prepared.local.all()).some((local) => local.nodeNum === nodeNum)
+  const { longName = null, shortName = null, role = null, isIgnored = false } = node ?? {}
+  return { longName, shortName, role, isIgnored, isLocal: isSource || node?.isLocal === true }
+}

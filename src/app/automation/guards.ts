@@ -1,0 +1,137 @@
+import { Config_DeviceConfig_Role } from '../../meshtastic/gen/config_pb.ts'
+import type { Facts, SpeakerFacts } from './facts.ts'
+import { matches } from './matcher.ts'
+import type { Rule, RuleOf, TimedRule } from './rules.ts'
+import type { Reason } from './runs.ts'
+import { GRACE_MS, quietAt } from './slots.ts'
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Percent of the time that others already use; above it nothing more is sent. */
+const MAX_CHANNEL_UTILIZATION = 25
+const MAX_AGE_MS = 5 * MINUTE_MS
+const SENDER_COOLDOWN_MS = 60 * SECOND_MS
+const COOLDOWN_MS = 10 * SECOND_MS
+export const MAX_ANSWERS_PER_HOUR = 20
+/** A shorter text of ours is an echo only when it is all that is said. */
+const MIN_ECHO_LENGTH = 4
+
+/** Why nothing can be sent at all at the moment. */
+export function sendingBlock(rule: Rule, facts: Facts, now: number): Reason | null {
+  const { sender, channelUtilization } = facts
+  if (quietAt(rule)(now)) return 'quiet_hours'
+  if (sender === null || !sender.isConnected) return 'radio_unavailable'
+  if (!sender.isTxEnabled) return 'tx_disabled'
+  return channelUtilization !== null && channelUtilization > MAX_CHANNEL_UTILIZATION ? 'channel_busy' : null
+}
+
+/** A text that was heard by the radio which would answer. */
+export type Said = {
+  readonly from: number
+  /** On the channel for everybody, or to our radio. */
+  readonly isDirect: boolean
+  readonly channel: number
+  readonly text: string
+  readonly isReply: boolean
+  /** By the clock of the radio; null: it has none. */
+  readonly rxTime: number | null
+  readonly receivedAt: number
+  readonly isReplayed: boolean
+}
+
+/** Whether a rule listens to this at all. */
+export function listensTo(rule: RuleOf<'acknowledge'>, said: Said): boolean {
+  const isHeard = said.isDirect ? rule.direct : rule.channels.includes(said.channel)
+  return isHeard && matches(rule.match, said.text)
+}
+
+/** What happened before. */
+export type Past = {
+  /** It was considered for this rule before. */
+  readonly isKnown: boolean
+  /** Answers of the last hour, of all rules. */
+  readonly answers: readonly { readonly t: number; readonly nodeNum: number | null }[]
+  /** What automations said in the last hour. */
+  readonly ownTexts: readonly string[]
+}
+
+/** Why something that a rule listens to is not answered. */
+export function answerBlock(
+  rule: RuleOf<'acknowledge'>,
+  said: Said,
+  { speaker, past, facts, now }: { speaker: SpeakerFacts; past: Past; facts: Facts; now: number },
+): Reason | null {
+  return originBlock(said, speaker, past, now) ?? sendingBlock(rule, facts, now) ?? rateBlock(said, past, now)
+}
+
+function originBlock(said: Said, speaker: SpeakerFacts, past: Past, now: number): Reason | null {
+  if (speaker.isLocal) return 'own_message'
+  if (said.isReplayed) return 'replayed'
+  if (past.isKnown) return 'duplicate'
+  if (now - Math.min(said.rxTime ?? said.receivedAt, said.receivedAt) > MAX_AGE_MS) return 'too_old'
+  if (speaker.isIgnored) return 'ignored_node'
+  if (said.isReply) return 'is_answer'
+  if (isDevice(speaker.role) || readsLikeBot(said.text)) return 'bot'
+  return past.ownTexts.some((text) => isEcho(said.text, text)) ? 'echo' : null
+}
+
+function rateBlock({ from }: Said, { answers }: Past, now: number): Reason | null {
+  // An answer from the future is by a clock that was wrong.
+  const recent = answers.filter(({ t }) => t <= now && now - t < HOUR_MS)
+  const isWithin = (ms: number) => (answer: (typeof recent)[number]) => now - answer.t < ms
+  if (recent.filter(({ nodeNum }) => nodeNum === from).some(isWithin(SENDER_COOLDOWN_MS))) return 'cooldown_sender'
+  if (recent.some(isWithin(COOLDOWN_MS))) return 'cooldown'
+  return recent.length >= MAX_ANSWERS_PER_HOUR ? 'hourly_limit' : null
+}
+
+/** Roles of devices that stand alone; people carry or own the others. */
+const DEVICE_ROLES: ReadonlySet<number> = new Set([
+  Config_DeviceConfig_Role.ROUTER,
+  Config_DeviceConfig_Role.ROUTER_LATE,
+  Config_DeviceConfig_Role.REPEATER,
+  Config_DeviceConfig_Role.TRACKER,
+  Config_DeviceConfig_Role.TAK_TRACKER,
+  Config_DeviceConfig_Role.SENSOR,
+  Config_DeviceConfig_Role.LOST_AND_FOUND,
+])
+
+function isDevice(role: number | null): boolean {
+  return role !== null && DEVICE_ROLES.has(role)
+}
+
+/** How answers of programs begin. */
+const BOT_BEGINNINGS = [
+  '🤖',
+  '[bot]',
+  'bot:',
+  '[auto]',
+  'auto:',
+  'auto-reply',
+  'autoreply',
+  'auto reply',
+  'pong',
+  'ack ',
+]
+
+function readsLikeBot(text: string): boolean {
+  const said = text.trim().toLowerCase()
+  return said === 'ack' || BOT_BEGINNINGS.some((beginning) => said.startsWith(beginning))
+}
+
+function isEcho(said: string, own: string): boolean {
+  const [heard, sent] = [said.trim().toLowerCase(), own.trim().toLowerCase()]
+  return heard === sent || (sent.length >= MIN_ECHO_LENGTH && heard.includes(sent))
+}
+
+/** Why a run that is due is not done. */
+export function slotBlock(
+  rule: TimedRule,
+  { slot, lastFiredAt, facts, now }: { slot: number; lastFiredAt: number | null; facts: Facts; now: number },
+): Reason | null {
+  // Of a pattern that is dense on rare days, or where clocks jump: no two runs come close together.
+  const gap = rule.kind === 'announce' ? 2 * HOUR_MS : 5 * MINUTE_MS - GRACE_MS
+  if (lastFiredAt !== null && lastFiredAt <= now && slot - lastFiredAt < gap) return 'too_soon'
+  return sendingBlock(rule, facts, now)
+}

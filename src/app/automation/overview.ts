@@ -1,0 +1,65 @@
+import * as z from 'zod'
+import type { Ctx } from '../context.ts'
+import type { Automation } from './automations.ts'
+import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
+import { type Facts, readFacts } from './facts.ts'
+import { MAX_ANSWERS_PER_HOUR, sendingBlock } from './guards.ts'
+import { ruleSchema } from './rules.ts'
+import { type LastRun, lastRunSchema, readAnswers, readLastRuns, reasonSchema } from './runs.ts'
+import { nextRunAt } from './slots.ts'
+
+export const automationSchema = z.object({
+  id: z.int(),
+  rule: ruleSchema,
+  state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
+  blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
+  nextRunAt: z.int().nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
+  lastRun: lastRunSchema.nullable(),
+  createdAt: z.int(),
+  updatedAt: z.int(),
+  updatedBy: z.string().nullable(),
+})
+type ShownAutomation = z.infer<typeof automationSchema>
+
+export const automationListSchema = z.object({
+  automations: z.array(automationSchema),
+  maxAutomations: z.int(),
+  answersLastHour: z.int().describe('Of all rules together'),
+  maxAnswersPerHour: z.int(),
+})
+
+export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automationListSchema>> {
+  const now = ctx.now()
+  const facts = await readFacts(ctx, now)
+  const lastRuns = await readLastRuns(ctx.store)
+  return {
+    automations: (await listAutomations(ctx.store)).map((each) => show(ctx, each, { facts, lastRuns, now })),
+    maxAutomations: MAX_AUTOMATIONS,
+    answersLastHour: (await readAnswers(ctx.store, now)).length,
+    maxAnswersPerHour: MAX_ANSWERS_PER_HOUR,
+  }
+}
+
+export async function showAutomation(ctx: Ctx, automation: Automation): Promise<ShownAutomation> {
+  const now = ctx.now()
+  return show(ctx, automation, { facts: await readFacts(ctx, now), lastRuns: await readLastRuns(ctx.store), now })
+}
+
+type Around = { readonly facts: Facts; readonly lastRuns: ReadonlyMap<number, LastRun>; readonly now: number }
+
+function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
+  const { id, rule, anchorAt, createdAt, updatedAt, updatedBy } = automation
+  const blockedBy = rule.enabled ? sendingBlock(rule, facts, now) : null
+  return {
+    id,
+    rule,
+    state: rule.enabled ? (blockedBy === null ? 'ready' : 'blocked') : 'off',
+    blockedBy,
+    // Without a radio of its own a runtime has nothing that would run it.
+    nextRunAt: ctx.radio === null ? null : nextRunAt(rule, anchorAt, now),
+    lastRun: lastRuns.get(id) ?? null,
+    createdAt,
+    updatedAt,
+    updatedBy,
+  }
+}

@@ -1,0 +1,114 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../describe.ts'
+import { basePath } from '../config.ts'
+import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../validate.ts'
+import { createAutomation, deleteAutomation, getAutomation, replaceAutomation } from './automations.ts'
+import { dryRun, dryRunSchema, sampleSchema } from './dry-run.ts'
+import { automationListSchema, automationSchema, showAutomation, showAutomations } from './overview.ts'
+import { newRuleSchema } from './rules.ts'
+import { listRuns, runPageSchema } from './runs.ts'
+
+const shown = z.object({ automation: automationSchema })
+
+export const automationRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('automation', 'read'),
+    answers('All automations, in the order in which they were made', { 200: automationListSchema }),
+    async (c) => c.json(await showAutomations(c.var.ctx)),
+  )
+  .post(
+    '/',
+    requirePermission('automation', 'write'),
+    answers('Make an automation; it is off unless `enabled` says otherwise', { 201: shown }, [
+      'automation_name_taken',
+      'too_many_automations',
+    ]),
+    validate('json', newRuleSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const automation = await showAutomation(ctx, await createAutomation(ctx, c.req.valid('json')))
+      const location = `${basePath(ctx.config)}/api/automation/${automation.id}`
+      return c.json({ automation }, 201, { Location: location })
+    },
+  )
+  .post(
+    '/dry-run',
+    requirePermission('automation', 'write'),
+    answers('What a rule that is not saved would do; nothing is sent or stored', { 200: dryRunSchema }),
+    validate('json', z.strictObject({ rule: newRuleSchema, sample: sampleSchema.optional() })),
+    async (c) => {
+      const { rule, sample = null } = c.req.valid('json')
+      return c.json(await dryRun(c.var.ctx, { rule, anchorAt: c.var.ctx.now() }, sample))
+    },
+  )
+  .get(
+    '/:id',
+    requirePermission('automation', 'read'),
+    answers('One automation', { 200: shown }, ['automation_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      const { ctx } = c.var
+      const found = await getAutomation(ctx.store, c.req.valid('param').id)
+      return c.json({ automation: await showAutomation(ctx, found) })
+    },
+  )
+  .put(
+    '/:id',
+    requirePermission('automation', 'write'),
+    answers('Replace a rule', { 200: shown }, ['automation_not_found', 'automation_name_taken']),
+    validate('param', idParam),
+    validate('json', newRuleSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const replaced = await replaceAutomation(ctx, c.req.valid('param').id, c.req.valid('json'))
+      return c.json({ automation: await showAutomation(ctx, replaced) })
+    },
+  )
+  .delete(
+    '/:id',
+    requirePermission('automation', 'write'),
+    answers('Delete an automation', { 204: null }, ['automation_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await deleteAutomation(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/:id/runs',
+    requirePermission('automation', 'read'),
+    answers('What an automation did, and why it did not, newest first', { 200: runPageSchema }, [
+      'automation_not_found',
+    ]),
+    validate('param', idParam),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, 500).default(100),
+        before: idSchema.optional().describe('Id of a run: earlier ones'),
+      }),
+    ),
+    async (c) => {
+      const { store } = c.var.ctx
+      const { id } = await getAutomation(store, c.req.valid('param').id)
+      return c.json(await listRuns(store, id, c.req.valid('query')))
+    },
+  )
+  .post(
+    '/:id/dry-run',
+    requirePermission('automation', 'read'),
+    answers('What an automation would do now; nothing is sent or stored', { 200: dryRunSchema }, [
+      'automation_not_found',
+    ]),
+    validate('param', idParam),
+    validateOptionalBody(z.strictObject({ sample: sampleSchema.optional() })),
+    async (c) => {
+      const { ctx } = c.var
+      const automation = await getAutomation(ctx.store, c.req.valid('param').id)
+      return c.json(await dryRun(ctx, automation, c.req.valid('json').sample ?? null))
+    },
+  )

@@ -1,0 +1,301 @@
+import { and, count, desc, eq, gt, lt, ne, sql, isNotNull } from 'drizzle-orm'
+import * as z from 'zod'
+import { automationRuns, automations } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Runs are kept so long, and so many of one automation. */
+const KEPT_MS = 90 * DAY_MS
+const MAX_RUNS = 10_000
+/** Rows deleted in one transaction. */
+const SLICE_ROWS = 1000
+
+export const OUTCOMES = ['sending', 'sent', 'skipped', 'failed'] as const
+
+/** Why something was not sent, or not all of it. */
+export const REASONS = {
+  missed: 'The service did not run when it was due',
+  quiet_hours: 'It was due in the quiet hours',
+  channel_busy: 'The radio measures a channel utilization above 25 %',
+  radio_unavailable: 'No radio is connected',
+  tx_disabled: 'Transmitting is switched off in the radio',
+  queue_full: 'Too many packets wait to be sent',
+  text_too_long: 'The text has more than 200 bytes',
+  channel_disabled: 'The channel is switched off in the radio',
+  no_target: 'There is no node to ask',
+  too_soon: 'It ran shortly before',
+  own_message: 'It came from a radio of ours',
+  ignored_node: 'Its sender is ignored',
+  bot: 'Its sender is a device that nobody sits at, or it reads like an automatic answer',
+  is_answer: 'It is a reply or a reaction',
+  echo: 'It repeats what an automation said',
+  replayed: 'It came out of the memory of a radio',
+  duplicate: 'It was considered before',
+  too_old: 'It is more than 5 minutes old',
+  cooldown_sender: 'Its sender was answered in the last 60 seconds',
+  cooldown: 'Somebody was answered in the last 10 seconds',
+  hourly_limit: '20 were answered in the last hour',
+  changed: 'The rule was changed in the meantime',
+  interrupted: 'The service stopped in the middle: it may have been sent or not',
+  error: 'Something went wrong, which is in the log of the service',
+} as const
+
+export type Reason = keyof typeof REASONS
+const REASON_NAMES = Object.keys(REASONS).filter((name): name is Reason => Object.hasOwn(REASONS, name))
+export const reasonSchema = z.enum(REASON_NAMES)
+
+const packetSchema = z.object({
+  fromNodeNum: z.int(),
+  packetId: z.int(),
+  toNodeNum: z.int().describe('4294967295: everybody'),
+  channel: z.int(),
+})
+export type RunPacket = z.infer<typeof packetSchema>
+
+export const runSchema = z.object({
+  id: z.int(),
+  at: z.int(),
+  lastAt: z.int().describe('Skips for one reason within an hour are one run: when the last of them was'),
+  count: z.int(),
+  outcome: z.enum(OUTCOMES).describe('sending: not yet, or not all, in the queue of the radio'),
+  reason: reasonSchema.nullable(),
+  triggeredBy: z.int().nullable().describe('Node number of who is answered; null: a run by the clock'),
+  text: z.string().nullable().describe('Null: a traceroute, or nothing was to be sent'),
+  packets: z.array(packetSchema).describe('What was queued; GET /api/messages tells what became of it'),
+})
+export type Run = z.infer<typeof runSchema>
+
+export const runPageSchema = z.object({
+  runs: z.array(runSchema),
+  nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+})
+
+export const lastRunSchema = runSchema.pick({ outcome: true, reason: true }).extend({ at: z.int() })
+export type LastRun = z.infer<typeof lastRunSchema>
+
+type RunRow = typeof automationRuns.$inferSelect
+
+function publicRun(row: RunRow): Run {
+  const { id, t: at, lastT: lastAt, count, outcome, triggeredBy, text } = row
+  const packets = z.array(packetSchema).parse(JSON.parse(row.packets))
+  return { id, at, lastAt, count, outcome, reason: readReason(row.reason), triggeredBy, text, packets }
+}
+
+function readReason(reason: string | null): Reason | null {
+  return reasonSchema.nullable().parse(reason)
+}
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => ({
+  byKey: db
+    .select({ id: automationRuns.id })
+    .from(automationRuns)
+    .where(and(eq(automationRuns.automationId, value('automationId')), eq(automationRuns.key, value('key'))))
+    .prepare(),
+  // With `max` alone SQLite answers the other columns of the row that has it (sqlite.org/lang_select.html, 2.5).
+  last: db
+    .select({
+      automationId: automationRuns.automationId,
+      at: sql<number>`max(${automationRuns.lastT})`,
+      outcome: automationRuns.outcome,
+      reason: automationRuns.reason,
+    })
+    .from(automationRuns)
+    .where(sql`${automationRuns.automationId} in (select id from automations)`)
+    .groupBy(automationRuns.automationId)
+    .prepare(),
+  answers: db
+    .select({ t: automationRuns.t, nodeNum: automationRuns.triggeredBy })
+    .from(automationRuns)
+    .where(
+      and(
+        gt(automationRuns.lastT, value('since')),
+        isNotNull(automationRuns.triggeredBy),
+        ne(automationRuns.outcome, 'skipped'),
+      ),
+    )
+    .prepare(),
+  said: db
+    .select({ text: automationRuns.text })
+    .from(automationRuns)
+    .where(and(gt(automationRuns.lastT, value('since')), isNotNull(automationRuns.text)))
+    .prepare(),
+  old: db
+    .delete(automationRuns)
+    .where(
+      sql`id in (select id from automation_runs where last_t < ${value('cutoff')} limit ${sql.raw(String(SLICE_ROWS))})`,
+    )
+    .returning({ id: automationRuns.id })
+    .prepare(),
+  crowded: db
+    .select({ automationId: automationRuns.automationId, n: count() })
+    .from(automationRuns)
+    .groupBy(automationRuns.automationId)
+    .having(sql`count(*) > ${MAX_RUNS}`)
+    .prepare(),
+  surplus: db
+    .delete(automationRuns)
+    .where(
+      sql`id in (select id from automation_runs where automation_id = ${value('automationId')}
+        order by id limit ${value('limit')})`,
+    )
+    .returning({ id: automationRuns.id })
+    .prepare(),
+}))
+
+/** Newest first. */
+export async function listRuns(
+  store: Store,
+  automationId: number,
+  { limit, before }: { readonly limit: number; readonly before?: number | undefined },
+): Promise<z.infer<typeof runPageSchema>> {
+  const rows = await store.db
+    .select()
+    .from(automationRuns)
+    .where(
+      and(
+        eq(automationRuns.automationId, automationId),
+        before === undefined ? undefined : lt(automationRuns.id, before),
+      ),
+    )
+    .orderBy(desc(automationRuns.id))
+    .limit(limit + 1)
+    .all()
+  const runs = rows.slice(0, limit).map(publicRun)
+  return { runs, nextBefore: rows.length > limit ? (runs.at(-1)?.id ?? null) : null }
+}
+
+/** The latest run of each automation that there is. */
+export async function readLastRuns(store: Store): Promise<Map<number, LastRun>> {
+  const rows = await queries(store).last.all()
+  return new Map(
+    rows.map(({ automationId, at, outcome, reason }) => [automationId, { at, outcome, reason: readReason(reason) }]),
+  )
+}
+
+/** Who was answered when, in the last hour, by any automation. */
+export async function readAnswers(store: Store, now: number): Promise<{ t: number; nodeNum: number | null }[]> {
+  return queries(store).answers.all({ since: now - HOUR_MS })
+}
+
+/** What automations said in the last hour. */
+export async function readSaid(store: Store, now: number): Promise<string[]> {
+  const rows = await queries(store).said.all({ since: now - HOUR_MS })
+  return rows.flatMap(({ text }) => text ?? [])
+}
+
+/** What is about to be sent; `key` is unique for the automation. */
+export type Claim = {
+  readonly automationId: number
+  readonly revision: number
+  readonly key: string
+  readonly now: number
+  readonly triggeredBy: number | null
+  readonly text: string | null
+  /** The run by the clock that is done with this. */
+  readonly slot: number | null
+}
+
+/**
+ * Writes down that something is about to be sent, before it is: whatever happens then, it is not sent twice. Answers
+ * the id of the run; null when this was claimed before, or the rule has been changed or switched off.
+ */
+export async function claimRun(store: Store, claim: Claim): Promise<number | null> {
+  const { automationId, revision, key, now, slot } = claim
+  if ((await queries(store).byKey.get({ automationId, key })) !== undefined) return null
+  const isCurrent = sql`id = ${automationId} and revision = ${revision} and enabled`
+  const row = sql`select null, id, ${key}, ${now}, ${now}, 1, 'sending', null, ${claim.triggeredBy}, ${claim.text}, '[]'
+    from automations where ${isCurrent}`
+  await store.atomic([
+    store.db.insert(automationRuns).select(row),
+    store.db
+      .update(automations)
+      .set({ lastFiredAt: now, ...(slot === null ? {} : { anchorAt: sql`max(anchor_at, ${slot})` }) })
+      .where(isCurrent),
+  ])
+  return (await queries(store).byKey.get({ automationId, key }))?.id ?? null
+}
+
+/** How a run that was claimed ended. */
+export async function settleRun(
+  store: Store,
+  id: number,
+  end: {
+    readonly outcome: 'sent' | 'skipped' | 'failed'
+    readonly reason: Reason | null
+    readonly packets: RunPacket[]
+  },
+): Promise<void> {
+  const { outcome, reason, packets } = end
+  await store.db
+    .update(automationRuns)
+    .set({ outcome, reason, packets: JSON.stringify(packets) })
+    .where(eq(automationRuns.id, id))
+    .run()
+}
+
+export type Skip = {
+  readonly automationId: number
+  readonly reason: Reason
+  readonly now: number
+  readonly triggeredBy: number | null
+  /** The run by the clock that is over with this. */
+  readonly slot: number | null
+}
+
+/** Notes that nothing was sent, and why; equal ones of one hour are counted in one row. */
+export async function recordSkip(store: Store, skip: Skip): Promise<void> {
+  const { automationId, reason, now, triggeredBy, slot } = skip
+  const hour = now - (now % HOUR_MS)
+  const insert: Statement = store.db
+    .insert(automationRuns)
+    .values({ automationId, key: `${reason} ${hour}`, t: now, lastT: now, outcome: 'skipped', reason, triggeredBy })
+    .onConflictDoUpdate({
+      target: [automationRuns.automationId, automationRuns.key],
+      set: { count: sql`${automationRuns.count} + 1`, lastT: now },
+    })
+  const over = store.db
+    .update(automations)
+    .set({ anchorAt: sql`max(anchor_at, ${slot})` })
+    .where(eq(automations.id, automationId))
+  await store.atomic(slot === null ? [insert] : [insert, over])
+}
+
+/** After a start: what an earlier process was sending. */
+export async function settleInterrupted(store: Store): Promise<void> {
+  await store.db
+    .update(automationRuns)
+    .set({ outcome: 'failed', reason: 'interrupted' satisfies Reason })
+    .where(eq(automationRuns.outcome, 'sending'))
+    .run()
+}
+
+/**
+ * Deletes runs older than 90 days, and the oldest of an automation beyond 10,000, in slices; `pause` is awaited after
+ * each and answers whether to go on. Answers the rows deleted.
+ */
+export async function deleteOldRuns(store: Store, now: number, pause: () => Promise<boolean>): Promise<number> {
+  const prepared = queries(store)
+  let deleted = 0
+  const inSlices = async (deleteSlice: () => Promise<unknown[]> | unknown[]): Promise<boolean> => {
+    for (;;) {
+      const { length } = await deleteSlice()
+      deleted += length
+      if (!(await pause())) return false
+      if (length < SLICE_ROWS) return true
+    }
+  }
+  if (!(await inSlices(() => prepared.old.all({ cutoff: now - KEPT_MS })))) return deleted
+  for (const { automationId, n } of await prepared.crowded.all()) {
+    let surplus = n - MAX_RUNS
+    const deleteSlice = async () => {
+      const rows = await prepared.surplus.all({ automationId, limit: Math.min(surplus, SLICE_ROWS) })
+      surplus -= rows.length
+      return rows
+    }
+    if (!(await inSlices(deleteSlice))) break
+  }
+  return deleted
+}
