@@ -5,6 +5,7 @@ import { auditRoutes } from './audit/routes.ts'
 import { authRoutes } from './auth/routes.ts'
 import { tokenRoutes } from './auth/token-routes.ts'
 import { automationRoutes } from './automation/routes.ts'
+import { configurationRoutes } from './configuration/routes.ts'
 import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './errors.ts'
 import { leanRouter } from './lean-router.ts'
@@ -72,6 +73,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/metrics', metricsRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/automation', automationRoutes)
+    .route('/api/configuration', configurationRoutes)
     .route('/api/system/backup', backupRoutes)
     .route(
       '/api',

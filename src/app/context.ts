@@ -1,5 +1,9 @@
 import type { Context } from 'hono'
+import type { JsonObject } from '@bufbuild/protobuf'
 import type { Store } from '../db/store.ts'
+import type { SectionInput } from '../meshtastic/config-change.ts'
+import type { SectionKind } from '../meshtastic/config-sections.ts'
+import type { SectionView } from '../meshtastic/config-values.ts'
 import type { LoraSettings } from '../meshtastic/airtime.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
@@ -156,6 +160,25 @@ export type LinkInfo = {
   readonly txEnabled: boolean | null
 }
 
+export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'stopped'] as const
+
+/** How the delivery of what is heard here to another service goes. */
+export type CollectorInfo = {
+  /** Host and port of that service. */
+  readonly target: string
+  /** `waiting`: it is tried again soon; `refused`: somebody has to change something first. */
+  readonly state: (typeof COLLECTOR_STATES)[number]
+  /** Messages that are not delivered yet. */
+  readonly waiting: number
+  readonly lastDeliveredAt: number | null
+  /** Since the start. */
+  readonly delivered: number
+  /** Given up since the start: too many waited, for too long, or the other service did not understand them. */
+  readonly dropped: number
+  /** Why nothing is delivered, in words. */
+  readonly reason: string | null
+}
+
 /** A `request` asks a node for its position or telemetry. */
 export type OutgoingKind = 'text' | 'traceroute' | 'request'
 
@@ -174,11 +197,60 @@ export type Outgoing = {
   release(): void
 }
 
+/** A section of a radio's settings as this connection read it, without its secrets. */
+export type LiveSection = SectionView & {
+  readonly section: string
+  readonly kind: SectionKind
+  readonly readAt: number
+  /** Another one after any change, also of a secret. Means nothing to another process. */
+  readonly revision: string
+}
+
+/** What is asked of a section. */
+export type SectionChange = SectionInput & {
+  /** Paths whose change is meant, although it is a risk. */
+  readonly confirm: readonly string[]
+  /** The revision that was read; null: whatever there is. */
+  readonly revision: string | null
+}
+
+/** A change that was checked: no other one of the radio begins until it is over, or released. */
+export type PreparedChange = {
+  /** Paths; without any there is nothing to do. */
+  readonly fields: readonly string[]
+  readonly secretsChanged: readonly string[]
+  /** By path, without secrets. */
+  readonly before: JsonObject
+  readonly after: JsonObject
+  /** Begins to send; the outcome goes to the row with this id. */
+  start(id: string): void
+  /** Gives it up, unless it was started. */
+  release(): void
+}
+
+/** A radio whose settings can be changed. */
+export type RadioDevice = {
+  /** Name of the radio's source. */
+  readonly source: string
+  readonly kind: 'tcp' | 'demo'
+  nodeNum(): number | null
+  /** Empty unless the radio is connected and has told everything on this connection. */
+  sections(): readonly LiveSection[]
+  /**
+   * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `confirmation_required`,
+   * `configuration_change_in_progress`; nothing is sent then.
+   */
+  prepare(section: string, change: SectionChange): PreparedChange
+}
+
 /** The radio links of this process. */
 export interface Radio {
   links(): readonly LinkInfo[]
+  devices(): readonly RadioDevice[]
   /** Events that were heard and are not stored yet. */
   waiting(): number
+  /** Null: nothing is delivered anywhere. */
+  collector(): CollectorInfo | null
   /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind): Outgoing
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */

@@ -90,4 +90,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),
+  'GET /api/configuration': may('configuration', 'read'),
+  'GET /api/configuration/:section': may('configuration', 'read'),
+  'PUT /api/configuration/:section': may('configuration', 'write'),
 }

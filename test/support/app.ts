@@ -151,6 +151,7 @@ function createClient(app: TestApp): Client {
 /** A service without any radio. */
 const NO_RADIO: Radio = {
   links: () => [],
+  devices: () => [],
   waiting: () => 0,
   reserve: () => {
     throw new AppError('radio_unavailable')

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { createFrameDecoder, encodeFrame } from '../../src/meshtastic/framing.ts'
+import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type FromRadio, FromRadioSchema, type ToRadio, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 
 export type FromRadioVariant = NonNullable<
@@ -18,6 +19,8 @@ export type RadioDeviceOptions = {
   readonly handshake?: (nonce: number) => readonly Uint8Array[]
   /** Writes each byte in a packet of its own. */
   readonly byteByByte?: boolean
+  /** Takes each packet, after it was acknowledged into the queue. */
+  readonly onPacket?: (packet: MeshPacket) => void
 }
 
 /** A radio on loopback: a TCP server that speaks the stream protocol to one client and kicks it for the next one. */
@@ -36,6 +39,10 @@ export type RadioDevice = {
   sendRaw(bytes: Uint8Array): void
   /** Hangs up on the current client. */
   kick(): void
+  /** Hangs up on whoever connects from now on. */
+  refuse(): void
+  /** Runs something once what was sent is on its way. */
+  afterWritten(run: () => void): void
   /** Stays connected and says nothing any more, or talks again. */
   setSilent(isSilent: boolean): void
   stop(): Promise<void>
@@ -47,6 +54,7 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
   let client: Socket | null = null
   let connections = 0
   let isSilent = false
+  let isRefusing = false
 
   const sendRaw = (bytes: Uint8Array) => {
     if (isSilent || client === null) return
@@ -60,9 +68,15 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     const { case: variant, value } = message.payloadVariant
     if (variant === 'wantConfigId') send(...handshake(value))
     if (variant === 'heartbeat') send(queueStatus())
-    if (variant === 'packet') send(queueStatus(value.id))
+    if (variant !== 'packet') return
+    send(queueStatus(value.id))
+    options.onPacket?.(value)
   }
   const server = createServer((socket) => {
+    if (isRefusing) {
+      socket.destroy()
+      return
+    }
     client?.destroy()
     client = socket
     connections += 1
@@ -86,6 +100,13 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     send,
     sendRaw,
     kick: () => client?.destroy(),
+    refuse() {
+      isRefusing = true
+    },
+    afterWritten(run) {
+      if (client === null) run()
+      else client.write('', run)
+    },
     setSilent(value) {
       isSilent = value
     },

@@ -1,4 +1,5 @@
 import type { LinkInfo } from '../../app/context.ts'
+import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session } from './session.ts'
@@ -8,6 +9,8 @@ export type LinkOptions = {
   readonly name: string
   readonly kind: 'tcp' | 'demo'
   readonly connect: Connect
+  /** Takes each message whole, secrets included, before `onFrames`: nothing of it may be stored or told. */
+  onMessage?(message: FromRadio): void
   /** Takes what arrives, in order, at once; must not throw. Packets come under their own `replayed` flag. */
   onFrames(batch: readonly ReceivedEvent[]): void
   /** Called after each change of state. */
@@ -28,6 +31,8 @@ export type Link = {
   send(message: Uint8Array): boolean
   /** Says that settings were saved: the radio will hang up and restart, which is no failure. */
   expectRestart(): void
+  /** Asks the radio for everything again, without hanging up; false unless the link is connected. */
+  readAgain(): boolean
 }
 
 type State = LinkInfo['state']
@@ -84,7 +89,8 @@ export function createLink(options: LinkOptions): Link {
   const open = () => {
     session?.close()
     enter('connecting', memory.reason)
-    session = openSession({ connect: options.connect, clock, random, timings, onPhase, onEvents, onEnd })
+    const { connect, onMessage } = options
+    session = openSession({ connect, clock, random, timings, onMessage, onPhase, onEvents, onEnd })
   }
   return {
     info,
@@ -104,6 +110,12 @@ export function createLink(options: LinkOptions): Link {
     },
     expectRestart() {
       memory.restartUntil = clock.now() + timings.restartMs
+    },
+    readAgain() {
+      if (memory.state !== 'connected' || session === null) return false
+      memory.restartUntil = 0
+      session.readAgain()
+      return true
     },
   }
 }

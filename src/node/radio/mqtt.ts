@@ -90,6 +90,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
     },
     send: () => false,
     expectRestart() {},
+    readAgain: () => false,
   }
 }
 

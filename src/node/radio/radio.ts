@@ -1,4 +1,5 @@
 import type { LinkInfo, Ports, Radio } from '../../app/context.ts'
+import { loseChanges, settleChange, storeSections } from '../../app/configuration/records.ts'
 import { AppError } from '../../app/errors.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
 import { announce } from '../../app/mesh/announce.ts'
@@ -7,6 +8,7 @@ import { createIngest } from '../../app/mesh/ingest.ts'
 import { readPublicKey } from '../../app/mesh/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Connect, type LinkClock, systemClock } from './connection.ts'
+import { type Configurator, createConfigurator } from './configurator.ts'
 import { connectDemo } from './demo.ts'
 import { createDirectOpener } from './direct-messages.ts'
 import { createLink, type Link } from './link.ts'
@@ -56,6 +58,7 @@ export function openRadio(needs: Needs): NodeRadio {
   })
   const records = createRecords(log)
   records.add(() => loseUnfinished(store))
+  records.add(() => loseChanges(store, clock.now()))
   const shared: Shared = { store, log, publish, clock, random, batcher, records }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
@@ -71,6 +74,7 @@ export function openRadio(needs: Needs): NodeRadio {
   for (const link of links) link.start()
   return {
     links: () => links.map((link) => link.info()),
+    devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
     reserve(kind) {
       const able = findAble()
@@ -79,7 +83,10 @@ export function openRadio(needs: Needs): NodeRadio {
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close() {
-      for (const { transmitter } of radios) transmitter.stop()
+      for (const { transmitter, configurator } of radios) {
+        transmitter.stop()
+        configurator.stop()
+      }
       for (const link of links) link.stop()
       await batcher.close()
       await records.done()
@@ -92,7 +99,7 @@ function openLink(
   name: string,
   connect: Connect,
   { store, log, publish, clock, random, batcher, records }: Shared,
-): { readonly link: Link; readonly transmitter: Transmitter } {
+): { readonly link: Link; readonly transmitter: Transmitter; readonly configurator: Configurator } {
   const tell = createTeller(log)
   const link = createLink({
     name,
@@ -100,13 +107,18 @@ function openLink(
     connect,
     clock,
     random,
+    onMessage: (message) => configurator.take(message),
     onFrames(batch) {
       take(batcher, kind, name, batch)
-      for (const { event } of batch) transmitter.observe(event)
+      for (const { event } of batch) {
+        transmitter.observe(event)
+        configurator.observe(event)
+      }
     },
     onState(info) {
       tell(info)
       transmitter.onState(info)
+      configurator.onState(info)
       publish([linkEvent(info)])
     },
   })
@@ -120,7 +132,20 @@ function openLink(
         publish([deliveryEvent(key)])
       }),
   })
-  return { link, transmitter }
+  const configurator = createConfigurator({
+    source: name,
+    kind,
+    link,
+    clock,
+    random,
+    onRead: (sections) => records.add(() => storeSections(store, { kind, name }, sections, clock.now())),
+    onOutcome: ({ id, section }, outcome) =>
+      records.add(async () => {
+        await settleChange(store, id, outcome, clock.now())
+        log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
+      }),
+  })
+  return { link, transmitter, configurator }
 }
 
 function openBroker(config: Needs['config'], url: string, shared: Shared): Link {

@@ -17,6 +17,8 @@ export type SessionOptions = {
   readonly random: () => number
   readonly timings: LinkTimings
   onPhase(phase: 'handshake' | 'connected'): void
+  /** Each message whole, before the events of its batch. */
+  readonly onMessage?: ((message: FromRadio) => void) | undefined
   onEvents(batch: readonly ReceivedEvent[]): void
   /** Comes once, and last; not after `close`. `hungUp`: a radio that had talked to us closed the connection. */
   onEnd(reason: string, hungUp: boolean): void
@@ -26,6 +28,8 @@ export type SessionOptions = {
 export type Session = {
   /** Sends an encoded ToRadio. */
   send(message: Uint8Array): void
+  /** Begins a handshake anew. */
+  readAgain(): void
   close(): void
 }
 
@@ -79,13 +83,14 @@ export function openSession(options: SessionOptions): Session {
       if (frames.length === 0) return
       heard = true
       watchSilence()
+      for (const { message } of frames) options.onMessage?.(message)
       options.onEvents(frames.map(toReceived))
       for (const { message } of frames) follow(message)
     },
     onClose: (reason) => end(reason, heard),
   })
   pace.start(timings.connectMs, () => end('the radio does not answer', false))
-  return { send, close }
+  return { send, readAgain: () => enter('handshake'), close }
 }
 
 /** What the frames of one connection say, in order. */

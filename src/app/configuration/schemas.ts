@@ -1,0 +1,80 @@
+import * as z from 'zod'
+import { FIELD_TYPES, RISKS } from '../../meshtastic/config-fields.ts'
+import { SECTION_KINDS } from '../../meshtastic/config-sections.ts'
+
+export const CHANGE_STATES = ['applying', 'applied', 'differs', 'failed', 'unknown'] as const
+
+const paths = z.array(z.string())
+
+export const changeSchema = z.object({
+  id: z.string(),
+  section: z.string(),
+  state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
+  at: z.int(),
+  settledAt: z.int().nullable(),
+  by: z.string().nullable().describe('Username, as it was then'),
+  fields: paths.describe('What was to change; of secrets the path alone'),
+  differing: paths.describe('What of it the radio did not take over'),
+  reason: z.string().nullable(),
+})
+export type Change = z.infer<typeof changeSchema>
+
+const sectionEntry = {
+  section: z.string(),
+  kind: z.enum(SECTION_KINDS),
+  readAt: z.int().describe('When the radio told it'),
+  lastChange: changeSchema.nullable(),
+}
+
+export const overviewSchema = z.object({
+  source: z.string().nullable().describe('Null: no radio is known'),
+  sources: z.array(z.string()).describe('All radios with settings'),
+  nodeNum: z.int().nullable(),
+  editable: z.boolean().describe('The radio is connected, and told its settings on this connection'),
+  sections: z.array(z.object(sectionEntry)),
+  lastChange: changeSchema.nullable(),
+})
+
+const fieldSchema = z.object({
+  path: z.string().describe('Names with dots into the values; in channels * stands for the index'),
+  type: z
+    .enum(FIELD_TYPES)
+    .describe('bytes: base64; ipv4: four numbers with dots; integers without a max: digits in a text'),
+  list: z.boolean(),
+  options: z.array(z.string()).nullable(),
+  min: z.number().nullable(),
+  max: z.number().nullable(),
+  maxBytes: z.int().nullable().describe('Bytes of UTF-8'),
+  sizes: z.array(z.int()).nullable().describe('How many bytes there may be'),
+  maxItems: z.int().nullable(),
+  secret: z.boolean().describe('Written and never shown'),
+  readOnly: z.boolean(),
+  risk: z.enum(RISKS).nullable().describe('Not null: a change must be confirmed'),
+})
+
+export const sectionSchema = z.object({
+  source: z.string(),
+  nodeNum: z.int().nullable(),
+  ...sectionEntry,
+  editable: z.boolean(),
+  revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
+  values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
+  secrets: z
+    .record(z.string(), z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }))
+    .describe('By path: whether they are set, never what they are'),
+  fields: z.array(fieldSchema),
+})
+
+const path = z.string().min(1).max(100)
+
+export const sectionChangeSchema = z.strictObject({
+  values: z.record(z.string().max(100), z.unknown()).default({}).describe('Nested; only what changes'),
+  secrets: z.record(path, z.string().max(500).nullable()).default({}).describe('By path; null clears'),
+  confirm: z.array(path).max(100).default([]).describe('Paths whose change is meant, although it is a risk'),
+  revision: z.string().max(100).nullable().default(null).describe('As read: 409 when the section has changed since'),
+})
+
+export const sourceQuery = z.object({
+  source: z.string().min(1).max(300).optional().describe('Name of the radio; without it the first one'),
+})
+export const sectionParam = z.object({ section: z.string().min(1).max(60) })

@@ -1,0 +1,190 @@
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { SECTION_SCHEMAS } from './config-sections.ts'
+
+export const FIELD_TYPES = ['boolean', 'enum', 'integer', 'number', 'string', 'bytes', 'ipv4'] as const
+/** Why a change of a field must be confirmed; see `RISKS`. */
+export const RISKS = ['region', 'mesh', 'link', 'access'] as const
+
+/** What an editor needs to know of a field. */
+export type ConfigField = {
+  /** Protobuf JSON names from the section down, with dots. In channels `*` stands for the index. */
+  readonly path: string
+  readonly type: (typeof FIELD_TYPES)[number]
+  /** A list of such values. */
+  readonly list: boolean
+  readonly options: readonly string[] | null
+  /** Of numbers. */
+  readonly min: number | null
+  readonly max: number | null
+  /** Of a text, in bytes of UTF-8. */
+  readonly maxBytes: number | null
+  /** Of bytes: how many there may be. */
+  readonly sizes: readonly number[] | null
+  readonly maxItems: number | null
+  /** Written and never shown. */
+  readonly secret: boolean
+  readonly readOnly: boolean
+  readonly risk: (typeof RISKS)[number] | null
+}
+
+/** A field of a section, and the way to it through its messages. */
+export type SectionField = ConfigField & { readonly way: readonly DescField[]; readonly enum: DescEnum | null }
+
+type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
+  /** Neither shown nor written; it stays what it is. */
+  readonly hidden?: true
+}
+
+const IPV4 = { type: 'ipv4', risk: 'link' } as const satisfies Note
+const KEY = { sizes: [32] } as const satisfies Note
+const MESH = { risk: 'mesh' } as const satisfies Note
+const LINK = { risk: 'link' } as const satisfies Note
+
+// Lengths are those that the firmware has room for (its nanopb sizes less the final NUL). It cuts what is longer.
+const NOTES: Readonly<Record<string, Note>> = {
+  'owner.id': { hidden: true },
+  'owner.macaddr': { hidden: true },
+  'owner.hwModel': { hidden: true },
+  'owner.role': { hidden: true },
+  'owner.publicKey': { hidden: true },
+  'owner.longName': { maxBytes: 39 },
+  'owner.shortName': { maxBytes: 4 },
+  // A licensed operator may not encrypt: the radio drops its keys.
+  'owner.isLicensed': { risk: 'region' },
+  'channels.*.index': { readOnly: true, min: 0, max: 7 },
+  'channels.*.role': MESH,
+  'channels.*.settings.id': { hidden: true },
+  'channels.*.settings.psk': { secret: true, sizes: [0, 1, 16, 32], risk: 'mesh' },
+  'channels.*.settings.name': { maxBytes: 11, risk: 'mesh' },
+  'channels.*.settings.moduleSettings.positionPrecision': { max: 32 },
+  'device.role': MESH,
+  'device.tzdef': { maxBytes: 64 },
+  // On some hardware it switches Wi-Fi off.
+  'power.isPowerSaving': LINK,
+  'network.wifiEnabled': LINK,
+  'network.wifiSsid': { maxBytes: 32, risk: 'link' },
+  'network.wifiPsk': { secret: true, maxBytes: 64, risk: 'link' },
+  'network.ethEnabled': LINK,
+  'network.addressMode': LINK,
+  'network.ntpServer': { maxBytes: 32 },
+  'network.rsyslogServer': { maxBytes: 32 },
+  'network.ipv4Config.ip': IPV4,
+  'network.ipv4Config.gateway': IPV4,
+  'network.ipv4Config.subnet': IPV4,
+  'network.ipv4Config.dns': IPV4,
+  'network.ipv6Enabled': LINK,
+  'lora.usePreset': MESH,
+  'lora.modemPreset': MESH,
+  'lora.bandwidth': MESH,
+  'lora.spreadFactor': { risk: 'mesh', max: 12 },
+  'lora.codingRate': { risk: 'mesh', max: 8 },
+  'lora.frequencyOffset': { risk: 'region' },
+  'lora.region': { risk: 'region' },
+  'lora.hopLimit': { max: 7 },
+  'lora.txEnabled': MESH,
+  'lora.txPower': { risk: 'region', min: -128, max: 127 },
+  'lora.channelNum': MESH,
+  'lora.overrideDutyCycle': { risk: 'region' },
+  'lora.overrideFrequency': { risk: 'region' },
+  'lora.ignoreIncoming': { maxItems: 3 },
+  // Some hardware has either Bluetooth or Wi-Fi.
+  'bluetooth.enabled': LINK,
+  'bluetooth.fixedPin': { secret: true, max: 999_999 },
+  // The radio makes it of the private key.
+  'security.publicKey': { ...KEY, readOnly: true },
+  'security.privateKey': { ...KEY, secret: true, risk: 'access' },
+  'security.adminKey': { ...KEY, maxItems: 3, risk: 'access' },
+  'security.isManaged': { risk: 'access' },
+  'security.adminChannelEnabled': { risk: 'access' },
+  'mqtt.address': { maxBytes: 63 },
+  'mqtt.username': { maxBytes: 63 },
+  'mqtt.password': { secret: true, maxBytes: 31 },
+  'mqtt.root': { maxBytes: 31 },
+  'mqtt.mapReportSettings.positionPrecision': { max: 32 },
+  'cannedMessage.allowInputSource': { maxBytes: 15 },
+  'detectionSensor.name': { maxBytes: 19 },
+  'statusmessage.nodeStatus': { maxBytes: 79 },
+}
+
+/** Of a text or of bytes that nothing more is known of: an admin message must fit in one packet. */
+const MAX_BYTES = 200
+const MAX_ITEMS = 16
+const MAX_U32 = 0xffffffff
+
+const known = new Map<string, readonly SectionField[]>()
+
+/** The fields of a section that are shown or written; none for a name that is no section. */
+export function listFields(section: string): readonly SectionField[] {
+  const found = known.get(section)
+  if (found !== undefined) return found
+  const { schema, kind } = SECTION_SCHEMAS.get(section) ?? { schema: null, kind: null }
+  const prefix = kind === 'channels' ? 'channels.*.' : ''
+  const fields = schema === null ? [] : walk(schema, kind === 'channels' ? '' : `${section}.`, prefix, [])
+  known.set(section, fields)
+  return fields
+}
+
+/** `noted` is the path in NOTES, less what follows. */
+function walk(schema: DescMessage, section: string, prefix: string, way: readonly DescField[]): SectionField[] {
+  return schema.fields.flatMap((field) => {
+    const path = `${prefix}${field.jsonName}`
+    const steps = [...way, field]
+    if (field.fieldKind === 'message') return walk(field.message, section, `${path}.`, steps)
+    const note = NOTES[`${section}${path}`] ?? {}
+    return note.hidden === true || field.fieldKind === 'map' || field.message !== undefined
+      ? []
+      : [describeField(field, path, steps, note)]
+  })
+}
+
+function describeField(field: DescField, path: string, way: readonly DescField[], note: Note): SectionField {
+  const { hidden: _hidden, ...told } = note
+  const list = field.fieldKind === 'list'
+  const { type, min, max } = typeOf(field)
+  const isSized = type === 'string' || type === 'bytes'
+  return {
+    path,
+    type,
+    list,
+    options: field.enum?.values.map(({ name }) => name) ?? null,
+    min,
+    max,
+    maxBytes: isSized ? MAX_BYTES : null,
+    sizes: null,
+    maxItems: list ? MAX_ITEMS : null,
+    secret: false,
+    readOnly: false,
+    risk: null,
+    ...told,
+    ...(told.sizes === undefined ? {} : { maxBytes: null }),
+    way,
+    enum: field.enum ?? null,
+  }
+}
+
+type Bounds = Pick<ConfigField, 'type' | 'min' | 'max'>
+
+function typeOf({ enum: options, scalar }: DescField): Bounds {
+  if (options !== undefined) return { type: 'enum', min: null, max: null }
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return { type: 'boolean', min: null, max: null }
+    case ScalarType.STRING:
+      return { type: 'string', min: null, max: null }
+    case ScalarType.BYTES:
+      return { type: 'bytes', min: null, max: null }
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      return { type: 'number', min: null, max: null }
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return { type: 'integer', min: -0x80000000, max: 0x7fffffff }
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { type: 'integer', min: 0, max: MAX_U32 }
+    default:
+      // Beyond what a JSON number holds: digits in a text.
+      return { type: 'integer', min: 0, max: null }
+  }
+}

@@ -1,0 +1,161 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { ChangeOutcome } from '../../app/configuration/records.ts'
+import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../app/context.ts'
+import { AppError } from '../../app/errors.ts'
+import { planChange, type SectionPlan } from '../../meshtastic/config-change.ts'
+import {
+  createConfigReader,
+  type RadioConfig,
+  type RawSection,
+  sectionBytes,
+} from '../../meshtastic/config-sections.ts'
+import { viewSection } from '../../meshtastic/config-values.ts'
+import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../meshtastic/to-radio.ts'
+import type { LinkClock } from './connection.ts'
+import { createEdit, type Edit } from './edit.ts'
+import type { Link } from './link.ts'
+
+export type ConfiguratorOptions = {
+  readonly source: string
+  readonly kind: 'tcp' | 'demo'
+  readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
+  readonly clock: LinkClock
+  readonly random: () => number
+  /** The radio told its settings; what is given here holds no secrets. */
+  onRead(sections: readonly LiveSection[]): void
+  onOutcome(change: { readonly id: string; readonly section: string }, outcome: ChangeOutcome): void
+}
+
+/** The settings of one radio: it keeps them, secrets included, in memory, as long as the connection lasts. */
+export type Configurator = {
+  readonly device: RadioDevice
+  /** Takes each message, whole. */
+  take(message: FromRadio): void
+  observe(event: RadioEvent): void
+  onState(info: LinkInfo): void
+  stop(): void
+}
+
+// Without it a revision would let one try out passwords.
+const revisionKey = randomBytes(32)
+
+export function createConfigurator(options: ConfiguratorOptions): Configurator {
+  const { source, kind, link, clock, random } = options
+  const reader = createConfigReader()
+  const nextId = createPacketIds(random)
+  let config: RadioConfig | null = null
+  let sections: readonly LiveSection[] = []
+  let edit: Edit | null = null
+  let isReserved = false
+
+  const current = () => (link.info().state === 'connected' ? config : null)
+  const begin = (plan: SectionPlan, base: RadioConfig, id: string) => {
+    const made = createEdit({
+      plan,
+      config: base,
+      link: { ...link, send: (message) => current() === base && link.send(message) },
+      clock,
+      nextId,
+      onOutcome(outcome, isFinal) {
+        if (isFinal) edit = null
+        options.onOutcome({ id, section: plan.section.section }, outcome)
+      },
+    })
+    edit = made
+    made.start()
+  }
+  const prepare = (name: string, change: SectionChange): PreparedChange => {
+    const base = current()
+    const section = base?.sections.get(name)
+    if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
+    const plan = check(section, change)
+    if (edit !== null || isReserved) throw new AppError('configuration_change_in_progress')
+    isReserved = true
+    const release = () => {
+      isReserved = false
+    }
+    return {
+      ...summarize(plan),
+      start(id) {
+        release()
+        begin(plan, base, id)
+      },
+      release,
+    }
+  }
+  return {
+    device: {
+      source,
+      kind,
+      nodeNum: () => link.info().radio?.nodeNum ?? null,
+      sections: () => (current() === null ? [] : sections),
+      prepare,
+    },
+    take(message) {
+      const told = reader.take(message)
+      if (told === null) return
+      config = told
+      const readAt = clock.now()
+      sections = [...told.sections.values()].map((section) => describe(section, readAt))
+      options.onRead(sections)
+      edit?.onRead(told)
+    },
+    observe: (event) => edit?.observe(event),
+    onState({ state }) {
+      if (state === 'connected') return
+      config = null
+      sections = []
+      edit?.onLost()
+    },
+    stop: () => edit?.stop(),
+  }
+}
+
+function describe(section: RawSection, readAt: number): LiveSection {
+  const { section: name, kind } = section
+  const revision = createHmac('sha256', revisionKey).update(sectionBytes(section)).digest('base64url').slice(0, 22)
+  return { section: name, kind, readAt, revision, ...viewSection(section) }
+}
+
+function unread(section: string, link: LinkInfo | null): AppError {
+  const why =
+    link === null
+      ? `The radio did not tell its section ${section}`
+      : `The radio is not connected: ${link.reason ?? link.state}`
+  return new AppError('radio_unavailable', why)
+}
+
+/** Throws `configuration_changed`, `invalid_request`, `confirmation_required`. */
+function check(section: RawSection, change: SectionChange): SectionPlan {
+  if (change.revision !== null && change.revision !== describe(section, 0).revision) {
+    throw new AppError('configuration_changed', 'The section has changed since it was read')
+  }
+  const planned = planChange(section, change)
+  if (!planned.ok) {
+    const issues = planned.issues.slice(0, 50).map(({ path, message }) => ({
+      path: path.slice(0, 200).toWellFormed(),
+      message,
+    }))
+    throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+      issues,
+    })
+  }
+  const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
+  const missing = risky.filter((path) => !change.confirm.includes(path))
+  if (missing.length > 0) {
+    throw new AppError('confirmation_required', `To be confirmed: ${missing.join(', ')}`, { confirm: missing })
+  }
+  return planned.plan
+}
+
+function summarize({ changes }: SectionPlan) {
+  const open = changes.filter(({ leaf }) => !leaf.field.secret)
+  return {
+    fields: changes.map(({ leaf }) => leaf.path),
+    secretsChanged: changes.filter(({ leaf }) => leaf.field.secret).map(({ leaf }) => leaf.path),
+    before: Object.fromEntries(open.map(({ leaf, before }) => [leaf.path, before])),
+    after: Object.fromEntries(open.map(({ leaf, after }) => [leaf.path, after])),
+  }
+}

@@ -1,0 +1,179 @@
+import type { ChangeOutcome } from '../../app/configuration/records.ts'
+import { encodeAdminPacket, encodeEdit } from '../../meshtastic/admin-packets.ts'
+import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'
+import type { RadioConfig } from '../../meshtastic/config-sections.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { createTimer, type LinkClock } from './connection.ts'
+import type { Link } from './link.ts'
+
+/** All in milliseconds. */
+export const EDIT_TIMINGS = {
+  /** For the radio's answer to each step. */
+  answerMs: 15_000,
+  /** A radio that saved hangs up within seconds; one that did not by then is read again as it is. */
+  hangUpMs: 60_000,
+  /** For all of it, the restart included. Later the outcome counts as unknown, until the radio is back after all. */
+  limitMs: 240_000,
+} as const satisfies Record<string, number>
+
+/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
+const TAKEN: ReadonlySet<number> = new Set([0, 35])
+
+export type EditOptions = {
+  readonly plan: SectionPlan
+  /** The settings that the plan was made of. */
+  readonly config: RadioConfig
+  readonly link: Pick<Link, 'send' | 'expectRestart' | 'readAgain'>
+  readonly clock: LinkClock
+  readonly nextId: () => number
+  /** `isFinal` false: the radio did not come back in time, which may still change. */
+  onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
+}
+
+/** A change of settings on its way to the radio and back: begin, set, commit, restart, read again, compare. */
+export type Edit = {
+  start(): void
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  /** The link is not connected any more. */
+  onLost(): void
+  /** The radio told all its settings again. */
+  onRead(config: RadioConfig): void
+  stop(): void
+}
+
+/** Where an edit is: `sending` steps one by one, or waiting until the radio has told its settings again. */
+type Progress = {
+  phase: 'sending' | 'waiting' | 'over'
+  /** Steps sent. */
+  sent: number
+  packetId: number
+  isCommitAnswered: boolean
+  /** The settings are read again on purpose. */
+  isReading: boolean
+  wasLost: boolean
+}
+
+export function createEdit({ plan, config, link, clock, nextId, onOutcome }: EditOptions): Edit {
+  const steps = encodeEdit(plan.section)
+  const patience = createTimer(clock)
+  const limit = createTimer(clock)
+  const at: Progress = {
+    phase: 'sending',
+    sent: 0,
+    packetId: 0,
+    isCommitAnswered: false,
+    isReading: false,
+    wasLost: false,
+  }
+  const isCommitting = () => at.sent === steps.length
+
+  const stop = () => {
+    at.phase = 'over'
+    patience.stop()
+    limit.stop()
+  }
+  const settle = (outcome: ChangeOutcome) => {
+    stop()
+    onOutcome(outcome, true)
+  }
+  const sendNext = () => {
+    const payload = steps[at.sent]
+    if (payload === undefined) return
+    at.packetId = nextId()
+    // A radio may hang up before it has answered the last step.
+    if (at.sent + 1 === steps.length) link.expectRestart()
+    if (!link.send(encodeAdminPacket(config.nodeNum, at.packetId, payload))) {
+      if (at.sent === 0) settle(failed('the radio is not connected; nothing was sent'))
+      return
+    }
+    at.sent += 1
+    patience.start(EDIT_TIMINGS.answerMs, onSilence)
+  }
+  const onSilence = () => {
+    if (at.sent === 1) return settle(failed('the radio does not answer; nothing was changed'))
+    if (!isCommitting()) return settle(unknown('the radio stopped answering before it was told to save'))
+    awaitHangUp()
+  }
+  const awaitHangUp = () => {
+    at.phase = 'waiting'
+    patience.start(EDIT_TIMINGS.hangUpMs, () => {
+      at.isReading = true
+      if (!link.readAgain()) settle(unknown('the connection was lost, and the settings could not be read again'))
+    })
+  }
+  return {
+    start() {
+      limit.start(EDIT_TIMINGS.limitMs, () => onOutcome(unknown('the radio did not come back'), false))
+      sendNext()
+    },
+    observe(event) {
+      if (at.phase !== 'sending') return
+      const answer = readAnswer(event, config.nodeNum, at.packetId)
+      if (answer === null) return
+      if (answer !== 'NONE') return settle(failed(`the radio refused it: ${answer}`))
+      patience.stop()
+      if (!isCommitting()) return sendNext()
+      at.isCommitAnswered = true
+      awaitHangUp()
+    },
+    onLost() {
+      if (at.phase === 'over') return
+      at.wasLost ||= !at.isReading
+      at.phase = 'waiting'
+      patience.stop()
+    },
+    onRead(read) {
+      if (at.phase !== 'waiting') return
+      const hasSaved = read.rebootCount > config.rebootCount || (at.isCommitAnswered && at.wasLost)
+      settle(compare({ plan, config, read, isCommitted: isCommitting(), hasSaved }))
+    },
+    stop,
+  }
+}
+
+/** The name of the routing error that answers the packet, `NONE` for success; null for any other event. */
+function readAnswer(event: RadioEvent, nodeNum: number, packetId: number): string | null {
+  if (event.type === 'queue-status') {
+    const isRefused = event.packetId === packetId && !TAKEN.has(event.result)
+    return isRefused ? `QUEUE_ERROR_${event.result}` : null
+  }
+  if (event.type !== 'packet' || event.replayed) return null
+  const { from, to, payload, requestId, rssi } = event.packet
+  // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
+  const isOwn = from === nodeNum && to === nodeNum && rssi === null
+  return isOwn && payload.kind === 'routing' && requestId === packetId ? payload.error : null
+}
+
+type Evidence = {
+  readonly plan: SectionPlan
+  readonly config: RadioConfig
+  readonly read: RadioConfig
+  readonly isCommitted: boolean
+  readonly hasSaved: boolean
+}
+
+/** What became of a change, by what the radio tells after it. */
+function compare({ plan, config, read, isCommitted, hasSaved }: Evidence): ChangeOutcome {
+  if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
+  const section = read.sections.get(plan.section.section)
+  if (section === undefined) return unknown('the radio did not tell this section again')
+  if (!isCommitted) {
+    return isAsBefore(plan, section)
+      ? failed('the connection broke before the radio was told to save; it has its old values')
+      : unknown('the connection broke before the radio was told to save')
+  }
+  const differing = findDiffering(plan, section)
+  if (differing.length > 0)
+    return { state: 'differs', differing, reason: 'the radio has other values than those given' }
+  if (hasSaved) return { state: 'applied', differing: [], reason: null }
+  return unknown('the radio has the new values but did not restart: whether it saved them is not known')
+}
+
+function failed(reason: string): ChangeOutcome {
+  return { state: 'failed', differing: [], reason }
+}
+
+function unknown(reason: string): ChangeOutcome {
+  return { state: 'unknown', differing: [], reason }
+}

@@ -1,0 +1,173 @@
+import { clone, create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { type AdminMessage, AdminMessageSchema } from '../../src/meshtastic/gen/admin_pb.ts'
+import { type Channel, ChannelSchema } from '../../src/meshtastic/gen/channel_pb.ts'
+import { type Config, ConfigSchema } from '../../src/meshtastic/gen/config_pb.ts'
+import { type ModuleConfig, ModuleConfigSchema } from '../../src/meshtastic/gen/module_config_pb.ts'
+import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
+import { Routing_Error, RoutingSchema, type User, UserSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { fromRadio, type RadioDevice, startRadioDevice } from './radio-device.ts'
+
+/** How the radio behaves. */
+export type Manners = {
+  /** Answers each admin packet with this error and does nothing. */
+  refuseWith: Routing_Error | null
+  /** Changes what it was told, and neither saves nor restarts. */
+  ignoresCommit: boolean
+  /** Hangs up instead of taking the first set. */
+  hangsUpMidway: boolean
+  /** Does not answer admin packets. */
+  isMute: boolean
+  /** Answers the commit before it hangs up. */
+  answersCommit: boolean
+  /** Counts its starts. */
+  countsStarts: boolean
+  /** Changes what it has just saved. */
+  onSave: ((settings: Settings) => void) | null
+  /** Hangs up and never comes back. */
+  diesOnCommit: boolean
+}
+
+export type Settings = {
+  owner: User
+  readonly channels: Map<number, Channel>
+  readonly configs: Map<string, Config>
+  readonly modules: Map<string, ModuleConfig>
+}
+
+export type SettingsInit = {
+  readonly owner?: MessageInitShape<typeof UserSchema>
+  readonly channels?: readonly MessageInitShape<typeof ChannelSchema>[]
+  readonly configs?: readonly MessageInitShape<typeof ConfigSchema>[]
+  readonly modules?: readonly MessageInitShape<typeof ModuleConfigSchema>[]
+}
+
+/** A radio on loopback with settings that can be changed as the firmware lets them be. */
+export type ConfigDevice = RadioDevice & {
+  readonly manners: Manners
+  /** What is in its memory, and what it would start with. */
+  readonly active: Settings
+  readonly saved: Settings
+  /** Admin messages that it took, in order. */
+  readonly admin: readonly AdminMessage[]
+  readonly packets: readonly MeshPacket[]
+  starts(): number
+}
+
+export async function startConfigDevice(nodeNum: number, init: SettingsInit): Promise<ConfigDevice> {
+  const manners: Manners = {
+    refuseWith: null,
+    ignoresCommit: false,
+    hangsUpMidway: false,
+    isMute: false,
+    answersCommit: true,
+    countsStarts: true,
+    onSave: null,
+    diesOnCommit: false,
+  }
+  const admin: AdminMessage[] = []
+  const packets: MeshPacket[] = []
+  let saved = makeSettings(init)
+  let active = copySettings(saved)
+  let isEditing = false
+  let starts = 1
+
+  const reply = (packet: MeshPacket, error: Routing_Error) => device.send(routingReply(nodeNum, packet, error))
+  const restart = () => {
+    manners.onSave?.(saved)
+    active = copySettings(saved)
+    isEditing = false
+    starts += 1
+    device.kick()
+    if (manners.diesOnCommit) device.refuse()
+  }
+  const commit = (packet: MeshPacket) => {
+    if (manners.ignoresCommit) return reply(packet, Routing_Error.NONE)
+    saved = copySettings(active)
+    if (manners.answersCommit) reply(packet, Routing_Error.NONE)
+    device.afterWritten(restart)
+  }
+  const take = (packet: MeshPacket) => {
+    packets.push(packet)
+    const data = packet.payloadVariant.case === 'decoded' ? packet.payloadVariant.value : null
+    if (data?.portnum !== PortNum.ADMIN_APP || packet.to !== nodeNum) return
+    const message = fromBinary(AdminMessageSchema, data.payload)
+    admin.push(message)
+    const { case: variant } = message.payloadVariant
+    if (manners.isMute) return
+    if (manners.refuseWith !== null) return reply(packet, manners.refuseWith)
+    if (variant === 'beginEditSettings') isEditing = true
+    else if (variant === 'commitEditSettings') return isEditing ? commit(packet) : undefined
+    else if (manners.hangsUpMidway) return device.kick()
+    else apply(active, message)
+    reply(packet, Routing_Error.NONE)
+  }
+  const device = await startRadioDevice({
+    onPacket: take,
+    handshake: (nonce) => describeSettings(nodeNum, manners.countsStarts ? starts : 0, active, nonce),
+  })
+  return {
+    ...device,
+    manners,
+    get active() {
+      return active
+    },
+    get saved() {
+      return saved
+    },
+    admin,
+    packets,
+    starts: () => starts,
+  }
+}
+
+function makeSettings({ owner = {}, channels = [], configs = [], modules = [] }: SettingsInit): Settings {
+  return {
+    owner: create(UserSchema, owner),
+    channels: new Map(channels.map((each) => create(ChannelSchema, each)).map((each) => [each.index, each])),
+    configs: byCase(configs.map((each) => create(ConfigSchema, each))),
+    modules: byCase(modules.map((each) => create(ModuleConfigSchema, each))),
+  }
+}
+
+function byCase<T extends Config | ModuleConfig>(all: readonly T[]): Map<string, T> {
+  return new Map(all.map((each) => [each.payloadVariant.case ?? '', each]))
+}
+
+function copySettings({ owner, channels, configs, modules }: Settings): Settings {
+  return {
+    owner: clone(UserSchema, owner),
+    channels: new Map([...channels].map(([index, each]) => [index, clone(ChannelSchema, each)])),
+    configs: new Map([...configs].map(([name, each]) => [name, clone(ConfigSchema, each)])),
+    modules: new Map([...modules].map(([name, each]) => [name, clone(ModuleConfigSchema, each)])),
+  }
+}
+
+/** A set replaces the whole of what it names. */
+function apply(settings: Settings, { payloadVariant: { case: variant, value } }: AdminMessage): void {
+  if (variant === 'setOwner') settings.owner = value
+  if (variant === 'setChannel') settings.channels.set(value.index, value)
+  if (variant === 'setConfig') settings.configs.set(value.payloadVariant.case ?? '', value)
+  if (variant === 'setModuleConfig') settings.modules.set(value.payloadVariant.case ?? '', value)
+}
+
+function describeSettings(nodeNum: number, rebootCount: number, settings: Settings, nonce: number): Uint8Array[] {
+  return [
+    fromRadio({ case: 'myInfo', value: { myNodeNum: nodeNum, rebootCount, nodedbCount: 1 } }),
+    fromRadio({ case: 'nodeInfo', value: { num: nodeNum, user: settings.owner } }),
+    fromRadio({ case: 'metadata', value: { firmwareVersion: '2.8.0.test', hwModel: 43 } }),
+    ...[...settings.channels.values()].map((value) => fromRadio({ case: 'channel', value })),
+    ...[...settings.configs.values()].map((value) => fromRadio({ case: 'config', value })),
+    ...[...settings.modules.values()].map((value) => fromRadio({ case: 'moduleConfig', value })),
+    fromRadio({ case: 'configCompleteId', value: nonce }),
+  ]
+}
+
+function routingReply(nodeNum: number, { id }: MeshPacket, error: Routing_Error): Uint8Array {
+  const routing = create(RoutingSchema, { variant: { case: 'errorReason', value: error } })
+  const data = { portnum: PortNum.ROUTING_APP, payload: toBinary(RoutingSchema, routing), requestId: id }
+  return fromRadio({
+    case: 'packet',
+    value: { from: nodeNum, to: nodeNum, id: (id ^ 0x5555) >>> 0, payloadVariant: { case: 'decoded', value: data } },
+  })
+}

@@ -1,0 +1,111 @@
+import { parseConfig } from '../../src/app/config.ts'
+import type { Ports } from '../../src/app/context.ts'
+import { createLog } from '../../src/app/log.ts'
+import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
+import { type Client, createTestApp, START, type TestApp } from './app.ts'
+import { type ConfigDevice, type SettingsInit, startConfigDevice } from './config-device.ts'
+import { createManualClock } from './manual-clock.ts'
+import { until } from './radio-service.ts'
+
+export const OWN = 0xa0cb0001
+
+type Answer = { readonly status: number; readonly body: Record<string, unknown>; readonly text: string }
+
+/** The service with a radio whose settings can be changed; time is in the test's hand. */
+export type ConfigService = {
+  readonly app: TestApp
+  readonly device: ConfigDevice
+  readonly radio: NodeRadio
+  readonly clock: ReturnType<typeof createManualClock>
+  readonly store: SqliteStore
+  readonly admin: Client
+  /** All lines of the radio's log, at debug. */
+  readonly lines: string[]
+  readonly source: string
+  ask(method: string, path: string, body?: object, client?: Client): Promise<Answer>
+  read(section: string): Promise<Record<string, unknown>>
+  /** Sends a change that must be accepted. */
+  change(section: string, body: object): Promise<Answer>
+  /** The outcome of the section's latest change, once it has one; `stepMs` is what time does meanwhile. */
+  outcome(section: string, stepMs?: number): Promise<Record<string, unknown>>
+  untilConnected(stepMs?: number): Promise<void>
+  restart(): Promise<NodeRadio>
+  stop(): Promise<void>
+}
+
+export async function startConfigService(
+  init: SettingsInit,
+  options: { readonly file?: string; readonly ports?: Partial<Ports>; readonly env?: Record<string, string> } = {},
+): Promise<ConfigService> {
+  const endings: (() => unknown)[] = []
+  const device = await startConfigDevice(OWN, init)
+  endings.push(() => device.stop())
+  const clock = createManualClock(START)
+  const store = openDatabase(options.file ?? ':memory:')
+  endings.push(() => store.close())
+  const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}` })
+  if (!parsed.ok) throw new Error(parsed.problems.join())
+  const lines: string[] = []
+  const now = () => clock.now()
+  const log = createLog({ level: 'debug', format: 'json', now, write: (line) => lines.push(line) })
+  const open = () => {
+    const opened = openRadio({ config: parsed.config, store, log, clock })
+    endings.push(() => opened.close())
+    return opened
+  }
+  let radio = open()
+  const port = { ...radio, links: () => radio.links(), devices: () => radio.devices() }
+  const app = await createTestApp({ store, ports: { radio: port, now, ...options.ports }, env: options.env ?? {} })
+  const admin = await app.admin()
+  const ask: ConfigService['ask'] = async (method, path, body, client = admin) => {
+    const answer = await client.send(method, path, body)
+    const text = await answer.text()
+    return { status: answer.status, body: Object(JSON.parse(text)), text }
+  }
+  const read = async (section: string) => (await ask('GET', `/api/configuration/${section}`)).body
+  const untilConnected = (stepMs = 0) =>
+    until(() => {
+      clock.advance(stepMs)
+      const state = radio.links()[0]?.state
+      if (state !== 'connected') throw new Error(`the link is ${state}`)
+    })
+  await untilConnected()
+  return {
+    app,
+    device,
+    get radio() {
+      return radio
+    },
+    clock,
+    store,
+    admin,
+    lines,
+    source: `127.0.0.1:${device.port}`,
+    ask,
+    read,
+    async change(section, body) {
+      const answer = await ask('PUT', `/api/configuration/${section}`, body)
+      if (answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`)
+      return answer
+    },
+    async outcome(section, stepMs = 0) {
+      let change: Record<string, unknown> = {}
+      await until(async () => {
+        clock.advance(stepMs)
+        change = Object((await read(section))['lastChange'])
+        if (change['state'] === 'applying') throw new Error('still applying')
+      })
+      return change
+    },
+    untilConnected,
+    async restart() {
+      await radio.close()
+      radio = open()
+      return radio
+    },
+    async stop() {
+      for (const end of endings.splice(0).toReversed()) await end()
+    },
+  }
+}
