@@ -14,6 +14,17 @@ export const online: Signal<boolean> = signal(true)
 /** Grows when the service answers again after it did not: whoever shows data loads it anew. */
 export const reconnects: Signal<number> = signal(0)
 
+/** When the service was heard last. */
+export const heardAt: Signal<number> = signal(Date.now())
+
+/** The service was heard, by an answer or by its stream of events. */
+export function noteHeard(): void {
+  heardAt.value = Date.now()
+  if (online.peek()) return
+  online.value = true
+  reconnects.value++
+}
+
 export type Issue = { readonly path: string; readonly message: string }
 
 /** A request that the service refused, or never answered (`code` is then `offline`). */
@@ -64,10 +75,7 @@ export async function send<R extends ClientResponse<unknown, number>>(pending: P
     online.value = false
     throw new ApiError(0, 'offline', '', {}, null)
   }
-  if (!online.value) {
-    online.value = true
-    reconnects.value++
-  }
+  noteHeard()
   if (response.ok || response.status === 304) return response
   const error = await readProblem(response)
   onRefused(error.code)
@@ -79,7 +87,8 @@ function isGateway(status: number): boolean {
   return status === 502 || status === 504
 }
 
-async function readProblem(response: ClientResponse<unknown, number>): Promise<ApiError> {
+/** What a refusal says. */
+export async function readProblem(response: Pick<Response, 'status' | 'headers' | 'json'>): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null)
   const fields = isRecord(body) ? body : {}
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)

@@ -44,18 +44,35 @@ const stampFormat = new Intl.DateTimeFormat('en-GB', {
   second: '2-digit',
 })
 
-/** For tables of the recent past: the year stands only where it is not this one. */
+/** For tables of the recent past: the day stands only where it is not today, the year where it is not this one. */
 export function stamp(t: number): string {
-  return new Date(t).getFullYear() === new Date().getFullYear() ? stampFormat.format(t) : dateTime(t)
+  const then = new Date(t)
+  const today = new Date()
+  if (then.toDateString() === today.toDateString()) return clockSeconds(t)
+  return then.getFullYear() === today.getFullYear() ? stampFormat.format(t) : dateTime(t)
 }
 export const date = (t: number): string => dateFormat.format(t)
 export const clock = (t: number): string => clockFormat.format(t)
+const clockSecondsFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+export const clockSeconds = (t: number): string => clockSecondsFormat.format(t)
 export const day = (t: number): string => dayFormat.format(t)
+const DAY_NAMES = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto' })
+
+/** A day by its name; `today` as `toDateString` says it. */
+export function dayName(t: number, today: string): string {
+  const days = Math.round((new Date(new Date(t).toDateString()).getTime() - new Date(today).getTime()) / DAY)
+  return days === 0 || days === -1 ? capital(DAY_NAMES.format(days, 'day')) : day(t)
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 export const count = (n: number): string => numberFormat.format(n)
 
 /** With at most `digits` decimals. */
 export function decimal(n: number, digits = 1): string {
-  return String(Number(n.toFixed(digits)))
+  return String(Number(n.toFixed(digits))).replace('-', '−')
 }
 
 /** Decimal units, as disks are sold. */
@@ -69,5 +86,5 @@ export function bytes(n: number): string {
 /** `LONG_FAST` as `Long fast`. */
 export function humanize(name: string): string {
   const words = name.replaceAll('_', ' ').toLowerCase()
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capital(words)
 }

@@ -1,6 +1,7 @@
 import { useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from './api.ts'
+import { isTold, type LiveEvent, type LiveKind, pace, watchLive } from './live.ts'
 
 export type Loaded<T> = {
   /** What came last, also while more is on its way. */
@@ -10,11 +11,66 @@ export type Loaded<T> = {
   reload(): Promise<void>
 }
 
+/** At least so long between two loads that events ask for; longer for what is asked for seldom without events. */
+const GAP_MS = 1000
+/** Events tell what happens in the mesh, not what people change: that is looked for so often. */
+const TOLD_MS = 60_000
+
 /**
- * Loads at once, when `deps` change, after the service was away, and every `everyMs` while the page is visible.
- * Of two answers the one asked for later counts.
+ * Calls `refresh` after the service was away, at live events of the kinds `on`, and every `everyMs` while the page is
+ * visible: seldom while the events tell all, and at once when the page is looked at again after longer than that.
+ * `refresh` throws nothing.
  */
-export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], everyMs?: number): Loaded<T> {
+export function useFresh(
+  refresh: () => Promise<void>,
+  everyMs: number | undefined,
+  on: readonly LiveKind[] = [],
+  onEvent: (event: LiveEvent) => void = () => {},
+): void {
+  const latest = useRef(refresh)
+  latest.current = refresh
+  const at = useRef(Date.now())
+  const run = async () => {
+    at.current = Date.now()
+    await latest.current()
+  }
+  useSignalEffect(() => {
+    if (reconnects.value > 0) void run()
+  })
+  useEffect(() => {
+    const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
+    const stop = watchLive(on, (event) => {
+      onEvent(event)
+      paced.ask()
+    })
+    return () => {
+      stop()
+      paced.stop()
+    }
+  }, [])
+  useSignalEffect(() => {
+    if (everyMs === undefined) return
+    const pauseMs = isTold(on) ? Math.max(everyMs, TOLD_MS) : everyMs
+    const tick = () => {
+      if (document.visibilityState !== 'visible' || !online.peek()) return
+      if (Date.now() - at.current >= pauseMs - GAP_MS) void run()
+    }
+    const timer = setInterval(tick, pauseMs)
+    document.addEventListener('visibilitychange', tick)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', tick)
+    }
+  })
+}
+
+/** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. */
+export function useLoad<T>(
+  load: () => Promise<T>,
+  deps: readonly unknown[],
+  everyMs?: number,
+  on: readonly LiveKind[] = [],
+): Loaded<T> {
   const data = useSignal<T | null>(null)
   const error = useSignal<ApiError | null>(null)
   const busy = useSignal(true)
@@ -43,16 +99,7 @@ export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], eve
       turn.current++
     }
   }, deps)
-  useSignalEffect(() => {
-    if (reconnects.value > 0) void reload()
-  })
-  useEffect(() => {
-    if (everyMs === undefined) return
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible' && online.peek()) void reload()
-    }, everyMs)
-    return () => clearInterval(timer)
-  }, [everyMs])
+  useFresh(reload, everyMs, on)
   return { data, error, busy, reload }
 }
 
@@ -84,7 +131,8 @@ export function useAction(): Action {
   return { busy, error, run }
 }
 
-function asApiError(cause: unknown): ApiError {
+/** A failure as the page can explain it; one of the page itself is told to the console. */
+export function asApiError(cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause
   console.error(cause)
   return new ApiError(0, 'internal', '', {}, null)

@@ -1,3 +1,4 @@
+import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import './styles/tokens.css'
@@ -13,9 +14,11 @@ import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/new-password.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
+import { forgetInbox, keepReadMarks } from './inbox.ts'
+import { keepLive } from './live.ts'
 import { forgetNodes } from './mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
-import { keepStatus, refreshStatus, status, statusError } from './session.ts'
+import { keepStatus, refreshStatus, status, statusError, user } from './session.ts'
 import { t } from './strings.ts'
 import { applyTheme } from './theme.ts'
 
@@ -38,7 +41,7 @@ function Screen() {
   if (known.mustChangePassword) return <NewPasswordPage />
   if (place.value.path === '/login') return <FromSignIn />
   return (
-    <Shell>
+    <Shell key={known.user?.id}>
       <CurrentPage />
     </Shell>
   )
@@ -46,7 +49,6 @@ function Screen() {
 
 function ToSignIn() {
   const { path } = place.value
-  useEffect(forgetNodes, [])
   useEffect(() => {
     const here = currentUrl.peek()
     if (path !== '/login')
@@ -129,9 +131,24 @@ function Unreachable() {
   )
 }
 
+/** What was loaded for one user is not shown to the next. */
+function forgetAtChange(): void {
+  let last: number | undefined
+  effect(() => {
+    const id = user.value?.id
+    if (id === last) return
+    last = id
+    forgetNodes()
+    forgetInbox()
+  })
+}
+
 applyTheme()
 followLinks()
 keepStatus()
 keepTime()
+keepReadMarks()
+keepLive()
+forgetAtChange()
 const root = document.querySelector('#app')
 if (root !== null) render(<App />, root)

@@ -2,7 +2,9 @@ import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Message } from '../app/mesh/messages.ts'
 import type { Node } from '../app/mesh/nodes.ts'
-import { api, ApiError, ask, askAs, online, reconnects, send } from './api.ts'
+import { api, type ApiError, ask, askAs, send } from './api.ts'
+import type { LiveEvent } from './live.ts'
+import { asApiError, useFresh } from './load.ts'
 import { can } from './session.ts'
 import { t } from './strings.ts'
 
@@ -36,7 +38,7 @@ export async function refreshNodes(): Promise<void> {
     }
     nodesError.value = null
   } catch (error) {
-    const failed = error instanceof ApiError ? error : new ApiError(0, 'internal', '', {}, null)
+    const failed = asApiError(error)
     if (failed.code !== 'offline' || nodes.peek() === null) nodesError.value = failed
   }
 }
@@ -52,28 +54,93 @@ async function refreshActive(): Promise<void> {
 export function forgetNodes(): void {
   nodes.value = null
   etag = null
+  changed = null
+}
+
+/** Up to so many changed nodes are asked for one by one; for more, the whole list is cheaper. */
+const MAX_SINGLE = 4
+/** How long the whole list may rest after it came. */
+const REST_MS_PER_NODE = 2
+const MAX_REST_MS = 5000
+/** Nodes that events told of; null: any may have changed. */
+let changed: Set<number> | null = null
+
+function noteChange(event: LiveEvent): void {
+  const nodeNum = event?.data['nodeNum']
+  if (typeof nodeNum === 'number') changed?.add(nodeNum)
+  else changed = null
+}
+
+async function refreshChanged(): Promise<void> {
+  const nums = changed
+  const known = nodes.peek()
+  changed = new Set()
+  if (nums === null || known === null || nums.size === 0 || nums.size > MAX_SINGLE) {
+    await refreshNodes()
+    // Where thousands are known and many are heard, once in a few seconds is often enough.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(MAX_REST_MS, (known?.length ?? 0) * REST_MS_PER_NODE)))
+    return
+  }
+  try {
+    const found = await Promise.all(
+      [...nums].map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } }))),
+    )
+    const others = (nodes.peek() ?? []).filter(({ nodeNum }) => !nums.has(nodeNum))
+    nodes.value = [...found, ...others].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0))
+    nodesError.value = null
+  } catch {
+    // One is gone again, or the service is: the list tells which.
+    await refreshNodes()
+  }
 }
 
 let users = 0
-let timer: ReturnType<typeof setInterval> | undefined
 
 /** Keeps the nodes fresh while a page that shows them is open. */
 export function useNodes(): void {
   useEffect(() => {
-    const tick = () => {
-      if (document.visibilityState === 'visible' && online.peek()) void refreshNodes()
-    }
+    // All who show nodes share one list: the first loads it, the others find it there.
     if (users++ === 0) {
-      timer = setInterval(tick, POLL_MS)
+      changed = null
       void refreshActive()
+      void refreshNodes()
     }
-    void refreshNodes()
-    const stop = reconnects.subscribe(tick)
     return () => {
-      stop()
-      if (--users === 0) clearInterval(timer)
+      users--
     }
   }, [])
+}
+
+/** Where the list is kept fresh: once in the page. */
+export function NodeKeeper(): null {
+  useFresh(
+    async () => {
+      if (users > 0) await refreshChanged()
+    },
+    POLL_MS,
+    ['node'],
+    noteChange,
+  )
+  return null
+}
+
+let lastNames: ReadonlyMap<number, string> = new Map()
+/** Stays the same while nobody is called otherwise: hundreds of messages need no drawing for each node heard. */
+const names = computed(() => {
+  const next = new Map(nodes.value?.map((node) => [node.nodeNum, nodeName(node)]))
+  const isSame = next.size === lastNames.size && [...next].every(([num, name]) => lastNames.get(num) === name)
+  if (!isSame) lastNames = next
+  return lastNames
+})
+
+/** What a node is called, as far as it is known here. */
+export function nameOf(nodeNum: number, nodeId: string): string {
+  return names.value.get(nodeNum) ?? nodeId
+}
+
+/** `nameOf` for a node id alone. */
+export function nameOfId(nodeId: string): string {
+  return nameOf(Number.parseInt(nodeId.slice(1), 16), nodeId)
 }
 
 /** What a node is called: its long name, else what its number makes. */

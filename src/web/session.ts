@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ApiError, ask, reconnects, watchRefusals } from './api.ts'
+import { dropDrafts } from './drafts.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
 export type User = NonNullable<Status['user']>
@@ -15,6 +16,9 @@ export const statusError = signal<ApiError | null>(null)
 export const user = computed(() => status.value?.user ?? null)
 export const isAdmin = computed(() => user.value?.isAdmin ?? false)
 
+/** The session ended without this page's doing: the sign-in page says so. */
+export const hasEnded = signal(false)
+
 /** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
 export const temporaryPassword = signal<string | null>(null)
 
@@ -27,6 +31,8 @@ export async function refreshStatus(): Promise<void> {
   try {
     const next = await ask(api.auth.status.$get())
     statusError.value = null
+    if (next.authenticated) hasEnded.value = false
+    else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true
     // The same news must not draw the whole page again.
     if (JSON.stringify(next) !== JSON.stringify(status.value)) status.value = next
   } catch (error) {
@@ -34,11 +40,29 @@ export async function refreshStatus(): Promise<void> {
   }
 }
 
+let isLeaving = false
+/** Between the tabs of this browser: who is signed in has changed. */
+const tabs = new BroadcastChannel('session')
+
+/** Lets the other tabs find out at once who is signed in now. */
+export function tellTabs(): void {
+  // A BroadcastChannel reaches its own origin alone.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin
+  tabs.postMessage(null)
+}
+
 /** Ends the session here, and at the provider if it has a page for that. Throws `ApiError`. */
 export async function signOut(): Promise<void> {
-  const { logoutUrl } = await ask(api.auth.logout.$post())
-  if (logoutUrl === null) await refreshStatus()
-  else location.assign(logoutUrl)
+  isLeaving = true
+  try {
+    const { logoutUrl } = await ask(api.auth.logout.$post())
+    dropDrafts()
+    tellTabs()
+    if (logoutUrl === null) await refreshStatus()
+    else location.assign(logoutUrl)
+  } finally {
+    isLeaving = false
+  }
 }
 
 const REFRESH_MS = 60_000
@@ -55,6 +79,9 @@ export function keepStatus(): void {
     if (REVEALING.has(code)) void refreshStatus()
   })
   reconnects.subscribe(() => void refreshStatus())
+  tabs.addEventListener('message', () => void refreshStatus())
+  addEventListener('online', () => void refreshStatus())
+  addEventListener('offline', () => void refreshStatus())
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') void refreshStatus()
   })

@@ -9,7 +9,7 @@ const POLL_MS = 30_000
 
 /** The last day, hour by hour, and what keeps the service going. */
 export function Activity() {
-  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['node'])
   const found = data.value
   if (found === null) return null
   const { hours, lastBackup, storage, counts } = found
@@ -37,7 +37,8 @@ export function Activity() {
             {t.dashboard.lastBackup} <Age at={lastBackup.createdAt} />
           </>
         )}
-        {storage.databaseBytes !== null && ` · ${t.dashboard.storage(bytes(storage.databaseBytes))}`}
+        {lastBackup !== null && storage.databaseBytes !== null && ' · '}
+        {storage.databaseBytes !== null && t.dashboard.storage(bytes(storage.databaseBytes))}
       </p>
     </Card>
   )

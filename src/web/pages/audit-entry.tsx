@@ -1,7 +1,6 @@
-import { useSignal } from '@preact/signals'
 import { isRecord } from '../api.ts'
-import { dateTime, humanize, stamp } from '../format.ts'
-import { Icon } from '../parts/icon.tsx'
+import { humanize } from '../format.ts'
+import { LogRow, RawFacts } from '../parts/log-table.tsx'
 import { setQuery } from '../router.ts'
 import { AUDIT_NAMES, t } from '../strings.ts'
 import type { AuditEntry } from './audit.tsx'
@@ -10,48 +9,25 @@ const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', '
 
 /** One entry: a line, and all of it once it is opened. */
 export function AuditRow({ entry }: { entry: AuditEntry }) {
-  const isOpen = useSignal(false)
   const names: Readonly<Record<string, string | undefined>> = AUDIT_NAMES
   const subject = subjectOf(entry)
   return (
-    <>
-      <tr>
-        <td class="nowrap">
-          <button
-            type="button"
-            class="expander"
-            aria-expanded={isOpen.value}
-            onClick={() => (isOpen.value = !isOpen.value)}
-          >
-            <Icon name="next" />
-            <time dateTime={new Date(entry.timestamp).toISOString()} title={dateTime(entry.timestamp)}>
-              {stamp(entry.timestamp)}
-            </time>
+    <LogRow at={entry.timestamp} span={3} details={() => <Details entry={entry} />}>
+      <td>
+        {entry.userId === null ? (
+          (entry.username ?? t.audit.nobody)
+        ) : (
+          <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
+            {entry.username}
           </button>
-        </td>
-        <td>
-          {entry.userId === null ? (
-            (entry.username ?? t.audit.nobody)
-          ) : (
-            <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
-              {entry.username}
-            </button>
-          )}
-        </td>
-        <td class={BAD.has(entry.action) ? 'bad' : ''}>
-          {names[entry.action] ?? humanize(entry.action)}
-          {subject !== null && <span class="faint"> {subject}</span>}
-        </td>
-        <td class="wide-only mono">{entry.ip ?? t.common.none}</td>
-      </tr>
-      {isOpen.value && (
-        <tr class="detail">
-          <td colSpan={4}>
-            <Details entry={entry} />
-          </td>
-        </tr>
-      )}
-    </>
+        )}
+      </td>
+      <td class={BAD.has(entry.action) ? 'bad' : ''}>
+        {names[entry.action] ?? humanize(entry.action)}
+        {subject !== null && <span class="faint"> {subject}</span>}
+      </td>
+      <td class="wide-only mono">{entry.ip ?? t.common.none}</td>
+    </LogRow>
   )
 }
 
@@ -73,14 +49,7 @@ function Details({ entry }: { entry: AuditEntry }) {
       {(isRecord(before) || isRecord(after)) && (
         <Changes before={isRecord(before) ? before : {}} after={isRecord(after) ? after : {}} />
       )}
-      <dl class="facts mono">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <RawFacts facts={facts} />
     </div>
   )
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useAction } from '../load.ts'
 import { Field, SearchBox, Select } from '../parts/field.tsx'
+import { LogTable, More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { href, place, setQuery } from '../router.ts'
@@ -71,11 +72,7 @@ export function AuditPage() {
       <Failure error={error.value} retry={() => void run(() => load(null))} />
       {entries.value?.length === 0 && <p class="faint">{t.audit.none}</p>}
       {entries.value !== null && entries.value.length > 0 && <AuditTable entries={entries.value} />}
-      {next.value !== null && (
-        <button type="button" class="button" disabled={busy.value} onClick={() => void run(() => load(next.value))}>
-          {busy.value ? t.common.loading : t.common.more}
-        </button>
-      )}
+      <More next={next.value} isBusy={busy.value} onMore={(cursor) => void run(() => load(cursor))} />
     </Page>
   )
 }
@@ -138,24 +135,17 @@ function Filters({ query, hasAny }: { query: URLSearchParams; hasAny: boolean })
 
 function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
   return (
-    <div class="table-box">
-      <table class="table audit">
-        <thead>
-          <tr>
-            <th scope="col">{t.audit.when}</th>
-            <th scope="col">{t.audit.who}</th>
-            <th scope="col">{t.audit.what}</th>
-            <th scope="col" class="wide-only">
-              {t.audit.address}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <AuditRow entry={entry} key={entry.id} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <LogTable
+      headings={[
+        { name: t.audit.when },
+        { name: t.audit.who },
+        { name: t.audit.what },
+        { name: t.audit.address, wideOnly: true },
+      ]}
+    >
+      {entries.map((entry) => (
+        <AuditRow entry={entry} key={entry.id} />
+      ))}
+    </LogTable>
   )
 }

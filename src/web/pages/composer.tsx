@@ -1,11 +1,14 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
-import { api, send } from '../api.ts'
-import { useAction } from '../load.ts'
-import { BROADCAST, type Message, nodeByNum, nodeName } from '../mesh.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, ask } from '../api.ts'
+import { keepDraft, readDraft } from '../drafts.ts'
+import { type Action, useAction } from '../load.ts'
+import { BROADCAST, type Message, nameOf, nameOfId } from '../mesh.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Failure } from '../parts/notice.tsx'
+import { user } from '../session.ts'
 import { t } from '../strings.ts'
+import type { Channels } from './conversations.tsx'
 
 /** Bytes of UTF-8 that the service takes. */
 const MAX_BYTES = 200
@@ -15,33 +18,28 @@ type Props = {
   /** Node id of the receiver; null: everybody on the channel. */
   partner: string | null
   replyTo: Signal<Message | null>
-  onSent(): Promise<void>
+  mayWrite: boolean
+  channels: Channels
+  onSent(message: Message): void
 }
 
-/** Writes a text. What could not be sent stays in the box. */
-export function Composer({ channel, partner, replyTo, onSent }: Props) {
-  const text = useSignal('')
-  const { busy, error, run } = useAction()
-  // The same draft sent twice, because an answer got lost, is one message.
-  const draft = useRef(crypto.getRandomValues(new Uint32Array(4)).join('-'))
+/** Writes a text. What could not be sent stays in the box, also when the page or the permission goes away. */
+export function Composer(props: Props) {
+  const { replyTo, mayWrite } = props
+  const box = useRef<HTMLTextAreaElement>(null)
+  const { text, action, submit } = useDraft(props)
   const used = new TextEncoder().encode(text.value).length
-  const canSend = text.value.trim() !== '' && used <= MAX_BYTES && !busy.value
-  const submit = () =>
-    run(async () => {
-      const reply = replyTo.peek()
-      const to = partner ?? receiverOf(reply)
-      const json = {
-        text: text.value,
-        channel: to === null ? (reply?.channel ?? channel) : 0,
-        ...(to !== null && { to }),
-        ...(reply !== null && { replyId: reply.packetId }),
-      }
-      await send(api.messages.$post({ json }, { headers: { 'Idempotency-Key': draft.current } }))
-      draft.current = crypto.getRandomValues(new Uint32Array(4)).join('-')
-      text.value = ''
-      replyTo.value = null
-      await onSent()
-    })
+  const canSend = mayWrite && text.value.trim() !== '' && used <= MAX_BYTES && !action.busy.value
+  useEffect(() => {
+    if (replyTo.value !== null) box.current?.focus()
+  }, [replyTo.value])
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') replyTo.value = null
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    if (canSend) void submit()
+  }
+  if (!mayWrite && text.value === '') return <p class="faint about">{t.messages.readOnly}</p>
   return (
     <form
       class="composer"
@@ -50,40 +48,91 @@ export function Composer({ channel, partner, replyTo, onSent }: Props) {
         if (canSend) void submit()
       }}
     >
-      <Failure error={error.value} />
-      {replyTo.value !== null && (
-        <div class="reply">
-          <span>{t.messages.replyTo(replyTo.value.text)}</span>
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={t.messages.noReply}
-            onClick={() => (replyTo.value = null)}
-          >
-            <Icon name="close" />
-          </button>
-        </div>
-      )}
+      <Failure error={action.error.value} />
+      <ReplyTo replyTo={replyTo} />
       <div class="composer-line">
         <textarea
           rows={2}
+          ref={box}
           aria-label={t.messages.write}
-          placeholder={destination(channel, partner, replyTo.value)}
+          placeholder={destination(props)}
           value={text.value}
+          readOnly={!mayWrite}
           onInput={(event) => (text.value = event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-            event.preventDefault()
-            if (canSend) void submit()
-          }}
+          onKeyDown={onKeyDown}
         />
         <button class="button primary" disabled={!canSend}>
           <Icon name="send" />
           {t.messages.send}
         </button>
       </div>
-      <div class={used > MAX_BYTES ? 'about bad' : 'about faint'}>{t.messages.bytes(used, MAX_BYTES)}</div>
+      <Counter used={used} note={mayWrite ? noteOf(action) : t.messages.readOnlyDraft} />
     </form>
+  )
+}
+
+/** The text of this conversation that is not sent yet, and how it is sent. */
+function useDraft({ channel, partner, replyTo, onSent }: Props) {
+  const place = `${user.value?.id}:${partner ?? channel}`
+  const text = useSignal(readDraft(place))
+  const action = useAction()
+  useEffect(() => keepDraft(place, text.value), [text.value])
+  // The same draft sent twice, because an answer got lost, is one message.
+  const key = useRef(newKey())
+  const submit = () =>
+    action.run(async () => {
+      const reply = replyTo.peek()
+      const to = partner ?? receiverOf(reply)
+      const json = {
+        text: text.value,
+        channel: to === null ? (reply?.channel ?? channel) : 0,
+        ...(to !== null && { to }),
+        ...(reply !== null && { replyId: reply.packetId }),
+      }
+      const { message } = await ask(api.messages.$post({ json }, { headers: { 'Idempotency-Key': key.current } }))
+      key.current = newKey()
+      text.value = ''
+      keepDraft(place, '')
+      replyTo.value = null
+      onSent(message)
+    })
+  return { text, action, submit }
+}
+
+function newKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-')
+}
+
+/** What was typed is still there after a failure: nobody needs to fear for it. */
+function noteOf({ error }: Action): string {
+  return error.value === null ? '' : t.messages.kept
+}
+
+function ReplyTo({ replyTo }: { replyTo: Signal<Message | null> }) {
+  if (replyTo.value === null) return null
+  const { fromNodeNum, fromNodeId, text } = replyTo.value
+  return (
+    <div class="reply">
+      <span class="clip">
+        {t.messages.replyingTo} <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> {text}
+      </span>
+      <button type="button" class="icon-button" aria-label={t.messages.noReply} onClick={() => (replyTo.value = null)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  )
+}
+
+function Counter({ used, note }: { used: number; note: string }) {
+  const over = used - MAX_BYTES
+  return (
+    <div class="about composer-about">
+      {note === '' ? <span class="keys">{t.messages.keys}</span> : <span>{note}</span>}
+      <span class={over > 0 ? 'bad' : ''}>{t.messages.bytes(used, MAX_BYTES)}</span>
+      <span role="status" class="bad">
+        {over > 0 && t.messages.over(over)}
+      </span>
+    </div>
   )
 }
 
@@ -94,9 +143,8 @@ function receiverOf(reply: Message | null): string | null {
 }
 
 /** Where the text would go, said before it is written. */
-function destination(channel: number, partner: string | null, reply: Message | null): string {
-  const nodeId = partner ?? receiverOf(reply)
-  if (nodeId === null) return t.messages.writeTo(t.messages.channel(reply?.channel ?? channel))
-  const node = nodeByNum(Number.parseInt(nodeId.slice(1), 16))
-  return t.messages.writeTo(node === undefined ? nodeId : nodeName(node))
+function destination({ channel, partner, replyTo, channels }: Props): string {
+  const nodeId = partner ?? receiverOf(replyTo.value)
+  if (nodeId !== null) return t.messages.writeTo(nameOfId(nodeId))
+  return t.messages.writeTo(channels.name(replyTo.value?.channel ?? channel))
 }

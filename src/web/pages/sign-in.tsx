@@ -6,7 +6,7 @@ import { Field, formText, Submit } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Logo } from '../parts/shell.tsx'
 import { href, place, safeReturn } from '../router.ts'
-import { refreshStatus, status, temporaryPassword } from '../session.ts'
+import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../session.ts'
 import { APP_NAME, t } from '../strings.ts'
 
 /** Local form, the provider's button, or both, as the service allows. */
@@ -25,6 +25,11 @@ export function SignInPage() {
           {APP_NAME}
         </div>
         <h1>{t.signIn.title}</h1>
+        {hasEnded.value && (
+          <div class="notice" role="status">
+            {t.signIn.ended}
+          </div>
+        )}
         <ProviderFailure code={place.value.query.get('error')} />
         {!known.localAuthDisabled && <LocalForm />}
         {known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
@@ -66,6 +71,7 @@ function LocalForm() {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))
       temporaryPassword.value = answer.mustChangePassword ? password : null
       await refreshStatus()
+      tellTabs()
       hasNoCookie.value = status.value?.authenticated === false
     })
   }

@@ -1,4 +1,5 @@
 import { api, ask } from '../api.ts'
+import { liveState } from '../live.ts'
 import { useLoad } from '../load.ts'
 import { t } from '../strings.ts'
 
@@ -6,7 +7,7 @@ const POLL_MS = 10_000
 
 /** How the radio link is, in one line. Drawn only for those who may know. */
 export function LinkState() {
-  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS)
+  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
   const info = data.value
   if (info === null) return <div class="link-state" />
   const links = info.links
@@ -16,6 +17,18 @@ export function LinkState() {
     <div class={`link-state link-${state}`} title={worst?.reason ?? undefined}>
       <span class="dot" aria-hidden="true" />
       {t.shell.link[state]}
+    </div>
+  )
+}
+
+/** Whether what happens is told at once. */
+export function LiveMark() {
+  const state = liveState.value
+  if (state === 'off') return null
+  return (
+    <div class={`link-state live-${state}`}>
+      <span class="dot" aria-hidden="true" />
+      {t.shell.live[state]}
     </div>
   )
 }

@@ -1,15 +1,20 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
-import { online } from '../api.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { heardAt, online } from '../api.ts'
+import { clockSeconds } from '../format.ts'
+import { InboxKeeper, unreadTotal } from '../inbox.ts'
+import { liveState } from '../live.ts'
 import { useAction } from '../load.ts'
+import { NodeKeeper } from '../mesh.ts'
 import { mayOpen, type Route, ROUTES } from '../pages/routes.tsx'
 import { href, place } from '../router.ts'
 import { can, refreshStatus, signOut, user } from '../session.ts'
 import { APP_NAME, t } from '../strings.ts'
 import { Icon } from './icon.tsx'
-import { LinkState } from './link-state.tsx'
-import { Failure } from './notice.tsx'
+import { LinkState, LiveMark } from './link-state.tsx'
+import { Failure, say } from './notice.tsx'
+import { Unread } from './unread.tsx'
 
 type Entry = NonNullable<Route['nav']>
 
@@ -18,6 +23,7 @@ function entries(): Entry[] {
 }
 
 const RETRY_MS = 3000
+const CUT_MS = 2000
 
 /** What surrounds every page once somebody is signed in. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -26,6 +32,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <a class="skip" href="#content">
         {t.shell.skip}
       </a>
+      <NodeKeeper />
+      {can('messages', 'read') && <InboxKeeper />}
       <Sidebar />
       <div class="main">
         <Connection />
@@ -46,7 +54,7 @@ function Sidebar() {
         <Logo />
         {APP_NAME}
       </a>
-      {can('info', 'read') && <LinkState />}
+      <States />
       <NavGroup entries={all.filter(({ group }) => group === 'mesh')} />
       <NavGroup entries={all.filter(({ group }) => group === 'administration')} title={t.shell.administration} />
       <div class="grow" />
@@ -60,6 +68,16 @@ function Sidebar() {
       />
       <SignOut />
     </nav>
+  )
+}
+
+/** Of the radio, and of what this page is told. */
+function States() {
+  return (
+    <div class="states">
+      {can('info', 'read') && <LinkState />}
+      <LiveMark />
+    </div>
   )
 }
 
@@ -89,8 +107,13 @@ function NavLink({ entry }: { entry: Entry }) {
     <a class="nav-link" href={href(entry.path)} aria-current={isHere(entry.path) ? 'page' : undefined}>
       <Icon name={entry.icon} />
       <span>{entry.name}</span>
+      <UnreadBadge path={entry.path} />
     </a>
   )
+}
+
+function UnreadBadge({ path }: { path: string }) {
+  return path === '/messages' ? <Unread count={unreadTotal.value} /> : null
 }
 
 function SignOut() {
@@ -123,7 +146,7 @@ function TabBar() {
             if (event.key === 'Escape') isOpen.value = false
           }}
         >
-          {can('info', 'read') && <LinkState />}
+          <States />
           {all.slice(4).map((entry) => (
             <NavLink entry={entry} key={entry.path} />
           ))}
@@ -135,6 +158,7 @@ function TabBar() {
         <a class="tab" key={entry.path} href={href(entry.path)} aria-current={isHere(entry.path) ? 'page' : undefined}>
           <Icon name={entry.icon} />
           {entry.name}
+          <UnreadBadge path={entry.path} />
         </a>
       ))}
       <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
@@ -145,23 +169,47 @@ function TabBar() {
   )
 }
 
-/** Says when the service is away, and tries again until it is back. */
+/** Says when the service is away or live updates are cut off, and tries again until all is well. */
 function Connection() {
+  const isOnline = online.value
+  const wasAway = useRef(false)
   useEffect(() => {
-    if (online.value) return
+    if (isOnline) {
+      if (wasAway.current) say(t.shell.back)
+      wasAway.current = false
+      return
+    }
+    wasAway.current = true
     const timer = setInterval(() => void refreshStatus(), RETRY_MS)
     return () => clearInterval(timer)
-  }, [online.value])
+  }, [isOnline])
+  const isCut = useIsCut()
   return (
     <div role="status">
-      {!online.value && (
+      {(!isOnline || isCut) && (
         <div class="offline">
           <Icon name="warning" />
-          {navigator.onLine ? t.shell.offline : t.shell.offlineBrowser}
+          <span>
+            {isOnline ? t.shell.cut : navigator.onLine ? t.shell.offline : t.shell.offlineBrowser}{' '}
+            <span class="nowrap">{t.shell.asOf(clockSeconds(heardAt.peek()))}</span>
+          </span>
         </div>
       )}
     </div>
   )
+}
+
+/** Most cuts are mended before anybody would have read about them. */
+function useIsCut(): boolean {
+  const isCut = liveState.value === 'cut'
+  const isLasting = useSignal(false)
+  useEffect(() => {
+    isLasting.value = false
+    if (!isCut) return
+    const timer = setTimeout(() => (isLasting.value = true), CUT_MS)
+    return () => clearTimeout(timer)
+  }, [isCut])
+  return isCut && isLasting.value
 }
 
 export function Logo() {

@@ -1,0 +1,32 @@
+/** Texts that were written and not sent, kept in this tab through a reload and another sign-in. */
+const PREFIX = 'draft:'
+/** Where the browser keeps nothing. */
+const fallback = new Map<string, string>()
+
+/** `place` tells drafts apart: user and conversation. */
+export function readDraft(place: string): string {
+  try {
+    return sessionStorage.getItem(PREFIX + place) ?? ''
+  } catch {
+    return fallback.get(place) ?? ''
+  }
+}
+
+export function keepDraft(place: string, text: string): void {
+  try {
+    if (text === '') sessionStorage.removeItem(PREFIX + place)
+    else sessionStorage.setItem(PREFIX + place, text)
+  } catch {
+    fallback.set(place, text)
+  }
+}
+
+/** When somebody signs out, nothing of theirs stays behind. */
+export function dropDrafts(): void {
+  fallback.clear()
+  try {
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
+  } catch {
+    // Nothing is kept there.
+  }
+}

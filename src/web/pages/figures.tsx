@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact'
+import { api, askAs } from '../api.ts'
+import { count, decimal } from '../format.ts'
+import { useLoad } from '../load.ts'
+import { isActive, type MessagePage, nodes, useNodes } from '../mesh.ts'
+import { now } from '../parts/age.tsx'
+import { can } from '../session.ts'
+import { t } from '../strings.ts'
+
+const POLL_MS = 10_000
+const DAY_MS = 86_400_000
+const LOW_BATTERY = 20
+
+/** The mesh in five numbers. */
+export function NodeFigures() {
+  useNodes()
+  const all = nodes.value
+  if (all === null) return <div class="figures" aria-busy="true" />
+  const active = all.filter((node) => isActive(node, now.value))
+  const used = active.flatMap((node) => node.deviceMetrics?.channelUtilization ?? [])
+  const mean = used.length === 0 ? null : used.reduce((sum, value) => sum + value, 0) / used.length
+  const low = active.filter((node) => (node.deviceMetrics?.batteryLevel ?? 100) < LOW_BATTERY)
+  return (
+    <div class="figures">
+      <Figure
+        name={t.dashboard.nodesActive}
+        value={count(active.length)}
+        help={t.dashboard.ofKnown(count(all.length))}
+      />
+      <Figure
+        name={t.dashboard.heardDirectly}
+        value={count(active.filter(({ hopsAway }) => hopsAway === 0).length)}
+        help={t.dashboard.heardHelp}
+      />
+      <Figure
+        name={t.dashboard.utilization}
+        value={mean === null ? t.common.none : `${decimal(mean)} %`}
+        help={t.dashboard.utilizationHelp}
+        mood={mean !== null && mean > 25 ? 'bad' : mean !== null && mean > 15 ? 'warn' : undefined}
+      />
+      {can('messages', 'read') && <MessageFigure />}
+      <Figure
+        name={t.dashboard.lowBattery}
+        value={count(low.length)}
+        help={
+          low.length === 0 ? t.dashboard.lowBatteryHelp : low.map((node) => node.shortName ?? node.nodeId).join(', ')
+        }
+        mood={low.length > 0 ? 'warn' : undefined}
+      />
+    </div>
+  )
+}
+
+function MessageFigure() {
+  const { data } = useLoad(
+    () => askAs<MessagePage>(api.messages.$get({ query: { since: String(Date.now() - DAY_MS), limit: '1000' } })),
+    [],
+    POLL_MS,
+    ['message'],
+  )
+  const page = data.value
+  const value = page === null ? t.common.none : `${count(page.messages.length)}${page.nextBefore === null ? '' : '+'}`
+  return <Figure name={t.dashboard.messages24} value={value} help={t.dashboard.messagesHelp} />
+}
+
+function Figure(props: { name: string; value: string; help: ComponentChildren; mood?: 'warn' | 'bad' | undefined }) {
+  return (
+    <div class={`figure ${props.mood ?? ''}`}>
+      <div class="figure-name">{props.name}</div>
+      <div class="figure-value">{props.value}</div>
+      <div class="faint">{props.help}</div>
+    </div>
+  )
+}

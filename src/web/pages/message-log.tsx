@@ -1,0 +1,212 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { Conversation, Wanted } from '../conversation.ts'
+import { dayName } from '../format.ts'
+import { conversationOf, inbox, markRead, readUpTo } from '../inbox.ts'
+import { BROADCAST, type Message, nameOf } from '../mesh.ts'
+import { now } from '../parts/age.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { t } from '../strings.ts'
+import type { Channels } from './conversations.tsx'
+import { MessageItem } from './message-item.tsx'
+import { useScroll } from './message-scroll.ts'
+
+type Props = {
+  wanted: Wanted
+  conversation: Conversation
+  channels: Channels
+  onReply: ((message: Message) => void) | null
+}
+
+/** The texts of a conversation, the newest last. */
+export function MessageLog({ wanted, conversation, channels, onReply }: Props) {
+  const all = conversation.messages ?? []
+  const texts = all.filter((message) => !message.emoji && belongs(message, wanted))
+  const lastId = texts.at(-1)?.id ?? 0
+  const scroll = useScroll(lastId, conversation)
+  const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
+  const reactions = reactionsOf(all)
+  const byPacket = new Map(all.map((message) => [message.packetId, message]))
+  const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
+  return (
+    <div class="log-box">
+      <div
+        class="log"
+        ref={scroll.box}
+        role="region"
+        tabIndex={0}
+        aria-label={t.messages.log}
+        onScroll={scroll.onScroll}
+      >
+        {conversation.hasOlder && (
+          <button type="button" class="button small" disabled={conversation.isBusy} onClick={conversation.older}>
+            {conversation.isBusy ? t.common.loading : t.messages.older}
+          </button>
+        )}
+        {conversation.messages !== null && texts.length === 0 && !conversation.hasOlder && (
+          <p class="faint">{wanted.q === '' ? t.messages.none : t.messages.noMatch}</p>
+        )}
+        <ol>
+          {texts.map((message, index) => (
+            <Row
+              key={message.id}
+              message={message}
+              previous={texts[index - 1]}
+              isFirstUnread={message.id === firstUnread}
+              repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
+              reactions={reactions.get(message.packetId) ?? []}
+              where={whereOf(message, wanted, channels)}
+              onReply={onReply}
+              onJump={scroll.jumpTo}
+            />
+          ))}
+        </ol>
+      </div>
+      {!scroll.isAtEnd.value && (
+        <button type="button" class="button small to-end" onClick={scroll.toEnd}>
+          <Icon name="down" />
+          {missed > 0 ? t.messages.missed(missed) : t.messages.toEnd}
+        </button>
+      )}
+      <Announcer texts={texts} isOn={wanted.q === ''} />
+    </div>
+  )
+}
+
+/** Direct messages travel in channel 0 too, and stand in conversations of their own. */
+function belongs({ toNodeNum }: Message, { channel }: Wanted): boolean {
+  return channel === null || toNodeNum === BROADCAST
+}
+
+/** What needs to be said about where a message went: nothing where all went there. */
+function whereOf({ toNodeNum, toNodeId, channel }: Message, wanted: Wanted, channels: Channels): string | null {
+  if (wanted.partner !== null || wanted.channel !== null) return null
+  return t.messages.to(toNodeNum === BROADCAST ? channels.name(channel) : nameOf(toNodeNum, toNodeId))
+}
+
+/** Marks what is seen as read; answers which message was the first unread one when the conversation was opened. */
+function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], isAtEnd: Signal<boolean>): number {
+  const id = partner !== null ? `with=${partner}` : channel === null ? null : `channel=${channel}`
+  const lastId = texts.at(-1)?.id ?? 0
+  const isVisible = useSignal(document.visibilityState === 'visible')
+  const begin = useSignal<ReadonlyMap<string, number> | null>(null)
+  useEffect(() => {
+    const note = () => {
+      isVisible.value = document.visibilityState === 'visible'
+      // What comes while nobody looks is unread.
+      if (!isVisible.value) begin.value = null
+    }
+    document.addEventListener('visibilitychange', note)
+    return () => document.removeEventListener('visibilitychange', note)
+  }, [])
+  const isKnown = inbox.value !== null && lastId > 0
+  useEffect(() => {
+    if (!isKnown || q !== '' || !isVisible.value) return
+    if (begin.peek() === null) {
+      begin.value = new Map(texts.map((message) => [conversationOf(message), readUpTo(conversationOf(message))]))
+    }
+    if (isAtEnd.value) markRead(id, lastId)
+  }, [isKnown, lastId, isAtEnd.value, isVisible.value])
+  const isUnread = (message: Message) =>
+    message.direction === 'in' && message.id > (begin.value?.get(conversationOf(message)) ?? Number.MAX_SAFE_INTEGER)
+  return begin.value === null ? 0 : (texts.find(isUnread)?.id ?? 0)
+}
+
+type RowProps = {
+  message: Message
+  previous: Message | undefined
+  isFirstUnread: boolean
+  repliedTo: Message | undefined
+  reactions: readonly Message[]
+  where: string | null
+  onReply: ((message: Message) => void) | null
+  onJump(id: number): void
+}
+
+function Row(props: RowProps) {
+  const { message, previous, repliedTo, reactions, where, onReply } = props
+  const today = new Date(now.value).toDateString()
+  const latest = useRef(props)
+  latest.current = props
+  const isContinued = previous !== undefined && continues(previous, message) && !props.isFirstUnread
+  // The same drawing as before where nothing changed: a long log is not drawn anew for each message.
+  const item = useMemo(
+    () => (
+      <MessageItem
+        message={message}
+        isContinued={isContinued}
+        repliedTo={repliedTo}
+        reactions={reactions}
+        where={where}
+        onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
+        onJump={() => repliedTo !== undefined && latest.current.onJump(repliedTo.id)}
+      />
+    ),
+    [
+      message,
+      isContinued,
+      repliedTo,
+      reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
+      where,
+      onReply === null,
+    ],
+  )
+  return (
+    <li id={`message-${message.id}`}>
+      {dayOf(message) !== dayOf(previous) && <div class="day">{dayName(message.timestamp, today)}</div>}
+      {props.isFirstUnread && <div class="day new">{t.messages.newHere}</div>}
+      {item}
+    </li>
+  )
+}
+
+const TOGETHER_MS = 5 * 60_000
+
+/** Whether a message needs no name above it. */
+function continues(previous: Message, message: Message): boolean {
+  return (
+    previous.fromNodeNum === message.fromNodeNum &&
+    previous.toNodeNum === message.toNodeNum &&
+    previous.channel === message.channel &&
+    message.replyId === null &&
+    message.timestamp - previous.timestamp < TOGETHER_MS &&
+    dayOf(previous) === dayOf(message)
+  )
+}
+
+function dayOf(message: Message | undefined): string {
+  return message === undefined ? '' : new Date(message.timestamp).toDateString()
+}
+
+function reactionsOf(messages: readonly Message[]): ReadonlyMap<number, Message[]> {
+  const found = new Map<number, Message[]>()
+  for (const message of messages) {
+    if (!message.emoji || message.replyId === null) continue
+    found.set(message.replyId, [...(found.get(message.replyId) ?? []), message])
+  }
+  return found
+}
+
+const MOST_ANNOUNCED = 3
+
+/** Reads out what arrives, and neither what was there before nor what is loaded from further up. */
+function Announcer({ texts, isOn }: { texts: readonly Message[]; isOn: boolean }) {
+  const lastId = texts.at(-1)?.id ?? 0
+  const heard = useRef(0)
+  const said = useSignal('')
+  useEffect(() => {
+    const fresh = texts.filter(({ id, direction }) => direction === 'in' && id > heard.current)
+    if (heard.current > 0 && isOn && fresh.length > 0) {
+      said.value = fresh
+        .slice(-MOST_ANNOUNCED)
+        .map(({ fromNodeNum, fromNodeId, text }) => `${nameOf(fromNodeNum, fromNodeId)}: ${text}`)
+        .join('. ')
+    }
+    heard.current = lastId
+  }, [lastId])
+  return (
+    <div class="sr-only" role="status">
+      {said.value}
+    </div>
+  )
+}

@@ -1,0 +1,14 @@
+import { t } from '../strings.ts'
+
+const MOST = 99
+
+/** How many are new; nothing when none is. */
+export function Unread({ count }: { count: number }) {
+  if (count === 0) return null
+  return (
+    <b class="unread">
+      {count > MOST ? `${MOST}+` : count}
+      <span class="sr-only"> {t.messages.unread}</span>
+    </b>
+  )
+}
