@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { median } from './load.ts'
-import { readMonitor, type Running, startService } from './processes.ts'
+import { readPause, type Running, startService, watchPauses } from './processes.ts'
 import { METRIC_ROWS, seed } from './seed.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
@@ -80,7 +80,7 @@ async function backUp(service: Running, cookie: string) {
   const before = rssMb(service.child)
   let peak = before
   const watch = setInterval(() => (peak = Math.max(peak, rssMb(service.child))), 10)
-  await readMonitor(service)
+  watchPauses(service)
   const begun = performance.now()
   const answer = await fetch(`http://127.0.0.1:${service.port}/api/system/backup`, {
     method: 'POST',
@@ -90,7 +90,7 @@ async function backUp(service: Running, cookie: string) {
   clearInterval(watch)
   if (answer.status !== 201) throw new Error(`backup: ${answer.status} ${await answer.text()}`)
   const { backup } = Object(await answer.json())
-  const { maxMs } = await readMonitor(service)
+  const maxMs = await readPause(service)
   const rows = Number(backup.rows)
   return { name: String(backup.name), rows, rate: perSecond(rows, ms), extraMb: peak - before, pauseMs: maxMs }
 }

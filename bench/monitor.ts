@@ -1,14 +1,15 @@
-// Preloaded into the measured service: tells, when asked, how long its event loop was held since it was last asked.
+// Preloaded into the measured service: tells how long its event loop was held between "watch" and "read". It counts only
+// then, for its timer costs each request some time.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
-delay.enable()
 
-process.on('message', () => {
-  process.send?.({
-    maxMs: delay.max / 1e6,
-    p99Ms: delay.percentile(99) / 1e6,
-    rssMb: process.memoryUsage().rss / 2 ** 20,
-  })
-  delay.reset()
+process.on('message', (request) => {
+  if (request === 'watch') {
+    delay.reset()
+    delay.enable()
+    return
+  }
+  delay.disable()
+  process.send?.({ maxMs: delay.max / 1e6 })
 })

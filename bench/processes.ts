@@ -56,11 +56,15 @@ async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** Event-loop delay since the last call, and resident memory. */
-export async function readMonitor(service: Running): Promise<{ maxMs: number; p99Ms: number; rssMb: number }> {
+/** Begins to watch the event loop; `readPause` ends it and answers the longest pause, in milliseconds. */
+export function watchPauses(service: Running): void {
+  service.child.send('watch')
+}
+
+export async function readPause(service: Running): Promise<number> {
   const answer = once(service.child, 'message')
   service.child.send('read')
-  return (await answer)[0]
+  return (await answer)[0].maxMs
 }
 
 async function freePort(): Promise<number> {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { load, median } from './load.ts'
-import { readMonitor, type Running, startLimit, startService } from './processes.ts'
+import { readPause, type Running, startLimit, startService, watchPauses } from './processes.ts'
 import { MESSAGES, METRIC_ROWS, NODES, seed } from './seed.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
@@ -62,14 +62,14 @@ async function signInLoad(service: Running, cookie: string): Promise<void> {
   let signIns = 0
   for (let round = 0; round < ROUNDS; round++) {
     quiet.push((await load(service.port, '/api/auth/status', { connections: 4, seconds: SECONDS, headers })).p99)
-    await readMonitor(service)
+    watchPauses(service)
     const end = performance.now() + SECONDS * 1000
     const clients = Array.from({ length: 4 }, async () => {
       for (; performance.now() < end; signIns++) await signIn(service.port)
     })
     busy.push((await load(service.port, '/api/auth/status', { connections: 4, seconds: SECONDS, headers })).p99)
     await Promise.all(clients)
-    pauses.push((await readMonitor(service)).maxMs)
+    pauses.push(await readPause(service))
   }
   const factor = median(busy) / median(quiet)
   const detail = `${factor.toFixed(1)}× (${median(quiet).toFixed(1)} → ${median(busy).toFixed(1)} ms)`

@@ -36,17 +36,34 @@ import { limitBody } from './validate.ts'
  * answers the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
-  const app = new Hono<AppEnv>({ router: leanRouter() })
+  const begin = (c: Context<AppEnv>) => {
+    const ports = resolvePorts(c.env)
+    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
+    return ports.meter?.now()
+  }
+  const end = (c: Context<AppEnv>, began: number | undefined) => {
+    finishHeaders(c)
+    if (began !== undefined) countRequest(c, began)
+  }
+  const app = new Hono<AppEnv>({
+    router: leanRouter((answer) => (c) => {
+      const began = begin(c)
+      const finish = (response: Response) => {
+        c.res = response
+        end(c, began)
+        return c.res
+      }
+      const response = answer(c)
+      return response instanceof Promise ? response.then(finish) : finish(response)
+    }),
+  })
   // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
   app.use(async (c, next) => {
-    const ports = resolvePorts(c.env)
-    const began = ports.meter?.now()
-    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
+    const began = begin(c)
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
     else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
     else c.res = await pages(c.req.raw)
-    finishHeaders(c)
-    if (began !== undefined) countRequest(c, ports, began)
+    end(c, began)
   })
 
   const routes = app
@@ -92,7 +109,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
 }
 
 /** Counts by the pattern of the route: a path that a client makes up is no route. */
-function countRequest(c: Context<AppEnv>, { meter }: Ports, began: number): void {
+function countRequest(c: Context<AppEnv>, began: number): void {
+  const { meter } = c.var.ctx
   if (meter === null) return
   const route = matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
   meter.countRequest(c.req.method, route, c.res.status, meter.now() - began)

@@ -7,7 +7,10 @@ let count = 0
  */
 export function newRequestId(): string {
   // Not at the start: workerd has no random bits before the first request.
-  prefix ??= crypto.randomUUID().slice(0, 24).replace(/-4(?=...-.{4}-$)/, '-8')
+  prefix ??= crypto
+    .randomUUID()
+    .slice(0, 24)
+    .replace(/-4(?=...-.{4}-$)/, '-8')
   count++
   return prefix + count.toString(16).padStart(12, '0')
 }

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { anyone } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
+import { alone } from '../lean-router.ts'
 import { reply } from '../security.ts'
 
 const queries = prepareOnce((db) => ({
@@ -26,19 +27,32 @@ export const healthRoutes = new Hono<AppEnv>().get(
   '/',
   anyone,
   answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: healthSchema }),
-  async (c) => {
-    const ctx = c.get('ctx')
-    const uptime = Math.floor((ctx.now() - ctx.startedAt) / 1000)
-    try {
-      const age = ctx.now() - (answeredAt.get(ctx.store) ?? 0)
-      if (age < 0 || age >= PROBE_INTERVAL_MS) {
-        await queries(ctx.store).probe.get()
-        answeredAt.set(ctx.store, ctx.now())
+  alone(
+    async (c: Context<AppEnv>) => {
+      const { store, log, now } = c.var.ctx
+      try {
+        await queries(store).probe.get()
+        answeredAt.set(store, now())
+        return healthy(c)
+      } catch (error) {
+        log.error('The database does not answer', { error })
+        return c.json({ status: 'error' as const, uptime: uptime(c) }, 503)
       }
-    } catch (error) {
-      ctx.log.error('The database does not answer', { error })
-      return c.json({ status: 'error' as const, uptime }, 503)
-    }
-    return reply(c, { status: 'ok' as const, uptime })
-  },
+    },
+    (c: Context<AppEnv>) => {
+      const { store, now } = c.var.ctx
+      const age = now() - (answeredAt.get(store) ?? 0)
+      return age >= 0 && age < PROBE_INTERVAL_MS ? healthy(c) : null
+    },
+  ),
 )
+
+function healthy(c: Context<AppEnv>) {
+  return reply(c, { status: 'ok' as const, uptime: uptime(c) })
+}
+
+/** Whole seconds. */
+function uptime(c: Context<AppEnv>): number {
+  const { now, startedAt } = c.var.ctx
+  return Math.floor((now() - startedAt) / 1000)
+}
