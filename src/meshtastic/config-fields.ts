@@ -38,9 +38,11 @@ type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
 const IPV4 = { type: 'ipv4', risk: 'link' } as const satisfies Note
 const KEY = { sizes: [32] } as const satisfies Note
 const MESH = { risk: 'mesh' } as const satisfies Note
+const BYTE = { max: 255 } as const satisfies Note
 const LINK = { risk: 'link' } as const satisfies Note
 
-// Lengths are those that the firmware has room for (its nanopb sizes less the final NUL). It cuts what is longer.
+// Lengths and numbers are those that the firmware has room for (its nanopb sizes, less the final NUL of a text): a message
+// with anything larger is lost.
 const NOTES: Readonly<Record<string, Note>> = {
   'owner.id': { hidden: true },
   'owner.macaddr': { hidden: true },
@@ -75,7 +77,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'network.ipv6Enabled': LINK,
   'lora.usePreset': MESH,
   'lora.modemPreset': MESH,
-  'lora.bandwidth': MESH,
+  'lora.bandwidth': { risk: 'mesh', max: 65_535 },
   'lora.spreadFactor': { risk: 'mesh', max: 12 },
   'lora.codingRate': { risk: 'mesh', max: 8 },
   'lora.frequencyOffset': { risk: 'region' },
@@ -83,7 +85,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'lora.hopLimit': { max: 7 },
   'lora.txEnabled': MESH,
   'lora.txPower': { risk: 'region', min: -128, max: 127 },
-  'lora.channelNum': MESH,
+  'lora.channelNum': { risk: 'mesh', max: 65_535 },
   'lora.overrideDutyCycle': { risk: 'region' },
   'lora.overrideFrequency': { risk: 'region' },
   'lora.ignoreIncoming': { maxItems: 3 },
@@ -101,6 +103,20 @@ const NOTES: Readonly<Record<string, Note>> = {
   'mqtt.password': { secret: true, maxBytes: 31 },
   'mqtt.root': { maxBytes: 31 },
   'mqtt.mapReportSettings.positionPrecision': { max: 32 },
+  'power.deviceBatteryInaAddress': BYTE,
+  'externalNotification.outputVibra': BYTE,
+  'externalNotification.outputBuzzer': BYTE,
+  'externalNotification.nagTimeout': { max: 65_535 },
+  'audio.pttPin': BYTE,
+  'audio.i2sWs': BYTE,
+  'audio.i2sSd': BYTE,
+  'audio.i2sDin': BYTE,
+  'audio.i2sSck': BYTE,
+  'ambientLighting.current': BYTE,
+  'ambientLighting.red': BYTE,
+  'ambientLighting.green': BYTE,
+  'ambientLighting.blue': BYTE,
+  'detectionSensor.monitorPin': BYTE,
   'cannedMessage.allowInputSource': { maxBytes: 15 },
   'detectionSensor.name': { maxBytes: 19 },
   'statusmessage.nodeStatus': { maxBytes: 79 },

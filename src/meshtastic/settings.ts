@@ -1,18 +1,11 @@
 import { create, type DescMessage, type JsonObject, type Message, toJson } from '@bufbuild/protobuf'
 import { reflect } from '@bufbuild/protobuf/reflect'
+import { listFields } from './config-fields.ts'
 import type { Channel, ChannelSettings } from './gen/channel_pb.ts'
 import { Channel_RoleSchema, ChannelSettingsSchema } from './gen/channel_pb.ts'
 import { type Config, ConfigSchema } from './gen/config_pb.ts'
 import { type ModuleConfig, ModuleConfigSchema } from './gen/module_config_pb.ts'
 import { enumName } from './enum-name.ts'
-
-/** Fields that are written and never shown, by section. */
-export const SECRET_FIELDS = {
-  network: ['wifiPsk'],
-  bluetooth: ['fixedPin'],
-  security: ['privateKey'],
-  mqtt: ['password'],
-} as const satisfies Record<string, readonly string[]>
 
 /** One section of a radio's settings, without its secrets: only which of them are set. */
 export type SettingsSection = {
@@ -77,7 +70,7 @@ function describeSection(
 ): SettingsSection | null {
   const schema = parent.fields.find((field) => field.localName === section)?.message
   if (schema === undefined) return null
-  const secrets: readonly string[] = Object.entries(SECRET_FIELDS).find(([name]) => name === section)?.[1] ?? []
+  const secrets = listFields(section).flatMap(({ secret, path }) => (secret ? [path] : []))
   const reflected = reflect(schema, value)
   const isSet = (name: string) => schema.fields.some((field) => field.localName === name && reflected.isSet(field))
   const all = toJson(schema, value, { alwaysEmitImplicit: true })
