@@ -7,3 +7,9 @@ export function colour(token: string): string {
   probe.remove()
   return value
 }
+
+/** Whether the page is dark, by its own setting or the system's. */
+export function isDark(): boolean {
+  const scheme = getComputedStyle(document.documentElement).colorScheme
+  return scheme === 'dark' || (scheme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches)
+}

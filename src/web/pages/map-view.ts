@@ -1,163 +1,125 @@
-import {
-  canvas,
-  circle,
-  circleMarker,
-  type CircleMarker,
-  latLngBounds,
-  layerGroup,
-  type Map as LeafletMap,
-  map as createLeaflet,
-  polyline,
-  control,
-} from 'leaflet'
+import { canvas, control, latLngBounds, type Map as LeafletMap, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
-import { activeMs, type Node, nodeName, precisionMeters } from '../mesh.ts'
-import { colour } from './colour.ts'
+import { isRecord } from '../api.ts'
+import type { Node } from '../mesh.ts'
+import { isDark } from './colour.ts'
 import { graticule } from './graticule.ts'
+import { createLines, type Lines } from './map-lines.ts'
+import { createDots, placeOf } from './map-nodes.ts'
+import { showTiles, type TileReports, type Tiles } from './map-tiles.ts'
+import type { Waypoint } from './map-waypoint.ts'
+import { createWaypoints } from './map-waypoints.ts'
 
-export type Link = { readonly nodeNum: number; readonly neighborNum: number; readonly snr: number }
-
-export type MeshMap = {
+export type MeshMap = Lines & {
+  /** `chosen` is marked, and brought into sight when it was another before. */
   showNodes(placed: readonly Node[], now: number, chosen: number | null): void
-  /** Where one node was, oldest first. */
-  showTrack(positions: readonly { readonly latitude: number; readonly longitude: number }[]): void
-  /** Who hears whom, as lines between the nodes that `showNodes` was given. */
-  showLinks(links: readonly Link[]): void
+  showWaypoints(waypoints: readonly Waypoint[]): void
+  showTiles(tiles: Tiles | null): void
+  /** Brings a place into sight. */
+  goTo(place: { readonly latitude: number; readonly longitude: number }): void
   /** Shows all nodes at once. */
   fit(): void
   destroy(): void
 }
 
-const DAY_MS = 86_400_000
-/** More names than these would hide the nodes. */
-const MOST_LABELS = 60
+const KEY = 'map-view'
+const NEAR_ZOOM = 13
+const MAX_ZOOM = 20
 
-/** Leaflet on one canvas: hundreds of nodes cost no elements. Choosing nothing answers null. */
-export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void): MeshMap {
+/** Leaflet on one canvas: thousands of nodes cost no elements. Choosing nothing answers null. */
+export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void, reports: TileReports): MeshMap {
   const renderer = canvas({ padding: 0.3, tolerance: 6 })
   const map = createLeaflet(box, {
     renderer,
     attributionControl: false,
     zoomControl: false,
     zoomSnap: 0.5,
+    maxZoom: MAX_ZOOM,
     worldCopyJump: true,
   })
-  map.setView([30, 10], 2)
+  const remembered = recall()
+  map.setView(remembered?.center ?? [30, 10], remembered?.zoom ?? 2)
   control.zoom({ position: 'bottomright' }).addTo(map)
   control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
   const grid = graticule(map)
-  const cells = layerGroup().addTo(map)
-  const lines = layerGroup().addTo(map)
-  const track = layerGroup().addTo(map)
-  const dots = layerGroup().addTo(map)
-  const markers = new Map<number, CircleMarker>()
-  let hasFitted = false
+  const dots = createDots(map, onChoose)
+  const lines = createLines(map, renderer, dots.locate)
+  const waypoints = createWaypoints(map)
+  let isPlaced = remembered !== null
+  let lastChosen: number | null = null
   let shown: readonly Node[] = []
+  let dropTiles = () => {}
+  let tiles: Tiles | null = null
   map.on('click', () => onChoose(null))
+  map.on('moveend', () => {
+    if (isPlaced) remember(map)
+  })
+  const drawTiles = () => {
+    dropTiles()
+    const dark = isDark()
+    box.classList.toggle('is-dark', dark)
+    dropTiles = tiles === null ? () => {} : showTiles(map, tiles, dark, reports)
+  }
   const scheme = matchMedia('(prefers-color-scheme: dark)')
-  const recolour = () => grid.draw()
+  const recolour = () => {
+    grid.draw()
+    dots.recolour()
+    drawTiles()
+  }
   scheme.addEventListener('change', recolour)
   const fit = () => {
-    const places = shown.flatMap(({ position }) => (position === null ? [] : [toLatLng(position)]))
-    if (places.length > 0) map.fitBounds(latLngBounds(places), { padding: [36, 36], maxZoom: 15, animate: false })
+    const places = shown.flatMap((node) => placeOf(node) ?? [])
+    if (places.length === 0) return
+    isPlaced = true
+    map.fitBounds(latLngBounds(places), { padding: [36, 36], maxZoom: 15, animate: false })
   }
   return {
+    ...lines,
     showNodes(placed, now, chosen) {
       shown = placed
-      cells.clearLayers()
-      dots.clearLayers()
-      markers.clear()
-      for (const node of placed) {
-        const isChosen = node.nodeNum === chosen
-        drawNode(node, now, isChosen, placed.length <= MOST_LABELS, { cells, dots, markers, onChoose })
-      }
-      if (!hasFitted && placed.length > 0) {
-        fit()
-        hasFitted = true
-      }
-      const chosenMarker = chosen === null ? undefined : markers.get(chosen)
-      if (chosenMarker !== undefined) reveal(map, chosenMarker)
+      dots.show(placed, now, chosen)
+      const at = chosen === null || chosen === lastChosen ? undefined : dots.locate(chosen)
+      if (chosen === null || at !== undefined) lastChosen = chosen
+      if (at !== undefined) {
+        if (!isPlaced) map.setView(at, NEAR_ZOOM, { animate: false })
+        else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at)
+        isPlaced = true
+      } else if (!isPlaced) fit()
     },
-    showTrack(positions) {
-      track.clearLayers()
-      if (positions.length < 2) return
-      polyline(positions.map(toLatLng), { color: colour('--accent'), weight: 3, opacity: 0.8 }).addTo(track)
+    showWaypoints: waypoints.show,
+    showTiles(wanted) {
+      tiles = wanted
+      drawTiles()
     },
-    showLinks(links) {
-      lines.clearLayers()
-      for (const { nodeNum, neighborNum, snr } of links) {
-        const ends = [markers.get(nodeNum), markers.get(neighborNum)].flatMap((end) => end?.getLatLng() ?? [])
-        if (ends.length < 2) continue
-        // The better the signal, the stronger the line.
-        const opacity = Math.min(0.7, Math.max(0.2, (snr + 20) / 40))
-        polyline(ends, { color: colour('--line-strong'), weight: 1.5, opacity, interactive: false })
-          .addTo(lines)
-          .bringToBack()
-      }
-    },
+    goTo: ({ latitude, longitude }) => map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM)),
     fit,
     destroy() {
       scheme.removeEventListener('change', recolour)
+      dropTiles()
       map.remove()
     },
   }
 }
 
-function reveal(map: LeafletMap, marker: CircleMarker): void {
-  marker.openTooltip()
-  if (!map.getBounds().pad(-0.1).contains(marker.getLatLng())) map.panTo(marker.getLatLng())
-}
-
-type Layers = {
-  readonly cells: ReturnType<typeof layerGroup>
-  readonly dots: ReturnType<typeof layerGroup>
-  readonly markers: Map<number, CircleMarker>
-  readonly onChoose: (nodeId: string | null) => void
-}
-
-function drawNode(node: Node, now: number, isChosen: boolean, hasLabel: boolean, layers: Layers): void {
-  const { cells, dots, markers, onChoose } = layers
-  if (node.position === null) return
-  const at = toLatLng(node.position)
-  const fill = colour(ageColour(node, now))
-  const meters = precisionMeters(node.position.precisionBits)
-  if (meters !== null) {
-    circle(at, { radius: meters, color: fill, weight: 1, opacity: 0.5, fillOpacity: 0.07, interactive: false }).addTo(
-      cells,
-    )
+/** Where the map was looked at last in this browser. */
+function recall(): { center: [number, number]; zoom: number } | null {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? 'null')
+    if (!isRecord(stored)) return null
+    const { lat, lng, zoom } = stored
+    const isView = [lat, lng, zoom].every((value) => typeof value === 'number' && Number.isFinite(value))
+    return isView ? { center: [Number(lat), Number(lng)], zoom: Number(zoom) } : null
+  } catch {
+    // Storage is blocked, or holds something else: the map then shows all nodes.
+    return null
   }
-  const marker = circleMarker(at, {
-    radius: isChosen ? 10 : 7,
-    color: isChosen ? colour('--text') : colour('--surface'),
-    weight: isChosen ? 3 : 2,
-    fillColor: fill,
-    fillOpacity: 1,
-    bubblingMouseEvents: false,
-  })
-  const isShort = hasLabel && !isChosen && node.shortName !== null
-  marker.bindTooltip(tooltip(isShort ? (node.shortName ?? '') : nodeName(node)), {
-    direction: isShort ? 'right' : 'top',
-    offset: isShort ? [6, 0] : [0, -8],
-    permanent: isChosen || isShort,
-    className: isShort ? 'map-label' : '',
-  })
-  marker.on('click', () => onChoose(node.nodeId))
-  marker.addTo(dots)
-  markers.set(node.nodeNum, marker)
 }
 
-// An element, not a text: Leaflet would read markup out of a node's name.
-function tooltip(text: string): HTMLElement {
-  const element = document.createElement('span')
-  element.textContent = text
-  return element
-}
-
-function ageColour(node: Node, now: number): string {
-  const ms = node.lastHeard === null ? Number.POSITIVE_INFINITY : now - node.lastHeard
-  return ms < activeMs.peek() ? '--age-0' : ms < DAY_MS ? '--age-1' : '--age-2'
-}
-
-function toLatLng({ latitude, longitude }: { latitude: number; longitude: number }): [number, number] {
-  return [latitude, longitude]
+function remember(map: LeafletMap): void {
+  const { lat, lng } = map.getCenter()
+  try {
+    localStorage.setItem(KEY, JSON.stringify({ lat, lng, zoom: map.getZoom() }))
+  } catch {
+    // Storage is blocked: the view lasts until the page is left.
+  }
 }

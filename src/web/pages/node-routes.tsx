@@ -1,15 +1,15 @@
-import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../api.ts'
 import { humanize } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
-import { type Node, nodeByNum, nodeName, useNodes } from '../mesh.ts'
+import { type Node, useNodes } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
 import { Failure, say } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
+import { href } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
-
-type Traceroute = InferResponseType<typeof api.traceroutes.$get>['traceroutes'][number]
+import type { Traceroute } from './traceroute.ts'
+import { Ways } from './way.tsx'
 
 const POLL_MS = 5000
 const SHOWN = '5'
@@ -43,6 +43,11 @@ export function NodeRoutes({ node }: { node: Node }) {
       }
     >
       <Failure error={error.value} />
+      {(routes?.length ?? 0) > 0 && (
+        <p>
+          <a href={href(`/traceroutes?node=${node.nodeId}`)}>{t.routes.all}</a>
+        </p>
+      )}
       {routes?.length === 0 && <p class="faint">{t.routes.none}</p>}
       <ul class="rows tight">
         {routes?.map((route) => (
@@ -52,20 +57,7 @@ export function NodeRoutes({ node }: { node: Node }) {
                 <Age at={route.timestamp} />
                 {route.state !== 'delivered' && ` · ${stateName(route)}`}
               </div>
-              {route.route !== null && (
-                <Way
-                  label={t.routes.towards}
-                  nodes={[route.fromNodeNum, ...route.route, route.toNodeNum]}
-                  snr={route.snrTowards ?? []}
-                />
-              )}
-              {route.routeBack !== null && (route.snrBack?.length ?? 0) > 0 && (
-                <Way
-                  label={t.routes.back}
-                  nodes={[route.toNodeNum, ...route.routeBack, route.fromNodeNum]}
-                  snr={route.snrBack ?? []}
-                />
-              )}
+              <Ways trace={route} />
             </div>
           </li>
         ))}
@@ -76,29 +68,4 @@ export function NodeRoutes({ node }: { node: Node }) {
 
 function stateName({ state, routingError }: Traceroute): string {
   return routingError === null ? t.routes.state[state] : `${t.routes.state[state]} (${humanize(routingError)})`
-}
-
-/** Node by node, with the signal of each hop between them. */
-function Way(props: { label: string; nodes: readonly (number | null)[]; snr: readonly (number | null)[] }) {
-  return (
-    <div class="way">
-      <span class="faint">{props.label} </span>
-      {props.nodes.map((nodeNum, index) => (
-        <span key={index}>
-          {index > 0 && <span class="faint mono"> →{snrText(props.snr[index - 1])} </span>}
-          {shortName(nodeNum)}
-        </span>
-      ))}
-    </div>
-  )
-}
-
-function snrText(snr: number | null | undefined): string {
-  return snr === null || snr === undefined ? '' : ` ${snr} dB →`
-}
-
-function shortName(nodeNum: number | null): string {
-  if (nodeNum === null) return '?'
-  const node = nodeByNum(nodeNum)
-  return node === undefined ? `!${nodeNum.toString(16).padStart(8, '0')}` : (node.shortName ?? nodeName(node))
 }

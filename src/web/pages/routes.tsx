@@ -1,20 +1,25 @@
 import type { VNode } from 'preact'
 import type { IconName } from '../parts/icon.tsx'
+import { later } from '../parts/later.tsx'
 import { type Action, can, isAdmin, type Resource } from '../session.ts'
 import { t } from '../strings.ts'
-import { AccountPage } from './account.tsx'
-import { AuditPage } from './audit.tsx'
-import { BackupsPage } from './backups.tsx'
 import { DashboardPage } from './dashboard.tsx'
-import { MapPage } from './map.tsx'
 import { MessagesPage } from './messages.tsx'
 import { NodePage } from './node.tsx'
 import { NodesPage } from './nodes.tsx'
-import { PacketsPage } from './packets.tsx'
-import { SettingsPage } from './settings.tsx'
-import { NewUserPage } from './new-user.tsx'
-import { UserPage } from './user.tsx'
-import { UsersPage } from './users.tsx'
+
+// What everybody opens comes at once, the rest when it is wanted.
+const AccountPage = later(async () => (await import('./account.tsx')).AccountPage)
+const AuditPage = later(async () => (await import('./audit.tsx')).AuditPage)
+const BackupsPage = later(async () => (await import('./backups.tsx')).BackupsPage)
+const MapPage = later(async () => (await import('./map.tsx')).MapPage)
+const NeighborsPage = later(async () => (await import('./neighbors.tsx')).NeighborsPage)
+const PacketsPage = later(async () => (await import('./packets.tsx')).PacketsPage)
+const SettingsPage = later(async () => (await import('./settings.tsx')).SettingsPage)
+const TraceroutesPage = later(async () => (await import('./traceroutes.tsx')).TraceroutesPage)
+const NewUserPage = later(async () => (await import('./new-user.tsx')).NewUserPage)
+const UserPage = later(async () => (await import('./user.tsx')).UserPage)
+const UsersPage = later(async () => (await import('./users.tsx')).UsersPage)
 
 /** Who may open a page. */
 export type Need = 'signed-in' | 'admin' | { readonly resource: Resource; readonly action: Action }
@@ -63,6 +68,18 @@ export const ROUTES: readonly Route[] = [
     need: read('messages'),
     nav: { path: '/messages', name: t.nav.messages, icon: 'messages', group: 'mesh' },
     draw: () => <MessagesPage />,
+  },
+  {
+    pattern: /^\/traceroutes$/,
+    need: read('info'),
+    nav: { path: '/traceroutes', name: t.nav.traceroutes, icon: 'routes', group: 'mesh' },
+    draw: () => <TraceroutesPage />,
+  },
+  {
+    pattern: /^\/neighbors$/,
+    need: read('info'),
+    nav: { path: '/neighbors', name: t.nav.neighbors, icon: 'neighbors', group: 'mesh' },
+    draw: () => <NeighborsPage />,
   },
   {
     pattern: /^\/packets$/,
