@@ -118,7 +118,7 @@ export const messages = sqliteTable(
       enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'],
     }),
     routingError: text('routing_error'),
-    /** Username of the sender, as it was then; null for received messages. */
+    /** Username of the sender, as it was then, or `automation:<name>`; null for received messages. */
     sentBy: text('sent_by'),
   },
   (t) => [

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../app/context.ts'
+import { deleteOldRuns } from '../app/automation/runs.ts'
 import { deleteExpired, retentionCutoffs } from '../app/mesh/retention.ts'
 import { rollUp } from '../app/mesh/roll-up.ts'
 import { deleteOldTraffic } from '../app/mesh/traffic-retention.ts'
@@ -43,6 +44,7 @@ async function applyRetention(ports: Needs, goesOn: () => boolean): Promise<void
     const deleted = {
       ...(await deleteExpired(store, retentionCutoffs(settings, ports.now()), pause)),
       ...(await deleteOldTraffic(store, settings, ports.now(), pause)),
+      automationRuns: await deleteOldRuns(store, ports.now(), pause),
     }
     if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
   } catch (error) {

@@ -11,6 +11,7 @@ import { createEvents } from '../app/mesh/events.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
+import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
@@ -70,7 +71,8 @@ async function start(config: Config, log: Log): Promise<void> {
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const events = createEvents(systemClock)
-  const radio = openRadio({ config, store, log, events, meter })
+  const radio = openRadio({ config, store, log, events, meter, onHeard: (batch) => automation.hear(batch) })
+  const automation = startAutomation({ store, radio, events, log, now: Date.now })
   const backups = serveBackups({ config, store, log })
   const ports: Ports = {
     config,
@@ -102,6 +104,7 @@ async function start(config: Config, log: Log): Promise<void> {
     clearInterval(sweeper)
     backups.stop()
     events.close()
+    await automation.stop()
     await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop(), rollUps.stop()])
     await backups.close()
     await sessions.close()

@@ -1,4 +1,4 @@
-import { asc, eq, sql } from 'drizzle-orm'
+import { asc, eq, gt, sql } from 'drizzle-orm'
 import { automations } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
@@ -10,10 +10,15 @@ import { hasSameTiming } from './slots.ts'
 /** Each text that is heard is held against all of them. */
 export const MAX_AUTOMATIONS = 50
 
+const MAX_AHEAD_MS = 60_000
+
 type Row = typeof automations.$inferSelect
 
 /** An automation as the engine sees it. */
-export type Automation = Pick<Row, 'id' | 'revision' | 'anchorAt' | 'createdAt' | 'updatedAt' | 'updatedBy'> & {
+export type Automation = Pick<
+  Row,
+  'id' | 'revision' | 'anchorAt' | 'lastFiredAt' | 'createdAt' | 'updatedAt' | 'updatedBy'
+> & {
   readonly rule: Rule
 }
 
@@ -27,6 +32,11 @@ const queries = prepareOnce((db) => ({
     .from(automations)
     .where(eq(automations.id, value('id')))
     .prepare(),
+  distrust: db
+    .update(automations)
+    .set({ anchorAt: sql`${value('now')}` })
+    .where(gt(automations.anchorAt, value('limit')))
+    .prepare(),
   byName: db
     .select()
     .from(automations)
@@ -35,8 +45,9 @@ const queries = prepareOnce((db) => ({
 }))
 
 function toAutomation(row: Row): Automation {
-  const { id, revision, anchorAt, createdAt, updatedAt, updatedBy } = row
-  return { id, revision, anchorAt, createdAt, updatedAt, updatedBy, rule: ruleSchema.parse(JSON.parse(row.rule)) }
+  const { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
+  const rule = ruleSchema.parse(JSON.parse(row.rule))
+  return { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy, rule }
 }
 
 /** In the order in which they were made: the order in which they get to answer. */
@@ -132,6 +143,11 @@ export async function deleteAutomation(ctx: Ctx, id: number): Promise<void> {
       },
     ),
   ])
+}
+
+/** Forgets times that a clock noted when it was ahead: rules would wait for them. */
+export async function distrustFuture(store: Store, now: number): Promise<void> {
+  await queries(store).distrust.run({ now, limit: now + MAX_AHEAD_MS })
 }
 
 /** Those fields of two rules that differ; null: none. */

@@ -198,13 +198,18 @@ export type Claim = {
   readonly slot: number | null
 }
 
+export type Claimed =
+  | { readonly kind: 'claimed'; readonly id: number }
+  | { readonly kind: 'refused'; readonly reason: 'duplicate' | 'changed' }
+
 /**
- * Writes down that something is about to be sent, before it is: whatever happens then, it is not sent twice. Answers
- * the id of the run; null when this was claimed before, or the rule has been changed or switched off.
+ * Writes down that something is about to be sent, before it is: whatever happens then, it is not sent twice. Refuses
+ * what was claimed before, and what an earlier version of the rule wanted.
  */
-export async function claimRun(store: Store, claim: Claim): Promise<number | null> {
+export async function claimRun(store: Store, claim: Claim): Promise<Claimed> {
   const { automationId, revision, key, now, slot } = claim
-  if ((await queries(store).byKey.get({ automationId, key })) !== undefined) return null
+  const { byKey } = queries(store)
+  if ((await byKey.get({ automationId, key })) !== undefined) return { kind: 'refused', reason: 'duplicate' }
   const isCurrent = sql`id = ${automationId} and revision = ${revision} and enabled`
   const row = sql`select null, id, ${key}, ${now}, ${now}, 1, 'sending', null, ${claim.triggeredBy}, ${claim.text}, '[]'
     from automations where ${isCurrent}`
@@ -215,7 +220,8 @@ export async function claimRun(store: Store, claim: Claim): Promise<number | nul
       .set({ lastFiredAt: now, ...(slot === null ? {} : { anchorAt: sql`max(anchor_at, ${slot})` }) })
       .where(isCurrent),
   ])
-  return (await queries(store).byKey.get({ automationId, key }))?.id ?? null
+  const run = await byKey.get({ automationId, key })
+  return run === undefined ? { kind: 'refused', reason: 'changed' } : { kind: 'claimed', id: run.id }
 }
 
 /** How a run that was claimed ended. */

@@ -28,7 +28,7 @@ export const messageSchema = z.object({
   direction: z.enum(['in', 'out']),
   deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
   routingError: z.string().nullable(),
-  sentBy: z.string().nullable().describe('Username of the sender; null for received messages'),
+  sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
 })
 export type Message = z.infer<typeof messageSchema>
 

@@ -4,8 +4,8 @@ import { channels, idempotencyKeys, messages, sources } from '../../db/schema.ts
 import { bind, prepareOnce, type Statement } from '../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
-import { audit } from '../audit/audit.ts'
-import type { Outgoing, SignedInCtx } from '../context.ts'
+import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
+import type { Ctx, Outgoing } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { deliveryEvent } from './events.ts'
 import { type Message, publicMessage } from './messages.ts'
@@ -48,6 +48,12 @@ export const newMessageSchema = z
   })
 export type NewMessage = z.infer<typeof newMessageSchema>
 
+/** What sending needs of a request; without a viewer it is the service itself that sends. */
+export type SendCtx = AuditContext & Pick<Ctx, 'radio' | 'events'>
+
+/** The rule on whose behalf the service sends. */
+export type Automatic = { readonly automationId: number; readonly name: string }
+
 /** What a client may use as Idempotency-Key: one word of visible ASCII. */
 export const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
 
@@ -88,7 +94,12 @@ const queries = prepareOnce((db) => ({
  * answers that message and sends nothing. Throws `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
  * `queue_full`; nothing is stored then.
  */
-export async function sendMessage(ctx: SignedInCtx, message: NewMessage, key: string | null): Promise<Message> {
+export async function sendMessage(
+  ctx: SendCtx,
+  message: NewMessage,
+  key: string | null,
+  automatic: Automatic | null = null,
+): Promise<Message> {
   const bytes = countTextBytes(message.text)
   if (bytes > MAX_TEXT_BYTES) {
     throw new AppError('text_too_long', `The text has ${bytes} bytes, at most ${MAX_TEXT_BYTES} can be sent`, {
@@ -96,25 +107,41 @@ export async function sendMessage(ctx: SignedInCtx, message: NewMessage, key: st
     })
   }
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
-  const idempotency = key === null ? null : { key, requestHash: await hashRequest(message) }
+  const idempotency = await readIdempotency(ctx, message, key)
   const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
   if (earlier !== null) return earlier
   const outgoing = ctx.radio.reserve('text')
   try {
     await checkChannel(ctx, outgoing.source, message.channel)
-    return await storeAndSend(ctx, message, outgoing, idempotency)
+    return await storeAndSend(ctx, message, outgoing, { idempotency, automatic })
   } finally {
     outgoing.release()
   }
 }
 
-type Idempotency = { readonly key: string; readonly requestHash: string }
+type Idempotency = { readonly userId: number; readonly key: string; readonly requestHash: string }
+
+async function readIdempotency(
+  { viewer }: SendCtx,
+  message: NewMessage,
+  key: string | null,
+): Promise<Idempotency | null> {
+  if (key === null || viewer === null) return null
+  return { userId: viewer.user.id, key, requestHash: await hashRequest(message) }
+}
+
+type Origin = { readonly idempotency: Idempotency | null; readonly automatic: Automatic | null }
+
+/** What a row says of who sent it; no username has a colon. */
+export function nameSender({ viewer }: SendCtx, automatic: Automatic | null): string | null {
+  return automatic === null ? (viewer?.user.username ?? SYSTEM.username) : `automation:${automatic.name}`
+}
 
 async function storeAndSend(
-  ctx: SignedInCtx,
+  ctx: SendCtx,
   message: NewMessage,
   outgoing: Outgoing,
-  idempotency: Idempotency | null,
+  { idempotency, automatic }: Origin,
 ): Promise<Message> {
   const { text, to, channel, replyId = null, emoji } = message
   const { nodeNum, packetId } = outgoing
@@ -123,9 +150,15 @@ async function storeAndSend(
   const packet = encodeText({ to, channel, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
   try {
     await ctx.store.atomic([
-      insertMessage(ctx, message, outgoing),
+      insertMessage(ctx, message, outgoing, nameSender(ctx, automatic)),
       ...(idempotency === null ? [] : rememberKey(ctx, idempotency, outgoing)),
-      audit(ctx, 'message_sent', { packetId, to, channel, bytes: countTextBytes(text) }),
+      audit(ctx, 'message_sent', {
+        packetId,
+        to,
+        channel,
+        bytes: countTextBytes(text),
+        ...(automatic === null ? {} : { automation: automatic.automationId }),
+      }),
     ])
   } catch (error) {
     // The same key at the same time: one request has won, and its message is the answer to both.
@@ -140,7 +173,12 @@ async function storeAndSend(
   return publicMessage(row)
 }
 
-function insertMessage(ctx: SignedInCtx, message: NewMessage, { source, nodeNum, packetId }: Outgoing): Statement {
+function insertMessage(
+  ctx: SendCtx,
+  message: NewMessage,
+  { source, nodeNum, packetId }: Outgoing,
+  sentBy: string | null,
+): Statement {
   const { text, to, channel, replyId = null, emoji } = message
   return ctx.store.db.insert(messages).values({
     sourceId: sql`(select id from sources where name = ${source})`,
@@ -154,26 +192,26 @@ function insertMessage(ctx: SignedInCtx, message: NewMessage, { source, nodeNum,
     timestamp: ctx.now(),
     direction: 'out',
     deliveryState: 'queued',
-    sentBy: ctx.viewer.user.username,
+    sentBy,
   })
 }
 
 function rememberKey(
-  ctx: SignedInCtx,
-  { key, requestHash }: Idempotency,
+  ctx: SendCtx,
+  { userId, key, requestHash }: Idempotency,
   { nodeNum, packetId }: Outgoing,
 ): Statement[] {
   const messageId = sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`
-  const row = { userId: ctx.viewer.user.id, key, requestHash, messageId, createdAt: ctx.now() }
+  const row = { userId, key, requestHash, messageId, createdAt: ctx.now() }
   return [
     bind(queries(ctx.store).forget, { before: ctx.now() - IDEMPOTENCY_MS }),
     ctx.store.db.insert(idempotencyKeys).values(row),
   ]
 }
 
-async function findEarlier(ctx: SignedInCtx, { key, requestHash }: Idempotency): Promise<Message | null> {
+async function findEarlier(ctx: SendCtx, { userId, key, requestHash }: Idempotency): Promise<Message | null> {
   const since = ctx.now() - IDEMPOTENCY_MS
-  const found = await queries(ctx.store).byKey.get({ userId: ctx.viewer.user.id, key, since })
+  const found = await queries(ctx.store).byKey.get({ userId, key, since })
   if (found === undefined) return null
   if (found.requestHash !== requestHash) throw new AppError('idempotency_key_reused')
   return publicMessage(found.message)
@@ -186,7 +224,7 @@ async function hashRequest(message: NewMessage): Promise<string> {
 }
 
 /** A radio takes a text for a channel that is switched off, and drops it. */
-async function checkChannel({ store }: SignedInCtx, source: string, index: number): Promise<void> {
+async function checkChannel({ store }: SendCtx, source: string, index: number): Promise<void> {
   const row = await queries(store).channelRole.get({ source, index })
   if (row?.role !== 'DISABLED') return
   throw new AppError('invalid_request', 'channel: switched off in the radio', {

@@ -5,10 +5,10 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { encodeTraceroute } from '../../meshtastic/to-radio.ts'
 import { audit } from '../audit/audit.ts'
-import type { Outgoing, SignedInCtx } from '../context.ts'
+import type { Outgoing } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { DELIVERY_STATES } from './delivery.ts'
-import { bodyNodeNum } from './send-message.ts'
+import { type Automatic, bodyNodeNum, nameSender, type SendCtx } from './send-message.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
@@ -78,17 +78,26 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
 }
 
 /** Asks a node for the way to it. Throws `radio_unavailable`, `queue_full`; nothing is stored then. */
-export async function requestTraceroute(ctx: SignedInCtx, to: number): Promise<Traceroute> {
+export async function requestTraceroute(
+  ctx: SendCtx,
+  to: number,
+  automatic: Automatic | null = null,
+): Promise<Traceroute> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   const outgoing = ctx.radio.reserve('traceroute')
   try {
-    return await storeAndAsk(ctx, to, outgoing)
+    return await storeAndAsk(ctx, to, outgoing, automatic)
   } finally {
     outgoing.release()
   }
 }
 
-async function storeAndAsk(ctx: SignedInCtx, to: number, outgoing: Outgoing): Promise<Traceroute> {
+async function storeAndAsk(
+  ctx: SendCtx,
+  to: number,
+  outgoing: Outgoing,
+  automatic: Automatic | null,
+): Promise<Traceroute> {
   const { source, nodeNum, packetId, hopLimit } = outgoing
   if (to === nodeNum) {
     const message = "the radio's own node"
@@ -102,9 +111,14 @@ async function storeAndAsk(ctx: SignedInCtx, to: number, outgoing: Outgoing): Pr
       toNodeNum: to,
       timestamp: ctx.now(),
       state: 'queued',
-      requestedBy: ctx.viewer.user.username,
+      requestedBy: nameSender(ctx, automatic),
     }),
-    audit(ctx, 'message_sent', { kind: 'traceroute', packetId, to }),
+    audit(ctx, 'message_sent', {
+      kind: 'traceroute',
+      packetId,
+      to,
+      ...(automatic === null ? {} : { automation: automatic.automationId }),
+    }),
   ])
   const row = await queries(ctx.store).byRequest.get({ nodeNum, packetId })
   if (row === undefined) throw new Error('the traceroute that was stored is gone')

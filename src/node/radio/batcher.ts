@@ -21,7 +21,7 @@ export type BatcherOptions = {
   readonly clock?: LinkClock
   readonly maxWaiting?: number
   /** Called after each batch that is stored; must not throw. */
-  onStored?(news: readonly News[]): void
+  onStored?(news: readonly News[], batch: readonly Heard[]): void
 }
 
 /** The one writer of what radios say. It stores events in order and holds a batch until it is stored. */
@@ -92,7 +92,7 @@ async function persist(batch: readonly Heard[], options: BatcherOptions, patienc
   for (let delayMs = RETRY_FIRST_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
     const result = await attempt(ingest, batch)
     if (result.ok) {
-      options.onStored?.(result.news)
+      options.onStored?.(result.news, batch)
       return true
     }
     const { error } = result

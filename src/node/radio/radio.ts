@@ -5,6 +5,7 @@ import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.
 import { announce } from '../../app/mesh/announce.ts'
 import { deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/events.ts'
 import { createIngest } from '../../app/mesh/ingest.ts'
+import type { Heard } from '../../app/mesh/ingest-plan.ts'
 import { readPublicKey } from '../../app/mesh/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Connect, type LinkClock, systemClock } from './connection.ts'
@@ -27,6 +28,8 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** Where what happens is told. */
   readonly events?: Ports['events']
   readonly meter?: Ports['meter']
+  /** Called with each batch once it is stored; must not throw. */
+  readonly onHeard?: (batch: readonly Heard[]) => void
   readonly clock?: LinkClock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
@@ -48,13 +51,16 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
  * true, and stores what they say.
  */
 export function openRadio(needs: Needs): NodeRadio {
-  const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
+  const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
   const batcher = createBatcher({
     ingest: createIngest(store),
     log,
     clock,
-    onStored: (news) => announce({ store, log, events, meter, now: clock.now }, news),
+    onStored(news, batch) {
+      announce({ store, log, events, meter, now: clock.now }, news)
+      onHeard?.(batch)
+    },
   })
   const records = createRecords(log)
   records.add(() => loseUnfinished(store))

@@ -1,0 +1,232 @@
+import { BROADCAST } from '../../meshtastic/node-id.ts'
+import type { Packet } from '../../meshtastic/packet.ts'
+import type { Ports } from '../context.ts'
+import { AppError } from '../errors.ts'
+import type { Heard } from '../mesh/ingest-plan.ts'
+import { type SendCtx, sendMessage } from '../mesh/send-message.ts'
+import { requestTraceroute } from '../mesh/traceroutes.ts'
+import { type Automation, distrustFuture, listAutomations } from './automations.ts'
+import { findSender, readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
+import { answerBlock, listensTo, type Said, slotBlock } from './guards.ts'
+import { planAnswer, type Planned, planRun, textOf } from './plan.ts'
+import type { RuleOf, TimedRule } from './rules.ts'
+import { claimRun, readAnswers, readSaid, type Reason, recordSkip, type RunPacket, settleRun } from './runs.ts'
+import { dueSlot } from './slots.ts'
+
+type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>
+
+/** Messages that are remembered as considered. */
+const MAX_CONSIDERED = 2000
+
+/** Does what the rules say. Calls come one after the other. */
+export type Engine = {
+  /** Does what is due, and answers when something is due next; null: nothing is. */
+  runDue(): Promise<number | null>
+  /** Answers what is in a batch that was stored. */
+  hear(batch: readonly Heard[]): Promise<void>
+}
+
+export function createEngine(needs: Needs): Engine {
+  const ctx: SendCtx = { ...needs, ip: null, requestId: null, viewer: null }
+  const considered = createMemory()
+  return {
+    async runDue() {
+      const now = needs.now()
+      await distrustFuture(needs.store, now)
+      const next: number[] = []
+      for (const automation of await listAutomations(needs.store, 'enabled')) {
+        const { rule } = automation
+        if (rule.kind === 'acknowledge') continue
+        const due = dueSlot(rule, automation.anchorAt, now)
+        if (due.kind === 'later') next.push(...(due.at === null ? [] : [due.at]))
+        else await guarded(needs, automation, () => runSlot(ctx, needs, { automation, rule, ...due }))
+      }
+      return next.length === 0 ? null : Math.min(...next)
+    },
+    async hear(batch) {
+      const sender = findSender(needs.radio)
+      if (sender === null || sender.nodeNum === null) return
+      const own = sender.nodeNum
+      const texts = batch.flatMap((heard) => (heard.source.name === sender.source ? toText(heard, own) : []))
+      if (texts.length === 0) return
+      const automations = await listAutomations(needs.store, 'enabled')
+      for (const text of texts) {
+        for (const automation of automations) {
+          const { rule } = automation
+          if (rule.kind !== 'acknowledge' || !listensTo(rule, text.said)) continue
+          await guarded(needs, automation, () => consider(ctx, needs, { automation, rule, ...text }, considered))
+        }
+      }
+    },
+  }
+}
+
+/** A rule that fails keeps no other from its work. */
+async function guarded({ log }: Needs, { id, rule }: Automation, run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    log.error('An automation failed', { automation: id, name: rule.name, error })
+  }
+}
+
+type SlotRun = {
+  readonly automation: Automation
+  readonly rule: TimedRule
+  readonly kind: 'due' | 'missed'
+  readonly slot: number
+}
+
+async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slot }: SlotRun): Promise<void> {
+  const now = needs.now()
+  const skip = (reason: Reason) =>
+    recordSkip(needs.store, { automationId: automation.id, reason, now, triggeredBy: null, slot })
+  if (kind === 'missed') return skip('missed')
+  const facts = await readFacts(needs, now)
+  const block = slotBlock(rule, { slot, lastFiredAt: automation.lastFiredAt, facts, now })
+  if (block !== null) return skip(block)
+  const planned = await planRun(needs, rule, now)
+  if (planned.length === 0) return skip('no_target')
+  const claim = { triggeredBy: null, slot, key: `slot ${slot}`, planned }
+  const refusal = await claimAndSend(ctx, needs, automation, claim)
+  if (refusal !== null) await skip(refusal)
+}
+
+/** Something that was said, as it is held against rules, and the packet that it came in. */
+type Text = { readonly said: Said; readonly packet: Packet }
+
+function toText({ event, isLate = false }: Heard, own: number): Text[] {
+  if (event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
+  const { packet, receivedAt, replayed } = event
+  const isDirect = packet.to === own
+  if (!isDirect && packet.to !== BROADCAST) return []
+  const { from, replyId, rxTime } = packet
+  const said = {
+    from,
+    isDirect,
+    // A message that was encrypted for us alone belongs to no channel.
+    channel: isDirect && packet.pkiEncrypted ? 0 : packet.channel,
+    text: event.packet.payload.text,
+    isReply: replyId !== null || packet.isEmoji,
+    rxTime,
+    receivedAt,
+    isReplayed: replayed || isLate,
+  }
+  return [{ said, packet }]
+}
+
+type Question = Text & { readonly automation: Automation; readonly rule: RuleOf<'acknowledge'> }
+type Asked = Question & { readonly speaker: SpeakerFacts; readonly key: string }
+
+async function consider(
+  ctx: SendCtx,
+  needs: Needs,
+  { automation, rule, said, packet }: Question,
+  considered: Memory,
+): Promise<void> {
+  const { store } = needs
+  const now = needs.now()
+  const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
+  const isKnown = !considered.add(`${automation.id} ${key}`)
+  const speaker = await readSpeaker(store, said.from)
+  const past = { isKnown, answers: await readAnswers(store, now), ownTexts: await readSaid(store, now) }
+  const facts = await readFacts(needs, now)
+  const reason =
+    answerBlock(rule, said, { speaker, past, facts, now }) ??
+    (await answer(ctx, needs, { automation, rule, said, packet, speaker, key }))
+  if (reason !== null) {
+    await recordSkip(store, { automationId: automation.id, reason, now, triggeredBy: said.from, slot: null })
+  }
+}
+
+async function answer(ctx: SendCtx, needs: Needs, question: Asked): Promise<Reason | null> {
+  const { automation, rule, said, packet, speaker, key } = question
+  const { id: packetId, hopsAway, snr, rssi } = packet
+  const signal = { packetId, hopsAway, snr, rssi }
+  const planned = [await planAnswer(needs, rule, { said, speaker, signal, now: needs.now() })]
+  return claimAndSend(ctx, needs, automation, { triggeredBy: said.from, slot: null, key, planned })
+}
+
+type Sending = {
+  readonly triggeredBy: number | null
+  readonly slot: number | null
+  readonly key: string
+  readonly planned: readonly Planned[]
+}
+
+/** Why nothing was begun; null: it was, and its run says how it went. */
+async function claimAndSend(
+  ctx: SendCtx,
+  needs: Needs,
+  { id: automationId, revision, rule }: Automation,
+  { planned, ...sending }: Sending,
+): Promise<Reason | null> {
+  const { store, log } = needs
+  const claim = await claimRun(store, { ...sending, automationId, revision, now: needs.now(), text: textOf(planned) })
+  if (claim.kind === 'refused') return claim.reason
+  const packets: RunPacket[] = []
+  const reasons: Reason[] = []
+  for (const packet of planned) {
+    try {
+      packets.push(await send(ctx, packet, { automationId, name: rule.name }))
+    } catch (error) {
+      const reason = reasonOf(error, packet)
+      if (reason === 'error') log.error('An automation failed', { automation: automationId, name: rule.name, error })
+      reasons.push(reason)
+    }
+  }
+  const reason = reasons[0] ?? null
+  const isNothing = packets.length === 0 && reason !== 'error'
+  await settleRun(store, claim.id, {
+    outcome: reason === null ? 'sent' : isNothing ? 'skipped' : 'failed',
+    reason,
+    packets,
+  })
+  return null
+}
+
+async function send(
+  ctx: SendCtx,
+  packet: Planned,
+  automatic: { readonly automationId: number; readonly name: string },
+): Promise<RunPacket> {
+  if (packet.kind === 'traceroute') {
+    const { fromNodeNum, requestId: packetId } = await requestTraceroute(ctx, packet.to, automatic)
+    return { fromNodeNum, packetId, toNodeNum: packet.to, channel: 0 }
+  }
+  const { text, to, channel, replyId } = packet
+  const isReply = replyId !== null
+  const message = { text, to, channel, emoji: packet.kind === 'tapback' && isReply, ...(isReply ? { replyId } : {}) }
+  const { fromNodeNum, packetId } = await sendMessage(ctx, message, null, automatic)
+  return { fromNodeNum, packetId, toNodeNum: to, channel }
+}
+
+function reasonOf(error: unknown, { kind }: Planned): Reason {
+  if (!(error instanceof AppError)) return 'error'
+  switch (error.code) {
+    case 'radio_unavailable':
+    case 'queue_full':
+    case 'text_too_long':
+      return error.code
+    case 'invalid_request':
+      return kind === 'traceroute' ? 'no_target' : 'channel_disabled'
+    default:
+      return 'error'
+  }
+}
+
+/** A bounded set that forgets its oldest. */
+type Memory = { add(key: string): boolean }
+
+function createMemory(): Memory {
+  const keys = new Set<string>()
+  return {
+    add(key) {
+      if (keys.has(key)) return false
+      keys.add(key)
+      const [oldest] = keys
+      if (keys.size > MAX_CONSIDERED && oldest !== undefined) keys.delete(oldest)
+      return true
+    },
+  }
+}

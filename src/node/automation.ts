@@ -1,0 +1,55 @@
+import type { Ports } from '../app/context.ts'
+import { createEngine } from '../app/automation/engine.ts'
+import { settleInterrupted } from '../app/automation/runs.ts'
+import type { Heard } from '../app/mesh/ingest-plan.ts'
+import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
+
+/** After a start radios connect first. */
+const FIRST_MS = 30_000
+/** A timer is never longer, so that a rule that was saved, or a clock that was set, is noticed soon. */
+const MAX_TIMER_MS = 10_000
+
+export type Automatons = {
+  /** Takes a batch of what radios said, once it is stored. */
+  hear(batch: readonly Heard[]): void
+  /** Waits for what is under way. */
+  stop(): Promise<void>
+}
+
+/** Runs the rules of automation: by the clock, and on what is heard. One thing at a time, in order. */
+export function startAutomation(
+  ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>,
+  clock: LinkClock = systemClock,
+): Automatons {
+  const engine = createEngine(ports)
+  const timer = createTimer(clock)
+  let isStopped = false
+  let last = Promise.resolve()
+  const enqueue = (work: () => Promise<void>) => {
+    last = last
+      .then(() => (isStopped ? undefined : work()))
+      .catch((error: unknown) => ports.log.error('Automation failed', { error }))
+  }
+  const arm = (ms: number) => {
+    if (!isStopped) timer.start(Math.min(Math.max(ms, 0), MAX_TIMER_MS), tick)
+  }
+  const tick = () =>
+    enqueue(async () => {
+      arm(MAX_TIMER_MS)
+      const next = await engine.runDue()
+      if (next !== null) arm(next - clock.now())
+    })
+  enqueue(() => settleInterrupted(ports.store))
+  timer.start(FIRST_MS, tick)
+  return {
+    hear(batch) {
+      const texts = batch.filter(({ event }) => event.type === 'packet' && event.packet.payload.kind === 'text')
+      if (texts.length > 0) enqueue(() => engine.hear(texts))
+    },
+    async stop() {
+      isStopped = true
+      timer.stop()
+      await last
+    },
+  }
+}
