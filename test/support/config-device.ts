@@ -52,6 +52,8 @@ export type ConfigDevice = RadioDevice & {
   readonly admin: readonly AdminMessage[]
   readonly packets: readonly MeshPacket[]
   starts(): number
+  /** An answer in its name that it heard by radio. */
+  forge(requestId: number, error: Routing_Error): void
 }
 
 export async function startConfigDevice(nodeNum: number, init: SettingsInit): Promise<ConfigDevice> {
@@ -72,7 +74,7 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
   let isEditing = false
   let starts = 1
 
-  const reply = (packet: MeshPacket, error: Routing_Error) => device.send(routingReply(nodeNum, packet, error))
+  const reply = (packet: MeshPacket, error: Routing_Error) => device.send(routingReply(nodeNum, packet.id, error))
   const restart = () => {
     manners.onSave?.(saved)
     active = copySettings(saved)
@@ -118,6 +120,7 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
     admin,
     packets,
     starts: () => starts,
+    forge: (requestId, error) => device.send(routingReply(nodeNum, requestId, error, -80)),
   }
 }
 
@@ -163,11 +166,13 @@ function describeSettings(nodeNum: number, rebootCount: number, settings: Settin
   ]
 }
 
-function routingReply(nodeNum: number, { id }: MeshPacket, error: Routing_Error): Uint8Array {
+function routingReply(nodeNum: number, requestId: number, error: Routing_Error, rxRssi?: number): Uint8Array {
   const routing = create(RoutingSchema, { variant: { case: 'errorReason', value: error } })
-  const data = { portnum: PortNum.ROUTING_APP, payload: toBinary(RoutingSchema, routing), requestId: id }
+  const data = { portnum: PortNum.ROUTING_APP, payload: toBinary(RoutingSchema, routing), requestId }
+  const payloadVariant = { case: 'decoded', value: data } as const
+  const signal = rxRssi === undefined ? {} : { rxRssi }
   return fromRadio({
     case: 'packet',
-    value: { from: nodeNum, to: nodeNum, id: (id ^ 0x5555) >>> 0, payloadVariant: { case: 'decoded', value: data } },
+    value: { from: nodeNum, to: nodeNum, id: (requestId ^ 0x5555) >>> 0, ...signal, payloadVariant },
   })
 }

@@ -6,9 +6,30 @@ import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
 import { type ConfigDevice, type SettingsInit, startConfigDevice } from './config-device.ts'
 import { createManualClock } from './manual-clock.ts'
+import { fromRadio } from './radio-device.ts'
 import { until } from './radio-service.ts'
 
 export const OWN = 0xa0cb0001
+
+export const CHANNEL_KEY = new Uint8Array(32).fill(7)
+
+/** Settings of a made-up radio. */
+export const SETTINGS: SettingsInit = {
+  owner: { id: '!a0cb0001', longName: 'Test Radio', shortName: 'TR', publicKey: new Uint8Array(32).fill(1) },
+  channels: [
+    { index: 0, role: 1, settings: { psk: Uint8Array.of(1) } },
+    { index: 1, role: 2, settings: { name: 'Rescue', psk: CHANNEL_KEY, moduleSettings: { positionPrecision: 13 } } },
+    { index: 2, role: 0 },
+  ],
+  configs: [
+    { payloadVariant: { case: 'device', value: { role: 2, tzdef: 'CET-1' } } },
+    { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, hopLimit: 3, txEnabled: true } } },
+    { payloadVariant: { case: 'network', value: { wifiEnabled: true, wifiSsid: 'home', wifiPsk: 'wifi secret' } } },
+    { payloadVariant: { case: 'security', value: { publicKey: CHANNEL_KEY, privateKey: CHANNEL_KEY } } },
+    { payloadVariant: { case: 'sessionkey', value: {} } },
+  ],
+  modules: [{ payloadVariant: { case: 'mqtt', value: { address: 'mqtt.example.org', password: 'mqtt secret' } } }],
+}
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown>; readonly text: string }
 
@@ -30,12 +51,14 @@ export type ConfigService = {
   /** The outcome of the section's latest change, once it has one; `stepMs` is what time does meanwhile. */
   outcome(section: string, stepMs?: number): Promise<Record<string, unknown>>
   untilConnected(stepMs?: number): Promise<void>
+  /** Until the service has taken all that the radio has sent so far. */
+  settle(): Promise<void>
   restart(): Promise<NodeRadio>
   stop(): Promise<void>
 }
 
 export async function startConfigService(
-  init: SettingsInit,
+  init: SettingsInit = SETTINGS,
   options: { readonly file?: string; readonly ports?: Partial<Ports>; readonly env?: Record<string, string> } = {},
 ): Promise<ConfigService> {
   const endings: (() => unknown)[] = []
@@ -99,6 +122,13 @@ export async function startConfigService(
       return change
     },
     untilConnected,
+    async settle() {
+      const queue = () => radio.links()[0]?.queue?.free
+      device.send(fromRadio({ case: 'queueStatus', value: { free: 7, maxlen: 16 } }))
+      await until(() => {
+        if (queue() !== 7) throw new Error('not there yet')
+      })
+    },
     async restart() {
       await radio.close()
       radio = open()

@@ -14,6 +14,7 @@ const problemSchema = z.strictObject({
   requestId: z.uuid(),
   issues: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
   required: z.strictObject({ resource: z.string(), action: z.string() }).optional(),
+  confirm: z.array(z.string()).optional(),
   bytes: z.int().optional(),
   limit: z.int().optional(),
 })

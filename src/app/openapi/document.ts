@@ -67,6 +67,7 @@ const PROBLEM = {
       items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
     },
     required: { type: 'object', properties: { resource: { type: 'string' }, action: { type: 'string' } } },
+    confirm: { type: 'array', items: { type: 'string' } },
     bytes: { type: 'integer' },
     limit: { type: 'integer' },
   },
