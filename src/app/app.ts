@@ -102,7 +102,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     const allow = pages === null || isApi(c.req.path) ? methodsOf(c.req.path) : ['GET', 'HEAD']
     const error =
       allow.length === 0 ? new AppError('not_found') : new AppError('method_not_allowed', undefined, { allow })
-    return problem(error, c.var.ctx.requestId)
+    return problem(error, c.get('ctx').requestId)
   })
   app.onError((cause, c) => answerError(c, cause))
   return routes
@@ -110,7 +110,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
 
 /** Counts by the pattern of the route: a path that a client makes up is no route. */
 function countRequest(c: Context<AppEnv>, began: number): void {
-  const { meter } = c.var.ctx
+  const { meter } = c.get('ctx')
   if (meter === null) return
   const route = matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
   meter.countRequest(c.req.method, route, c.res.status, meter.now() - began)

@@ -27,7 +27,7 @@ export const messageRoutes = new Hono<AppEnv>()
       }),
     ),
     async (c) =>
-      c.body(await listMessages(c.var.ctx.store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
+      c.body(await listMessages(c.get('ctx').store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
   )
   .post(
     '/',
@@ -40,7 +40,7 @@ export const messageRoutes = new Hono<AppEnv>()
     validate('json', newMessageSchema),
     async (c) => {
       const key = readIdempotencyKey(c.req.header('idempotency-key'))
-      return c.json({ message: await sendMessage(c.var.ctx, c.req.valid('json'), key) }, 202)
+      return c.json({ message: await sendMessage(c.get('ctx'), c.req.valid('json'), key) }, 202)
     },
   )
   .get(
@@ -50,7 +50,7 @@ export const messageRoutes = new Hono<AppEnv>()
       'message_not_found',
     ]),
     validate('param', idParam),
-    async (c) => c.json({ receptions: await listReceptions(c.var.ctx.store, c.req.valid('param').id) }),
+    async (c) => c.json({ receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id) }),
   )
 
 function readIdempotencyKey(header: string | undefined): string | null {

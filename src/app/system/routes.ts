@@ -29,7 +29,7 @@ export const healthRoutes = new Hono<AppEnv>().get(
   answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: healthSchema }),
   alone(
     async (c: Context<AppEnv>) => {
-      const { store, log, now } = c.var.ctx
+      const { store, log, now } = c.get('ctx')
       try {
         await queries(store).probe.get()
         answeredAt.set(store, now())
@@ -40,7 +40,7 @@ export const healthRoutes = new Hono<AppEnv>().get(
       }
     },
     (c: Context<AppEnv>) => {
-      const { store, now } = c.var.ctx
+      const { store, now } = c.get('ctx')
       const age = now() - (answeredAt.get(store) ?? 0)
       return age >= 0 && age < PROBE_INTERVAL_MS ? healthy(c) : null
     },
@@ -53,6 +53,6 @@ function healthy(c: Context<AppEnv>) {
 
 /** Whole seconds. */
 function uptime(c: Context<AppEnv>): number {
-  const { now, startedAt } = c.var.ctx
+  const { now, startedAt } = c.get('ctx')
   return Math.floor((now() - startedAt) / 1000)
 }
