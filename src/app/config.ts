@@ -1,7 +1,9 @@
 import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../meshtastic/configured-keys.ts'
+import { parseHostPort } from './host-port.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
-import { isSecureUrl, isTileUrl } from './secure-url.ts'
+import { isTimeZone } from './time-zone.ts'
+import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: how it parses, what it is without a value, and what it means. */
 type Variable = {
@@ -225,6 +227,30 @@ export const VARIABLES = {
     'Private keys of own radios, to read direct messages to them that are heard there',
     true,
   ),
+  COLLECTOR_TARGET_URL: variable(
+    url.refine(isCollectorTarget).nullable().default(null),
+    'an https URL (http only to this machine or a private network)',
+    'Another of these services, mostly on the edge: what is heard here is delivered there too',
+  ),
+  COLLECTOR_TOKEN: variable(
+    z
+      .string()
+      .regex(/^mm_[\w-]{43}$/)
+      .nullable()
+      .default(null),
+    'an API token of that service',
+    'With the scope nodes:write',
+    true,
+  ),
+  COLLECTOR_NAME: variable(
+    z
+      .string()
+      .regex(/^[\w.-]{1,40}$/)
+      .nullable()
+      .default(null),
+    '1–40 letters, digits and . _ -',
+    'Goes before the names of the radios there, when several collectors have radios of the same name',
+  ),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
@@ -291,7 +317,11 @@ type Given = Readonly<Partial<Record<string, string>>>
 
 function contradictions(given: Given): string[] {
   const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
+  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN } = given
   const problems: string[] = []
+  if (COLLECTOR_TARGET_URL !== undefined && COLLECTOR_TOKEN === undefined) {
+    problems.push('COLLECTOR_TOKEN: found nothing, expected an API token because COLLECTOR_TARGET_URL is set')
+  }
   if (MAP_PMTILES !== undefined && MAP_TILE_URL !== undefined) {
     problems.push('MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set')
   }
@@ -312,22 +342,6 @@ const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'O
 
 function isIssuer(value: string): boolean {
   return isSecureUrl(value) && !/[?#\s]/.test(value)
-}
-
-function isTimeZone(value: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
-}
-
-/** `host`, `host:port`, `[v6]`, `[v6]:port`; null when it is none of them. */
-function parseHostPort(text: string): { host: string; port: number } | null {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]/]+))(?::(\d{1,5}))?$/.exec(text)
-  const host = match?.[1] ?? match?.[2]
-  const port = Number(match?.[3] ?? 4403)
-  return host === undefined || port < 1 || port > 65535 ? null : { host, port }
 }
 
 /** Path under which a proxy serves this site, without a slash at its end. */

@@ -166,7 +166,7 @@ export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'st
 export type CollectorInfo = {
   /** Host and port of that service. */
   readonly target: string
-  /** `waiting`: it is tried again soon; `refused`: somebody has to change something first. */
+  /** `waiting`: it failed and is tried again soon; `refused`: somebody has to change something first. */
   readonly state: (typeof COLLECTOR_STATES)[number]
   /** Messages that are not delivered yet. */
   readonly waiting: number

@@ -24,3 +24,17 @@ export function isTileUrl(value: string): boolean {
 export function tileOrigin(template: string): string | null {
   return template.startsWith('/') ? null : new URL(template.replaceAll(/[{}]/g, '')).origin
 }
+
+/**
+ * Whether this is a service that a collector may deliver to: https, or http to this machine or to a private network, by
+ * address (RFC 1918, 4193) or by a name that is none of the internet; without credentials, query and fragment.
+ */
+export function isCollectorTarget(value: string): boolean {
+  if (isSecureUrl(value)) return !/[?#\s]/.test(value)
+  if (!URL.canParse(value) || /[?#\s]/.test(value)) return false
+  const { protocol, hostname, username, password } = new URL(value)
+  return protocol === 'http:' && PRIVATE_HOST.test(hostname) && username === '' && password === ''
+}
+
+const PRIVATE_HOST =
+  /^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[f[cd][\da-f]{2}:.*\]|[a-z][\w-]*|[\w.-]+\.(?:local|lan|internal|home\.arpa))$/

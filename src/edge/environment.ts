@@ -49,5 +49,5 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
 ])
 
 function isNodeOnly(variable: string): boolean {
-  return NODE_ONLY.has(variable) || variable.startsWith('MESHTASTIC_')
+  return NODE_ONLY.has(variable) || /^(?:MESHTASTIC|COLLECTOR)_/.test(variable)
 }

@@ -1,6 +1,7 @@
-import { fromBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
-import { type FromRadio, FromRadioSchema } from './gen/stream_pb.ts'
+import { ChannelSchema } from './gen/channel_pb.ts'
+import { type FromRadio, FromRadioSchema, ToRadioSchema } from './gen/stream_pb.ts'
 import { PortNum } from './gen/ports_pb.ts'
 
 /** The protocol is at field 20 in 2026; a number far above it is debug text that was taken for a message. */
@@ -51,4 +52,25 @@ export function isFreeOfSecrets(message: FromRadio): boolean {
     return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
   }
   return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata' || variant === 'queueStatus'
+}
+
+/**
+ * The bytes of a message that may leave the process: `payload`, which it was decoded from; of a channel its place, its
+ * name and its role. Null for what may hold secrets.
+ */
+export function bytesWithoutSecrets(message: FromRadio, payload: Uint8Array): Uint8Array | null {
+  const { case: variant, value } = message.payloadVariant
+  if (variant !== 'channel') return isFreeOfSecrets(message) ? payload : null
+  const { index, role, settings } = value
+  const channel = create(ChannelSchema, { index, role, settings: { name: settings?.name ?? '' } })
+  return toBinary(FromRadioSchema, create(FromRadioSchema, { payloadVariant: { case: 'channel', value: channel } }))
+}
+
+/** A packet that was sent, as its own radio would say it again; null for what is no packet, or may hold secrets. */
+export function echoSent(toRadio: Uint8Array, ownNodeNum: number): Uint8Array | null {
+  const { payloadVariant } = fromBinary(ToRadioSchema, toRadio)
+  if (payloadVariant.case !== 'packet') return null
+  const value = { ...payloadVariant.value, from: ownNodeNum }
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'packet', value } })
+  return bytesWithoutSecrets(message, toBinary(FromRadioSchema, message))
 }

@@ -51,6 +51,7 @@ test.each([
   ['DISABLE_LOCAL_AUTH', 'false', false],
   ['TZ', 'Europe/Berlin', 'Europe/Berlin'],
   ['PASSWORD_MIN_LENGTH', '64', 64],
+  ['COLLECTOR_NAME', 'hill-2', 'hill-2'],
 ])('%s=%s is %j', (name, text, value) => {
   expect(Object(config({ [name]: text }))[name]).toStrictEqual(value)
 })
@@ -111,6 +112,38 @@ test('all problems are told at once, each on its line', () => {
     'SESSION_SECRET',
     'LOG_LEVEL',
   ])
+})
+
+test.each([
+  ['https://mesh.example.org/', true],
+  ['https://mesh.example.org/base', true],
+  ['http://127.0.0.1:8080', true],
+  ['http://192.168.1.20:8080', true],
+  ['http://10.1.2.3', true],
+  ['http://172.31.0.1', true],
+  ['http://[fd00::1]:8080', true],
+  ['http://mesh:8080', true],
+  ['http://mesh.local', true],
+  ['http://mesh.example.org', false],
+  ['http://172.32.0.1', false],
+  ['http://192.168.1.20.example.org', false],
+  ['http://[2001:db8::1]', false],
+  ['https://user:password@mesh.example.org', false],
+  ['https://mesh.example.org/?x=1', false],
+  ['ftp://mesh.example.org', false],
+])('COLLECTOR_TARGET_URL=%s is taken: %s', (COLLECTOR_TARGET_URL, isTaken) => {
+  const result = parseConfig({ COLLECTOR_TARGET_URL, COLLECTOR_TOKEN: `mm_${'t'.repeat(43)}` })
+  expect(result.ok || result.problems.length).toBe(isTaken || 1)
+})
+
+test('a collector has a token, which no line shows', () => {
+  const COLLECTOR_TARGET_URL = 'https://mesh.example.org'
+  expect(parseConfig({ COLLECTOR_TARGET_URL })).toMatchObject({
+    problems: [expect.stringMatching(/^COLLECTOR_TOKEN: found nothing/)],
+  })
+  expect(parseConfig({ COLLECTOR_TARGET_URL, COLLECTOR_TOKEN: 'mm_short' })).toMatchObject({
+    problems: ['COLLECTOR_TOKEN: found (not shown), expected an API token of that service'],
+  })
 })
 
 test('values that do not go together are a problem too', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LinkInfo, Radio } from '../../src/app/context.ts'
+import type { CollectorInfo, LinkInfo, Radio } from '../../src/app/context.ts'
 import { createTestApp, START } from '../support/app.ts'
 
 const LINK: LinkInfo = {
@@ -24,7 +24,17 @@ const LOST: LinkInfo = {
   txEnabled: null,
 }
 
-const radio: Radio = Object({ links: () => [LINK, LOST] })
+const COLLECTOR: CollectorInfo = {
+  target: 'mesh.example.org',
+  state: 'waiting',
+  waiting: 12,
+  lastDeliveredAt: START,
+  delivered: 90,
+  dropped: 1,
+  reason: 'the target has trouble (503)',
+}
+
+const radio: Radio = Object({ links: () => [LINK, LOST], collector: () => COLLECTOR })
 
 it('tells of all links, and of the first one at the top', async () => {
   const app = await createTestApp({ ports: { radio } })
@@ -38,6 +48,7 @@ it('tells of all links, and of the first one at the top', async () => {
       link: { state, since, lastFrameAt, reconnects, reason },
       queue: LINK.queue,
       links: [LINK, LOST],
+      collector: COLLECTOR,
     },
   ])
 })
@@ -45,7 +56,14 @@ it('tells of all links, and of the first one at the top', async () => {
 it('is empty without a radio', async () => {
   const app = await createTestApp()
   const answer = await (await app.admin()).send('GET', '/api/info')
-  expect(await answer.json()).toStrictEqual({ radio: null, firmware: null, link: null, queue: null, links: [] })
+  expect(await answer.json()).toStrictEqual({
+    radio: null,
+    firmware: null,
+    link: null,
+    queue: null,
+    links: [],
+    collector: null,
+  })
 })
 
 it('is for those who may read it, and then 501 where there can be no radio', async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import type { Backups, LinkInfo, Meter, Radio } from '../../src/app/context.ts'
+import type { CollectorInfo, Backups, LinkInfo, Meter, Radio } from '../../src/app/context.ts'
 import { formatMetrics } from '../../src/app/system/exposition.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
 import { createTestApp, START, type TestApp } from '../support/app.ts'
@@ -15,6 +15,15 @@ const LINK: LinkInfo = {
   radio: null,
   queue: null,
   txEnabled: null,
+}
+const COLLECTOR: CollectorInfo = {
+  target: 'mesh.example.org',
+  state: 'refused',
+  waiting: 12,
+  lastDeliveredAt: START,
+  delivered: 90,
+  dropped: 1,
+  reason: 'the target does not know the token (401)',
 }
 const LOST: LinkInfo = {
   ...LINK,
@@ -125,7 +134,7 @@ it('puts durations into buckets that add up', () => {
 it('measures links, packets, the database, backups, sessions and the process', async () => {
   const backup = { name: '2026-01-15_030000', createdAt: START - 9000, kind: 'manual', sizeBytes: 4096 }
   const backups: Backups = Object({ list: async () => [backup, { ...backup, createdAt: 1 }] })
-  const radio: Radio = Object({ links: () => [LINK, LOST], waiting: () => 17 })
+  const radio: Radio = Object({ links: () => [LINK, LOST], waiting: () => 17, collector: () => COLLECTOR })
   const app = await createTestApp({ ports: { meter, backups, radio } })
   const admin = await app.admin()
   const run = { at: START - 4000, ok: false, error: 'disk full', succeededAt: null, failures: 1 }
@@ -154,6 +163,11 @@ it('measures links, packets, the database, backups, sessions and the process', a
     'mesh_link_queue_free{link="192.0.2.8:4403",kind="tcp"}': 3,
     'mesh_link_reconnects_total{link="mqtt://[2001:db8::1]:1883",kind="mqtt"}': 2,
     'mesh_link_reconnects_total{link="192.0.2.8:4403",kind="tcp"}': 2,
+    mesh_collector_up: 0,
+    mesh_collector_waiting: 12,
+    mesh_collector_last_delivery_timestamp_seconds: START / 1000,
+    mesh_collector_delivered_total: 90,
+    mesh_collector_dropped_total: 1,
     mesh_ingest_queue_events: 17,
     'mesh_packets_total{port="TEXT_MESSAGE_APP"}': 2,
     'mesh_packets_total{port="encrypted"}': 1,

@@ -1,6 +1,6 @@
-import { create, fromBinary, type MessageInitShape, toJson } from '@bufbuild/protobuf'
+import { create, fromBinary, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { decodeFromRadio, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
+import { bytesWithoutSecrets, decodeFromRadio, echoSent, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
@@ -201,3 +201,44 @@ function findSecrets(value: unknown, name = ''): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]) => findSecrets(each, key))
 }
+
+describe('bytesWithoutSecrets', () => {
+  const KEY = new TextEncoder().encode('a key of a channel, 32 bytes of it')
+  const bytesOf = (payloadVariant: Variant) => {
+    const message = create(FromRadioSchema, { payloadVariant })
+    return bytesWithoutSecrets(message, toBinary(FromRadioSchema, message))
+  }
+
+  it('has of a channel what the service shows, and not its key', () => {
+    const settings = { psk: KEY, name: 'Team', id: 5, uplinkEnabled: true }
+    const bytes = bytesOf({ case: 'channel', value: { index: 2, role: 2, settings } })
+    const message = bytes === null ? null : decodeFromRadio(bytes)
+    expect(message?.payloadVariant).toMatchObject({ case: 'channel', value: { index: 2, role: 2 } })
+    expect(message?.payloadVariant.value).toMatchObject({ settings: { name: 'Team', uplinkEnabled: false } })
+    expect(Buffer.from(bytes ?? []).includes(KEY)).toBe(false)
+  })
+
+  it('has nothing of settings', () => {
+    const network = { case: 'network', value: { wifiPsk: 'secret' } } as const
+    expect(bytesOf({ case: 'config', value: { payloadVariant: network } })).toBeNull()
+  })
+})
+
+describe('echoSent', () => {
+  const data = (portnum: PortNum) => ({ case: 'decoded', value: { portnum, payload: Uint8Array.of(65) } }) as const
+  const sentPacket = (portnum: PortNum) => {
+    const value = { to: 9, id: 7, payloadVariant: data(portnum) }
+    return toBinary(ToRadioSchema, create(ToRadioSchema, { payloadVariant: { case: 'packet', value } }))
+  }
+
+  it('is what a radio would say of its own packet', () => {
+    const bytes = echoSent(sentPacket(PortNum.TEXT_MESSAGE_APP), 5)
+    const message = bytes === null ? null : decodeFromRadio(bytes)
+    expect(message?.payloadVariant).toMatchObject({ case: 'packet', value: { from: 5, to: 9, id: 7 } })
+  })
+
+  it('is nothing of what is no packet, or may hold secrets', () => {
+    expect(echoSent(encodeWantConfig(3), 5)).toBeNull()
+    expect(echoSent(sentPacket(PortNum.ADMIN_APP), 5)).toBeNull()
+  })
+})

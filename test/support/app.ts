@@ -153,6 +153,7 @@ const NO_RADIO: Radio = {
   links: () => [],
   devices: () => [],
   waiting: () => 0,
+  collector: () => null,
   reserve: () => {
     throw new AppError('radio_unavailable')
   },

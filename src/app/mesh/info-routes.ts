@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../access.ts'
-import { type AppEnv, LINK_STATES, type LinkInfo } from '../context.ts'
+import { type AppEnv, COLLECTOR_STATES, type CollectorInfo, LINK_STATES, type LinkInfo } from '../context.ts'
 import { answers } from '../describe.ts'
 import { AppError } from '../errors.ts'
 
@@ -26,6 +26,19 @@ const linkSchema = linkStateSchema.extend({
   queue: queueSchema.nullable(),
   txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
 })
+const collectorSchema = z
+  .object({
+    target: z.string(),
+    state: z
+      .enum(COLLECTOR_STATES)
+      .describe('waiting: it is tried again soon; refused: somebody has to change something first'),
+    waiting: z.int().describe('Messages that are not delivered yet'),
+    lastDeliveredAt: z.int().nullable(),
+    delivered: z.int().describe('Since the start'),
+    dropped: z.int().describe('Given up since the start'),
+    reason: z.string().nullable(),
+  })
+  .describe('How the delivery of what is heard here to another service goes; null when there is none')
 const infoSchema = z
   .object({
     radio: radioSchema.nullable(),
@@ -33,6 +46,7 @@ const infoSchema = z
     link: linkStateSchema.nullable(),
     queue: queueSchema.nullable(),
     links: z.array(linkSchema),
+    collector: collectorSchema.nullable(),
   })
   .describe('All links, and beside them what the first one says; null without any')
 
@@ -43,11 +57,11 @@ export const infoRoutes = new Hono<AppEnv>().get(
   (c) => {
     const { radio } = c.var.ctx
     if (radio === null) throw new AppError('unsupported_on_this_runtime')
-    return c.json(describeLinks(radio.links()))
+    return c.json({ ...describeLinks(radio.links()), collector: describeCollector(radio.collector()) })
   },
 )
 
-function describeLinks(links: readonly LinkInfo[]): z.infer<typeof infoSchema> {
+function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSchema>, 'collector'> {
   const [first] = links
   return {
     radio: first?.radio ?? null,
@@ -63,6 +77,12 @@ function describeLinks(links: readonly LinkInfo[]): z.infer<typeof infoSchema> {
       txEnabled: link.txEnabled,
     })),
   }
+}
+
+function describeCollector(info: CollectorInfo | null): z.infer<typeof collectorSchema> | null {
+  if (info === null) return null
+  const { target, state, waiting, lastDeliveredAt, delivered, dropped, reason } = info
+  return { target, state, waiting, lastDeliveredAt, delivered, dropped, reason }
 }
 
 function describeState({ state, since, lastFrameAt, reconnects, reason }: LinkInfo) {

@@ -18,6 +18,8 @@ export type Heard = {
   readonly event: RadioEvent
   /** Delivered long after it was heard: newer things may be known by now. */
   readonly isLate?: boolean
+  /** The bytes of its FromRadio to pass on; null when there may be secrets in them. */
+  readonly raw?: Uint8Array | null
 }
 
 /** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */

@@ -8,6 +8,7 @@ import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
 import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
 import { writeTraffic } from './ingest-traffic.ts'
 import { readSeenPackets } from './seen-packets.ts'
+import { listDeliverable, writeOutbox } from './outbox.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 
 /** Turns what radios say into rows. Calls come one after the other: there is one writer. */
@@ -49,7 +50,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export function createIngest(store: Store): Ingest {
+/**
+ * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
+ * `onKept` is told how many rows that were.
+ */
+export function createIngest(store: Store, onKept: ((rows: number) => void) | null = null): Ingest {
   let memory: Memory | null = null
   return {
     async store(batch) {
@@ -58,9 +63,11 @@ export function createIngest(store: Store): Ingest {
       memory ??= await recall(store, first.event.receivedAt)
       const sightings = memory.window.open()
       const plan = planBatch(batch, memory, sightings)
-      const [statement, ...others] = statementsOf(store, plan, memory)
+      const kept = onKept === null ? [] : listDeliverable(batch)
+      const [statement, ...others] = [...statementsOf(store, plan, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
+      if (kept.length > 0) onKept?.(kept.length)
       memory.localNodes = plan.localNodes
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)

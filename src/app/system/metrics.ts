@@ -1,7 +1,7 @@
 import { gt, sql } from 'drizzle-orm'
 import { sessions } from '../../db/schema.ts'
 import { prepareOnce } from '../../db/store.ts'
-import { type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
+import { type CollectorInfo, type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
 import { readSettings } from '../settings/settings.ts'
 import { readBackupSchedule } from './backup-settings.ts'
 import { countNodes } from './dashboard.ts'
@@ -29,6 +29,7 @@ export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
     single('mesh_sessions', 'gauge', 'Sessions that are signed in.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),
     ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),
+    ...collectorFamilies(ctx.radio?.collector() ?? null),
     single('mesh_ingest_queue_events', 'gauge', 'Events heard and not stored yet.', ctx.radio?.waiting() ?? null),
     ...(ctx.meter?.families() ?? []),
   ]
@@ -53,6 +54,24 @@ async function backupFamilies({ backups, store }: Ctx): Promise<Family[]> {
     single('mesh_backup_last_size_bytes', 'gauge', 'Size of the latest backup.', last?.sizeBytes ?? null),
     single('mesh_backup_run_timestamp_seconds', 'gauge', 'When the schedule ran last.', at(run?.at)),
     single('mesh_backup_run_success', 'gauge', 'Whether the last run of the schedule succeeded.', ok),
+  ]
+}
+
+function collectorFamilies(collector: CollectorInfo | null): Family[] {
+  if (collector === null) return []
+  const { reason, waiting, lastDeliveredAt, delivered, dropped } = collector
+  const at = lastDeliveredAt === null ? null : lastDeliveredAt / 1000
+  return [
+    single(
+      'mesh_collector_up',
+      'gauge',
+      'Whether the latest delivery to the other service succeeded.',
+      Number(reason === null),
+    ),
+    single('mesh_collector_waiting', 'gauge', 'Messages that are not delivered yet.', waiting),
+    single('mesh_collector_last_delivery_timestamp_seconds', 'gauge', 'When something was delivered last.', at),
+    single('mesh_collector_delivered_total', 'counter', 'Messages delivered since the start.', delivered),
+    single('mesh_collector_dropped_total', 'counter', 'Messages given up since the start.', dropped),
   ]
 }
 

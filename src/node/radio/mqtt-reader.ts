@@ -1,5 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
+import { Channel_Role } from '../../meshtastic/gen/channel_pb.ts'
 import { type MeshPacket, MeshPacket_TransportMechanism } from '../../meshtastic/gen/packet_pb.ts'
 import { FromRadioSchema } from '../../meshtastic/gen/stream_pb.ts'
 import {
@@ -71,5 +72,7 @@ function nameChannel(index: number, name: string, receivedAt: number): ReceivedE
     downlinkEnabled: false,
     positionPrecision: 0,
   }
-  return { event: { receivedAt, type: 'channel', channel }, raw: null }
+  const told = { index, role: Channel_Role.SECONDARY, settings: { name } }
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'channel', value: told } })
+  return { event: { receivedAt, type: 'channel', channel }, raw: toBinary(FromRadioSchema, message) }
 }

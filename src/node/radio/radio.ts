@@ -1,6 +1,9 @@
-import type { LinkInfo, Ports, Radio } from '../../app/context.ts'
+import type { LinkInfo, Outgoing, Ports, Radio } from '../../app/context.ts'
 import { loseChanges, settleChange, storeSections } from '../../app/configuration/records.ts'
 import { AppError } from '../../app/errors.ts'
+import { addToOutbox } from '../../app/mesh/outbox.ts'
+import { echoSent } from '../../meshtastic/from-radio.ts'
+import { openCollector } from '../collector/open-collector.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
 import { announce } from '../../app/mesh/announce.ts'
 import { deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/events.ts'
@@ -53,8 +56,9 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
 export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
+  const collector = openCollector(needs)
   const batcher = createBatcher({
-    ingest: createIngest(store),
+    ingest: createIngest(store, collector === null ? null : collector.onKept),
     log,
     clock,
     onStored(news, batch) {
@@ -75,6 +79,19 @@ export function openRadio(needs: Needs): NodeRadio {
     : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
+  // The radio does not say again what it was told to send: where packets are collected it would be missing.
+  const keepingSent = (place: Outgoing): Outgoing => ({
+    ...place,
+    send(message) {
+      place.send(message)
+      const raw = echoSent(message, place.nodeNum)
+      if (raw === null || collector === null) return
+      records.add(async () => {
+        await addToOutbox(store, { source: place.source, receivedAt: clock.now(), raw })
+        collector.onKept(1)
+      })
+    },
+  })
   const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
   const links = [...radios.map(({ link }) => link), ...brokers]
   for (const link of links) link.start()
@@ -82,10 +99,12 @@ export function openRadio(needs: Needs): NodeRadio {
     links: () => links.map((link) => link.info()),
     devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
+    collector: () => collector?.info() ?? null,
     reserve(kind) {
       const able = findAble()
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
-      return able.transmitter.reserve(kind)
+      const place = able.transmitter.reserve(kind)
+      return collector === null || kind !== 'text' ? place : keepingSent(place)
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close() {
@@ -96,6 +115,7 @@ export function openRadio(needs: Needs): NodeRadio {
       for (const link of links) link.stop()
       await batcher.close()
       await records.done()
+      await collector?.close()
     },
   }
 }
@@ -177,7 +197,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
 }
 
 function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {
-  batcher.push(batch.map(({ event }) => ({ source: { kind, name }, event })))
+  batcher.push(batch.map(({ event, raw }) => ({ source: { kind, name }, event, raw })))
 }
 
 function createTeller(log: Needs['log']): (info: LinkInfo) => void {

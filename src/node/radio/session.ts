@@ -1,5 +1,5 @@
 import { createFrameDecoder, encodeFrame, type Frame, WAKE_BYTES } from '../../meshtastic/framing.ts'
-import { decodeFromRadio, isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
+import { bytesWithoutSecrets, decodeFromRadio } from '../../meshtastic/from-radio.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
@@ -99,6 +99,6 @@ function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEv
   return ({ message, payload }) => {
     const now = clock.now()
     const event = toRadioEvent(message, now, replay.isReplayed(message, now))
-    return { event, raw: isFreeOfSecrets(message) ? payload : null }
+    return { event, raw: bytesWithoutSecrets(message, payload) }
   }
 }

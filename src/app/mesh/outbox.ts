@@ -1,0 +1,119 @@
+import { base64Encode } from '@bufbuild/protobuf/wire'
+import { sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../db/json-rows.ts'
+import { collectorOutbox } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import type { Heard } from './ingest-plan.ts'
+
+/** Rows deleted in one transaction: some milliseconds. */
+const SLICE_ROWS = 2000
+
+/** What waits for its delivery. */
+export type Waiting = Pick<
+  typeof collectorOutbox.$inferSelect,
+  'id' | 'source' | 'receivedAt' | 'replayed' | 'gateway' | 'data'
+>
+
+const VALUES = {
+  id: sql`null`,
+  source: field('source'),
+  receivedAt: field('receivedAt'),
+  replayed: field('replayed'),
+  gateway: field('gateway'),
+  data: field('data'),
+} satisfies Record<keyof typeof collectorOutbox.$inferSelect, SQL>
+
+const value = sql.placeholder
+const oldest = sql`select id, received_at from collector_outbox order by id limit ${value('limit')}`
+
+const queries = prepareOnce((db) => ({
+  add: prepareJsonInsert(db, collectorOutbox, { values: VALUES, onConflict: sql`` }),
+  count: db
+    .select({ n: sql<number>`count(*)` })
+    .from(collectorOutbox)
+    .prepare(),
+  // Of one source, since a delivery is: the one that waits longest.
+  next: db
+    .select()
+    .from(collectorOutbox)
+    .where(
+      sql`id not in (select value from json_each(${value('except')})) and source = (select source
+        from collector_outbox where id not in (select value from json_each(${value('except')})) order by id limit 1)`,
+    )
+    .orderBy(collectorOutbox.id)
+    .limit(value('limit'))
+    .prepare(),
+  remove: db
+    .delete(collectorOutbox)
+    .where(sql`id in (select value from json_each(${value('ids')}))`)
+    .returning({ id: collectorOutbox.id })
+    .prepare(),
+  trim: db
+    .delete(collectorOutbox)
+    .where(sql`id in (select id from (${oldest}) where received_at < ${value('before')})`)
+    .returning({ id: collectorOutbox.id })
+    .prepare(),
+}))
+
+/** What of a batch a collector delivers: all that is free of secrets. */
+export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] {
+  return batch.flatMap(({ source, event, raw }) => {
+    if (raw === undefined || raw === null) return []
+    const isPacket = event.type === 'packet'
+    return [
+      {
+        source: source.name,
+        receivedAt: event.receivedAt,
+        replayed: isPacket && event.replayed,
+        gateway: isPacket ? (event.gateway ?? null) : null,
+        data: base64Encode(raw),
+      },
+    ]
+  })
+}
+
+/** Statements that keep rows until they are delivered. */
+export function writeOutbox(store: Store, rows: readonly Omit<Waiting, 'id'>[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).add(rows)]
+}
+
+/** Keeps something that was not heard. */
+export async function addToOutbox(
+  store: Store,
+  { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },
+): Promise<void> {
+  const row = { source, receivedAt, replayed: false, gateway: null, data: base64Encode(raw) }
+  await store.atomic([queries(store).add([row])])
+}
+
+/** Rows that wait. */
+export async function countOutbox(store: Store): Promise<number> {
+  return (await queries(store).count.get())?.n ?? 0
+}
+
+/** At most `limit` rows of one source, the oldest first; none of `except`. */
+export async function readOutbox(store: Store, limit: number, except: Iterable<number>): Promise<Waiting[]> {
+  return queries(store).next.all({ limit, except: JSON.stringify([...except]) })
+}
+
+/** Answers how many there were. */
+export async function removeFromOutbox(store: Store, ids: readonly number[]): Promise<number> {
+  return (await queries(store).remove.all({ ids: JSON.stringify(ids) })).length
+}
+
+/** Deletes the oldest `excess` rows, and all that were received before `before`. Answers how many. */
+export async function trimOutbox(store: Store, excess: number, before: number): Promise<number> {
+  const { trim } = queries(store)
+  let deleted = 0
+  for (let left = excess; left > 0;) {
+    const { length } = await trim.all({ limit: Math.min(left, SLICE_ROWS), before: Number.MAX_SAFE_INTEGER })
+    deleted += length
+    left = length === 0 ? 0 : left - length
+  }
+  // Mostly the oldest one stays, and so do all others.
+  for (let limit = 1; ; limit = SLICE_ROWS) {
+    const { length } = await trim.all({ limit, before })
+    deleted += length
+    if (length < limit) return deleted
+  }
+}

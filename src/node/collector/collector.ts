@@ -1,0 +1,248 @@
+import { setImmediate } from 'node:timers/promises'
+import type { CollectorInfo, Ports } from '../../app/context.ts'
+import { MAX_ITEMS } from '../../app/mesh/ingest-items.ts'
+import { countOutbox, readOutbox, removeFromOutbox, trimOutbox, type Waiting } from '../../app/mesh/outbox.ts'
+import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { deliver, type Target, type Verdict } from './delivery.ts'
+
+/** What waits at most: about a week of a busy mesh, some 60 MB. The oldest go first. */
+const MAX_WAITING = 200_000
+const MAX_AGE_MS = 7 * 86_400_000
+/** Rows beyond the bound before they are deleted. */
+const TRIM_AT = 1000
+/** Items that are refused one by one before the target is thought to refuse everything. */
+const MAX_SUSPECTS = 10
+/** How long a delivery under way may take when the service stops: what is not confirmed is sent again. */
+const CLOSE_MS = 3000
+
+export type CollectorTimings = {
+  /** From the first packet to its delivery. */
+  readonly gatherMs: number
+  readonly backoffFirstMs: number
+  readonly backoffMaxMs: number
+  /** When somebody has to change something first. */
+  readonly refusedMs: number
+}
+
+const TIMINGS: CollectorTimings = {
+  gatherMs: 1000,
+  backoffFirstMs: 1000,
+  backoffMaxMs: 5 * 60_000,
+  refusedMs: 5 * 60_000,
+}
+
+export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
+  readonly target: Target
+  readonly clock?: LinkClock
+  /** Numbers from 0 to below 1. */
+  readonly random?: () => number
+  readonly timings?: Partial<CollectorTimings>
+  readonly maxWaiting?: number
+}
+
+/** Delivers what the outbox holds to another service, for as long as that takes. */
+export type NodeCollector = {
+  info(): CollectorInfo
+  /** So many rows were added to the outbox. */
+  onKept(rows: number): void
+  close(): Promise<void>
+}
+
+type Memory = {
+  state: CollectorInfo['state']
+  reason: string | null
+  waiting: number
+  lastDeliveredAt: number | null
+  delivered: number
+  dropped: number
+  failures: number
+  /** Items of the next delivery. */
+  limit: number
+  /** Rows that the target did not understand: given up as soon as it understands another one. */
+  readonly suspects: Set<number>
+}
+
+/** Begins at once with what an earlier process left. */
+export function startCollector(options: CollectorOptions): NodeCollector {
+  const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
+  const timings = { ...TIMINGS, ...options.timings }
+  const host = new URL(target.url).host
+  const due = createTimer(clock)
+  const closing = new AbortController()
+  const memory: Memory = {
+    state: 'idle',
+    reason: null,
+    waiting: 0,
+    lastDeliveredAt: null,
+    delivered: 0,
+    dropped: 0,
+    failures: 0,
+    limit: MAX_ITEMS,
+    suspects: new Set(),
+  }
+  let isClosed = false
+  let isRunning = false
+  let isDue = false
+  let running = Promise.resolve()
+
+  const enter = (state: Memory['state'], reason: string | null) => {
+    const isNews = reason !== memory.reason
+    memory.state = state
+    memory.reason = reason
+    if (!isNews) return
+    if (reason === null) log.info('The collector delivers', { target: host, waiting: memory.waiting })
+    else log.warn('The collector can not deliver', { target: host, reason, waiting: memory.waiting })
+  }
+  const drop = (rows: number, why: string) => {
+    if (rows === 0) return
+    memory.dropped += rows
+    memory.waiting -= rows
+    log.warn('Packets are not delivered', { target: host, packets: rows, reason: why })
+  }
+  const trim = async () => {
+    const excess = memory.waiting - maxWaiting
+    drop(await trimOutbox(store, excess, clock.now() - MAX_AGE_MS), 'too many waited, or for too long')
+  }
+  const remove = async (rows: readonly Waiting[]) => {
+    const removed = await removeFromOutbox(
+      store,
+      rows.map(({ id }) => id),
+    )
+    memory.waiting -= removed
+    memory.delivered += removed
+  }
+  const forgive = async () => {
+    const ids = [...memory.suspects]
+    memory.suspects.clear()
+    if (ids.length === 0) return
+    drop(await removeFromOutbox(store, ids), 'the target does not understand them')
+  }
+  /** How long to wait before the next delivery. */
+  const settle = async (rows: readonly Waiting[], verdict: Verdict): Promise<number> => {
+    switch (verdict.kind) {
+      case 'delivered': {
+        const ahead = new Set(verdict.rejected.flatMap(({ index, reason }) => (reason === TOO_NEW ? [index] : [])))
+        const done = rows.filter((_, index) => !ahead.has(index))
+        await remove(done)
+        const others = verdict.rejected.filter(({ reason }) => reason !== TOO_NEW)
+        if (others.length > 0) log.warn('The target rejected packets', { target: host, ...countReasons(others) })
+        if (ahead.size > 0) return fail('the clock of this machine is ahead of that of the target', null)
+        memory.lastDeliveredAt = clock.now()
+        memory.failures = 0
+        memory.limit = Math.min(MAX_ITEMS, memory.limit * 2)
+        await forgive()
+        enter('delivering', null)
+        return 0
+      }
+      case 'too-large':
+      case 'invalid': {
+        const [only] = rows
+        memory.limit = Math.max(1, rows.length >> 1)
+        if (rows.length > 1 || only === undefined) return 0
+        memory.suspects.add(only.id)
+        if (memory.suspects.size < MAX_SUSPECTS) return 0
+        memory.suspects.clear()
+        return refuse('the target does not understand what is delivered')
+      }
+      case 'refused':
+        return refuse(verdict.reason)
+      case 'failed':
+        return isClosed ? timings.gatherMs : fail(verdict.reason, verdict.retryAfterMs)
+      default:
+        return verdict satisfies never
+    }
+  }
+  const jitter = () => 0.75 + random() / 2
+  const fail = (reason: string, retryAfterMs: number | null): number => {
+    enter('waiting', reason)
+    const pauseMs = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures) * jitter()
+    memory.failures = Math.min(memory.failures + 1, 16)
+    return Math.max(pauseMs, Math.min(retryAfterMs ?? 0, timings.backoffMaxMs))
+  }
+  const refuse = (reason: string): number => {
+    enter('refused', reason)
+    return timings.refusedMs * jitter()
+  }
+  const drain = async (): Promise<number | null> => {
+    for (;;) {
+      await trim()
+      const rows = isClosed ? [] : await readOutbox(store, memory.limit, memory.suspects)
+      if (rows.length === 0) return endOfRows()
+      const verdict = await deliver(target, rows, closing.signal)
+      const pauseMs = await settle(rows, verdict)
+      if (pauseMs > 0) return pauseMs
+      await setImmediate()
+    }
+  }
+  const endOfRows = async (): Promise<number | null> => {
+    if (isClosed) return null
+    if (memory.suspects.size > 0) {
+      // Nothing else is left to tell whether it is they or the target.
+      memory.suspects.clear()
+      return fail('the target does not understand what is delivered', null)
+    }
+    enter('idle', null)
+    return null
+  }
+  const startIn = (delayMs: number) => {
+    isDue = true
+    due.start(delayMs, start)
+  }
+  const start = () => {
+    isDue = false
+    if (isRunning || isClosed) return
+    isRunning = true
+    memory.state = 'delivering'
+    running = drainOnce()
+  }
+  const drainOnce = async () => {
+    let pauseMs: number | null
+    try {
+      pauseMs = await drain()
+    } catch (error) {
+      log.error('The outbox of the collector can not be read', { error })
+      pauseMs = fail('the database of this service has trouble', null)
+    }
+    isRunning = false
+    if (isClosed) return
+    if (pauseMs !== null) startIn(pauseMs)
+    else if (memory.waiting > 0) startIn(timings.gatherMs)
+  }
+  const begin = async () => {
+    memory.waiting += await countOutbox(store)
+    if (memory.waiting === 0) return
+    log.info('Packets wait for their delivery', { target: host, waiting: memory.waiting })
+    start()
+  }
+  const begun = begin().catch((error: unknown) => log.error('The outbox of the collector can not be read', { error }))
+  return {
+    info: () => {
+      const { state, reason, waiting, lastDeliveredAt, delivered, dropped } = memory
+      return { target: host, state, waiting, lastDeliveredAt, delivered, dropped, reason }
+    },
+    onKept(rows) {
+      memory.waiting += rows
+      if (!isDue && !isRunning && !isClosed) startIn(timings.gatherMs)
+      if (memory.waiting > maxWaiting + TRIM_AT && !isRunning) {
+        trim().catch((error: unknown) => log.error('The outbox of the collector can not be trimmed', { error }))
+      }
+    },
+    async close() {
+      isClosed = true
+      due.stop()
+      const cancel = clock.after(CLOSE_MS, () => closing.abort())
+      await begun
+      await running
+      cancel()
+      memory.state = 'stopped'
+    },
+  }
+}
+
+/** How the target calls a time in its future. */
+const TOO_NEW = 'received_in_future'
+
+function countReasons(rejected: readonly { readonly reason: string }[]): Record<string, number> {
+  const byReason = Map.groupBy(rejected, ({ reason }) => reason)
+  return Object.fromEntries([...byReason].map(([reason, { length }]) => [reason, length]))
+}

@@ -1,0 +1,129 @@
+import * as z from 'zod'
+import type { Waiting } from '../../app/mesh/outbox.ts'
+
+/** What became of a delivery. */
+export type Verdict =
+  /** Stored, but for the items in `rejected`, by their place. */
+  | { readonly kind: 'delivered'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
+  /** For the target, or a proxy before it, this is too much at once. */
+  | { readonly kind: 'too-large' }
+  /** The target does not understand it. */
+  | { readonly kind: 'invalid' }
+  /** Somebody has to change something before it can go on. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null }
+
+export type Target = {
+  readonly url: string
+  readonly token: string
+  /** Goes before the names of the sources. */
+  readonly name: string | null
+}
+
+const TIMEOUT_MS = 30_000
+const MAX_ANSWER_BYTES = 256 * 1024
+
+const answerSchema = z.object({
+  accepted: z.int(),
+  rejected: z.array(z.object({ index: z.int().min(0), reason: z.string().max(100) })).max(500),
+})
+
+/** Delivers rows of one source. Never throws; the token goes to the target alone, and to nobody it points to. */
+export async function deliver(target: Target, rows: readonly Waiting[], closing: AbortSignal): Promise<Verdict> {
+  const body = JSON.stringify({
+    source: nameSource(target, rows[0]?.source ?? ''),
+    packets: rows.map(({ data, receivedAt, replayed, gateway }) => ({
+      data,
+      receivedAt,
+      replayed,
+      ...(gateway !== null && { gateway }),
+    })),
+  })
+  try {
+    const response = await fetch(`${target.url}/api/ingest`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.any([closing, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
+    const text = await readBounded(response)
+    return response.status === 200 ? readAnswer(text, rows.length) : judge(response)
+  } catch (error) {
+    return { kind: 'failed', reason: explain(error), retryAfterMs: null }
+  }
+}
+
+function nameSource({ name }: Target, source: string): string {
+  return name === null ? source : `${name}/${source}`
+}
+
+async function readBounded({ body }: Response): Promise<string | null> {
+  if (body === null) return ''
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    // Leaving the loop cancels what is left.
+    if (size > MAX_ANSWER_BYTES) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const STRANGER = 'the target answers, but not as this service does'
+
+/** A 200 counts when it says what became of each item: the page of a hotel's network is a 200 too. */
+function readAnswer(text: string | null, items: number): Verdict {
+  const parsed = answerSchema.safeParse(text === null ? null : parseJson(text))
+  if (!parsed.success || parsed.data.accepted + parsed.data.rejected.length !== items) {
+    return { kind: 'failed', reason: STRANGER, retryAfterMs: null }
+  }
+  return { kind: 'delivered', rejected: parsed.data.rejected }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function judge({ status, headers }: Response): Verdict {
+  switch (status) {
+    case 400:
+    case 422:
+      return { kind: 'invalid' }
+    case 401:
+      return { kind: 'refused', reason: 'the target does not know the token (401)' }
+    case 403:
+      return { kind: 'refused', reason: 'the token may not deliver: it needs nodes:write (403)' }
+    case 409:
+      return { kind: 'refused', reason: 'the target listens to a radio of this name itself (409)' }
+    case 413:
+      return { kind: 'too-large' }
+    case 408:
+    case 425:
+    case 429:
+      return { kind: 'failed', reason: `the target asks to wait (${status})`, retryAfterMs: readRetryAfter(headers) }
+    default:
+      if (status >= 500 && status !== 501) {
+        return { kind: 'failed', reason: `the target has trouble (${status})`, retryAfterMs: readRetryAfter(headers) }
+      }
+      return { kind: 'refused', reason: `${STRANGER} (${status})` }
+  }
+}
+
+/** Seconds only: a date of another clock is of no use. */
+function readRetryAfter(headers: Headers): number | null {
+  const text = headers.get('retry-after') ?? ''
+  return /^\d{1,5}$/.test(text) ? Number(text) * 1000 : null
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return 'the target can not be reached'
+  if (error.name === 'TimeoutError') return 'the target does not answer in time'
+  const code = error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : error.name
+  return `the target can not be reached (${code})`
+}

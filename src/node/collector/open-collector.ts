@@ -1,0 +1,25 @@
+import type { Ports } from '../../app/context.ts'
+import { isSecureUrl } from '../../app/secure-url.ts'
+import type { LinkClock } from '../radio/connection.ts'
+import { type NodeCollector, startCollector } from './collector.ts'
+
+type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
+  readonly clock?: LinkClock
+  readonly random?: () => number
+}
+
+/** The collector that the configuration asks for; null when it asks for none. */
+export function openCollector({ config, store, log, clock, random }: Needs): NodeCollector | null {
+  const { COLLECTOR_TARGET_URL: url, COLLECTOR_TOKEN: token, COLLECTOR_NAME: name } = config
+  if (url === null || token === null) return null
+  if (!isSecureUrl(url)) {
+    log.warn('COLLECTOR_TARGET_URL is not https: everybody on the way there can read the token and the packets')
+  }
+  return startCollector({
+    target: { url, token, name },
+    store,
+    log,
+    ...(clock && { clock }),
+    ...(random && { random }),
+  })
+}

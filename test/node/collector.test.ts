@@ -1,0 +1,293 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createLog } from '../../src/app/log.ts'
+import { createIngest } from '../../src/app/mesh/ingest.ts'
+import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { type NodeCollector, startCollector } from '../../src/node/collector/collector.ts'
+import { START } from '../support/app.ts'
+import { type CollectorTarget, startCollectorTarget } from '../support/collector-target.ts'
+import { item } from '../support/delivery.ts'
+import { createManualClock } from '../support/manual-clock.ts'
+import { heard, packet, text } from '../support/mesh.ts'
+import { fromRadio } from '../support/radio-device.ts'
+import { until } from '../support/radio-service.ts'
+
+const TOKEN = `mm_${'t'.repeat(43)}`
+
+let store: SqliteStore
+let clock: ReturnType<typeof createManualClock>
+let target: CollectorTarget
+let collector: NodeCollector
+let logged: string[]
+
+beforeEach(async () => {
+  store = openDatabase(':memory:')
+  clock = createManualClock(START)
+  target = await startCollectorTarget()
+  logged = []
+  collector = start()
+})
+afterEach(async () => {
+  await collector.close()
+  await target.stop()
+  store.close()
+  expect(logged.join('\n')).not.toContain(TOKEN)
+})
+
+function start(options: { maxWaiting?: number; name?: string } = {}): NodeCollector {
+  const { name = null, ...more } = options
+  const log = createLog({ level: 'debug', format: 'json', now: clock.now, write: (line) => logged.push(line) })
+  return startCollector({
+    store,
+    log,
+    clock,
+    random: () => 0.5,
+    target: { url: target.url, token: TOKEN, name },
+    ...more,
+  })
+}
+
+async function restart(options: Parameters<typeof start>[0] = {}): Promise<void> {
+  await collector.close()
+  collector = start(options)
+}
+
+/** Texts that a radio heard, one packet each. */
+async function hear(words: readonly string[], source = 'radio-1'): Promise<string[]> {
+  const variants = words.map((word) => packet(text(word)))
+  const batch = variants.map((variant) => ({
+    ...heard(variant, { at: clock.now(), source: { kind: 'tcp', name: source } }),
+    raw: fromRadio(variant),
+  }))
+  await createIngest(store, collector.onKept).store(batch)
+  return variants.map(item)
+}
+
+const outbox = () => store.sqlite.prepare('select count(*) from collector_outbox').pluck().get()
+const sent = () => target.deliveries.map(({ packets }) => packets.map(({ data }) => data))
+const untilEmpty = () => until(() => expect([outbox(), collector.info().state]).toStrictEqual([0, 'idle']))
+const untilState = (state: string) => until(() => expect(collector.info().state).toBe(state))
+
+describe('a delivery', () => {
+  it('holds what was heard in a second, in order, and leaves the outbox when it is confirmed', async () => {
+    const first = await hear(['one', 'two'])
+    clock.advance(999)
+    const second = await hear(['three'])
+    expect([target.deliveries, outbox(), collector.info().waiting]).toStrictEqual([[], 3, 3])
+    clock.advance(1)
+    await untilEmpty()
+    expect(sent()).toStrictEqual([[...first, ...second]])
+    expect(target.deliveries[0]?.source).toBe('radio-1')
+    expect(target.deliveries[0]?.packets[0]).toMatchObject({ receivedAt: START, replayed: false })
+    expect(target.tokens).toStrictEqual([`Bearer ${TOKEN}`])
+    expect(collector.info()).toStrictEqual({
+      target: new URL(target.url).host,
+      state: 'idle',
+      waiting: 0,
+      lastDeliveredAt: clock.now(),
+      delivered: 3,
+      dropped: 0,
+      reason: null,
+    })
+  })
+
+  it('is of one source, and of 500 items at most', async () => {
+    await restart({ name: 'hill' })
+    await hear(['a'], 'radio-1')
+    await hear(
+      Array.from({ length: 600 }, (_, n) => `b${n}`),
+      'radio-2',
+    )
+    await hear(['c'], 'radio-1')
+    clock.advance(1000)
+    await untilEmpty()
+    const sizes = target.deliveries.map(({ source, packets }) => [source, packets.length])
+    expect(sizes).toStrictEqual([
+      ['hill/radio-1', 2],
+      ['hill/radio-2', 500],
+      ['hill/radio-2', 100],
+    ])
+  })
+
+  it('has none of what may hold secrets', async () => {
+    const event = heard(packet(text('x')))
+    await createIngest(store, collector.onKept).store([{ ...event, raw: null }])
+    expect([outbox(), collector.info().waiting]).toStrictEqual([0, 0])
+  })
+
+  it('of an earlier process goes on', async () => {
+    const items = await hear(['left'])
+    await restart()
+    await untilEmpty()
+    expect(sent()).toStrictEqual([items])
+    expect(collector.info()).toMatchObject({ delivered: 1 })
+  })
+
+  it('that is not confirmed is sent again', async () => {
+    target.answer = () => 'hang'
+    const items = await hear(['again'])
+    clock.advance(1000)
+    await until(() => expect(target.deliveries).toHaveLength(1))
+    const closed = collector.close()
+    clock.advance(3000)
+    await closed
+    expect(outbox()).toBe(1)
+    target.answer = null
+    collector = start()
+    await untilEmpty()
+    expect(sent()).toStrictEqual([items, items])
+  })
+})
+
+describe('a target that fails', () => {
+  it('is tried again, later each time, and gets everything in order', async () => {
+    const items = await hear(['one'])
+    target.answer = () => ({ status: 503 })
+    clock.advance(1000)
+    for (const pauseMs of [1000, 2000, 4000]) {
+      await untilState('waiting')
+      const tries = target.deliveries.length
+      clock.advance(pauseMs - 1)
+      expect(target.deliveries).toHaveLength(tries)
+      clock.advance(1)
+      await untilState('waiting')
+      expect(target.deliveries).toHaveLength(tries + 1)
+    }
+    items.push(...(await hear(['two'])))
+    expect(collector.info()).toMatchObject({
+      waiting: 2,
+      reason: 'the target has trouble (503)',
+      lastDeliveredAt: null,
+    })
+    target.answer = null
+    clock.advance(8000)
+    await untilEmpty()
+    expect(sent().at(-1)).toStrictEqual(items)
+    const told = logged.filter((line) => /can not deliver|collector delivers/.test(line))
+    expect(told).toHaveLength(2)
+  })
+
+  it.each([
+    ['a page of somebody else', { status: 200, body: '<html>Welcome to our hotel</html>' }, 'waiting'],
+    ['an answer for other items', { status: 200, body: '{"accepted":7,"rejected":[]}' }, 'waiting'],
+    ['an endless answer', { status: 200, body: ' '.repeat(300_000) }, 'waiting'],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'refused'],
+    ['a token it does not know', { status: 401 }, 'refused'],
+    ['a token without the scope', { status: 403 }, 'refused'],
+    ['a source that is taken', { status: 409 }, 'refused'],
+    ['no such route', { status: 404 }, 'refused'],
+  ])('loses nothing: %s', async (_, answer, state) => {
+    target.answer = () => answer
+    await hear(['kept'])
+    clock.advance(1000)
+    await untilState(state)
+    expect([outbox(), collector.info().waiting]).toStrictEqual([1, 1])
+    expect(collector.info().reason).toMatch(/target|token/)
+    target.answer = null
+    clock.advance(state === 'refused' ? 300_000 : 1000)
+    await untilEmpty()
+    expect(target.deliveries).toHaveLength(2)
+  })
+
+  it('waits as long as it is asked to', async () => {
+    target.answer = () => ({ status: 429, headers: { 'retry-after': '90' } })
+    await hear(['x'])
+    clock.advance(1000)
+    await untilState('waiting')
+    clock.advance(89_999)
+    expect(target.deliveries).toHaveLength(1)
+    clock.advance(1)
+    await until(() => expect(target.deliveries).toHaveLength(2))
+  })
+
+  it('is down, and comes back', async () => {
+    const { url } = target
+    await target.stop()
+    await hear(['x'])
+    clock.advance(1000)
+    await untilState('waiting')
+    expect(collector.info().reason).toMatch(/^the target can not be reached \(ECONNREFUSED\)$/)
+    target = await startCollectorTarget()
+    expect(target.url).not.toBe(url)
+    await restart()
+    await untilEmpty()
+    expect(target.deliveries).toHaveLength(1)
+  })
+})
+
+describe('what the target does not take', () => {
+  it('too much at once is halved', async () => {
+    target.answer = ({ packets }) => (packets.length > 2 ? { status: 413 } : null)
+    const items = await hear(['1', '2', '3', '4', '5', '6', '7'])
+    clock.advance(1000)
+    await untilEmpty()
+    expect(
+      new Set(
+        sent()
+          .filter((each) => each.length <= 2)
+          .flat(),
+      ),
+    ).toStrictEqual(new Set(items))
+    expect(collector.info()).toMatchObject({ delivered: 7, dropped: 0 })
+  })
+
+  it('one item is given up when others are understood', async () => {
+    const items = await hear(['1', '2', 'poison', '4', '5'])
+    const poison = items[2]
+    target.answer = ({ packets }) => (packets.some(({ data }) => data === poison) ? { status: 400 } : null)
+    clock.advance(1000)
+    await untilEmpty()
+    expect(collector.info()).toMatchObject({ delivered: 4, dropped: 1 })
+    expect(logged.some((line) => line.includes('does not understand them'))).toBe(true)
+  })
+
+  it('everything is kept when nothing is understood', async () => {
+    target.answer = () => ({ status: 400 })
+    await hear(Array.from({ length: 30 }, (_, n) => `${n}`))
+    clock.advance(1000)
+    await untilState('refused')
+    expect([outbox(), collector.info().dropped]).toStrictEqual([30, 0])
+    target.answer = null
+    clock.advance(300_000)
+    await untilEmpty()
+    expect(collector.info()).toMatchObject({ delivered: 30, dropped: 0 })
+  })
+
+  it('items that are rejected one by one are not sent again, but for those of a clock that is ahead', async () => {
+    const rejected = [
+      { index: 0, reason: 'not_storable' },
+      { index: 2, reason: 'received_in_future' },
+    ]
+    target.answer = () => ({ status: 200, body: JSON.stringify({ accepted: 1, duplicates: 0, rejected }) })
+    const items = await hear(['bad', 'good', 'of tomorrow'])
+    clock.advance(1000)
+    await untilState('waiting')
+    expect([outbox(), collector.info().reason]).toStrictEqual([
+      1,
+      'the clock of this machine is ahead of that of the target',
+    ])
+    target.answer = null
+    clock.advance(1000)
+    await untilEmpty()
+    expect(sent().at(-1)).toStrictEqual(items.slice(2))
+  })
+
+  it('the oldest go when too many wait, or for too long', async () => {
+    await restart({ maxWaiting: 50 })
+    target.answer = () => ({ status: 503 })
+    const many = await hear(Array.from({ length: 60 }, (_, n) => `${n}`))
+    clock.advance(1000)
+    await untilState('waiting')
+    expect([outbox(), collector.info()]).toMatchObject([50, { waiting: 50, dropped: 10 }])
+    expect(sent()).toStrictEqual([many.slice(10)])
+    clock.advance(3 * 86_400_000)
+    await untilState('waiting')
+    const late = await hear(['late'])
+    clock.advance(4 * 86_400_000 + 300_000)
+    await untilState('waiting')
+    target.answer = null
+    clock.advance(300_000)
+    await untilEmpty()
+    expect(sent().at(-1)).toStrictEqual(late)
+    expect(collector.info()).toMatchObject({ dropped: 60 })
+  })
+})
