@@ -75,6 +75,14 @@ export function decimal(n: number, digits = 1): string {
   return String(Number(n.toFixed(digits))).replace('-', '−')
 }
 
+/** Of this device, e.g. `Europe/Berlin`. */
+export const zoneName = (): string => dateTimeFormat.resolvedOptions().timeZone
+
+/** `HELTEC_V3` as `HELTEC V3`: a product keeps its capital letters. */
+export function modelName(name: string): string {
+  return name.replaceAll('_', ' ')
+}
+
 /** Decimal units, as disks are sold. */
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`

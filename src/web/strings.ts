@@ -1,9 +1,18 @@
 import type { AuditAction } from '../app/audit/audit.ts'
+import type { Settings } from '../app/settings/settings.ts'
 import type { Action, Resource } from './session.ts'
 
 // Every text of the application. Errors say what happened and what to do about it.
 
 export const APP_NAME = 'Mesh Monitoring'
+
+const pluralRules = new Intl.PluralRules('en')
+const numberFormat = new Intl.NumberFormat('en-GB')
+
+/** A number with its noun: `1 user`, `2,000 users`. */
+export function quantity(n: number, one: string, other: string): string {
+  return `${numberFormat.format(n)} ${pluralRules.select(n) === 'one' ? one : other}`
+}
 
 export const t = {
   common: {
@@ -126,7 +135,7 @@ export const t = {
     current: 'Current password',
     new: 'New password',
     repeat: 'New password again',
-    hint: 'Long beats complicated: at least 15 characters, such as four words that only you would put together.',
+    hint: 'Long beats complicated: four or five words that only you would put together.',
     differ: 'The two passwords differ.',
     submit: 'Change password',
     changed: 'Password changed. Your other sessions have ended.',
@@ -193,7 +202,8 @@ export const t = {
     regular: 'User',
     providers: { local: 'Password', oidc: 'Organisation' },
     none: 'No user matches.',
-    shown: (shown: number, total: number) => (shown === total ? `${total} users` : `${shown} of ${total} users`),
+    shown: (shown: number, total: number) =>
+      shown === total ? quantity(total, 'user', 'users') : `${shown} of ${quantity(total, 'user', 'users')}`,
     createTitle: 'New user',
     username: 'Username',
     usernameHint: '1–64 letters, digits and . _ - @',
@@ -221,7 +231,7 @@ export const t = {
       viewer: 'Viewer',
       operator: 'Operator',
       everything: 'Everything',
-      custom: 'Custom',
+      custom: 'Custom: none of the presets.',
     },
     presetHelp: {
       viewer: 'Sees dashboard, nodes, messages and radio data; changes nothing.',
@@ -283,18 +293,20 @@ export const t = {
     title: 'Backups',
     make: 'Back up now',
     making: 'Backing up…',
-    progress: (tables: string, rows: string) => `${tables} tables, ${rows} rows so far`,
+    progress: (tables: number, rows: number) =>
+      `${quantity(tables, 'table', 'tables')}, ${quantity(rows, 'row', 'rows')} so far`,
     made: (name: string) => `Backup ${name} made`,
     none: 'No backups yet. Make the first one now, then switch the daily schedule on.',
     name: 'Backup',
     kind: 'Kind',
     kinds: { manual: 'by hand', scheduled: 'scheduled' },
     content: 'Content',
-    contents: (tables: string, rows: string) => `${tables} tables, ${rows} rows`,
+    contents: (tables: number, rows: number) =>
+      `${quantity(tables, 'table', 'tables')}, ${quantity(rows, 'row', 'rows')}`,
     size: 'Size',
     verify: 'Verify',
     verifying: 'Verifying…',
-    verified: (rows: string) => `Whole: ${rows} rows read and checked.`,
+    verified: (rows: number) => `Whole: ${quantity(rows, 'row', 'rows')} read and checked.`,
     broken: 'Damaged. Use another backup.',
     download: 'Download',
     deleteSure: (name: string) => `Delete the backup ${name}? This cannot be undone.`,
@@ -311,11 +323,12 @@ export const t = {
     lastFailed: (why: string) => `failed: ${why}`,
     notYet: 'not yet',
     off: 'off',
-    zone: 'The time of day is that of the service (its TZ).',
+    zone: (here: string) =>
+      `The time of day is that of the service (its TZ). Next and last run are told in the time of this device: ${here}.`,
     saved: 'Schedule saved',
     howTitle: 'How to restore',
     how: [
-      'Stop the service.',
+      'Stop the service. A backup that you downloaded is first unpacked into <DATA_DIR>/system-backups.',
       'Start it once with this variable set:',
       'The old database is kept aside as a safety copy. Everybody signs in anew.',
       'Remove the variable afterwards. If it stays, later starts see that it was done and do nothing.',
@@ -334,7 +347,21 @@ export const t = {
     all: 'All',
     favorites: 'Favourites',
     filter: 'Show',
-    count: (shown: string, total: string) => (shown === total ? `${total} nodes` : `${shown} of ${total} nodes`),
+    count: (shown: number, total: number) =>
+      shown === total
+        ? quantity(total, 'node', 'nodes')
+        : `${numberFormat.format(shown)} of ${quantity(total, 'node', 'nodes')}`,
+    sorted: (column: string, isDown: boolean) => `Sorted by ${column}, ${isDown ? 'descending' : 'ascending'}`,
+    filters: (used: number) => (used === 0 ? 'Filters' : `Filters (${used})`),
+    heard: 'Heard in the last',
+    heardWithin: { '3600': 'hour', '86400': '24 hours', '604800': '7 days', '2592000': '30 days' },
+    way: 'Heard by',
+    ways: { radio: 'radio', mqtt: 'MQTT' },
+    place: 'Position',
+    places: { known: 'known', unknown: 'not known' },
+    sortColumn: 'Sort by',
+    sortOrder: 'Order',
+    orders: { up: 'ascending', down: 'descending' },
     none: 'No node matches.',
     empty: 'No node heard yet',
     emptyHelp: 'As soon as a radio is connected, nodes appear here by themselves.',
@@ -355,9 +382,9 @@ export const t = {
     ignored: 'Ignored',
     local: 'This service’s radio',
     mismatch: 'Key changed',
-    mismatchHelp: 'This node announced another public key than before. It was reset, or somebody pretends to be it.',
+    mismatchHelp:
+      'This node announced another public key than before. It was reset, or somebody pretends to be it. Ask its owner whether the public key below is theirs. If it is, forget the node: it comes back with the new key and without this warning. If not, do not send it anything that others must not read.',
     table: 'Nodes',
-    sortBy: (column: string) => `Sort by ${column}`,
     gone: 'This node is not known',
     goneHelp: 'It may have been forgotten. It comes back when it is heard again.',
     unnamed: 'Unnamed node',
@@ -407,11 +434,27 @@ export const t = {
     ignore: 'Ignore',
     charts: 'History',
     chartRange: 'Range',
-    ranges: { '3600000': '1 hour', '86400000': '24 hours', '604800000': '7 days', '2592000000': '30 days' },
+    ranges: {
+      '3600000': '1 hour',
+      '86400000': '24 hours',
+      '604800000': '7 days',
+      '2592000000': '30 days',
+      '31536000000': '1 year',
+    },
     metric: 'Measurement',
     least: 'Least',
     greatest: 'Greatest',
-    noHistory: 'Nothing measured in this time.',
+    noHistory: 'Nothing measured in this time. A longer range may have something.',
+    chartKeys: 'Arrow keys, Home and End read out the points.',
+    chartZone: (zone: string) => `Times in ${zone}.`,
+    chartBand: 'The line is the average; the band reaches from the least to the greatest value.',
+    chartPoint: (time: string, value: string) => `${time}: ${value}`,
+    chartPointBand: (time: string, value: string, least: string, greatest: string) =>
+      `${time}: ${value} on average, from ${least} to ${greatest}`,
+    packets: 'Latest packets',
+    noPackets: 'No packet of this node is in the log.',
+    allPackets: 'All packets',
+    packet: 'from this node',
     chartFailed: 'The chart could not be loaded. Reload the page.',
     chartSummary: (name: string, least: string, greatest: string, last: string) =>
       `${name}: from ${least} to ${greatest}, last ${last}`,
@@ -689,11 +732,14 @@ export const t = {
     retentionHelp: 'Older data is deleted bit by bit. Accounts, nodes and the audit log are kept.',
     activity: 'Activity',
     names: {
-      telemetryRetentionDays: 'Measurements',
+      telemetryRetentionDays: 'Measurements, one by one',
+      telemetryHourlyRetentionDays: 'Measurements by the hour',
+      packetRetentionDays: 'The packet log',
       positionRetentionDays: 'Tracks of nodes',
       messageRetentionDays: 'Messages',
       nodeActiveSeconds: 'A node is active when heard in the last',
-    },
+    } satisfies Partial<Record<keyof Settings, string>>,
+    other: 'Other',
     days: 'days',
     minutes: 'minutes',
   },

@@ -7,6 +7,21 @@ import { openDatabase } from '../../src/node/database.ts'
 import { openSite, type Site } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
+const collator = new Intl.Collator('en', { numeric: true })
+
+/** Each column in turn: a new one begins with what people look for in it. */
+const SORTED_BY = [
+  ['Node', 'ascending'],
+  ['Node', 'descending'],
+  ['Heard', 'descending'],
+  ['Hops', 'ascending'],
+  ['SNR', 'descending'],
+  ['Battery', 'descending'],
+  ['Channel use', 'descending'],
+  ['Hardware', 'ascending'],
+  ['Role', 'ascending'],
+] as const
+
 const PAGES = [
   '/',
   '/map',
@@ -74,7 +89,7 @@ test('a phone reaches every page through the bar at its lower edge', async () =>
   await page.getByRole('button', { name: 'More' }).tap()
   await page.getByRole('link', { name: 'Backups', exact: true }).tap()
   await page.getByRole('heading', { name: 'Backups', level: 1 }).waitFor()
-  expect(await page.getByRole('button', { name: 'More' }).getAttribute('aria-expanded')).toBe('false')
+  await expect.poll(() => page.getByRole('button', { name: 'More' }).getAttribute('aria-expanded')).toBe('false')
 })
 
 test('keys alone lead past the navigation and through the table', async () => {
@@ -111,6 +126,63 @@ test('two thousand nodes are as many drawn rows as fit on the screen', async () 
   await page.getByRole('link', { name: 'Crowd 1999' }).waitFor()
   expect(await rows.count()).toBeLessThan(60)
   expect(await rows.last().getAttribute('aria-rowindex')).toBe('2001')
+})
+
+test('two thousand nodes are sorted by keys and told so; the address keeps sorting, filters and search', async () => {
+  const { page, goto, signIn } = await site.visit()
+  await goto('/nodes')
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.getByText(/^2,\d{3} nodes/).waitFor()
+  for (const [name, order] of SORTED_BY) {
+    const header = page.getByRole('columnheader', { name })
+    await header.getByRole('button').focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => header.getAttribute('aria-sort')).toBe(order)
+    expect(await page.locator('[aria-sort]:not([aria-sort=none])').count()).toBe(1)
+    await page
+      .getByRole('status')
+      .filter({ hasText: `Sorted by ${name}, ${order}` })
+      .waitFor()
+    const down = order === 'descending' ? -1 : 1
+    if (name === 'Node') {
+      const drawn = await page.locator('tbody .row-link').allTextContents()
+      expect(drawn).toEqual(drawn.toSorted((a, b) => down * collator.compare(a.toLowerCase(), b.toLowerCase())))
+    }
+    if (name === 'SNR') {
+      const drawn = (await page.locator('tbody tr:not(.gap) > :nth-child(4)').allTextContents()).map((text) =>
+        Number.parseFloat(text.replace('−', '-')),
+      )
+      const known = drawn.filter((snr) => !Number.isNaN(snr))
+      expect(known.length).toBeGreaterThan(3)
+      // Those without a value come last.
+      expect(drawn.slice(0, known.length)).toEqual(known.toSorted((a, b) => down * (a - b)))
+    }
+  }
+  await page.getByLabel('Search nodes').fill('hill')
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByLabel('Role', { exact: true }).selectOption('Router')
+  await page.getByLabel('Position', { exact: true }).selectOption('known')
+  await page.getByLabel('Heard by').selectOption('radio')
+  await page.getByLabel('Heard in the last').selectOption('hour')
+  await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
+  const address = new URL(page.url())
+  expect(Object.fromEntries(address.searchParams)).toEqual({
+    sort: 'role',
+    order: 'up',
+    q: 'hill',
+    role: 'ROUTER',
+    position: 'known',
+    way: 'radio',
+    heard: '3600',
+  })
+  await goto(`/nodes${address.search}`)
+  await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
+  expect(await page.getByLabel('Search nodes').inputValue()).toBe('hill')
+  await page.getByRole('button', { name: 'Filters (4)' }).waitFor()
+  await page.getByRole('link', { name: 'Castle Hill Relay' }).waitFor()
+  await page.getByRole('link', { name: 'Nodes', exact: true }).click()
+  await page.getByText(/^2,\d{3} nodes/).waitFor()
+  expect(await page.getByLabel('Search nodes').inputValue()).toBe('')
 })
 
 test.each(['light', 'dark'] as const)(

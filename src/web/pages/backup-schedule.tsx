@@ -5,6 +5,7 @@ import { Age, At } from '../parts/age.tsx'
 import { Actions, Field, formText, Submit } from '../parts/field.tsx'
 import { Failure, say } from '../parts/notice.tsx'
 import { Card, Facts } from '../parts/page.tsx'
+import { zoneName } from '../format.ts'
 import { t } from '../strings.ts'
 
 /** When backups are made by themselves, and how the last one went. */
@@ -37,7 +38,7 @@ export function BackupSchedule() {
   }
   const { nextRunAt, lastRun } = settings
   return (
-    <Card title={t.backups.schedule} help={t.backups.zone}>
+    <Card title={t.backups.schedule} help={t.backups.zone(zoneName())}>
       <form onSubmit={submit} class="stack">
         <label class="check">
           <input

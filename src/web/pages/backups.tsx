@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../api.ts'
-import { bytes, count } from '../format.ts'
+import { bytes } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { At } from '../parts/age.tsx'
 import { askFirst, CopyText } from '../parts/dialog.tsx'
@@ -50,7 +50,7 @@ export function BackupsPage() {
         {isRunning && (
           <div class="notice">
             <progress aria-label={t.backups.running} />
-            {running === null ? t.backups.running : t.backups.progress(count(running.tables), count(running.rows))}
+            {running === null ? t.backups.running : t.backups.progress(running.tables, running.rows)}
           </div>
         )}
       </div>
@@ -110,7 +110,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
   const verify = () =>
     checking.run(async () => {
       const { ok, rows, problems } = await ask(api.system.backup[':name'].verify.$post({ param }))
-      result.value = { ok, text: ok ? t.backups.verified(count(rows)) : `${t.backups.broken} ${problems.join('; ')}` }
+      result.value = { ok, text: ok ? t.backups.verified(rows) : `${t.backups.broken} ${problems.join('; ')}` }
     })
   const remove = () =>
     askFirst({
@@ -136,7 +136,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           {checking.error.value !== null && <div class="bad">{explain(checking.error.value)}</div>}
         </div>
       </th>
-      <td class="wide-only">{t.backups.contents(count(backup.tables), count(backup.rows))}</td>
+      <td class="wide-only">{t.backups.contents(backup.tables, backup.rows)}</td>
       <td class="nowrap">{bytes(backup.sizeBytes)}</td>
       <td>
         <div class="row-actions">

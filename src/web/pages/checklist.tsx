@@ -54,7 +54,10 @@ export function Checklist() {
     ...(found.isScheduled === null
       ? []
       : [{ name: t.dashboard.steps.backup, isDone: found.isScheduled, path: '/backups' }]),
-    { name: t.dashboard.steps.user, isDone: found.others > 0, path: '/users/new' },
+    // Without local accounts nobody is made here: users appear when they first sign in.
+    ...(status.value?.localAuthDisabled
+      ? []
+      : [{ name: t.dashboard.steps.user, isDone: found.others > 0, path: '/users/new' }]),
   ]
   if (needed.every(({ isDone }) => isDone)) return null
   const oidc: Step = {

@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, askAs } from '../api.ts'
-import { humanize } from '../format.ts'
+import { dateTime, humanize, zoneName } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { type Node, nodeName } from '../mesh.ts'
 import { Segments, Select } from '../parts/field.tsx'
@@ -13,7 +14,7 @@ import type { Chart, Series } from './chart.ts'
 /** The route has two answers: with a metric asked for, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 
-const RANGES = ['3600000', '86400000', '604800000', '2592000000'] as const
+const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
 const POLL_MS = 60_000
 const POINTS = '1000'
 /** What most people look for first. */
@@ -49,7 +50,7 @@ export function NodeHistory({ node }: { node: Node }) {
         series !== null &&
         series.series.length > 0 && (
           <button type="button" class="button small" onClick={() => saveCsv(series, node)}>
-            {t.audit.csv}
+            {t.audit.exportAs} {t.audit.csv}
           </button>
         )
       }
@@ -59,7 +60,7 @@ export function NodeHistory({ node }: { node: Node }) {
           <Select
             label={t.nodes.metric}
             value={metric}
-            options={metrics.map((name) => [name, metricName(name)] as const)}
+            options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
             onChange={(name) => (chosen.value = name)}
           />
         )}
@@ -77,10 +78,12 @@ export function NodeHistory({ node }: { node: Node }) {
   )
 }
 
-/** `deviceMetrics.batteryLevel` as `Battery level`. */
-function metricName(metric: string): string {
-  const name = metric.slice(metric.indexOf('.') + 1)
-  return humanize(name.replaceAll(/([A-Z])/g, ' $1'))
+/** `deviceMetrics.batteryLevel` as `Battery level`; with where it comes from when `among` has two of that name. */
+function metricName(metric: string, among: readonly string[] = []): string {
+  const [variant = '', name = metric] = metric.split('.')
+  const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
+  const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))
+  return hasTwin ? `${words(name)} (${words(variant).toLowerCase()})` : words(name)
 }
 
 function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
@@ -106,29 +109,77 @@ function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
     }
   }, [])
   useEffect(() => chart.value?.show(series, metricName(series.metric), rangeMs), [chart.value, series, rangeMs])
+  const isBand = series.series.some((point) => point.length === 4)
   return (
     <>
       {hasFailed.value && <p class="bad">{t.nodes.chartFailed}</p>}
-      <div class="chart" ref={box} role="img" aria-label={summary(series)} />
+      <ChartKeys series={series} onPoint={(time) => chart.value?.point(time)}>
+        <div class="chart" ref={box} role="img" aria-label={summary(series)} />
+      </ChartKeys>
+      <p class="about">
+        {isBand && `${t.nodes.chartBand} `}
+        {t.nodes.chartZone(zoneName())}
+      </p>
     </>
   )
 }
 
+type ChartKeysProps = { series: Series; onPoint(time: number): void; children: ComponentChildren }
+
+/** Walks along the points of a chart by keys, and reads them out. */
+function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
+  const at = useSignal<number | null>(null)
+  useEffect(() => {
+    at.value = null
+  }, [series.metric, series.resolution])
+  const last = series.series.length - 1
+  const step = (event: KeyboardEvent) => {
+    const now = Math.min(at.peek() ?? last + 1, last + 1)
+    const next = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key]
+    if (next === undefined) return
+    event.preventDefault()
+    at.value = Math.max(0, Math.min(last, next))
+    const [time] = series.series[at.value] ?? []
+    if (time !== undefined) onPoint(time)
+  }
+  const point = at.value === null ? undefined : series.series[at.value]
+  return (
+    <div class="chart-keys" tabIndex={0} role="group" aria-label={t.nodes.chartKeys} onKeyDown={step}>
+      {children}
+      <p class="sr-only" role="status">
+        {point !== undefined && pointText(point, series.unit)}
+      </p>
+    </div>
+  )
+}
+
+function pointText([time, ...values]: Series['series'][number], unit: string | null): string {
+  const [least = 0, greatest, average] = values
+  return greatest === undefined || average === undefined
+    ? t.nodes.chartPoint(dateTime(time), measure(least, unit))
+    : t.nodes.chartPointBand(dateTime(time), measure(average, unit), measure(least, unit), measure(greatest, unit))
+}
+
+function measure(value: number, unit: string | null): string {
+  return `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+}
+
 /** The chart in words, for those who can't see it. */
 function summary({ metric, unit, series }: Series): string {
-  const values = series.map((point) => point.at(-1) ?? 0)
-  const number = (value: number) => `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+  const least = series.map(([, value]) => value)
+  const greatest = series.map(([, value, max = value]) => max)
   return t.nodes.chartSummary(
     metricName(metric),
-    number(Math.min(...values)),
-    number(Math.max(...values)),
-    number(values.at(-1) ?? 0),
+    measure(Math.min(...least), unit),
+    measure(Math.max(...greatest), unit),
+    measure(series.at(-1)?.at(-1) ?? 0, unit),
   )
 }
 
 function saveCsv({ metric, unit, series }: Series, node: Node): void {
   const isBand = series.some((point) => point.length === 4)
-  const head = isBand ? 'time,min,max,average' : `time,${metric}${unit === null ? '' : ` (${unit})`}`
+  const name = `${metric}${unit === null ? '' : ` (${unit})`}`
+  const head = ['time', ...(isBand ? [`min ${name}`, `max ${name}`, `average ${name}`] : [name])].join(',')
   const rows = series.map(([time, ...values]) => {
     const [value] = values
     const cells = isBand && values.length === 1 ? [value, value, value] : values

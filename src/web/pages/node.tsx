@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { api, ask, send } from '../api.ts'
-import { decimal, duration, humanize } from '../format.ts'
+import { decimal, duration, humanize, modelName } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { type Node, nodeName, precisionMeters, refreshNodes } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
@@ -14,6 +14,7 @@ import { href, navigate } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
 import { NodeHistory } from './node-history.tsx'
+import { NodePackets } from './node-packets.tsx'
 import { NodeRoutes } from './node-routes.tsx'
 import { percent } from './nodes.tsx'
 
@@ -42,7 +43,10 @@ export function NodePage({ id }: { id: string }) {
       {node?.keyMismatch && (
         <div class="notice notice-bad">
           <Icon name="warning" />
-          {t.nodes.mismatchHelp}
+          <div>
+            <strong>{t.nodes.mismatch}</strong>
+            <p class="measure">{t.nodes.mismatchHelp}</p>
+          </div>
         </div>
       )}
       {node !== null && (
@@ -56,6 +60,7 @@ export function NodePage({ id }: { id: string }) {
             <Notes node={node} onSaved={reload} />
           </div>
           {can('info', 'read') && <NodeHistory node={node} />}
+          {can('info', 'read') && <NodePackets node={node} />}
         </>
       )}
     </Page>
@@ -202,7 +207,7 @@ function IdentityCard({ node }: { node: Node }) {
         entries={[
           [t.nodes.id, <span class="mono">{node.nodeId}</span>],
           [t.nodes.shortName, node.shortName],
-          [t.nodes.hardware, node.hwModel],
+          [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],

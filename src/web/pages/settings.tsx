@@ -1,5 +1,7 @@
 import type { InferResponseType } from 'hono/client'
+import type { ComponentChildren } from 'preact'
 import { api, ask } from '../api.ts'
+import { humanize } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { Actions, Field, formText, Submit } from '../parts/field.tsx'
 import { Failure, say } from '../parts/notice.tsx'
@@ -8,6 +10,7 @@ import { can } from '../session.ts'
 import { t } from '../strings.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
+type Entry = readonly [name: string, value: number]
 
 const MINUTE_SECONDS = 60
 
@@ -21,63 +24,56 @@ export function SettingsPage() {
   )
 }
 
+/** The unit that people set it in, by how the API names it: days as they are, seconds as minutes. */
+function unitOf(name: string): { name: string; size: number } | null {
+  if (name.endsWith('Days')) return { name: t.settings.days, size: 1 }
+  return name.endsWith('Seconds') ? { name: t.settings.minutes, size: MINUTE_SECONDS } : null
+}
+
+function labelOf(name: string): string {
+  const names: Readonly<Record<string, string>> = t.settings.names
+  return names[name] ?? humanize(name.replaceAll(/([A-Z])/g, ' $1'))
+}
+
+/** All that the API offers: a setting that this page does not know yet has a name made of its own. */
 function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
   const { busy, error, run } = useAction()
   const isFixed = !can('settings', 'write')
+  const all: Entry[] = Object.entries(settings)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const form = event.currentTarget
     if (!(form instanceof HTMLFormElement)) return
     const text = formText(form)
-    const json = {
-      telemetryRetentionDays: Number(text('telemetryRetentionDays')),
-      positionRetentionDays: Number(text('positionRetentionDays')),
-      messageRetentionDays: Number(text('messageRetentionDays')),
-      nodeActiveSeconds: Math.round(Number(text('nodeActiveSeconds')) * MINUTE_SECONDS),
-    }
+    const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
+    // Only what was changed here: somebody else may be changing the rest.
+    const json: Partial<Settings> = Object.fromEntries(
+      all.filter(([name, value]) => read(name) !== value).map(([name]) => [name, read(name)]),
+    )
     await run(async () => {
       onSaved(await ask(api.settings.$put({ json })))
       say(t.settings.saved)
     })
   }
-  const days = (name: 'telemetryRetentionDays' | 'positionRetentionDays' | 'messageRetentionDays') => (
-    <Field
-      label={t.settings.names[name]}
-      name={name}
-      type="number"
-      min={1}
-      max={36_500}
-      hint={t.settings.days}
-      defaultValue={settings[name]}
-      readOnly={isFixed}
-      required
-    />
+  const isRetention = ([name]: Entry) => name.endsWith('RetentionDays')
+  const isActivity = ([name]: Entry) => name === 'nodeActiveSeconds'
+  const others = all.filter((entry) => !isRetention(entry) && !isActivity(entry))
+  const draw = (entries: readonly Entry[]): ComponentChildren => (
+    <div class="stack">
+      {entries.map(([name, value]) => (
+        <NumberField name={name} value={value} isFixed={isFixed} key={name} />
+      ))}
+    </div>
   )
   return (
     <form onSubmit={submit} class="stack">
       {isFixed && <p class="faint">{t.settings.readOnly}</p>}
       <div class="cards">
         <Card title={t.settings.retention} help={t.settings.retentionHelp}>
-          <div class="stack">
-            {days('telemetryRetentionDays')}
-            {days('positionRetentionDays')}
-            {days('messageRetentionDays')}
-          </div>
+          {draw(all.filter(isRetention))}
         </Card>
-        <Card title={t.settings.activity}>
-          <Field
-            label={t.settings.names.nodeActiveSeconds}
-            name="nodeActiveSeconds"
-            type="number"
-            min={1}
-            max={43_200}
-            step="any"
-            hint={t.settings.minutes}
-            defaultValue={settings.nodeActiveSeconds / MINUTE_SECONDS}
-            readOnly={isFixed}
-            required
-          />
-        </Card>
+        <Card title={t.settings.activity}>{draw(all.filter(isActivity))}</Card>
+        {others.length > 0 && <Card title={t.settings.other}>{draw(others)}</Card>}
       </div>
       <Failure error={error.value} />
       {!isFixed && (
@@ -86,5 +82,22 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
         </Actions>
       )}
     </form>
+  )
+}
+
+function NumberField({ name, value, isFixed }: { name: string; value: number; isFixed: boolean }) {
+  const unit = unitOf(name)
+  return (
+    <Field
+      label={labelOf(name)}
+      name={name}
+      type="number"
+      min={unit === null ? 0 : 1}
+      hint={unit?.name ?? ''}
+      defaultValue={value / (unit?.size ?? 1)}
+      readOnly={isFixed}
+      {...(unit !== null && unit.size > 1 && { step: 'any' })}
+      required
+    />
   )
 }

@@ -1,35 +1,25 @@
-import { useComputed } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { useSignal } from '@preact/signals'
+import { useComputed, useSignal } from '@preact/signals'
 import { api, ask } from '../api.ts'
 import { date } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
-import { SearchBox } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { href, place, setQuery } from '../router.ts'
+import { SearchQuery } from '../parts/search-query.tsx'
+import { href, place } from '../router.ts'
 import { status, type User, user } from '../session.ts'
 import { t } from '../strings.ts'
 
 const PAGE_SIZE = 100
-const PAUSE_MS = 200
 
 export function UsersPage() {
   const q = place.value.query.get('q') ?? ''
-  const typed = useSignal(q)
   const limit = useSignal(PAGE_SIZE)
   const { data, error, reload } = useLoad(
     () => ask(api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit.value) } })),
     [q, limit.value],
   )
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      if (typed.value.trim() !== q) setQuery({ q: typed.value.trim() })
-    }, PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [typed.value])
   const found = data.value
   const hasMore = useComputed(() => (data.value?.users.length ?? 0) < Math.min(500, data.value?.total ?? 0))
   return (
@@ -46,12 +36,7 @@ export function UsersPage() {
     >
       {status.value?.localAuthDisabled && <p class="faint measure">{t.users.localDisabled}</p>}
       <div class="toolbar">
-        <SearchBox
-          label={t.users.searchLabel}
-          hint={t.users.searchHint}
-          value={typed.value}
-          onInput={(text) => (typed.value = text)}
-        />
+        <SearchQuery label={t.users.searchLabel} hint={t.users.searchHint} />
         <span class="faint" role="status">
           {found !== null && t.users.shown(found.users.length, found.total)}
         </span>

@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { t } from '../strings.ts'
 
 export type Column<T, K extends string> = {
   readonly key: K
   readonly name: string
   readonly cell: (row: T) => ComponentChildren
-  /** Shown on wide screens alone. */
+  /** Shown on wide screens alone, or on even wider ones. */
   readonly wideOnly?: boolean
+  readonly widestOnly?: boolean
   readonly isNumber?: boolean
 }
 
@@ -72,8 +72,10 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
   )
 }
 
-function classOf({ wideOnly, isNumber }: { wideOnly?: boolean; isNumber?: boolean }): string {
-  return `${wideOnly ? 'wide-only' : ''} ${isNumber ? 'num' : ''}`
+type Look = { wideOnly?: boolean; widestOnly?: boolean; isNumber?: boolean }
+
+function classOf({ wideOnly, widestOnly, isNumber }: Look): string {
+  return `${wideOnly ? 'wide-only' : ''} ${widestOnly ? 'widest-only' : ''} ${isNumber ? 'num' : ''}`
 }
 
 function Cell<T, K extends string>({ column, row, isName }: { column: Column<T, K>; row: T; isName: boolean }) {
@@ -91,12 +93,7 @@ function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
             class={`${classOf(column)} col-${column.key}`}
             aria-sort={sort.by === column.key ? (sort.isDown ? 'descending' : 'ascending') : 'none'}
           >
-            <button
-              type="button"
-              class="sort"
-              aria-label={t.nodes.sortBy(column.name)}
-              onClick={() => onSort(column.key)}
-            >
+            <button type="button" class="sort" onClick={() => onSort(column.key)}>
               {column.name}
             </button>
           </th>
