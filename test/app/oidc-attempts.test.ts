@@ -1,37 +1,9 @@
 import { createHash } from 'node:crypto'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sweepAttempts } from '../../src/app/auth/oidc-attempts.ts'
-import { type Browser, createBrowser, reachCallback, signInBy } from '../support/browser.ts'
-import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
-import { oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
-
-let provider: TestProvider
-let app: TestApp
-let browser: Browser
-
-beforeEach(async () => {
-  provider = await startProvider()
-  await open()
-})
-afterEach(async () => {
-  app.close()
-  await provider.close()
-})
-
-async function open(env: Record<string, string> = {}): Promise<void> {
-  app?.close()
-  app = await createTestApp({ env: oidcEnv(provider, env) })
-  provider.now = () => app.clock.now
-  browser = createBrowser((path, init) => app.request(path, init))
-}
-
-async function begin(path = '/api/auth/oidc/login'): Promise<URL> {
-  return new URL((await browser.request(path)).headers.get('location') ?? '')
-}
-
-function lastReason(): unknown {
-  return auditRows(app).at(-1)?.details['reason']
-}
+import { reachCallback, signInBy } from '../support/browser.ts'
+import { auditRows } from '../support/app.ts'
+import { app, begin, browser, lastReason, open, provider } from '../support/provider-site.ts'
 
 test.each([
   [

@@ -1,37 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../support/browser.ts'
-import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
-import { type Json, makeKey, oidcEnv, signWith, startProvider, type TestProvider } from '../support/oidc-provider.ts'
+import { expect, test } from 'vitest'
+import { reachCallback, signInBy, whoIs } from '../support/browser.ts'
+import { type Json, makeKey, signWith } from '../support/oidc-provider.ts'
+import { app, begin, browser, lastReason, open, provider, replaceProvider } from '../support/provider-site.ts'
 
 // What depends on what the service already knows of the provider: each test has a service of its own.
-
-let provider: TestProvider
-let app: TestApp
-let browser: Browser
-
-beforeEach(async () => {
-  provider = await startProvider()
-  await open()
-})
-afterEach(async () => {
-  app.close()
-  await provider.close()
-})
-
-async function open(env: Record<string, string> = {}): Promise<void> {
-  app?.close()
-  app = await createTestApp({ env: oidcEnv(provider, env) })
-  provider.now = () => app.clock.now
-  browser = createBrowser((path, init) => app.request(path, init))
-}
-
-async function begin(path = '/api/auth/oidc/login'): Promise<URL> {
-  return new URL((await browser.request(path)).headers.get('location') ?? '')
-}
-
-function lastReason(): unknown {
-  return auditRows(app).at(-1)?.details['reason']
-}
 
 test('the authorization request: code, S256, fresh secrets of 256 bits, openid, the exact redirect URI', async () => {
   await open({ OIDC_SCOPES: 'profile groups' })
@@ -209,8 +181,7 @@ test.each([
   ['client_secret_basic', ['client_secret_post', 'client_secret_basic']],
   ['client_secret_post', ['client_secret_post', 'private_key_jwt']],
 ])('a secret of odd characters by %s', async (method, offered) => {
-  await provider.close()
-  provider = await startProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
+  await replaceProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
   provider.authentication = offered
   await open()
   expect(await signInBy(browser, provider)).toBe('302 /')
