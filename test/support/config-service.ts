@@ -124,8 +124,9 @@ export async function startConfigService(
     untilConnected,
     async settle() {
       const queue = () => radio.links()[0]?.queue?.free
-      device.send(fromRadio({ case: 'queueStatus', value: { free: 7, maxlen: 16 } }))
       await until(() => {
+        // The answer to a heartbeat may come in between.
+        device.send(fromRadio({ case: 'queueStatus', value: { free: 7, maxlen: 16 } }))
         if (queue() !== 7) throw new Error('not there yet')
       })
     },
