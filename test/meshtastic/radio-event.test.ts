@@ -215,7 +215,7 @@ describe('bytesWithoutSecrets', () => {
     const message = bytes === null ? null : decodeFromRadio(bytes)
     expect(message?.payloadVariant).toMatchObject({ case: 'channel', value: { index: 2, role: 2 } })
     expect(message?.payloadVariant.value).toMatchObject({ settings: { name: 'Team', uplinkEnabled: false } })
-    expect(Buffer.from(bytes ?? []).includes(KEY)).toBe(false)
+    expect(Buffer.from(bytes ?? []).includes(Buffer.from(KEY))).toBe(false)
   })
 
   it('has nothing of settings', () => {

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_PASSWORD, type Client, SCENARIO_ENV, signIn } from '../contract/service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { FAR, LOCAL, packet, telemetry, text } from '../support/mesh.ts'
+import { fromRadio, type RadioDevice, smallHandshake, startRadioDevice } from '../support/radio-device.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+const KEY = 'a channel key of 32 characters !!'
+
+let built: Built
+let workerd: Workerd
+let admin: Client
+let gate: Gate
+let device: RadioDevice
+let dataDir: string
+let token: string
+let service: Service
+
+beforeAll(async () => {
+  built = buildService()
+  workerd = await openWorkerd(SCENARIO_ENV)
+  admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
+  const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['nodes:write'] })
+  token = String(Object(made.body).token)
+  gate = await startGate(workerd.url)
+  const secret = fromRadio({
+    case: 'channel',
+    value: { index: 1, role: 2, settings: { name: 'Team', psk: new TextEncoder().encode(KEY) } },
+  })
+  device = await startRadioDevice({ handshake: (nonce) => [secret, ...smallHandshake(nonce)] })
+  dataDir = mkdtempSync(join(tmpdir(), 'mesh-collector-'))
+  service = await startCollector()
+}, 60_000)
+afterAll(async () => {
+  await service.stop('SIGKILL')
+  await device.stop()
+  await gate.stop()
+  await workerd.close()
+  rmSync(dataDir, { recursive: true })
+  built.remove()
+})
+
+function startCollector(): Promise<Service> {
+  return startService(built, {
+    DATA_DIR: dataDir,
+    ADMIN_PASSWORD,
+    MESHTASTIC_TCP: `127.0.0.1:${device.port}`,
+    COLLECTOR_TARGET_URL: gate.url,
+    COLLECTOR_TOKEN: token,
+    COLLECTOR_NAME: 'hill',
+  })
+}
+
+const heard: string[] = []
+
+/** The radio hears a text. */
+function hear(words: string): void {
+  heard.push(words)
+  device.send(fromRadio(packet(text(words))))
+}
+
+const texts = async () => {
+  const rows = await workerd.sql('select text from messages order by id')
+  return rows.map((row) => String(row['text']))
+}
+const untilDelivered = () => expect.poll(texts, { timeout: 20_000, interval: 100 }).toStrictEqual(heard)
+
+test('what a radio says is on the edge, without its keys', async () => {
+  await device.next('heartbeat')
+  hear('over the hill')
+  const power = { case: 'deviceMetrics', value: { batteryLevel: 77 } } as const
+  device.send(fromRadio(packet(telemetry({ variant: power }))))
+  await untilDelivered()
+  const nodes = Object((await admin.send('GET', '/api/nodes')).body)
+  expect(nodes).toContainEqual(expect.objectContaining({ nodeNum: LOCAL, longName: 'Test Radio', isLocal: true }))
+  expect(nodes).toContainEqual(
+    expect.objectContaining({
+      nodeNum: FAR,
+      longName: 'Far Hill',
+      deviceMetrics: expect.objectContaining({ batteryLevel: 77 }),
+    }),
+  )
+  const { channels } = Object((await admin.send('GET', '/api/channels')).body)
+  expect(channels).toContainEqual(expect.objectContaining({ index: 1, name: 'Team' }))
+  const [source] = await workerd.sql('select kind, name from sources')
+  expect(source).toStrictEqual({ kind: 'ingest', name: `hill/127.0.0.1:${device.port}` })
+  expect(service.lines.join('\n')).not.toContain(token)
+  expect(workerd.logged().join('\n')).not.toContain(KEY)
+})
+
+test('nothing is lost while the edge is away, and the service says so', async () => {
+  const local = await signIn({ ...workerd, url: new URL(service.url) }, 'admin', ADMIN_PASSWORD)
+  const collector = async () => Object((await local.send('GET', '/api/info')).body).collector
+  gate.mode = 'shut'
+  for (let n = 0; n < 20; n++) hear(`away ${n}`)
+  await expect.poll(collector, { timeout: 10_000 }).toMatchObject({ state: 'waiting', waiting: 20 })
+  expect((await collector()).reason).toMatch(/^the target can not be reached/)
+  gate.mode = 'open'
+  await untilDelivered()
+  await expect.poll(collector).toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
+})
+
+test('nothing is doubled by answers that are lost, nor by a collector that is killed', async () => {
+  gate.mode = 'deaf'
+  for (let n = 0; n < 20; n++) hear(`unconfirmed ${n}`)
+  await expect.poll(() => gate.lost(), { timeout: 10_000 }).toBeGreaterThan(0)
+  await untilDelivered()
+  await service.stop('SIGKILL')
+  gate.mode = 'open'
+  service = await startCollector()
+  await device.next('heartbeat')
+  hear('after the kill')
+  await untilDelivered()
+  const [log] = await workerd.sql('select count(*) as n, count(distinct packet_id) as packets from packets')
+  expect(log).toStrictEqual({ n: heard.length + 1, packets: heard.length + 1 })
+  const [measured] = await workerd.sql('select count(*) as n from telemetry')
+  expect(measured).toStrictEqual({ n: 1 })
+})
+
+test('the service stops at once, also with a delivery under way', async () => {
+  gate.mode = 'deaf'
+  hear('the last word')
+  await expect.poll(texts, { timeout: 10_000 }).toContain('the last word')
+  expect(await service.stop('SIGTERM')).toBe(0)
+})
