@@ -1,0 +1,173 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, type Site } from '../support/web-site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+const PASSWORD = 'a bench under the oak'
+let site: Site
+let page: Page
+
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  const admin = await site.visit({ acceptDownloads: true })
+  page = admin.page
+  await admin.goto('/users/new')
+  await admin.signIn('admin', ADMIN_PASSWORD)
+  await page.getByRole('heading', { name: 'New user', level: 1 }).waitFor()
+  for (const username of ['anna', 'karl']) {
+    const made = await page.request.post(`${site.base}/api/users`, {
+      data: { username, password: PASSWORD },
+      headers: { origin: site.base },
+    })
+    expect(made.status()).toBe(201)
+  }
+})
+afterAll(() => site.close())
+
+/** Signed in as `username`, at `path`. */
+async function visitAs(username: string, path: string, password = PASSWORD) {
+  const visitor = await site.visit()
+  await visitor.goto(path)
+  await visitor.signIn(username, password)
+  return visitor
+}
+
+async function openUser(name: string): Promise<void> {
+  await page.goto(`${site.base}/users?q=${name}`)
+  await page.getByText('1 user', { exact: true }).waitFor()
+  await page.getByRole('link', { name, exact: true }).click()
+  await page.getByRole('heading', { name, level: 1 }).waitFor()
+}
+
+/** Presses a button and the one of the same name in the window that asks. */
+async function confirm(name: string): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+test('whoever is deactivated while looking is at the sign-in page with the reason, and back after reactivation', async () => {
+  const anna = await visitAs('anna', '/nodes')
+  await anna.page.getByText('Town Hall Gateway').waitFor()
+  await openUser('anna')
+  await confirm('Deactivate')
+  await anna.page.getByText('Your session has ended').waitFor()
+  expect(new URL(anna.page.url()).search).toBe('?returnTo=%2Fnodes')
+  await anna.signIn('anna', PASSWORD)
+  await anna.page.getByRole('alert').filter({ hasText: 'Username or password is wrong' }).waitFor()
+  await confirm('Reactivate')
+  await page.getByRole('button', { name: 'Deactivate' }).waitFor()
+  await anna.signIn('anna', PASSWORD)
+  await anna.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+})
+
+test('a session that is ended elsewhere ends on the page, which comes back to where it was', async () => {
+  const here = await visitAs('karl', '/nodes?show=active')
+  await here.page.getByText('Town Hall Gateway').waitFor()
+  const there = await visitAs('karl', '/account')
+  await there.page.getByRole('button', { name: 'End all others' }).click()
+  await there.page.getByText('All other sessions ended').waitFor()
+  await here.page.getByText('Your session has ended').waitFor()
+  await here.signIn('karl', PASSWORD)
+  await here.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+  expect(new URL(here.page.url()).search).toBe('?show=active')
+})
+
+test('an administrator made on the page sees what administrators see; write brings read along', async () => {
+  await openUser('karl')
+  await page.getByLabel('Settings: write').check()
+  expect(await page.getByLabel('Settings: read').isChecked()).toBe(true)
+  await page.getByText('Custom: none of the presets.').waitFor()
+  await page.getByLabel('Settings: read').uncheck()
+  expect(await page.getByLabel('Settings: write').isChecked()).toBe(false)
+  await page.getByRole('radio', { name: 'Everything' }).check({ force: true })
+  expect(await page.locator('.grid input:checked').count()).toBe(14)
+  await page.getByRole('button', { name: 'Save' }).last().click()
+  await page.getByText('Permissions saved').waitFor()
+  const karl = await visitAs('karl', '/')
+  const audit = karl.page.getByRole('link', { name: 'Audit log' })
+  await karl.page.getByRole('link', { name: 'Settings' }).first().waitFor()
+  expect(await audit.count()).toBe(0)
+  await confirm('Make administrator')
+  await page.getByText('Administrators may do everything.').waitFor()
+  await karl.page.reload()
+  await audit.first().waitFor()
+  await confirm('Take the role away')
+  await karl.page.reload()
+  await karl.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+  expect(await audit.count()).toBe(0)
+})
+
+test('every setting that the API offers can be set, and the audit log tells what it was before', async () => {
+  await page.goto(`${site.base}/settings`)
+  await page.getByLabel('Messages').waitFor()
+  const offered = Object.keys(Object(await (await page.request.get(`${site.base}/api/settings`)).json()))
+  const shown = await page.locator('main input').evaluateAll((inputs) => inputs.map((input) => Object(input).name))
+  expect(shown.toSorted()).toEqual(offered.toSorted())
+  await page.getByLabel('The packet log').fill('12')
+  await page.getByLabel('A node is active when heard in the last').fill('90')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Settings saved').waitFor()
+  await page.goto(`${site.base}/audit?action=settings_updated`)
+  await page.locator('.expander').click()
+  expect(await page.locator('.changes tbody tr').allTextContents()).toEqual([
+    'packetRetentionDays712',
+    'nodeActiveSeconds72005400',
+  ])
+})
+
+test('the audit log is exported as it is filtered', async () => {
+  await page.goto(`${site.base}/audit`)
+  await page.getByLabel('Action').selectOption('user_created')
+  await expect.poll(() => page.locator('.audit tbody tr').count()).toBe(2)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Export CSV' }).click(),
+  ])
+  const lines = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split(/\r?\n/)
+  expect(lines).toHaveLength(3)
+  expect(lines.filter((line) => line.includes('user_created'))).toHaveLength(2)
+})
+
+test('a backup is downloaded whole, told from a damaged one, and deleted after a question', async () => {
+  await page.goto(`${site.base}/backups`)
+  await page.getByRole('button', { name: 'Back up now' }).click()
+  const row = page.locator('tbody tr')
+  await row.waitFor()
+  const name = (await row.locator('.mono').textContent()) ?? ''
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: `Download ${name}` }).click(),
+  ])
+  expect(download.suggestedFilename()).toBe(`${name}.tar.gz`)
+  expect(gunzipSync(readFileSync(await download.path())).toString('latin1')).toContain(`${name}/manifest.json`)
+
+  writeFileSync(join(site.data, 'system-backups', name, 'users.json'), '{}')
+  await page.getByRole('button', { name: `Verify ${name}` }).click()
+  await row.getByText('Damaged. Use another backup.').waitFor()
+  await page.getByRole('button', { name: `Delete ${name}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  expect(await row.count()).toBe(1)
+  await page.getByRole('button', { name: `Delete ${name}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No backups yet.').waitFor()
+})
+
+test('a browser that keeps no cookie is told so, instead of a sign-in that leads nowhere', async () => {
+  const visitor = await site.visit()
+  await visitor.page.route('**/api/auth/login', async (route) => {
+    const answer = await route.fetch()
+    await visitor.page.context().clearCookies()
+    const { 'set-cookie': _, ...headers } = answer.headers()
+    await route.fulfill({ response: answer, headers })
+  })
+  await visitor.goto('/login')
+  await visitor.signIn('anna', PASSWORD)
+  await visitor.page.getByRole('alert').filter({ hasText: 'Allow cookies for this site.' }).waitFor()
+  expect(await visitor.violations()).toEqual([])
+})

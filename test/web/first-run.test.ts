@@ -1,0 +1,69 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, type Site } from '../support/web-site.ts'
+
+const PASSWORD = 'three radios on one hill'
+let site: Site
+beforeAll(async () => {
+  // A radio that is set up; nobody answers at the discard port.
+  site = await openSite({ DEMO: 'false', MESHTASTIC_TCP: '127.0.0.1:9' })
+})
+afterAll(() => site.close())
+
+/** Goes to the dashboard, until it has drawn what the list depends on. */
+async function told(page: Page, go: () => Promise<void>): Promise<void> {
+  const answers = ['/api/info', '/api/users?', '/api/system/backup/settings'].map((path) =>
+    page.waitForResponse((response) => response.url().includes(path)).then((response) => response.finished()),
+  )
+  await Promise.all([go(), ...answers])
+  await page.getByText('Nodes active').waitFor()
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+}
+
+test('the first run says what to do next, until all of it is done', async () => {
+  const { page, goto, signIn, violations } = await site.visit()
+  await goto('/')
+  await signIn('admin', site.temporaryPassword ?? '')
+  await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
+  await page.getByLabel('New password again').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Change password' }).click()
+
+  const list = page.locator('.checklist > li')
+  const steps = () => list.evaluateAll((items) => items.map(({ className }) => className))
+  await list.first().waitFor()
+  expect(await list.allTextContents()).toEqual([
+    expect.stringMatching(/^Replace the temporary password \(done\)/),
+    expect.stringMatching(/^Connect a radio \(done\)/),
+    expect.stringMatching(/^Switch daily backups on \(to do\)/),
+    expect.stringMatching(/^Create accounts for the others \(to do\)/),
+    expect.stringMatching(/^Optional: sign in through your organisation \(to do\).*OIDC_REDIRECT_URI/),
+  ])
+  expect(await violations()).toEqual([])
+
+  await page.getByRole('link', { name: 'Switch daily backups on' }).click()
+  await page.getByLabel('Make a backup every day').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Schedule saved').waitFor()
+  await page.getByRole('link', { name: 'Dashboard' }).first().click()
+  await expect.poll(steps).toEqual(['done', 'done', 'done', '', ''])
+
+  await page.getByRole('link', { name: 'Create accounts for the others' }).click()
+  await page.getByLabel('Username').fill('anna')
+  await page.getByRole('button', { name: 'Create user' }).click()
+  await page.getByRole('heading', { name: 'anna can sign in now' }).waitFor()
+  await told(page, () => page.getByRole('link', { name: 'Dashboard' }).first().click())
+  expect(await page.getByRole('heading', { name: 'What to do next' }).count()).toBe(0)
+})
+
+test('who has seen enough of the list hides it', async () => {
+  const { page, goto, signIn } = await site.visit()
+  await goto('/backups')
+  await signIn('admin', PASSWORD)
+  await page.getByLabel('Make a backup every day').uncheck()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Schedule saved').waitFor()
+  await goto('/')
+  await page.getByRole('button', { name: 'Hide this list' }).click()
+  await told(page, () => goto('/'))
+  expect(await page.getByRole('heading', { name: 'What to do next' }).count()).toBe(0)
+})
