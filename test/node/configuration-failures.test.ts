@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { startConfigDevice } from '../support/config-device.ts'
 import { type ConfigService, startConfigService } from '../support/config-service.ts'
 import { until } from '../support/radio-service.ts'
 
@@ -96,6 +97,20 @@ describe('a radio that', () => {
     expect((await service.read('mqtt'))['editable']).toBe(false)
   })
 
+  it('comes back after all is read then', async () => {
+    const service = await begin({ diesOnCommit: true })
+    await until(() => expect(service.device.starts()).toBe(2))
+    expect(await service.outcome('mqtt', 5000)).toMatchObject({ state: 'unknown' })
+    service.device.refuse(false)
+    await service.untilConnected(5000)
+    await until(async () => {
+      expect((await service.read('mqtt'))['lastChange']).toMatchObject({ state: 'applied', reason: null })
+    })
+    service.device.manners.diesOnCommit = false
+    await service.change('mqtt', { values: { root: 'msh/US' } })
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+  })
+
   it('forges its answer by radio is not believed', async () => {
     const service = await begin({ isMute: true })
     const { id } =
@@ -115,4 +130,58 @@ it('a change that the service did not see the end of is unknown', async () => {
     state: 'unknown',
     reason: expect.stringMatching('service was stopped'),
   })
+})
+
+describe('a change that was checked', () => {
+  const NOTHING_ELSE = { secrets: {}, confirm: [], revision: null }
+  const prepare = (service: ConfigService, root: string) => {
+    const [device] = service.radio.devices()
+    if (device === undefined) throw new Error('no device')
+    return device.prepare('mqtt', { values: { root }, ...NOTHING_ELSE })
+  }
+
+  it('keeps others away until it is released', async () => {
+    const service = await start()
+    const first = prepare(service, 'one')
+    expect(() => prepare(service, 'two')).toThrow('Configuration change in progress')
+    first.release()
+    expect(prepare(service, 'two').fields).toStrictEqual(['root'])
+    expect(service.device.packets).toStrictEqual([])
+  })
+
+  it('is not sent to a radio that has connected anew since', async () => {
+    const service = await start()
+    const prepared = prepare(service, 'one')
+    service.device.kick()
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+    await service.untilConnected(500)
+    prepared.start('an id')
+    await service.settle()
+    expect(service.device.packets).toStrictEqual([])
+    const again = prepare(service, 'two')
+    again.release()
+  })
+})
+
+it('each of two radios has settings of its own', async () => {
+  const service = await start()
+  const other = await startConfigDevice(0xa0cb0009, { owner: { longName: 'Second' } })
+  try {
+    await service.restart([other.port])
+    await until(() => expect(service.radio.links().map(({ state }) => state)).toStrictEqual(['connected', 'connected']))
+    const source = `127.0.0.1:${other.port}`
+    const { body } = await service.ask('GET', `/api/configuration?source=${source}`)
+    expect(body).toMatchObject({ source, sources: [service.source, source], nodeNum: 0xa0cb0009 })
+    const path = `/api/configuration/owner?source=${source}`
+    expect((await service.ask('GET', path)).body).toMatchObject({ source, values: { longName: 'Second' } })
+    expect((await service.ask('PUT', path, { values: { longName: 'Third' } })).status).toBe(202)
+    await until(async () => {
+      service.clock.advance(500)
+      expect((await service.ask('GET', path)).body).toMatchObject({ lastChange: { state: 'applied' } })
+    })
+    expect([other.saved.owner.longName, service.device.saved.owner.longName]).toStrictEqual(['Third', 'Test Radio'])
+    expect(await service.read('owner')).toMatchObject({ source: service.source, lastChange: null })
+  } finally {
+    await other.stop()
+  }
 })

@@ -81,7 +81,7 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
     isEditing = false
     starts += 1
     device.kick()
-    if (manners.diesOnCommit) device.refuse()
+    if (manners.diesOnCommit) device.refuse(true)
   }
   const commit = (packet: MeshPacket) => {
     if (manners.ignoresCommit) return reply(packet, Routing_Error.NONE)

@@ -53,7 +53,8 @@ export type ConfigService = {
   untilConnected(stepMs?: number): Promise<void>
   /** Until the service has taken all that the radio has sent so far. */
   settle(): Promise<void>
-  restart(): Promise<NodeRadio>
+  /** Another process on the same database and radio, and on radios at these ports as well. */
+  restart(morePorts?: readonly number[]): Promise<NodeRadio>
   stop(): Promise<void>
 }
 
@@ -67,12 +68,13 @@ export async function startConfigService(
   const clock = createManualClock(START)
   const store = openDatabase(options.file ?? ':memory:')
   endings.push(() => store.close())
-  const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}` })
-  if (!parsed.ok) throw new Error(parsed.problems.join())
   const lines: string[] = []
   const now = () => clock.now()
   const log = createLog({ level: 'debug', format: 'json', now, write: (line) => lines.push(line) })
-  const open = () => {
+  const open = (morePorts: readonly number[] = []) => {
+    const targets = [device.port, ...morePorts].map((port) => `127.0.0.1:${port}`)
+    const parsed = parseConfig({ MESHTASTIC_TCP: targets.join() })
+    if (!parsed.ok) throw new Error(parsed.problems.join())
     const opened = openRadio({ config: parsed.config, store, log, clock })
     endings.push(() => opened.close())
     return opened
@@ -130,9 +132,9 @@ export async function startConfigService(
         if (queue() !== 7) throw new Error('not there yet')
       })
     },
-    async restart() {
+    async restart(morePorts = []) {
       await radio.close()
-      radio = open()
+      radio = open(morePorts)
       return radio
     },
     async stop() {

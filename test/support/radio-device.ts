@@ -39,8 +39,8 @@ export type RadioDevice = {
   sendRaw(bytes: Uint8Array): void
   /** Hangs up on the current client. */
   kick(): void
-  /** Hangs up on whoever connects from now on. */
-  refuse(): void
+  /** Hangs up on whoever connects from now on, or no longer. */
+  refuse(isRefusing: boolean): void
   /** Runs something once what was sent is on its way. */
   afterWritten(run: () => void): void
   /** Stays connected and says nothing any more, or talks again. */
@@ -100,8 +100,8 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
     send,
     sendRaw,
     kick: () => client?.destroy(),
-    refuse() {
-      isRefusing = true
+    refuse(value) {
+      isRefusing = value
     },
     afterWritten(run) {
       if (client === null) run()
