@@ -1,7 +1,6 @@
 import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/database-sessions.ts'
 import { createOidc } from '../app/auth/oidc.ts'
-import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
 import type { Config } from '../app/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError, problem, toAppError } from '../app/errors.ts'
@@ -12,6 +11,7 @@ import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
 import { servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
+import { runSchedule } from './schedule.ts'
 
 /** What an isolate keeps between requests. */
 type Service =
@@ -141,12 +141,17 @@ export default {
     }
     return service.fetch(request, env, execution)
   },
-  /** The cron trigger of wrangler.toml: drops what has expired. */
-  async scheduled(_event, env) {
+  /** The cron trigger of wrangler.toml: drops what has expired, and rolls up what collectors delivered. */
+  async scheduled({ scheduledTime }, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
-    const now = Date.now()
-    await service.ports.sessions.sweep(now)
-    await sweepAttempts(service.ports.store, now)
+    try {
+      await runSchedule(service.ports, scheduledTime)
+    } catch (error) {
+      service.ports.log.error('The scheduled run failed', { error })
+      // The platform logs what is thrown with its cause, and a failed query ends with the values bound to it.
+      // oxlint-disable-next-line preserve-caught-error
+      throw new Error('The scheduled run failed; the log says why')
+    }
   },
 } satisfies ExportedHandler<Env>

@@ -106,6 +106,42 @@ test('the cron trigger sweeps what has expired and nothing else', async () => {
   expect((await client.send('GET', '/api/auth/sessions')).status).toBe(200)
 })
 
+test('the cron trigger rolls measurements up, and once an hour deletes what is no longer kept', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  await createClient(workerd).send('GET', '/api/health')
+  const day = 86_400_000
+  const today = Math.floor(Date.now() / day) * day
+  const old = today - 40 * day
+  const ids = JSON.stringify(Array.from({ length: 120 }, (_, n) => n + 1))
+  await workerd.sql("insert into metrics (id, name) values (1, 'deviceMetrics.voltage')")
+  await workerd.sql(`insert into nodes (id, node_num, first_heard) select value, value, 1 from json_each('${ids}')`)
+  for (const table of ['telemetry', 'telemetry_dirty']) {
+    const v = table === 'telemetry' ? ', 4' : ''
+    await workerd.sql(`insert into ${table} select value, 1, ${today}${v} from json_each('${ids}')`)
+    await workerd.sql(`insert into ${table} select value, 1, ${old}${v} from json_each('${ids}')`)
+  }
+  await workerd.sql(
+    `insert into telemetry_hourly select value, 1, ${today - 500 * day}, 1, 4, 4, 4, 4 from json_each('${ids}')`,
+  )
+  await workerd.sql(
+    `insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+      values (1, 1, 2, 0, 'old', ${today - 400 * day}, 'in'), (2, 1, 2, 0, 'new', ${today}, 'in')`,
+  )
+  const count = async (table: string, where = 'true') =>
+    Number((await workerd.sql(`select count(*) as n from ${table} where ${where}`))[0]?.['n'])
+  const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000
+  await workerd.runSchedule(new Date(hour + 20 * 60_000))
+  expect(await count('telemetry_dirty')).toBe(0)
+  expect([await count('telemetry_hourly', `t >= ${old}`), await count('telemetry_daily')]).toEqual([240, 240])
+  expect([await count('telemetry'), await count('messages')]).toEqual([240, 2])
+  await workerd.runSchedule(new Date(hour))
+  expect(await workerd.sql('select distinct t from telemetry')).toEqual([{ t: today }])
+  expect([await count('telemetry'), await count('telemetry_hourly'), await count('telemetry_daily')]).toEqual([
+    120, 240, 240,
+  ])
+  expect(await workerd.sql('select text from messages')).toEqual([{ text: 'new' }])
+})
+
 test('many sign-ins at once are checked or turned away, and the next one is served', async () => {
   const workerd = await start(SCENARIO_ENV)
   await createClient(workerd).send('GET', '/api/health')

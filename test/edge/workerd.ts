@@ -18,8 +18,8 @@ export type Workerd = Service & {
   dispatch(url: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
   /** Brings the database to this version's schema. */
   migrate(): Promise<void>
-  /** Fires the cron trigger. */
-  runSchedule(): Promise<void>
+  /** Fires the cron trigger, as if at this time. */
+  runSchedule(at?: Date): Promise<void>
 }
 
 /** Bundles the worker as wrangler.toml says and runs it on workerd with an empty D1, as wrangler does. */
@@ -40,8 +40,8 @@ export async function openWorkerd(
     logged: () => harness.getLogs().map(({ message }) => message),
     dispatch: (url, init) => worker.fetch(url, init),
     migrate: () => worker.applyD1Migrations('DB'),
-    runSchedule: async () => {
-      const { outcome } = await worker.scheduled({ cron: '*/10 * * * *', scheduledTime: new Date() })
+    runSchedule: async (at = new Date()) => {
+      const { outcome } = await worker.scheduled({ cron: '*/10 * * * *', scheduledTime: at })
       if (outcome !== 'ok') throw new Error(`the scheduled run ended with ${outcome}`)
     },
     close: () => harness.close(),

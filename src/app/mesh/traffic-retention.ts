@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -16,14 +16,19 @@ export type TrafficDeleted = { readonly hours: number; readonly packets: number;
 const value = sql.placeholder
 const slice = sql`limit ${sql.raw(String(SLICE_ROWS))}`
 
+const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL => sql`select json_array(node_id, metric)
+  from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
+
 const queries = prepareOnce((db) => ({
   // A chart is a node and a metric: the head of the primary key, stepped through without reading what is between.
   charts: db
-    .select({ nodeId: telemetryHourly.nodeId, metric: telemetryHourly.metric })
-    .from(telemetryHourly)
-    .where(sql`(node_id, metric) > (${value('nodeId')}, ${value('metric')})`)
-    .orderBy(telemetryHourly.nodeId, telemetryHourly.metric)
-    .limit(1)
+    .select({ nodeId: sql<number>`json_extract(c.k, '$[0]')`, metric: sql<number>`json_extract(c.k, '$[1]')` })
+    .from(
+      sql`(with recursive step(k) as (
+        select (${nextChart(value('nodeId'), value('metric'))})
+        union all select (${nextChart(sql`step.k ->> 0`, sql`step.k ->> 1`)}) from step where step.k is not null
+        limit ${sql.raw(String(SLICE_CHARTS))}) select k from step where k is not null) c`,
+    )
     .prepare(),
   hours: db
     .delete(telemetryHourly)
@@ -98,13 +103,9 @@ type Chart = { readonly nodeId: number; readonly metric: number }
 
 async function* listCharts(store: Store): AsyncGenerator<Chart[]> {
   const { charts } = queries(store)
-  let last: Chart | undefined = { nodeId: 0, metric: 0 }
-  while (last !== undefined) {
-    const found: Chart[] = []
-    while (last !== undefined && found.length < SLICE_CHARTS) {
-      last = await charts.get(last)
-      if (last !== undefined) found.push(last)
-    }
+  for (let last: Chart | undefined = { nodeId: 0, metric: 0 }; last !== undefined;) {
+    const found: Chart[] = await charts.all(last)
     if (found.length > 0) yield found
+    last = found.at(-1)
   }
 }

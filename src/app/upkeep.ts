@@ -1,0 +1,32 @@
+import { deleteOldRuns } from './automation/runs.ts'
+import type { Ports } from './context.ts'
+import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
+import { rollUp } from './mesh/roll-up.ts'
+import { deleteOldTraffic } from './mesh/traffic-retention.ts'
+import { readSettings } from './settings/settings.ts'
+
+/** Awaited after each slice of some milliseconds; answers whether to go on. */
+export type Pause = () => Promise<boolean>
+
+/**
+ * Deletes what the settings no longer keep. What is deleted is in its hour by then: when `pause` ends the rolling up,
+ * nothing is deleted this time.
+ */
+export async function deleteOld(
+  { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
+  pause: Pause,
+): Promise<void> {
+  const settings = await readSettings(store)
+  let goesOn = true
+  await rollUp(store, async () => {
+    goesOn = await pause()
+    return goesOn
+  })
+  if (!goesOn) return
+  const deleted = {
+    ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause)),
+    ...(await deleteOldTraffic(store, settings, now(), pause)),
+    automationRuns: await deleteOldRuns(store, now(), pause),
+  }
+  if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
+}
