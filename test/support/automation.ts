@@ -115,11 +115,25 @@ export type TestAutomation = {
   texts(): string[]
 }
 
+/** The administrator, who signs in again when days have passed. */
+async function patientAdmin(app: TestApp): Promise<Client> {
+  let client = await app.admin()
+  return {
+    cookie: null,
+    async send(...request) {
+      const answer = await client.send(...request)
+      if (answer.status !== 401) return answer
+      client = await app.admin()
+      return client.send(...request)
+    },
+  }
+}
+
 /** The app with a radio of node LOCAL, which hears a node FAR, and rules that nobody runs but the test. */
 export async function createTestAutomation(): Promise<TestAutomation> {
   const radio = createPortRadio()
   const app = await createTestApp({ ports: { radio } })
-  const admin = await app.admin()
+  const admin = await patientAdmin(app)
   const ingest = createIngest(app.store)
   let engine: Engine = createEngine(app.ports)
   const hear = async (...batch: Heard[]) => {

@@ -1,6 +1,7 @@
 import { Cron } from 'croner'
 
-/** Runs that are looked at to see how far apart they are. */
+/** Runs of so long, and so many, are looked at to see how far apart they are: each day has the same times. */
+const SAMPLE_MS = 2 * 86_400_000
 const SAMPLE_RUNS = 300
 
 /** Minute, hour, day of month, month, day of week. */
@@ -35,9 +36,9 @@ export function cronProblem(pattern: string, minGapMs: number, now: number): str
   } catch (error) {
     return error instanceof Error ? error.message.slice(0, 200) : 'not a cron pattern'
   }
-  let last = slots(now)
-  if (last === null) return 'is never due'
-  for (let runs = 0; runs < SAMPLE_RUNS; runs += 1) {
+  const first = slots(now)
+  if (first === null) return 'is never due'
+  for (let runs = 0, last = first; runs < SAMPLE_RUNS && last - first < SAMPLE_MS; runs += 1) {
     const next = slots(last)
     if (next === null) return null
     if (next - last < minGapMs) return `runs must be at least ${minGapMs / 60_000} minutes apart`

@@ -15,7 +15,7 @@ import { bodyNodeNum } from '../mesh/send-message.ts'
 import { readFacts, readSpeaker } from './facts.ts'
 import { answerBlock, listensTo, MAX_ANSWERS_PER_HOUR, type Said, sendingBlock } from './guards.ts'
 import { planAnswer, type Planned, planRun } from './plan.ts'
-import type { Rule, RuleOf } from './rules.ts'
+import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
 import { quietAt, upcomingSlots } from './slots.ts'
 
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 const SHOWN_RUNS = 5
 /** Runs are counted over a week, so that patterns for some days of it are fair. */
 const COUNTED_DAYS = 7
-const MAX_COUNTED = (COUNTED_DAYS * DAY_MS) / (5 * MINUTE_MS)
+const MAX_COUNTED = DAY_MS / (5 * MINUTE_MS)
 
 /** Something that somebody might say, to see what a rule of kind `acknowledge` makes of it. */
 export const sampleSchema = z.strictObject({
@@ -161,21 +161,22 @@ function airtime(bytes: number, modulation: Modulation): number {
 function nextRuns(rule: Rule, anchorAt: number, now: number): DryRun['nextRuns'] {
   if (rule.kind === 'acknowledge') return []
   const isQuiet = quietAt(rule)
-  return upcomingSlots(rule, anchorAt, now, SHOWN_RUNS).map((at) => ({
-    at,
-    skippedBy: isQuiet(at) ? 'quiet_hours' : null,
-  }))
+  const runs: DryRun['nextRuns'] = []
+  for (const at of upcomingSlots(rule, anchorAt, now)) {
+    runs.push({ at, skippedBy: isQuiet(at) ? 'quiet_hours' : null })
+    if (runs.length === SHOWN_RUNS) break
+  }
+  return runs
 }
 
 function estimate(rule: Rule, now: number, messages: DryRun['messages']): DryRun['estimate'] {
-  const isUpperBound = rule.kind === 'acknowledge'
-  const runsPerDay = isUpperBound ? MAX_ANSWERS_PER_HOUR * loudHours(rule, now) : countRuns(rule, now) / COUNTED_DAYS
+  const runs = rule.kind === 'acknowledge' ? MAX_ANSWERS_PER_HOUR * loudHours(rule, now) : runsPerDay(rule, now)
   const airtimeMs = messages.reduce((sum, { airtimeMs }) => sum + airtimeMs, 0)
   return {
-    runsPerDay: rounded(runsPerDay),
-    packetsPerDay: rounded(runsPerDay * messages.length),
-    airtimeMsPerDay: Math.round(runsPerDay * airtimeMs),
-    isUpperBound,
+    runsPerDay: rounded(runs),
+    packetsPerDay: rounded(runs * messages.length),
+    airtimeMsPerDay: Math.round(runs * airtimeMs),
+    isUpperBound: rule.kind === 'acknowledge',
   }
 }
 
@@ -183,10 +184,19 @@ function rounded(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-function countRuns(rule: Exclude<Rule, { kind: 'acknowledge' }>, now: number): number {
+/** Runs a day, outside of quiet hours: of a week, or of as much of it as so many runs take. */
+function runsPerDay(rule: TimedRule, now: number): number {
   const isQuiet = quietAt(rule)
   const end = now + COUNTED_DAYS * DAY_MS
-  return upcomingSlots(rule, now, now, MAX_COUNTED).filter((slot) => slot <= end && !isQuiet(slot)).length
+  let seen = 0
+  let loud = 0
+  for (const slot of upcomingSlots(rule, now, now)) {
+    if (slot > end) break
+    seen += 1
+    if (!isQuiet(slot)) loud += 1
+    if (seen === MAX_COUNTED) return (loud * DAY_MS) / (slot - now)
+  }
+  return loud / COUNTED_DAYS
 }
 
 /** Hours of a day that are not quiet. */

@@ -11,7 +11,7 @@ import { answerBlock, listensTo, type Said, slotBlock } from './guards.ts'
 import { planAnswer, type Planned, planRun, textOf } from './plan.ts'
 import type { RuleOf, TimedRule } from './rules.ts'
 import { claimRun, readAnswers, readSaid, type Reason, recordSkip, type RunPacket, settleRun } from './runs.ts'
-import { dueSlot } from './slots.ts'
+import { dueSlot, followingSlot } from './slots.ts'
 
 type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>
 
@@ -38,8 +38,10 @@ export function createEngine(needs: Needs): Engine {
         const { rule } = automation
         if (rule.kind === 'acknowledge') continue
         const due = dueSlot(rule, automation.anchorAt, now)
-        if (due.kind === 'later') next.push(...(due.at === null ? [] : [due.at]))
-        else await guarded(needs, automation, () => runSlot(ctx, needs, { automation, rule, ...due }))
+        if (due.kind !== 'later')
+          await guarded(needs, automation, () => runSlot(ctx, needs, { automation, rule, ...due }))
+        const at = due.kind === 'later' ? due.at : followingSlot(rule, due.slot)
+        if (at !== null) next.push(at)
       }
       return next.length === 0 ? null : Math.min(...next)
     },

@@ -5,8 +5,9 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** A run that is later than this is skipped: what was due while the service did not run is not made up for. */
 export const GRACE_MS = 2 * MINUTE_MS
-/** Slots that are looked at for one outside of quiet hours. */
-const MAX_SLOTS = 1000
+/** So many runs, and so far, are looked at for one outside of quiet hours. */
+const SEARCHED_SLOTS = 50
+const SEARCHED_MS = 48 * HOUR_MS
 
 /** Whether nothing changes of when two rules run. */
 export function hasSameTiming(a: Rule, b: Rule): boolean {
@@ -43,6 +44,11 @@ function slotsOf(rule: TimedRule): Slots {
   throw new Error(`no times of a rule of kind ${rule.kind}`)
 }
 
+/** The run after one that is over; null: there is none. */
+export function followingSlot(rule: TimedRule, slot: number): number | null {
+  return slotsOf(rule)(slot)
+}
+
 export type Due =
   | { readonly kind: 'due'; readonly slot: number }
   /** It was due too long ago; runs until `slot` are over with that. */
@@ -64,22 +70,25 @@ function lastMissed(rule: TimedRule, anchorAt: number, now: number): number {
   return interval === null ? end : anchorAt + Math.floor((end - anchorAt) / interval) * interval
 }
 
-/** The next `count` runs after `now`, in quiet hours or not. */
-export function upcomingSlots(rule: TimedRule, anchorAt: number, now: number, count: number): number[] {
+/** The runs after `now`, in quiet hours or not, one after the other: each costs a look at the calendar. */
+export function* upcomingSlots(rule: TimedRule, anchorAt: number, now: number): Generator<number, void> {
   const slots = slotsOf(rule)
   const anchor = anchorAt < now ? lastMissed(rule, anchorAt, now + GRACE_MS + 1) : anchorAt
-  const found: number[] = []
-  for (let slot = slots(Math.max(anchor, anchorAt)); slot !== null && found.length < count; slot = slots(slot)) {
-    found.push(slot)
-  }
-  return found
+  for (let slot = slots(Math.max(anchor, anchorAt)); slot !== null; slot = slots(slot)) yield slot
 }
 
 /** When a rule that is on runs next, outside of its quiet hours; null: not at all, or only when something is said. */
 export function nextRunAt(rule: Rule, anchorAt: number, now: number): number | null {
   if (!rule.enabled || rule.kind === 'acknowledge') return null
   const isQuiet = quietAt(rule)
-  return upcomingSlots(rule, anchorAt, now, MAX_SLOTS).find((slot) => !isQuiet(slot)) ?? null
+  let seen = 0
+  for (const slot of upcomingSlots(rule, anchorAt, now)) {
+    if (!isQuiet(slot)) return slot
+    seen += 1
+    // The times of a day come again: when they are all quiet, they always are.
+    if (seen > SEARCHED_SLOTS && slot > now + SEARCHED_MS) return null
+  }
+  return null
 }
 
 /** Whether a moment is in the quiet hours of a rule. */
