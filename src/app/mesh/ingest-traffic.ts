@@ -152,13 +152,14 @@ const queries = prepareOnce((db) => ({
     from: sql`cross join (select 1) on ${IS_LATEST_WORD}`,
     onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
   }),
-  // A locked waypoint is changed by its owner only.
+  // A locked waypoint is changed by its owner only; one that was taken back is nobody's.
   waypoints: prepareJsonInsert(db, waypoints, {
     values: WAYPOINT_VALUES,
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
       longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to
-      where excluded.t >= t and (locked_to is null or locked_to = excluded.from_node_num)`,
+      where excluded.t >= t
+        and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),
   // An end in the past is how a waypoint is taken back.
   expireWaypoints: db

@@ -7,7 +7,7 @@ import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
 import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
 import { writeTraffic } from './ingest-traffic.ts'
-import { readSeenPackets } from './seen-packets.ts'
+import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
 import { listDeliverable, writeOutbox } from './outbox.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 
@@ -98,11 +98,13 @@ export async function storeBatch(store: Store, batch: readonly Heard[], known: K
   return { news: plan.news, duplicates: plan.duplicates.length }
 }
 
-/** What an earlier process left: its texts are not news again. */
+/** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */
 async function recall(store: Store, now: number): Promise<Memory> {
   const window = createPacketWindow()
   const sightings = window.open()
-  const texts = await queries(store).recentMessages.all({ since: now - WINDOW_MS })
+  const since = now - WINDOW_MS
+  for (const packet of await readRecentPackets(store, since)) sightings.see(packet)
+  const texts = await queries(store).recentMessages.all({ since })
   for (const text of texts.toReversed()) sightings.see({ ...text, isReadable: true })
   sightings.commit()
   return { window, localNodes: await readLocalNodes(store), sources: new Set(), metrics: new Set() }
