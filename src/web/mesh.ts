@@ -101,7 +101,7 @@ export function useNodes(): void {
   useEffect(() => {
     // All who show nodes share one list: the first loads it, the others find it there.
     if (users++ === 0) {
-      changed = null
+      changed = new Set()
       void refreshActive()
       void refreshNodes()
     }
