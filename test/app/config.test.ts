@@ -97,6 +97,17 @@ test.each([
   ['SESSION_SECRET', `${'a'.repeat(32)},hunter2`],
   ['SESSION_SECRET', ' , '],
   ['REDIS_URL', 'http://:hunter2@localhost'],
+  ['MAP_TILE_URL', 'https://hunter2:x@tiles.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', 'http://tiles.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', 'https://tiles.example.org/{z}/{x}.png'],
+  ['MAP_TILE_URL', 'https://tiles.example.org/{z}/{x}/{y}/{y}.png'],
+  ['MAP_TILE_URL', 'https://{s}.tiles.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', 'https://{x}.example.org/{z}/{y}.png'],
+  ['MAP_TILE_URL', 'https://a;script-src.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', 'https://a,b.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', '//tiles.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', '/\\tiles.example.org/{z}/{x}/{y}.png'],
+  ['MAP_TILE_URL', 'javascript:{z}{x}{y}'],
 ])('%s=%j is refused without being shown', (name, text) => {
   const lines = problems({ [name]: text })
   expect(lines).toHaveLength(1)
@@ -151,4 +162,7 @@ test('values that do not go together are a problem too', () => {
     'REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis',
   ])
   expect(problems({ DISABLE_LOCAL_AUTH: 'true' })).toHaveLength(1)
+  expect(problems({ MAP_PMTILES: 'map.pmtiles', MAP_TILE_URL: '/{z}/{x}/{y}.png' })).toStrictEqual([
+    'MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set',
+  ])
 })
