@@ -132,6 +132,60 @@ it('a change that the service did not see the end of is unknown', async () => {
   })
 })
 
+describe('settings that were read a while ago', () => {
+  const RENAME = { values: { root: 'msh/EU' } }
+  const countReads = (service: ConfigService) =>
+    service.device.received.filter(({ payloadVariant }) => payloadVariant.case === 'wantConfigId').length
+  const age = async () => {
+    const service = await start()
+    service.clock.advance(30_000)
+    return service
+  }
+
+  it('are read again before anything is sent', async () => {
+    const service = await age()
+    await service.change('mqtt', RENAME)
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+    expect([countReads(service), service.device.connections(), service.device.admin.length]).toStrictEqual([3, 2, 3])
+  })
+
+  it('are not written over what somebody changed at the radio meanwhile', async () => {
+    const service = await age()
+    const mqtt = service.device.active.modules.get('mqtt')?.payloadVariant.value
+    if (mqtt === undefined || !('password' in mqtt)) throw new Error('no mqtt')
+    mqtt.password = 'set by telephone'
+    await service.change('mqtt', RENAME)
+    expect(await service.outcome('mqtt')).toMatchObject({
+      state: 'failed',
+      reason: 'the settings have changed since they were read; nothing was sent',
+    })
+    expect([countReads(service), service.device.packets]).toStrictEqual([2, []])
+    await service.untilConnected()
+    await service.change('mqtt', RENAME)
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.saved.modules.get('mqtt')?.payloadVariant.value).toMatchObject({
+      password: 'set by telephone',
+      root: 'msh/EU',
+    })
+  })
+
+  it('are left alone when the connection is lost while they are read', async () => {
+    const service = await age()
+    service.device.setSilent(true)
+    await service.change('mqtt', RENAME)
+    await until(() => expect(countReads(service)).toBe(2))
+    service.device.setSilent(false)
+    service.device.kick()
+    expect(await service.outcome('mqtt', 500)).toMatchObject({
+      state: 'failed',
+      reason: expect.stringMatching('nothing'),
+    })
+    await service.untilConnected(500)
+    await service.settle()
+    expect(service.device.packets).toStrictEqual([])
+  })
+})
+
 describe('a change that was checked', () => {
   const NOTHING_ELSE = { secrets: {}, confirm: [], revision: null }
   const prepare = (service: ConfigService, root: string) => {

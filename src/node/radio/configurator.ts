@@ -46,6 +46,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   const reader = createConfigReader()
   const nextId = createPacketIds(random)
   let config: RadioConfig | null = null
+  let readAt = 0
   let sections: readonly LiveSection[] = []
   let edit: Edit | null = null
   let isReserved = false
@@ -55,7 +56,9 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const made = createEdit({
       plan,
       config: base,
-      link: { ...link, send: (message) => current() === base && link.send(message) },
+      readAt,
+      link,
+      send: (message, known) => current() === known && link.send(message),
       clock,
       nextId,
       onOutcome(outcome, isFinal) {
@@ -97,17 +100,19 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       const told = reader.take(message)
       if (told === null) return
       config = told
-      const readAt = clock.now()
-      sections = [...told.sections.values()].map((section) => describe(section, readAt))
+      readAt = clock.now()
+      const at = readAt
+      sections = [...told.sections.values()].map((section) => describe(section, at))
       options.onRead(sections)
       edit?.onRead(told)
     },
     observe: (event) => edit?.observe(event),
     onState({ state }) {
-      if (state === 'connected') return
-      config = null
-      sections = []
-      edit?.onLost()
+      if (state !== 'connected') {
+        config = null
+        sections = []
+      }
+      edit?.onState(state)
     },
     stop: () => edit?.stop(),
   }

@@ -1,13 +1,16 @@
 import type { ChangeOutcome } from '../../app/configuration/records.ts'
+import type { LinkInfo } from '../../app/context.ts'
 import { encodeAdminPacket, encodeEdit } from '../../meshtastic/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'
-import type { RadioConfig } from '../../meshtastic/config-sections.ts'
+import { type RadioConfig, sectionBytes } from '../../meshtastic/config-sections.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from './connection.ts'
 import type { Link } from './link.ts'
 
 /** All in milliseconds. */
 export const EDIT_TIMINGS = {
+  /** Settings read longer ago are read again first: somebody may have changed them at the radio itself. */
+  freshMs: 30_000,
   /** For the radio's answer to each step. */
   answerMs: 15_000,
   /** A radio that saved hangs up within seconds; one that did not by then is read again as it is. */
@@ -21,30 +24,35 @@ const TAKEN: ReadonlySet<number> = new Set([0, 35])
 
 export type EditOptions = {
   readonly plan: SectionPlan
-  /** The settings that the plan was made of. */
+  /** The settings that the plan was made of, and when they were read. */
   readonly config: RadioConfig
-  readonly link: Pick<Link, 'send' | 'expectRestart' | 'readAgain'>
+  readonly readAt: number
+  readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
+  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
+  readonly send: (message: Uint8Array, config: RadioConfig) => boolean
   readonly clock: LinkClock
   readonly nextId: () => number
   /** `isFinal` false: the radio did not come back in time, which may still change. */
   onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
 }
 
-/** A change of settings on its way to the radio and back: begin, set, commit, restart, read again, compare. */
+/** A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. */
 export type Edit = {
   start(): void
   /** Takes what the radio says. */
   observe(event: RadioEvent): void
-  /** The link is not connected any more. */
-  onLost(): void
+  /** The link has another state. */
+  onState(state: LinkInfo['state']): void
   /** The radio told all its settings again. */
   onRead(config: RadioConfig): void
   stop(): void
 }
 
-/** Where an edit is: `sending` steps one by one, or waiting until the radio has told its settings again. */
+/** Where an edit is: `checking` what the radio has, `sending` steps, or `waiting` until it has told its settings again. */
 type Progress = {
-  phase: 'sending' | 'waiting' | 'over'
+  phase: 'checking' | 'sending' | 'waiting' | 'over'
+  /** The radio's settings as they were read last, before any step. */
+  config: RadioConfig
   /** Steps sent. */
   sent: number
   packetId: number
@@ -54,18 +62,12 @@ type Progress = {
   wasLost: boolean
 }
 
-export function createEdit({ plan, config, link, clock, nextId, onOutcome }: EditOptions): Edit {
+export function createEdit(options: EditOptions): Edit {
+  const { plan, link, clock, nextId, onOutcome } = options
   const steps = encodeEdit(plan.section)
   const patience = createTimer(clock)
   const limit = createTimer(clock)
-  const at: Progress = {
-    phase: 'sending',
-    sent: 0,
-    packetId: 0,
-    isCommitAnswered: false,
-    isReading: false,
-    wasLost: false,
-  }
+  const at = beginProgress(options.config)
   const isCommitting = () => at.sent === steps.length
 
   const stop = () => {
@@ -83,7 +85,7 @@ export function createEdit({ plan, config, link, clock, nextId, onOutcome }: Edi
     at.packetId = nextId()
     // A radio may hang up before it has answered the last step.
     if (at.sent + 1 === steps.length) link.expectRestart()
-    if (!link.send(encodeAdminPacket(config.nodeNum, at.packetId, payload))) {
+    if (!options.send(encodeAdminPacket(at.config.nodeNum, at.packetId, payload), at.config)) {
       if (at.sent === 0) settle(failed('the radio is not connected; nothing was sent'))
       return
     }
@@ -104,12 +106,17 @@ export function createEdit({ plan, config, link, clock, nextId, onOutcome }: Edi
   }
   return {
     start() {
-      limit.start(EDIT_TIMINGS.limitMs, () => onOutcome(unknown('the radio did not come back'), false))
-      sendNext()
+      limit.start(EDIT_TIMINGS.limitMs, () => {
+        if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
+        else onOutcome(unknown('the radio did not come back'), false)
+      })
+      if (clock.now() - options.readAt < EDIT_TIMINGS.freshMs) return sendNext()
+      at.phase = 'checking'
+      if (!link.readAgain()) settle(failed('the radio is not connected; nothing was sent'))
     },
     observe(event) {
       if (at.phase !== 'sending') return
-      const answer = readAnswer(event, config.nodeNum, at.packetId)
+      const answer = readAnswer(event, at.config.nodeNum, at.packetId)
       if (answer === null) return
       if (answer !== 'NONE') return settle(failed(`the radio refused it: ${answer}`))
       patience.stop()
@@ -117,19 +124,41 @@ export function createEdit({ plan, config, link, clock, nextId, onOutcome }: Edi
       at.isCommitAnswered = true
       awaitHangUp()
     },
-    onLost() {
-      if (at.phase === 'over') return
+    onState(state) {
+      if (at.phase === 'over' || (at.phase === 'checking' && state === 'handshake')) return
+      if (state === 'connected') {
+        if (at.phase !== 'checking') return
+        at.phase = 'sending'
+        return sendNext()
+      }
+      if (at.phase === 'checking') return settle(failed('the connection was lost; nothing was sent'))
       at.wasLost ||= !at.isReading
       at.phase = 'waiting'
       patience.stop()
     },
     onRead(read) {
+      if (at.phase === 'checking') {
+        if (isSame(plan, at.config, read)) at.config = read
+        else settle(failed('the settings have changed since they were read; nothing was sent'))
+      }
       if (at.phase !== 'waiting') return
-      const hasSaved = read.rebootCount > config.rebootCount || (at.isCommitAnswered && at.wasLost)
-      settle(compare({ plan, config, read, isCommitted: isCommitting(), hasSaved }))
+      const hasSaved = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
+      settle(compare({ plan, config: at.config, read, isCommitted: isCommitting(), hasSaved }))
     },
     stop,
   }
+}
+
+function beginProgress(config: RadioConfig): Progress {
+  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, isReading: false, wasLost: false }
+  return { phase: 'sending', config, ...nothing }
+}
+
+/** Whether a section is what it was, secrets included. */
+function isSame({ section: { section: name } }: SectionPlan, config: RadioConfig, read: RadioConfig): boolean {
+  const [before, now] = [config, read].map(({ sections }) => sections.get(name))
+  if (before === undefined || now === undefined || config.nodeNum !== read.nodeNum) return false
+  return Buffer.compare(sectionBytes(before), sectionBytes(now)) === 0
 }
 
 /** The name of the routing error that answers the packet, `NONE` for success; null for any other event. */
