@@ -2,6 +2,7 @@ import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from
 
 export * from './account-tables.ts'
 export * from './automation-tables.ts'
+export * from './mesh-tables.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
@@ -256,17 +257,6 @@ export const packets = sqliteTable(
     index('packets_packet').on(t.fromNodeNum, t.packetId),
   ],
 )
-
-/** What a collector has heard and not delivered yet, oldest first. Never in a backup. */
-export const collectorOutbox = sqliteTable('collector_outbox', {
-  id: integer('id').primaryKey({ autoIncrement: true }),
-  source: text('source').notNull(),
-  receivedAt: integer('received_at').notNull(),
-  replayed: flag('replayed').notNull(),
-  gateway: integer('gateway'),
-  /** A FromRadio without secrets, base64. */
-  data: text('data').notNull(),
-})
 
 const rollUpColumns = () => ({
   nodeId: integer('node_id').notNull(),
