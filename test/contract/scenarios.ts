@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './audit-scenarios.ts'
+import { automationScenarios } from './automation-scenarios.ts'
 import { ingestScenarios } from './ingest-scenarios.ts'
 import { meshScenarios } from './mesh-scenarios.ts'
 import { requestScenarios } from './request-scenarios.ts'
@@ -28,6 +29,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('users', () => userScenarios(admin))
     describe('audit', () => auditScenarios(admin))
     describe('the mesh', () => meshScenarios(admin))
+    describe('automation', () => automationScenarios(admin))
     describe('collectors', () => ingestScenarios(admin))
     describe('requests', () => requestScenarios(admin))
   })

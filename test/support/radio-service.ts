@@ -2,10 +2,12 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, vi } from 'vitest'
 import { parseConfig } from '../../src/app/config.ts'
 import { createLog } from '../../src/app/log.ts'
+import type { Heard } from '../../src/app/mesh/ingest-plan.ts'
 import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type Routing_Error, RoutingSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { startAutomation } from '../../src/node/automation.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
 import { createManualClock } from './manual-clock.ts'
@@ -32,6 +34,8 @@ export type RadioService = {
   answer(requestId: number, from: number, error?: Routing_Error, heard?: boolean): void
   /** Until the latest message is in this state. */
   untilState(state: string, error?: string | null): Promise<void>
+  /** Runs the rules of automation, in this process or another one. */
+  automate(on?: NodeRadio): void
   /** Another process on the same database and radio. */
   restart(): Promise<NodeRadio>
   stop(): Promise<void>
@@ -62,8 +66,9 @@ export async function startRadioService(extra: readonly Uint8Array[] = [LORA]): 
     now: () => clock.now(),
     write: (line) => expect(line).toBe(''),
   })
+  let hear: (batch: readonly Heard[]) => void = () => {}
   const open = () => {
-    const opened = openRadio({ config: parsed.config, store, log, clock })
+    const opened = openRadio({ config: parsed.config, store, log, clock, onHeard: (batch) => hear(batch) })
     endings.push(() => opened.close())
     return opened
   }
@@ -108,6 +113,11 @@ export async function startRadioService(extra: readonly Uint8Array[] = [LORA]): 
           store.sqlite.prepare('select delivery_state state, routing_error error from messages order by id desc').get(),
         ).toStrictEqual({ state, error }),
       ),
+    automate(on = radio) {
+      const automation = startAutomation({ store, radio: on, events: null, log, now: () => clock.now() }, clock)
+      hear = automation.hear
+      endings.push(automation.stop)
+    },
     async restart() {
       await radio.close()
       return open()
