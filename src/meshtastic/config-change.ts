@@ -89,6 +89,14 @@ function valueAfter(leaf: Leaf, value: unknown): JsonValue {
   return readLeaf({ ...leaf, part: { ...leaf.part, message } })
 }
 
+/** A plan that also sets a field which follows from others; nobody may set it by hand. */
+export function addDerived(section: RawSection, plan: SectionPlan, path: string, value: unknown): SectionPlan {
+  const leaf = listLeaves(section).find((each) => each.path === path)
+  if (leaf === undefined) throw new Error(`no field ${path}`)
+  const changes = [...plan.changes, { leaf, before: readLeaf(leaf), after: valueAfter(leaf, value), value }]
+  return { changes, section: merge(section, changes) }
+}
+
 function merge(section: RawSection, changes: readonly LeafChange[]): RawSection {
   const parts = section.parts.flatMap((part) => {
     const writes = changes

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { auditRows } from '../support/app.ts'
 import { CHANNEL_KEY, type ConfigService, OWN, startConfigService } from '../support/config-service.ts'
@@ -114,6 +115,23 @@ describe('a change', () => {
     await until(() => expect(service.device.starts()).toBe(3))
     expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
     expect(await service.read('mqtt')).toMatchObject({ secrets: { password: { isSet: false } } })
+  })
+
+  it('of the private key takes the public one along', async () => {
+    const pair = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' })
+    const [privateKey, publicKey] = [pair.d, pair.x].map((each) => Buffer.from(each ?? '', 'base64url'))
+    if (privateKey === undefined || publicKey === undefined) throw new Error('no pair')
+    const service = await start()
+    const secrets = { privateKey: privateKey.toString('base64') }
+    await service.change('security', { secrets, confirm: ['privateKey'] })
+    expect(await service.outcome('security', 500)).toMatchObject({
+      state: 'applied',
+      fields: ['privateKey', 'publicKey'],
+    })
+    expect(service.device.saved.configs.get('security')?.payloadVariant.value).toMatchObject({
+      privateKey: Uint8Array.from(privateKey),
+      publicKey: Uint8Array.from(publicKey),
+    })
   })
 
   it('of channels goes to those channels alone, and keeps their keys', async () => {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { ChangeOutcome } from '../../app/configuration/records.ts'
 import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
-import { planChange, type SectionPlan } from '../../meshtastic/config-change.ts'
+import { addDerived, planChange, type SectionPlan } from '../../meshtastic/config-change.ts'
 import {
   createConfigReader,
   type RadioConfig,
@@ -16,6 +16,7 @@ import { createPacketIds } from '../../meshtastic/to-radio.ts'
 import type { LinkClock } from './connection.ts'
 import { createEdit, type Edit } from './edit.ts'
 import type { Link } from './link.ts'
+import { derivePublicKey } from './x25519.ts'
 
 export type ConfiguratorOptions = {
   readonly source: string
@@ -152,7 +153,13 @@ function check(section: RawSection, change: SectionChange): SectionPlan {
   if (missing.length > 0) {
     throw new AppError('confirmation_required', `To be confirmed: ${missing.join(', ')}`, { confirm: missing })
   }
-  return planned.plan
+  return completeKeys(section, planned.plan)
+}
+
+/** A radio believes the public key that it is given, even one that does not belong to the private one. */
+function completeKeys(section: RawSection, plan: SectionPlan): SectionPlan {
+  const key = plan.changes.find(({ leaf }) => section.section === 'security' && leaf.path === 'privateKey')?.value
+  return key instanceof Uint8Array ? addDerived(section, plan, 'publicKey', derivePublicKey(key)) : plan
 }
 
 function summarize({ changes }: SectionPlan) {

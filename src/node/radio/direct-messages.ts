@@ -1,12 +1,10 @@
-import { createDecipheriv, createHash, createPrivateKey, createPublicKey, diffieHellman } from 'node:crypto'
+import { createDecipheriv, createHash, createPublicKey, diffieHellman } from 'node:crypto'
 import type { OpenDirect } from '../../meshtastic/mqtt-envelope.ts'
+import { openPrivateKey } from './x25519.ts'
 
 const KEY_BYTES = 32
 const TAG_BYTES = 8
 const EXTRA_NONCE_BYTES = 4
-
-/** PKCS #8 wrapping of a bare X25519 private key (RFC 8410, section 7). */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex')
 
 export type DirectKeys = {
   /** Private keys of our own radios, 32 bytes each, by node number. */
@@ -35,9 +33,8 @@ export function createDirectOpener({ privateKeys, publicKeyOf }: DirectKeys): Op
 }
 
 function agree(privateKey: Uint8Array, publicKey: Buffer): Buffer {
-  const der = Buffer.concat([PKCS8_PREFIX, privateKey])
   const shared = diffieHellman({
-    privateKey: createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }),
+    privateKey: openPrivateKey(privateKey),
     publicKey: createPublicKey({
       key: { kty: 'OKP', crv: 'X25519', x: publicKey.toString('base64url') },
       format: 'jwk',
