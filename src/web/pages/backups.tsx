@@ -86,7 +86,9 @@ function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<v
             <th scope="col" class="wide-only">
               {t.backups.content}
             </th>
-            <th scope="col">{t.backups.size}</th>
+            <th scope="col" class="phone-hidden">
+              {t.backups.size}
+            </th>
             <th scope="col">
               <span class="sr-only">{t.audit.action}</span>
             </th>
@@ -127,7 +129,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
   return (
     <tr>
       <th scope="row">
-        <span class="mono">{backup.name}</span> <span class="tag">{t.backups.kinds[backup.kind]}</span>
+        <span class="mono nowrap">{backup.name}</span> <span class="tag">{t.backups.kinds[backup.kind]}</span>
         <div class="faint">
           <At at={backup.createdAt} />
         </div>
@@ -137,7 +139,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
         </div>
       </th>
       <td class="wide-only">{t.backups.contents(backup.tables, backup.rows)}</td>
-      <td class="nowrap">{bytes(backup.sizeBytes)}</td>
+      <td class="nowrap phone-hidden">{bytes(backup.sizeBytes)}</td>
       <td>
         <div class="row-actions">
           <button

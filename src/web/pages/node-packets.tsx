@@ -1,5 +1,5 @@
 import { api, ask } from '../api.ts'
-import { humanize } from '../format.ts'
+import { decimal, humanize } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { BROADCAST, type Node } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
@@ -36,10 +36,10 @@ export function NodePackets({ node }: { node: Node }) {
           <li key={id}>
             <span class="grow clip">
               {portName === null ? t.packets.unreadable : humanize(portName.replace(/_APP$/, ''))}
-              <span class="faint"> → {toNodeNum === BROADCAST ? t.packets.everybody : toNodeId}</span>
+              {toNodeNum !== BROADCAST && <span class="faint"> → {toNodeId}</span>}
             </span>
             <span class="faint nowrap">
-              {rxSnr !== null && `${rxSnr} dB · `}
+              {rxSnr !== null && `${decimal(rxSnr, 2)} dB · `}
               <Age at={timestamp} />
             </span>
           </li>

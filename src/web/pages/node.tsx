@@ -134,7 +134,7 @@ function SignalCard({ node }: { node: Node }) {
           [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
           [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
           [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
-          [t.nodes.rssi, node.rssi === null ? null : `${node.rssi} dBm`],
+          [t.nodes.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
           [t.nodes.channel, node.channel],
           [t.nodes.firstHeard, <Age at={node.firstHeard} />],
         ]}

@@ -5,9 +5,29 @@ import { useAction } from '../load.ts'
 import { Field, formText, Submit } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Logo } from '../parts/shell.tsx'
-import { href, place, safeReturn } from '../router.ts'
+import { href, place, safeReturn, setQuery } from '../router.ts'
 import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../session.ts'
 import { APP_NAME, t } from '../strings.ts'
+
+const RETURN_KEY = 'return-to'
+
+/** A failure at the provider comes back without the page that was asked for: the tab remembers it meanwhile. */
+function keepReturn(path: string): void {
+  try {
+    sessionStorage.setItem(RETURN_KEY, path)
+  } catch {
+    // Storage is blocked: after a failure the sign-in leads to the start page.
+  }
+}
+
+function recallReturn(): string {
+  try {
+    const path = safeReturn(sessionStorage.getItem(RETURN_KEY))
+    return path === '/' ? '' : path
+  } catch {
+    return ''
+  }
+}
 
 /** Local form, the provider's button, or both, as the service allows. */
 export function SignInPage() {
@@ -15,6 +35,8 @@ export function SignInPage() {
   const returnTo = safeReturn(place.value.query.get('returnTo'))
   useEffect(() => {
     document.title = `${t.signIn.title} · ${APP_NAME}`
+    const { query } = place.peek()
+    if (query.has('error') && !query.has('returnTo')) setQuery({ returnTo: recallReturn() })
   }, [])
   if (known === null) return null
   return (
@@ -37,6 +59,7 @@ export function SignInPage() {
           <a
             class={known.localAuthDisabled ? 'button primary wide' : 'button wide'}
             href={`${href('/api/auth/oidc/login')}?returnTo=${encodeURIComponent(href(returnTo))}`}
+            onClick={() => keepReturn(returnTo)}
           >
             {t.signIn.oidc}
           </a>
@@ -91,6 +114,7 @@ function LocalForm() {
         spellcheck={false}
         maxLength={1024}
         required
+        autofocus
       />
       <Field
         label={t.signIn.password}

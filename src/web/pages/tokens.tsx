@@ -130,7 +130,14 @@ function NewTokenDialog({ onClose, onMade }: { onClose(): void; onMade(): Promis
     <Dialog title={t.account.newToken} onClose={onClose}>
       <form onSubmit={submit} class="stack">
         <Failure error={error.value} />
-        <Field label={t.account.tokenName} name="name" hint={t.account.tokenNameHint} maxLength={100} required />
+        <Field
+          label={t.account.tokenName}
+          name="name"
+          hint={t.account.tokenNameHint}
+          maxLength={100}
+          required
+          autofocus
+        />
         <fieldset class="checks">
           <legend>{t.account.scopes}</legend>
           {offeredScopes().map((scope) => (

@@ -14,7 +14,9 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     const opener = document.activeElement
     dialog.current?.showModal()
     return () => {
-      if (opener instanceof HTMLElement) opener.focus()
+      // What opened it may be gone by now, such as the row that was deleted: the page's heading is always there.
+      const next = opener?.isConnected ? opener : document.querySelector('h1')
+      if (next instanceof HTMLElement) next.focus()
     }
   }, [])
   return (

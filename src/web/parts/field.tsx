@@ -19,6 +19,7 @@ type InputProps = {
   step?: 'any'
   maxLength?: number
   required?: boolean
+  autofocus?: boolean
   readOnly?: boolean
   disabled?: boolean
   onChange?: (event: TargetedEvent<HTMLInputElement>) => void
