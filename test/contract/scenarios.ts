@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './audit-scenarios.ts'
 import { automationScenarios } from './automation-scenarios.ts'
+import { configurationScenarios } from './configuration-scenarios.ts'
 import { ingestScenarios } from './ingest-scenarios.ts'
 import { meshScenarios } from './mesh-scenarios.ts'
 import { requestScenarios } from './request-scenarios.ts'
@@ -30,6 +31,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('audit', () => auditScenarios(admin))
     describe('the mesh', () => meshScenarios(admin))
     describe('automation', () => automationScenarios(admin))
+    describe('settings of radios', () => configurationScenarios(admin))
     describe('collectors', () => ingestScenarios(admin))
     describe('requests', () => requestScenarios(admin))
   })
