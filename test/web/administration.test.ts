@@ -134,6 +134,19 @@ test('the audit log is exported as it is filtered', async () => {
   expect(lines.filter((line) => line.includes('user_created'))).toHaveLength(2)
 })
 
+test('an opened entry leaves the table of a phone as wide as it was', async () => {
+  const phone = await site.visit({ viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true })
+  await phone.goto('/audit?action=settings_updated')
+  await phone.signIn('admin', ADMIN_PASSWORD)
+  await phone.page.locator('.expander').tap()
+  await phone.page.locator('.detail').waitFor()
+  const widths = await phone.page
+    .locator('.audit, .audit > thead th:nth-child(-n + 3)')
+    .evaluateAll((boxes) => boxes.map((box) => Number(Object(box).getBoundingClientRect().width)))
+  const [table = 0, ...columns] = widths
+  expect(Math.abs(columns.reduce((sum, width) => sum + width, 0) - table)).toBeLessThan(2)
+})
+
 test('a backup is downloaded whole, told from a damaged one, and deleted after a question', async () => {
   await page.goto(`${site.base}/backups`)
   await page.getByRole('button', { name: 'Back up now' }).click()

@@ -12,7 +12,7 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
   const names: Readonly<Record<string, string | undefined>> = AUDIT_NAMES
   const subject = subjectOf(entry)
   return (
-    <LogRow at={entry.timestamp} span={3} details={() => <Details entry={entry} />}>
+    <LogRow at={entry.timestamp} span={3} wideSpan={1} details={() => <Details entry={entry} />}>
       <td>
         {entry.userId === null ? (
           (entry.username ?? t.audit.nobody)

@@ -138,7 +138,7 @@ function PacketRow({ packet }: { packet: Packet }) {
     packet.viaMqtt ? t.nodes.mqtt : null,
   ]
   return (
-    <LogRow at={packet.timestamp} span={4} details={() => <Details packet={packet} />}>
+    <LogRow at={packet.timestamp} span={4} wideSpan={2} details={() => <Details packet={packet} />}>
       <td>
         <button type="button" class="text-button" onClick={() => setQuery({ from: packet.fromNodeId })}>
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}

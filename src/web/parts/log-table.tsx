@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { dateTime, stamp } from '../format.ts'
 import { t } from '../strings.ts'
@@ -26,8 +26,22 @@ export function LogTable({ headings, children }: { headings: readonly Heading[];
   )
 }
 
-/** One line, and all of it once it is opened. `children` are the cells after the time, `span` how many there are. */
-export function LogRow(props: { at: number; span: number; details(): ComponentChildren; children: ComponentChildren }) {
+/** Whether columns for wide screens alone are there: a cell across all of them would bring them back on a phone. */
+const wideScreen = matchMedia('(width > 60rem)')
+const isWide = signal(wideScreen.matches)
+wideScreen.addEventListener('change', ({ matches }) => (isWide.value = matches))
+
+type LogRowProps = {
+  at: number
+  /** How many cells there are after the time, and how many of them on wide screens alone. */
+  span: number
+  wideSpan: number
+  details(): ComponentChildren
+  children: ComponentChildren
+}
+
+/** One line, and all of it once it is opened. `children` are the cells after the time. */
+export function LogRow(props: LogRowProps) {
   const isOpen = useSignal(false)
   return (
     <>
@@ -49,7 +63,7 @@ export function LogRow(props: { at: number; span: number; details(): ComponentCh
       </tr>
       {isOpen.value && (
         <tr class="detail">
-          <td colSpan={props.span + 1}>{props.details()}</td>
+          <td colSpan={1 + props.span - (isWide.value ? 0 : props.wideSpan)}>{props.details()}</td>
         </tr>
       )}
     </>
