@@ -1,5 +1,6 @@
 import { deleteOldRuns } from './automation/runs.ts'
 import type { Ports } from './context.ts'
+import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
 import { rollUp } from './mesh/roll-up.ts'
 import { deleteOldTraffic } from './mesh/traffic-retention.ts'
@@ -7,6 +8,13 @@ import { readSettings } from './settings/settings.ts'
 
 /** Awaited after each slice of some milliseconds; answers whether to go on. */
 export type Pause = () => Promise<boolean>
+
+/** Brings what is derived up to date: hours and days of measurements, and nodes that go on under another number. */
+export async function keepUp(ports: Pick<Ports, 'store' | 'log' | 'now'>, pause: Pause): Promise<void> {
+  const hours = await rollUp(ports.store, pause)
+  if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
+  await followRenumbered(ports)
+}
 
 /**
  * Deletes what the settings no longer keep. What is deleted is in its hour by then: when `pause` ends the rolling up,

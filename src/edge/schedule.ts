@@ -1,7 +1,6 @@
 import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
 import type { Ports } from '../app/context.ts'
-import { rollUp } from '../app/mesh/roll-up.ts'
-import { deleteOld, type Pause } from '../app/upkeep.ts'
+import { deleteOld, keepUp, type Pause } from '../app/upkeep.ts'
 
 /**
  * Slices of one job in one run. A slice is four queries at most, and one run of a worker may make 1000
@@ -16,12 +15,11 @@ type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
-  const { store, sessions, log } = ports
+  const { store, sessions } = ports
   const now = ports.now()
   await sessions.sweep(now)
   await sweepAttempts(store, now)
-  const hours = await rollUp(store, countSlices())
-  if (hours > 0) log.debug('Measurements rolled up', { hours })
+  await keepUp(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
 }
 

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../app/context.ts'
-import { rollUp } from '../app/mesh/roll-up.ts'
+import { keepUp } from '../app/upkeep.ts'
 
 const INTERVAL_MS = 60_000
 
-/** Rolls measurements up each minute. `stop` waits for the slice that is under way. */
-export function startRollUps({ store, log }: Pick<Ports, 'store' | 'log'>): { stop(): Promise<void> } {
+/** Brings what is derived up to date, each minute. `stop` waits for the slice that is under way. */
+export function startRollUps(ports: Pick<Ports, 'store' | 'log' | 'now'>): { stop(): Promise<void> } {
   let isStopping = false
   let running: Promise<void> | null = null
   const pause = async () => {
@@ -14,10 +14,9 @@ export function startRollUps({ store, log }: Pick<Ports, 'store' | 'log'>): { st
   }
   const run = async () => {
     try {
-      const hours = await rollUp(store, pause)
-      if (hours > 0) log.debug('Measurements rolled up', { hours })
+      await keepUp(ports, pause)
     } catch (error) {
-      log.error('Rolling measurements up failed', { error })
+      ports.log.error('Rolling measurements up failed', { error })
     }
     running = null
   }

@@ -1,9 +1,12 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
+import { createLog } from '../../src/app/log.ts'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import { listMessages } from '../../src/app/mesh/messages.ts'
+import { getNode } from '../../src/app/mesh/nodes.ts'
 import { listNodes } from '../../src/app/mesh/node-list.ts'
 import { listPackets } from '../../src/app/mesh/packets.ts'
+import { followRenumbered } from '../../src/app/mesh/renumbering.ts'
 import { listReceptions } from '../../src/app/mesh/receptions.ts'
 import { deleteExpired } from '../../src/app/mesh/retention.ts'
 import { DAY_MS, rollUp } from '../../src/app/mesh/roll-up.ts'
@@ -21,7 +24,7 @@ import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
-import { FAR, packet, position, store as storePackets } from '../support/mesh.ts'
+import { FAR, packet, position, store as storePackets, telemetry as measured, user } from '../support/mesh.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)
 
@@ -143,6 +146,39 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 9 })
       expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
       expect(await listMessages(open(), { limit: 1 })).toBe('{"messages":[],"nextBefore":null}')
+    })
+
+    it('lets the history of a node follow it to another number, and back', async () => {
+      const [from, to] = [0xd0000001, 0xd0000002]
+      const publicKey = new Uint8Array(32).fill(7)
+      const speak = (nodeNum: number, at: number) => {
+        const power = { case: 'deviceMetrics', value: { batteryLevel: 50 } } as const
+        const said = [
+          user({ longName: 'Same', publicKey }),
+          measured({ variant: power }),
+          position({ latitudeI: 5, longitudeI: 6 }),
+        ]
+        return storePackets(
+          createIngest(open()),
+          said.map((data) => packet(data, { from: nodeNum })),
+          { at },
+        )
+      }
+      const lines: string[] = []
+      const log = createLog({ level: 'info', format: 'json', now: () => NOW, write: (line) => lines.push(line) })
+      const follow = (at: number) => followRenumbered({ store: open(), log, now: () => at })
+      const hour = 3_600_000
+      await speak(from, NOW)
+      await speak(to, NOW + hour)
+      await follow(NOW + 2 * hour)
+      expect(await getNode(open(), to)).toMatchObject({ formerNodeNums: [from], firstHeard: NOW })
+      expect([await count(telemetry), await count(positions)]).toStrictEqual([2, 2])
+      await speak(from, NOW + 3 * hour)
+      await follow(NOW + 3 * hour)
+      expect(await getNode(open(), to)).toMatchObject({ formerNodeNums: [], firstHeard: NOW + hour })
+      expect(await getNode(open(), from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
+      expect([await count(telemetry), await count(positions)]).toStrictEqual([3, 3])
+      expect(lines).toHaveLength(2)
     })
   })
 }

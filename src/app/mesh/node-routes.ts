@@ -5,7 +5,15 @@ import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { integerQuery, timeQuery, validate } from '../validate.ts'
 import { listNodes, matchesEtag, MAX_NODES } from './node-list.ts'
-import { deleteNode, getNode, nodeChangesSchema, nodeNumSchema, nodeSchema, updateNode } from './nodes.ts'
+import {
+  deleteNode,
+  getNode,
+  nodeChangesSchema,
+  nodeDetailSchema,
+  nodeNumSchema,
+  nodeSchema,
+  updateNode,
+} from './nodes.ts'
 import { readTrack, trackSchema } from './positions.ts'
 
 const MAX_TRACK = 10_000
@@ -38,14 +46,14 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('nodes', 'read'),
-    answers('One node', { 200: nodeSchema }, ['node_not_found']),
+    answers('One node', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
   )
   .put(
     '/:id',
     requirePermission('nodes', 'write'),
-    answers('Change what people say about a node', { 200: nodeSchema }, ['node_not_found']),
+    answers('Change what people say about a node', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     validate('json', nodeChangesSchema),
     async (c) => c.json(await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),

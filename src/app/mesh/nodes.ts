@@ -1,6 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { neighbors, nodes, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../db/schema.ts'
+import {
+  neighbors,
+  nodes,
+  renumberings,
+  telemetry,
+  telemetryDaily,
+  telemetryDirty,
+  telemetryHourly,
+} from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../meshtastic/gen/config_pb.ts'
@@ -9,6 +17,7 @@ import { BROADCAST, formatNodeId, parseNodeId } from '../../meshtastic/node-id.t
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { listFormerNums } from './renumbering.ts'
 
 export const nodeSchema = z.object({
   nodeNum: z.int().describe('Unsigned 32 bits'),
@@ -52,6 +61,16 @@ export const nodeSchema = z.object({
   notes: z.string(),
 })
 export type Node = z.infer<typeof nodeSchema>
+
+/** One node; the list goes without what takes another look-up. */
+export const nodeDetailSchema = nodeSchema.extend({
+  formerNodeNums: z
+    .array(z.int())
+    .describe(
+      'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
+    ),
+})
+type NodeDetail = z.infer<typeof nodeDetailSchema>
 
 export const nodeChangesSchema = z.strictObject({
   isFavorite: z.boolean().optional(),
@@ -129,8 +148,9 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
 }
 
 /** Throws `node_not_found`. */
-export async function getNode(store: Store, nodeNum: number): Promise<Node> {
-  return publicNode(await findNode(store, nodeNum))
+export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
+  const row = await findNode(store, nodeNum)
+  return { ...publicNode(row), formerNodeNums: await listFormerNums(store, nodeNum) }
 }
 
 /** The row id of a node. Throws `node_not_found`. */
@@ -140,12 +160,16 @@ export async function getNodeRowId(store: Store, nodeNum: number): Promise<numbe
 }
 
 /** Changes what people say about a node. Throws `node_not_found`. */
-export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typeof nodeChangesSchema>): Promise<Node> {
+export async function updateNode(
+  ctx: Ctx,
+  nodeNum: number,
+  changes: z.infer<typeof nodeChangesSchema>,
+): Promise<NodeDetail> {
   const before = await findNode(ctx.store, nodeNum)
   const { isFavorite = before.isFavorite, isIgnored = before.isIgnored, notes = before.notes } = changes
   const after = { isFavorite, isIgnored, notes }
   const fields = (['isFavorite', 'isIgnored', 'notes'] as const).filter((key) => after[key] !== before[key])
-  if (fields.length === 0) return publicNode(before)
+  if (fields.length === 0) return getNode(ctx.store, nodeNum)
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }
   await ctx.store.atomic([
@@ -164,6 +188,7 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
     ...[telemetry, telemetryHourly, telemetryDaily, telemetryDirty].map((t) => db.delete(t).where(eq(t.nodeId, id))),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
+    db.delete(renumberings).where(eq(renumberings.toNodeNum, nodeNum)),
   ])
 }
 

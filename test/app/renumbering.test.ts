@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { followRenumbered } from '../../src/app/mesh/renumbering.ts'
+import { rollUp } from '../../src/app/mesh/roll-up.ts'
+import { type Client, START } from '../support/app.ts'
+import {
+  createTestMesh,
+  packet,
+  position,
+  seconds,
+  store,
+  telemetry,
+  type TestMesh,
+  text,
+  user,
+} from '../support/mesh.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const OLD = 0xc0000001
+const NEW = 0xc0000002
+const NEWEST = 0xc0000003
+
+let mesh: TestMesh
+let admin: Client
+
+beforeEach(async () => {
+  mesh = await createTestMesh()
+  admin = await mesh.app.admin()
+})
+afterEach(() => mesh.app.close())
+
+const key = (n: number) => new Uint8Array(32).fill(n)
+
+/** A node says who it is, where it is and how its battery is. */
+async function speak(
+  from: number,
+  at: number,
+  { publicKey = key(1), level = 50, longName = `Node ${from % 16}` } = {},
+) {
+  const power = { case: 'deviceMetrics', value: { batteryLevel: level } } as const
+  const said = [
+    user({ longName, shortName: 'N', publicKey }),
+    position({ latitudeI: level * 10_000_000, longitudeI: 10_000_000, time: seconds(at) }),
+    telemetry({ time: seconds(at), variant: power }),
+    text('hello'),
+  ]
+  await store(
+    mesh.ingest,
+    said.map((data) => packet(data, { from })),
+    { at },
+  )
+}
+
+async function follow(at: number): Promise<void> {
+  await followRenumbered({ store: mesh.app.store, log: mesh.app.ports.log, now: () => at })
+}
+
+async function get(path: string): Promise<Record<string, unknown> | null> {
+  const answer = await admin.send('GET', path)
+  return answer.status === 404 ? null : Object(await answer.json())
+}
+const node = (nodeNum: number) => get(`/api/nodes/${nodeNum}`)
+
+/** The levels of a node's battery, and its latitudes, oldest first. */
+async function history(nodeNum: number): Promise<{ levels: number[]; latitudes: number[] }> {
+  const range = `nodeId=${nodeNum}&metric=deviceMetrics.batteryLevel&from=${START - DAY}&to=${START + DAY}`
+  const { series } = Object(await get(`/api/telemetry?${range}`))
+  const { positions: points } = Object(await get(`/api/nodes/${nodeNum}/positions`))
+  return {
+    levels: series.map(([, level]: [number, number]) => level),
+    latitudes: points.map(({ latitude }: { latitude: number }) => latitude),
+  }
+}
+
+describe('a node with a new number and its old key', () => {
+  beforeEach(async () => {
+    await speak(OLD, START, { level: 10 })
+    await admin.send('PUT', `/api/nodes/${OLD}`, { notes: 'on the mast', isFavorite: true })
+    await speak(NEW, START + HOUR, { level: 20, longName: 'Renewed' })
+  })
+
+  it('keeps its history and what people say, once the old number was silent for an hour', async () => {
+    await follow(START + 2 * HOUR - 1)
+    expect([await node(OLD), await node(NEW)]).toMatchObject([
+      { notes: 'on the mast' },
+      { notes: '', formerNodeNums: [] },
+    ])
+    await follow(START + 2 * HOUR)
+    expect(await node(OLD)).toBeNull()
+    expect(await node(NEW)).toMatchObject({
+      notes: 'on the mast',
+      isFavorite: true,
+      longName: 'Renewed',
+      firstHeard: START,
+      lastHeard: START + HOUR,
+      position: { latitude: 20 },
+      deviceMetrics: { batteryLevel: 20 },
+      formerNodeNums: [OLD],
+    })
+    expect(await history(NEW)).toStrictEqual({ levels: [10, 20], latitudes: [10, 20] })
+    const { messages } = Object(await get('/api/messages'))
+    expect(messages).toMatchObject([{ fromNodeNum: NEW }, { fromNodeNum: OLD }])
+    await speak(NEW, START + 3 * HOUR, { level: 30 })
+    await follow(START + 5 * HOUR)
+    expect(await history(NEW)).toMatchObject({ levels: [10, 20, 30] })
+    expect((await mesh.nodes()).map((each) => each['nodeNum'])).toStrictEqual([NEW])
+    expect(mesh.count('telemetry')).toBe(3)
+  })
+
+  it('goes back when the old number is heard again, and is not followed once more', async () => {
+    await rollUp(mesh.app.store, async () => true)
+    await follow(START + 2 * HOUR)
+    await speak(NEW, START + 3 * HOUR, { level: 30, longName: 'Impostor' })
+    await speak(OLD, START + 4 * HOUR, { level: 40, longName: 'Original' })
+    for (let hours = 4; hours < 10; hours++) await follow(START + hours * HOUR)
+    expect(await node(OLD)).toMatchObject({
+      notes: 'on the mast',
+      isFavorite: true,
+      longName: 'Original',
+      firstHeard: START,
+      position: { latitude: 40 },
+      formerNodeNums: [],
+    })
+    expect(await node(NEW)).toMatchObject({
+      notes: '',
+      isFavorite: false,
+      longName: 'Impostor',
+      firstHeard: START + HOUR,
+      position: { latitude: 30 },
+      formerNodeNums: [],
+    })
+    expect(await history(OLD)).toStrictEqual({ levels: [10, 40], latitudes: [10, 40] })
+    expect(await history(NEW)).toStrictEqual({ levels: [20, 30], latitudes: [20, 30] })
+    await rollUp(mesh.app.store, async () => true)
+    expect(mesh.count('telemetry_hourly')).toBe(4)
+    expect(mesh.app.logged.filter((line) => line.includes('heard under its old one'))).toHaveLength(1)
+  })
+
+  it('is followed twice, and each number that is heard again gets back its own', async () => {
+    await follow(START + 2 * HOUR)
+    await speak(NEWEST, START + 3 * HOUR, { level: 30 })
+    await follow(START + 4 * HOUR)
+    expect(await node(NEWEST)).toMatchObject({ formerNodeNums: [OLD, NEW], notes: 'on the mast' })
+    await speak(NEW, START + 5 * HOUR, { level: 50 })
+    await follow(START + 5 * HOUR)
+    expect(await node(NEW)).toMatchObject({ formerNodeNums: [OLD], notes: 'on the mast' })
+    expect(await node(NEWEST)).toMatchObject({ formerNodeNums: [], notes: '' })
+    expect(await history(NEW)).toMatchObject({ levels: [10, 20, 50] })
+    expect(await history(NEWEST)).toMatchObject({ levels: [30] })
+  })
+
+  it('is forgotten with the numbers that it had', async () => {
+    await follow(START + 2 * HOUR)
+    expect((await admin.send('DELETE', `/api/nodes/${NEW}`)).status).toBe(204)
+    await speak(NEW, START + 3 * HOUR)
+    await speak(OLD, START + 3 * HOUR)
+    await follow(START + 3 * HOUR)
+    expect([await node(OLD), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
+  })
+})
+
+describe('nothing follows', () => {
+  const expectBoth = async (at: number) => {
+    await follow(at)
+    expect([await node(OLD), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
+    expect(mesh.count('renumberings')).toBe(0)
+  }
+
+  it('while the old number is heard', async () => {
+    await speak(OLD, START)
+    await speak(NEW, START + HOUR)
+    await speak(OLD, START + 2 * HOUR)
+    await expectBoth(START + 10 * HOUR)
+  })
+
+  it('when a third node has the key', async () => {
+    await speak(OLD, START)
+    await speak(NEWEST, START)
+    await speak(NEW, START + HOUR)
+    await expectBoth(START + 10 * HOUR)
+  })
+
+  it('without a key, with another one, or with one that was changed', async () => {
+    await speak(OLD, START, { publicKey: key(1) })
+    await speak(NEW, START + HOUR, { publicKey: key(2) })
+    await expectBoth(START + 10 * HOUR)
+    await speak(NEW, START + 10 * HOUR, { publicKey: key(1) })
+    await expectBoth(START + 12 * HOUR)
+    await speak(NEWEST, START, { publicKey: new Uint8Array(0) })
+    await speak(NEWEST + 1, START + HOUR, { publicKey: new Uint8Array(0) })
+    await expectBoth(START + 13 * HOUR)
+  })
+
+  it('to a number that is known for longer than a week', async () => {
+    await speak(OLD, START)
+    await speak(NEW, START + HOUR)
+    await expectBoth(START + 8 * DAY)
+  })
+})
