@@ -10,6 +10,9 @@ import { NodesPage } from './nodes.tsx'
 
 // What everybody opens comes at once, the rest when it is wanted.
 const AccountPage = later(async () => (await import('./account.tsx')).AccountPage)
+const AutomationPage = later(async () => (await import('./automation.tsx')).AutomationPage)
+const NewAutomationPage = later(async () => (await import('./automation-editor.tsx')).NewAutomationPage)
+const RulePage = later(async () => (await import('./automation-editor.tsx')).RulePage)
 const AuditPage = later(async () => (await import('./audit.tsx')).AuditPage)
 const BackupsPage = later(async () => (await import('./backups.tsx')).BackupsPage)
 const MapPage = later(async () => (await import('./map.tsx')).MapPage)
@@ -86,6 +89,22 @@ export const ROUTES: readonly Route[] = [
     need: read('info'),
     nav: { path: '/packets', name: t.nav.packets, icon: 'packets', group: 'mesh' },
     draw: () => <PacketsPage />,
+  },
+  {
+    pattern: /^\/automation$/,
+    need: read('automation'),
+    nav: { path: '/automation', name: t.nav.automation, icon: 'automation', group: 'mesh' },
+    draw: () => <AutomationPage />,
+  },
+  {
+    pattern: /^\/automation\/new$/,
+    need: { resource: 'automation', action: 'write' },
+    draw: () => <NewAutomationPage />,
+  },
+  {
+    pattern: /^\/automation\/(?<id>[1-9]\d{0,14})$/,
+    need: read('automation'),
+    draw: ({ id = '' }) => <RulePage id={id} key={id} />,
   },
   {
     pattern: /^\/users$/,

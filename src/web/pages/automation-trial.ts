@@ -1,0 +1,72 @@
+import { type Signal, useSignal } from '@preact/signals'
+import type { InferRequestType } from 'hono/client'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, type ApiError, ask } from '../api.ts'
+import { asApiError } from '../load.ts'
+import type { NewRule } from './automation-draft.ts'
+import type { DryRun } from './automation-words.ts'
+
+type Body = InferRequestType<(typeof api.automation)['dry-run']['$post']>['json']
+export type Sample = NonNullable<Body['sample']>
+
+export type Trial = {
+  /** What came last; it stays while the form is not complete. */
+  readonly result: Signal<DryRun | null>
+  readonly error: Signal<ApiError | null>
+}
+
+/** Somebody who types rests for so long now and then. */
+const PAUSE_MS = 350
+
+/** Tries a rule as it is typed, null while it is not complete. */
+export function useTrial(rule: NewRule | null, sample: Sample | null): Trial {
+  // To try it, a rule needs no name; to be saved it does.
+  const tried = rule?.name === '' ? { ...rule, name: '–' } : rule
+  return useDryRun(tried === null ? null : { rule: tried, sample })
+}
+
+/** Tries the rule that is saved, for those who may not change it. */
+export function useSavedTrial(id: number, sample: Sample | null): Trial {
+  return useDryRun({ id, sample })
+}
+
+type Tried = { readonly sample: Sample | null } & ({ readonly rule: NewRule } | { readonly id: number })
+
+function useDryRun(tried: Tried | null): Trial {
+  const result = useSignal<DryRun | null>(null)
+  const error = useSignal<ApiError | null>(null)
+  const turn = useRef(0)
+  useEffect(() => {
+    const mine = ++turn.current
+    if (tried === null) {
+      result.value = null
+      error.value = null
+      return
+    }
+    const run = async () => {
+      try {
+        const found = await request(tried)
+        if (mine !== turn.current) return
+        result.value = found
+        error.value = null
+      } catch (cause) {
+        if (mine === turn.current) error.value = asApiError(cause)
+      }
+    }
+    const timer = setTimeout(() => void run(), result.peek() === null ? 0 : PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [JSON.stringify(tried)])
+  useEffect(
+    () => () => {
+      turn.current++
+    },
+    [],
+  )
+  return { result, error }
+}
+
+function request(tried: Tried): Promise<DryRun> {
+  const said = tried.sample === null ? {} : { sample: tried.sample }
+  if ('rule' in tried) return ask(api.automation['dry-run'].$post({ json: { rule: tried.rule, ...said } }))
+  return ask(api.automation[':id']['dry-run'].$post({ param: { id: String(tried.id) }, json: said }))
+}
