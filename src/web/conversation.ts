@@ -55,7 +55,10 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
     isBusy: action.busy.value,
     older: () =>
       void action.run(async () => {
-        const page = await load(next.peek())
+        const before = next.peek()
+        const page = await load(before)
+        // The conversation began anew meanwhile: this page is not what comes before it now.
+        if (next.peek() !== before) return
         messages.value = merge(messages.peek() ?? [], page.messages)
         next.value = page.nextBefore
       }),

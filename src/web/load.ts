@@ -38,6 +38,7 @@ export function useFresh(
     if (reconnects.value > 0) void run()
   })
   useEffect(() => {
+    if (on.length === 0) return
     const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
     const stop = watchLive(on, (event) => {
       onEvent(event)

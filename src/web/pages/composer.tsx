@@ -128,10 +128,10 @@ function Counter({ used, note }: { used: number; note: string }) {
   return (
     <div class="about composer-about">
       {note === '' ? <span class="keys">{t.messages.keys}</span> : <span>{note}</span>}
-      <span class={over > 0 ? 'bad' : ''}>{t.messages.bytes(used, MAX_BYTES)}</span>
       <span role="status" class="bad">
         {over > 0 && t.messages.over(over)}
       </span>
+      <span class={over > 0 ? 'bytes bad' : 'bytes'}>{t.messages.bytes(used, MAX_BYTES)}</span>
     </div>
   )
 }

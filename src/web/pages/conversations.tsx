@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import type { Wanted } from '../conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../inbox.ts'
@@ -34,8 +35,13 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   const partners = known.flatMap((key) => (key.startsWith('with=') ? [key.slice('with='.length)] : []))
   const indexes = [...new Set([0, ...channels.used, ...slots])].toSorted((a, b) => a - b)
   const isAll = channel === null && partner === null
+  const list = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // On a phone the list is a line that reaches beyond the screen.
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [channel, partner])
   return (
-    <nav class="conversations" aria-label={t.messages.conversations}>
+    <nav class="conversations" ref={list} aria-label={t.messages.conversations}>
       <ul>
         <Entry path="/messages" name={t.messages.all} isOpen={isAll} count={isAll ? 0 : unreadTotal.value} />
         {indexes.map((index) => (

@@ -144,13 +144,18 @@ function PacketRow({ packet }: { packet: Packet }) {
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}
         </button>
       </td>
-      <td>{packet.portName === null ? t.packets.unreadable : humanize(packet.portName.replace(/_APP$/, ''))}</td>
+      <td>{kindName(packet.portName)}</td>
       <td class="wide-only">
         {packet.toNodeNum === BROADCAST ? t.packets.everybody : nameOf(packet.toNodeNum, packet.toNodeId)}
       </td>
       <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
     </LogRow>
   )
+}
+
+function kindName(portName: string | null): string {
+  const names: Readonly<Record<string, string>> = t.packets.kinds
+  return portName === null ? t.packets.unreadable : (names[portName] ?? humanize(portName.replace(/_APP$/, '')))
 }
 
 function Details({ packet }: { packet: Packet }) {
