@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { parseConfig } from '../../src/app/config.ts'
+import { createLog } from '../../src/app/log.ts'
 import type { RadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { encodeText, encodeTraceroute } from '../../src/meshtastic/to-radio.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { connectDemo } from '../../src/node/radio/demo.ts'
 import { createLink } from '../../src/node/radio/link.ts'
+import { openRadio } from '../../src/node/radio/radio.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 
 const START = Date.UTC(2026, 5, 1, 12)
@@ -106,6 +110,33 @@ describe('the demo mesh', () => {
     const route = payload?.kind === 'traceroute' ? payload.route : null
     expect(route?.route).toHaveLength(3)
     expect(route?.snrTowards).toHaveLength(4)
+  })
+
+  it('lets its settings be changed, restarts and has them', async () => {
+    const clock = createManualClock(START)
+    const parsed = parseConfig({ DEMO: 'true' })
+    if (!parsed.ok) throw new Error(parsed.problems.join())
+    const store = openDatabase(':memory:')
+    const lines: string[] = []
+    const log = createLog({ level: 'info', format: 'json', now: clock.now, write: (line) => lines.push(line) })
+    const radio = openRadio({ config: parsed.config, store, log, clock, random: () => 0.5 })
+    try {
+      clock.advance(1)
+      const [device] = radio.devices()
+      const names = device?.sections().map(({ section }) => section)
+      expect(names).toEqual(expect.arrayContaining(['owner', 'channels', 'lora', 'network', 'security', 'mqtt']))
+      const change = { values: { longName: 'Renamed Hall' }, secrets: {}, confirm: [], revision: null }
+      device?.prepare('owner', change).start('an id')
+      clock.advance(60_000)
+      expect(radio.links()).toMatchObject([{ state: 'connected', reconnects: 1 }])
+      expect(device?.sections().find(({ section }) => section === 'owner')?.values).toMatchObject({
+        longName: 'Renamed Hall',
+      })
+    } finally {
+      await radio.close()
+      store.close()
+    }
+    expect(lines.find((line) => line.includes('Configuration change'))).toContain('"state":"applied"')
   })
 
   it('ends with its link', () => {

@@ -4,8 +4,8 @@ import { HardwareModel } from '../../meshtastic/gen/hardware_pb.ts'
 /** A made-up node. It changes while the demo runs. */
 export type DemoNode = {
   readonly nodeNum: number
-  readonly longName: string
-  readonly shortName: string
+  longName: string
+  shortName: string
   readonly hwModel: HardwareModel
   readonly role: Role
   readonly publicKey: Uint8Array<ArrayBuffer>

@@ -1,6 +1,4 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { Channel_Role } from '../../meshtastic/gen/channel_pb.ts'
-import { Config_LoRaConfig_RegionCode as Region } from '../../meshtastic/gen/config_pb.ts'
 import {
   type Data,
   type DataSchema,
@@ -21,6 +19,7 @@ import { TelemetrySchema } from '../../meshtastic/gen/telemetry_pb.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { createPacketIds } from '../../meshtastic/to-radio.ts'
 import { createDemoNodes, DEMO_CHAT, type DemoNode } from './demo-mesh.ts'
+import { createDemoSettings, type DemoSettings } from './demo-settings.ts'
 
 type DataInit = Exclude<MessageInitShape<typeof DataSchema>, Data>
 type TelemetryInit = MessageInitShape<typeof TelemetrySchema>
@@ -29,6 +28,9 @@ type Variant = NonNullable<Exclude<MessageInitShape<typeof FromRadioSchema>, Fro
 /** An encoded FromRadio, and how long after its cause it comes, in milliseconds. */
 export type DemoAnswer = { readonly afterMs: number; readonly payload: Uint8Array }
 
+/** What the mesh does about a packet of ours. `restarts`: the radio saves its settings, hangs up and starts again. */
+export type DemoReaction = { readonly answers: readonly DemoAnswer[]; readonly restarts: boolean }
+
 /** A made-up radio in a made-up mesh. Everything it says follows from the numbers of `random` and from `now`. */
 export type DemoRadio = {
   /** Answer to `want_config_id`. */
@@ -36,14 +38,14 @@ export type DemoRadio = {
   /** The next packet out of the mesh. */
   hear(): Uint8Array
   queueStatus(packetId: number): Uint8Array
-  /** What the mesh does about a packet of ours. */
-  react(packet: MeshPacket): DemoAnswer[]
+  react(packet: MeshPacket): DemoReaction
 }
 
 export function createDemoRadio(random: () => number, now: () => number): DemoRadio {
   const nodes = createDemoNodes(random, now())
   const [own] = nodes
   const others = nodes.slice(1)
+  const settings = own === undefined ? null : createDemoSettings(own)
   const nextId = createPacketIds(random)
   const pick = (from: readonly DemoNode[]): DemoNode | undefined => from[Math.floor(random() * from.length)]
   let line = 0
@@ -76,7 +78,7 @@ export function createDemoRadio(random: () => number, now: () => number): DemoRa
     return describeDevice(node, random, now())
   }
   return {
-    describe: (nonce) => describeRadio(nodes, random, now(), nonce),
+    describe: (nonce) => (settings === null ? [] : describeRadio(nodes, settings, { random, now: now(), nonce })),
     queueStatus: (meshPacketId) => encode({ case: 'queueStatus', value: { free: 16, maxlen: 16, meshPacketId } }),
     hear() {
       const node = (random() < 0.06 ? own : pick(others)) ?? own
@@ -86,16 +88,19 @@ export function createDemoRadio(random: () => number, now: () => number): DemoRa
     },
     react(sent) {
       const data = sent.payloadVariant.case === 'decoded' ? sent.payloadVariant.value : null
-      if (own === undefined || data === null) return []
+      if (own === undefined || data === null) return { answers: [], restarts: false }
+      const acknowledged = (afterMs: number) => ({ afterMs, payload: packet(own, acknowledge(sent.id), own.nodeNum) })
+      const set = settings?.take(sent) ?? null
+      if (set !== null) return { answers: [acknowledged(50)], restarts: set.ends }
       const target = others.find(({ nodeNum }) => nodeNum === sent.to)
-      const relayed = { afterMs: 1200, payload: packet(own, acknowledge(sent.id), own.nodeNum) }
       const answer = target === undefined ? null : answerTo(data, target, own, { id: sent.id, random, now: now() })
-      return [
-        ...(sent.wantAck ? [relayed] : []),
+      const answers = [
+        ...(sent.wantAck ? [acknowledged(1200)] : []),
         ...(target === undefined || answer === null
           ? []
           : [{ afterMs: 3500, payload: packet(target, answer, own.nodeNum) }]),
       ]
+      return { answers, restarts: false }
     },
   }
 }
@@ -212,20 +217,21 @@ function answerTo(data: Data, target: DemoNode, own: DemoNode, { id, random, now
   return acknowledge(id)
 }
 
-function describeRadio(nodes: readonly DemoNode[], random: () => number, now: number, nonce: number): Uint8Array[] {
+type Telling = { readonly random: () => number; readonly now: number; readonly nonce: number }
+
+function describeRadio(
+  nodes: readonly DemoNode[],
+  settings: DemoSettings,
+  { random, now, nonce }: Telling,
+): Uint8Array[] {
   const [own] = nodes
   if (own === undefined) return []
   const { nodeNum: myNodeNum, role, hwModel } = own
-  const lora = { usePreset: true, region: Region.EU_868, hopLimit: 3, txEnabled: true, txPower: 27 }
+  const rebootCount = settings.startCount()
   return [
-    encode({ case: 'myInfo', value: { myNodeNum, nodedbCount: nodes.length } }),
+    encode({ case: 'myInfo', value: { myNodeNum, nodedbCount: nodes.length, rebootCount } }),
     encode({ case: 'metadata', value: { firmwareVersion: '2.7.26.demo', role, hwModel, hasWifi: true, hasPKC: true } }),
-    encode({ case: 'channel', value: { index: 0, role: Channel_Role.PRIMARY, settings: { psk: Uint8Array.of(1) } } }),
-    encode({
-      case: 'channel',
-      value: { index: 1, role: Channel_Role.SECONDARY, settings: { name: 'Rescue', psk: Uint8Array.of(2) } },
-    }),
-    encode({ case: 'config', value: { payloadVariant: { case: 'lora', value: lora } } }),
+    ...settings.describe(),
     ...nodes.map((node) => encode({ case: 'nodeInfo', value: describeEntry(node, node === own, random, now) })),
     encode({ case: 'configCompleteId', value: nonce }),
   ]

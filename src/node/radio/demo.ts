@@ -24,6 +24,10 @@ export function connectDemo({ seed = 1, clock = systemClock, paceMs = 3000 }: De
       say(radio.hear())
       stage.after(paceMs * (0.5 + random()), live)
     }
+    const hangUp = () => {
+      stage.close()
+      events.onClose('the radio restarts')
+    }
     const decoder = createFrameDecoder(readToRadio)
     stage.after(0, () => {
       events.onOpen()
@@ -33,12 +37,18 @@ export function connectDemo({ seed = 1, clock = systemClock, paceMs = 3000 }: De
       write(bytes) {
         // A stream never answers during the call.
         for (const { message } of decoder.push(bytes, clock.now()))
-          stage.after(0, () => answer(message, radio, stage, say))
+          stage.after(0, () => answer(message, radio, { stage, say, hangUp }))
       },
       destroy: stage.close,
     }
   }
 }
+
+/** Between its order to save and its hanging up. */
+const RESTART_MS = 2000
+
+/** The radio's end of one connection. */
+type Ends = { readonly stage: Stage; readonly say: Say; readonly hangUp: () => void }
 
 type Say = (payload: Uint8Array) => ReturnType<ConnectionEvents['onData']>
 
@@ -62,13 +72,15 @@ function createStage(clock: LinkClock): Stage {
   }
 }
 
-function answer({ payloadVariant }: ToRadio, radio: DemoRadio, stage: Stage, say: Say): void {
+function answer({ payloadVariant }: ToRadio, radio: DemoRadio, { stage, say, hangUp }: Ends): void {
   const { case: variant, value } = payloadVariant
   if (variant === 'wantConfigId') for (const payload of radio.describe(value)) say(payload)
   if (variant === 'heartbeat') say(radio.queueStatus(0))
   if (variant !== 'packet') return
   say(radio.queueStatus(value.id))
-  for (const { afterMs, payload } of radio.react(value)) stage.after(afterMs, () => say(payload))
+  const { answers, restarts } = radio.react(value)
+  for (const { afterMs, payload } of answers) stage.after(afterMs, () => say(payload))
+  if (restarts) stage.after(RESTART_MS, hangUp)
 }
 
 function readToRadio(payload: Uint8Array): ToRadio | null {
