@@ -3,6 +3,7 @@ import type { Ports } from './context.ts'
 import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
 import { rollUp } from './mesh/roll-up.ts'
+import { type Share, wholeSlices } from './mesh/slice-share.ts'
 import { deleteOldTraffic } from './mesh/traffic-retention.ts'
 import { readSettings } from './settings/settings.ts'
 
@@ -10,8 +11,12 @@ import { readSettings } from './settings/settings.ts'
 export type Pause = () => Promise<boolean>
 
 /** Brings what is derived up to date: hours and days of measurements, and nodes that go on under another number. */
-export async function keepUp(ports: Pick<Ports, 'store' | 'log' | 'now'>, pause: Pause): Promise<void> {
-  const hours = await rollUp(ports.store, pause)
+export async function keepUp(
+  ports: Pick<Ports, 'store' | 'log' | 'now'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  const hours = await rollUp(ports.store, pause, share)
   if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
   await followRenumbered(ports)
 }
@@ -23,17 +28,22 @@ export async function keepUp(ports: Pick<Ports, 'store' | 'log' | 'now'>, pause:
 export async function deleteOld(
   { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
   pause: Pause,
+  share: Share = wholeSlices,
 ): Promise<void> {
   const settings = await readSettings(store)
   let goesOn = true
-  await rollUp(store, async () => {
-    goesOn = await pause()
-    return goesOn
-  })
+  await rollUp(
+    store,
+    async () => {
+      goesOn = await pause()
+      return goesOn
+    },
+    share,
+  )
   if (!goesOn) return
   const deleted = {
-    ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause)),
-    ...(await deleteOldTraffic(store, settings, now(), pause)),
+    ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
+    ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
     automationRuns: await deleteOldRuns(store, now(), pause),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)

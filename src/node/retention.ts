@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../app/context.ts'
 import { deleteOld } from '../app/upkeep.ts'
+import { createPace } from './pace.ts'
 
 const FIRST_RUN_MS = 60_000
 const INTERVAL_MS = 60 * 60_000
@@ -29,10 +29,8 @@ export function startRetention(ports: Needs): { stop(): Promise<void> } {
 /** One run; requests are served between its slices. Never throws: the next hour tries again. */
 async function applyRetention(ports: Needs, goesOn: () => boolean): Promise<void> {
   try {
-    await deleteOld(ports, async () => {
-      await setImmediate()
-      return goesOn()
-    })
+    const { pause, share } = createPace(goesOn)
+    await deleteOld(ports, pause, share)
   } catch (error) {
     ports.log.error('Deleting old data failed', { error })
   }

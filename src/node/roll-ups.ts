@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Ports } from '../app/context.ts'
 import { keepUp } from '../app/upkeep.ts'
+import { createPace } from './pace.ts'
 
 const INTERVAL_MS = 60_000
 
@@ -8,13 +8,10 @@ const INTERVAL_MS = 60_000
 export function startRollUps(ports: Pick<Ports, 'store' | 'log' | 'now'>): { stop(): Promise<void> } {
   let isStopping = false
   let running: Promise<void> | null = null
-  const pause = async () => {
-    await setImmediate()
-    return !isStopping
-  }
   const run = async () => {
     try {
-      await keepUp(ports, pause)
+      const { pause, share } = createPace(() => !isStopping)
+      await keepUp(ports, pause, share)
     } catch (error) {
       ports.log.error('Rolling measurements up failed', { error })
     }

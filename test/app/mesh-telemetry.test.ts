@@ -203,7 +203,7 @@ describe('retention', () => {
       insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state)
       values (1, 1, 2, ${START - 366 * DAY}, 'unknown'), (2, 1, 2, ${START - 364 * DAY}, 'unknown')`)
     const settings = await readSettings(mesh.app.store)
-    const deleted = await deleteOldTraffic(mesh.app.store, settings, START, async () => true)
+    const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
     expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1 })
     expect(rows('telemetry_hourly')).toMatchObject([{ max: 1 }, { max: 3 }])
     expect(rows('telemetry_daily')).toHaveLength(3)
@@ -214,7 +214,9 @@ describe('retention', () => {
     await store(mesh.ingest, [packet(text('old')), packet(text('new')), packet(text('newest'))])
     mesh.app.store.sqlite.exec('update packets set id = id + 499998 where id > 1')
     const settings = await readSettings(mesh.app.store)
-    expect(await deleteOldTraffic(mesh.app.store, settings, START, async () => true)).toMatchObject({ packets: 1 })
+    expect(await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })).toMatchObject({
+      packets: 1,
+    })
     expect(mesh.count('packets')).toBe(2)
   })
 })

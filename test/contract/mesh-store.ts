@@ -132,7 +132,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const hour = (await readTrafficHours(open(), NOW)).at(-1)
       expect(hour).toStrictEqual({ t: NOW, messages: 9, packets: await open().db.$count(packets) })
       const settings = await readSettings(open())
-      const deleted = await deleteOldTraffic(open(), settings, NOW + 8 * DAY_MS, async () => true)
+      const deleted = await deleteOldTraffic(open(), settings, { now: NOW + 8 * DAY_MS, pause: async () => true })
       expect(deleted).toMatchObject({ hours: 0, traceroutes: 0 })
       expect(deleted.packets).toBeGreaterThan(0)
       expect(await open().db.$count(packets)).toBe(0)

@@ -3,10 +3,11 @@ import { messages, nodes, positions, telemetry } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from './roll-up.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
-/** Rows deleted in one transaction: some milliseconds. */
+/** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
-/** Nodes whose telemetry one look-up searches. */
+/** Nodes whose telemetry one look-up searches, at most. */
 const SLICE_NODES = 50
 
 /** What is older than these times, in milliseconds, is no longer kept. */
@@ -22,8 +23,8 @@ export function retentionCutoffs(settings: Settings, now: number): Cutoffs {
 
 export type Deleted = { readonly [Table in keyof Cutoffs]: number }
 
-const slice = sql`limit ${sql.raw(String(SLICE_ROWS))}`
 const placeholder = (name: string): SQL => sql`${sql.placeholder(name)}`
+const slice = sql`limit ${placeholder('rows')}`
 
 // Neither history has an index on time alone; with the node, and the metric, first it is the head of the primary key.
 const queries = prepareOnce((db) => ({
@@ -32,7 +33,7 @@ const queries = prepareOnce((db) => ({
     .from(nodes)
     .where(sql`${nodes.id} > ${sql.placeholder('after')}`)
     .orderBy(nodes.id)
-    .limit(SLICE_NODES)
+    .limit(sql.placeholder('nodes'))
     .prepare(),
   telemetry: db
     .delete(telemetry)
@@ -59,33 +60,39 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Deletes what is older than the cutoffs, in slices of 1000 rows; `pause` is awaited after each and answers whether to
+ * Deletes what is older than the cutoffs, in slices of at most 1000 rows; `pause` is awaited after each and answers whether to
  * go on. Answers the rows deleted.
  */
-export async function deleteExpired(store: Store, cutoffs: Cutoffs, pause: () => Promise<boolean>): Promise<Deleted> {
+export async function deleteExpired(
+  store: Store,
+  cutoffs: Cutoffs,
+  pause: () => Promise<boolean>,
+  share: Share = wholeSlices,
+): Promise<Deleted> {
   const prepared = queries(store)
   const deleted = { telemetry: 0, positions: 0, messages: 0 }
   /** False: stop. */
   const inSlices = async (
     table: keyof Deleted,
-    deleteSlice: () => Promise<unknown[]> | unknown[],
+    deleteSlice: (rows: number) => Promise<unknown[]> | unknown[],
   ): Promise<boolean> => {
     for (;;) {
-      const { length } = await deleteSlice()
+      const rows = partOf(SLICE_ROWS, share())
+      const { length } = await deleteSlice(rows)
       deleted[table] += length
       if (!(await pause())) return false
-      if (length < SLICE_ROWS) return true
+      if (length < rows) return true
     }
   }
   let goesOn = true
   for (let after = 0; goesOn;) {
-    const upTo = (await prepared.nodesAfter.all({ after })).at(-1)?.id
+    const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
     if (upTo === undefined) break
     const range = { after, upTo, cutoff: cutoffs.telemetry }
-    goesOn = await inSlices('telemetry', () => prepared.telemetry.all(range))
+    goesOn = await inSlices('telemetry', (rows) => prepared.telemetry.all({ ...range, rows }))
     after = upTo
   }
-  goesOn &&= await inSlices('positions', () => prepared.positions.all({ cutoff: cutoffs.positions }))
-  if (goesOn) await inSlices('messages', () => prepared.messages.all({ cutoff: cutoffs.messages }))
+  goesOn &&= await inSlices('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
+  if (goesOn) await inSlices('messages', (rows) => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
   return deleted
 }

@@ -1,12 +1,13 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
 /** Milliseconds. */
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
-/** Hours rolled up in one transaction: some milliseconds. */
+/** Hours rolled up in one transaction, at most. */
 const SLICE_HOURS = 100
 
 type Hour = { readonly nodeId: number; readonly metric: number; readonly t: number }
@@ -40,7 +41,7 @@ function prepareRollUp(
 }
 
 const queries = prepareOnce((db) => ({
-  dirty: db.select().from(telemetryDirty).limit(SLICE_HOURS).prepare(),
+  dirty: db.select().from(telemetryDirty).limit(sql.placeholder('hours')).prepare(),
   hourly: prepareRollUp(db, telemetryHourly, {
     source: telemetry,
     spanMs: HOUR_MS,
@@ -63,14 +64,14 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Brings the hourly and daily roll-ups up to date, 100 hours in one transaction; `pause` is awaited after each and
+ * Brings the hourly and daily roll-ups up to date, at most 100 hours in one transaction; `pause` is awaited after each and
  * answers whether to go on. Answers the hours rolled up. An hour is summed up anew from its measurements, so that doing
  * it twice, or only half, changes nothing.
  */
-export async function rollUp(store: Store, pause: () => Promise<boolean>): Promise<number> {
+export async function rollUp(store: Store, pause: () => Promise<boolean>, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)
   for (let done = 0; ;) {
-    const hours = await prepared.dirty.all()
+    const hours = await prepared.dirty.all({ hours: partOf(SLICE_HOURS, share()) })
     if (hours.length === 0) return done
     const hourKeys = { keys: JSON.stringify(hours) }
     await store.atomic([

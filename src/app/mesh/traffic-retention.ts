@@ -3,18 +3,19 @@ import { packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from './roll-up.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
 /** The packet log holds no more, whatever their age. */
 const MAX_PACKETS = 500_000
-/** Rows deleted in one transaction: some milliseconds. */
+/** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
-/** Charts whose hours one look-up searches. */
+/** Charts whose hours one look-up searches, at most. */
 const SLICE_CHARTS = 200
 
 export type TrafficDeleted = { readonly hours: number; readonly packets: number; readonly traceroutes: number }
 
 const value = sql.placeholder
-const slice = sql`limit ${sql.raw(String(SLICE_ROWS))}`
+const slice = sql`limit ${value('rows')}`
 
 const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL => sql`select json_array(node_id, metric)
   from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
@@ -27,7 +28,7 @@ const queries = prepareOnce((db) => ({
       sql`(with recursive step(k) as (
         select (${nextChart(value('nodeId'), value('metric'))})
         union all select (${nextChart(sql`step.k ->> 0`, sql`step.k ->> 1`)}) from step where step.k is not null
-        limit ${sql.raw(String(SLICE_CHARTS))}) select k from step where k is not null) c`,
+        limit ${value('most')}) select k from step where k is not null) c`,
     )
     .prepare(),
   hours: db
@@ -67,44 +68,45 @@ const queries = prepareOnce((db) => ({
 export async function deleteOldTraffic(
   store: Store,
   settings: Pick<Settings, 'telemetryHourlyRetentionDays' | 'packetRetentionDays' | 'messageRetentionDays'>,
-  now: number,
-  pause: () => Promise<boolean>,
+  { now, pause, share = wholeSlices }: { now: number; pause: () => Promise<boolean>; share?: Share },
 ): Promise<TrafficDeleted> {
   const prepared = queries(store)
   let goesOn = true
-  const inSlices = async (deleteSlice: () => Promise<unknown[]> | unknown[]): Promise<number> => {
+  const inSlices = async (deleteSlice: (rows: number) => Promise<unknown[]> | unknown[]): Promise<number> => {
     for (let deleted = 0; ;) {
-      const { length } = goesOn ? await deleteSlice() : []
+      const rows = partOf(SLICE_ROWS, share())
+      const { length } = goesOn ? await deleteSlice(rows) : []
       deleted += length
       goesOn &&= await pause()
-      if (!goesOn || length < SLICE_ROWS) return deleted
+      if (!goesOn || length < rows) return deleted
     }
   }
   const cutoff = (days: number) => now - days * DAY_MS
   let hours = 0
-  for await (const charts of listCharts(store)) {
+  for await (const charts of listCharts(store, share)) {
     const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
-    hours += await inSlices(() => prepared.hours.all(range))
+    hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
     if (!goesOn) break
   }
   const packetCutoff = cutoff(settings.packetRetentionDays)
   const upTo = ((await prepared.newest.get())?.id ?? 0) - MAX_PACKETS
-  const log = await inSlices(async () => {
+  const log = await inSlices(async (rows) => {
     // The log is in the order of arrival: when its oldest one stays, all stay.
     const oldest = await prepared.oldest.get()
     const isOld = oldest !== undefined && (oldest.t < packetCutoff || upTo > 0)
-    return isOld ? await prepared.packets.all({ upTo, cutoff: packetCutoff }) : []
+    return isOld ? await prepared.packets.all({ upTo, cutoff: packetCutoff, rows }) : []
   })
-  const routes = await inSlices(() => prepared.traceroutes.all({ cutoff: cutoff(settings.messageRetentionDays) }))
+  const routeCutoff = cutoff(settings.messageRetentionDays)
+  const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
   return { hours, packets: log, traceroutes: routes }
 }
 
 type Chart = { readonly nodeId: number; readonly metric: number }
 
-async function* listCharts(store: Store): AsyncGenerator<Chart[]> {
+async function* listCharts(store: Store, share: Share): AsyncGenerator<Chart[]> {
   const { charts } = queries(store)
   for (let last: Chart | undefined = { nodeId: 0, metric: 0 }; last !== undefined;) {
-    const found: Chart[] = await charts.all(last)
+    const found: Chart[] = await charts.all({ ...last, most: partOf(SLICE_CHARTS, share()) })
     if (found.length > 0) yield found
     last = found.at(-1)
   }

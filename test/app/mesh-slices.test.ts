@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { deleteExpired, retentionCutoffs } from '../../src/app/mesh/retention.ts'
+import { rollUp } from '../../src/app/mesh/roll-up.ts'
+import { FIRST_SHARE, nextShare, partOf } from '../../src/app/mesh/slice-share.ts'
+import { deleteOldTraffic } from '../../src/app/mesh/traffic-retention.ts'
+import { readSettings } from '../../src/app/settings/settings.ts'
+import { createPace } from '../../src/node/pace.ts'
+import { START } from '../support/app.ts'
+import { createTestMesh, type TestMesh } from '../support/mesh.ts'
+
+const DAY = 86_400_000
+const NODES = 40
+
+describe('how large the next slice is', () => {
+  /** Durations in milliseconds of slices on storage that takes `fullMs` for a full one. */
+  const durations = (fullMs: number) => {
+    const all: number[] = []
+    for (let share = FIRST_SHARE, n = 0; n < 20; n++) {
+      all.push(fullMs * share)
+      share = nextShare(share, fullMs * share)
+    }
+    return all
+  }
+
+  it('grows step by step to a full one where that takes some milliseconds', () => {
+    expect(
+      durations(8)
+        .slice(0, 5)
+        .map((ms) => ms / 8),
+    ).toStrictEqual([0.1, 0.2, 0.4, 0.8, 1])
+    expect(nextShare(0.5, 0)).toBe(1)
+  })
+
+  it.each([100, 400, 1400])('holds the writer no longer than 15 ms where a full one takes %i ms', (fullMs) => {
+    const [first = 0, ...later] = durations(fullMs)
+    expect(first).toBe(fullMs / 10)
+    for (const ms of later) expect(ms).toBeLessThanOrEqual(20)
+    expect(later.at(-1)).toBeCloseTo(15, 6)
+  })
+
+  it('is smaller at once after one that was long, and never nothing', () => {
+    expect(nextShare(1, 150)).toBeCloseTo(0.1, 9)
+    expect(nextShare(0.01, 60_000)).toBe(0.01)
+    expect([partOf(1000, 0.25), partOf(50, 0.01), partOf(100, 1)]).toStrictEqual([250, 1, 100])
+  })
+
+  it('is told by the time from one pause to the next', async () => {
+    let now = 0
+    const { pause, share } = createPace(
+      () => now < 100,
+      () => now,
+    )
+    now += 30
+    expect([await pause(), share()]).toStrictEqual([true, FIRST_SHARE / 2])
+    now += 75
+    expect([await pause(), share()]).toMatchObject([false, expect.closeTo(FIRST_SHARE / 10, 9)])
+  })
+})
+
+describe('a slice', () => {
+  let mesh: TestMesh
+
+  beforeEach(async () => {
+    mesh = await createTestMesh()
+    mesh.app.store.sqlite.exec(`
+      insert into sources (kind, name, created_at) values ('tcp', 'r', 1);
+      insert into metrics (name) values ('a.a'), ('a.b'), ('a.c');
+      with recursive i(n) as (select 1 union all select n + 1 from i where n < ${NODES})
+        insert into nodes (node_num, first_heard) select n, 1 from i;
+      insert into telemetry select n.id, m.id, ${START - 100 * DAY} + d.value * 600000, 1
+        from nodes n, metrics m, json_each('[${Array.from({ length: 60 }, (_, n) => n).join()}]') d;
+      insert into telemetry_dirty select distinct node_id, metric, t - t % 3600000 from telemetry;
+      insert into positions select node_id, t, 1, 2, null, null from telemetry where metric = 1;
+      insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit, via_mqtt,
+        pki_encrypted, replayed, payload) select 1, t, t, node_id, 1, 0, 3, 0, 0, 0, '{}' from telemetry;
+      insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select t, node_id, 1, 0, 'm', t - ${400 * DAY}, 'in' from telemetry where metric = 1;`)
+  })
+  afterEach(() => mesh.app.close())
+
+  /** Changed rows, of all tables, between one pause and the next. */
+  const watch = () => {
+    const total = mesh.app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
+    let before = total.get() ?? 0
+    const changes: number[] = []
+    return {
+      changes,
+      pause: async () => {
+        const now = total.get() ?? 0
+        changes.push(now - before)
+        before = now
+        return true
+      },
+    }
+  }
+
+  it.each([1, 0.25, 0.05])('of retention changes at most 1000 rows × %d', async (share) => {
+    const settings = await readSettings(mesh.app.store)
+    const { changes, pause } = watch()
+    const deleted = await deleteExpired(mesh.app.store, retentionCutoffs(settings, START), pause, () => share)
+    expect(deleted).toStrictEqual({ telemetry: NODES * 180, positions: NODES * 60, messages: NODES * 60 })
+    const traffic = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause, share: () => share })
+    expect(traffic.packets).toBe(NODES * 180)
+    // A message counts once more for the number of its table's state.
+    expect(Math.max(...changes)).toBeLessThanOrEqual(2000 * share)
+    expect(Math.max(...changes)).toBeGreaterThanOrEqual(1000 * share)
+  })
+
+  it.each([1, 0.1])('of roll-ups takes at most 100 hours × %d', async (share) => {
+    const { changes, pause } = watch()
+    expect(await rollUp(mesh.app.store, pause, () => share)).toBe(mesh.count('telemetry_hourly'))
+    expect(mesh.count('telemetry_hourly')).toBe(NODES * 3 * 10)
+    // Each hour: its row, a row of its day at most, and its mark, which goes.
+    expect(Math.max(...changes)).toBeLessThanOrEqual(300 * share)
+    expect(changes.length).toBeGreaterThanOrEqual((NODES * 3 * 10) / (100 * share))
+  })
+})
