@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { auditRows } from '../support/app.ts'
-import { ACKNOWLEDGE, createTestAutomation, HOUR, MINUTE, type TestAutomation } from '../support/automation.ts'
+import {
+  ACKNOWLEDGE,
+  createTestAutomation,
+  HOUR,
+  MINUTE,
+  SCHEDULE,
+  type TestAutomation,
+} from '../support/automation.ts'
 import { FAR, heard, LOCAL, nodeInfo, packet, seconds, telemetry, text, user } from '../support/mesh.ts'
 
 const STRANGER = 0xa0cb0003
@@ -172,6 +179,30 @@ test('a copy is not answered again, in this process or the next', async () => {
   ])
 })
 
+test('what was not answered when it came is not answered when a copy comes', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('ping', { from: STRANGER })
+  const once = packet(text('ping'))
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  expect(await t.lastRun(id)).toBe('skipped cooldown')
+  t.app.clock.advance(MINUTE)
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  expect(await t.lastRun(id)).toBe('skipped duplicate')
+  expect(t.radio.sent).toHaveLength(1)
+})
+
+test('what is sent by the clock is no answer', async () => {
+  const t = await createTestAutomation()
+  await t.add({ ...SCHEDULE, cron: '1 12 * * *' })
+  await t.add(ACKNOWLEDGE)
+  expect(await t.pass(MINUTE)).toBe(1)
+  await t.say('ping')
+  expect(t.radio.sent).toHaveLength(2)
+  const { answersLastHour } = Object(await (await t.admin.send('GET', '/api/automation')).json())
+  expect(answersLastHour).toBe(1)
+})
+
 test('a broker that was faster than the radio does not keep a text from its answer', async () => {
   const t = await createTestAutomation()
   await t.add(ACKNOWLEDGE)
@@ -201,6 +232,10 @@ test('one sender is answered once in 60 seconds, anybody once in 10, also after 
   await t.say('ping')
   expect(await t.lastRun(id)).toBe('sent')
   expect(t.radio.sent).toHaveLength(3)
+  // The row of the first such skip, which is older than the last answer.
+  t.app.clock.advance(1)
+  await t.say('ping', { from: 4000 })
+  expect(await t.lastRun(id)).toBe('skipped cooldown')
 })
 
 test('no more than 20 answers an hour, of all rules together, whatever is saved or deleted', async () => {

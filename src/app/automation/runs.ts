@@ -94,17 +94,19 @@ const queries = prepareOnce((db) => ({
     .from(automationRuns)
     .where(and(eq(automationRuns.automationId, value('automationId')), eq(automationRuns.key, value('key'))))
     .prepare(),
-  // With `max` alone SQLite answers the other columns of the row that has it (sqlite.org/lang_select.html, 2.5).
   last: db
     .select({
       automationId: automationRuns.automationId,
-      at: sql<number>`max(${automationRuns.lastT})`,
+      at: automationRuns.lastT,
       outcome: automationRuns.outcome,
       reason: automationRuns.reason,
     })
-    .from(automationRuns)
-    .where(sql`${automationRuns.automationId} in (select id from automations)`)
-    .groupBy(automationRuns.automationId)
+    .from(automations)
+    .innerJoin(
+      automationRuns,
+      sql`${automationRuns.id} = (select id from automation_runs where automation_id = ${automations.id}
+        order by last_t desc, id desc limit 1)`,
+    )
     .prepare(),
   answers: db
     .select({ t: automationRuns.t, nodeNum: automationRuns.triggeredBy })
