@@ -1,0 +1,154 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { FAR, LOCAL, text } from '../support/mesh.ts'
+import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
+import type { Visitor } from '../support/web-site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+let mesh: RadioSite
+let admin: Visitor
+
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  admin = mesh.admin
+})
+afterAll(() => mesh.close())
+
+/** A text in the conversation that is open. */
+const said = (page: Page, words: string) => page.locator('.message p', { hasText: words })
+
+test('a text goes through each state, and says what the state means', async () => {
+  const { page } = admin
+  await admin.goto('/messages?with=!a0cb0002')
+  await page.getByRole('heading', { name: 'Far Hill' }).waitFor()
+  await isLive(admin)
+  await page.getByLabel('Write a message').fill('Is the antenna up?')
+  await page.getByLabel('Write a message').press('Enter')
+  const message = page.locator('.message.out', { hasText: 'Is the antenna up?' })
+  const outgoing = await mesh.sent()
+  expect([outgoing.to, new TextDecoder().decode(readData(outgoing).payload)]).toEqual([FAR, 'Is the antenna up?'])
+  await message.getByText('Sent by the radio').waitFor()
+  expect(await page.getByLabel('Write a message').inputValue()).toBe('')
+  mesh.confirm(outgoing, LOCAL)
+  await message.getByText('Repeated by another node').waitFor()
+  await message.getByRole('button', { name: 'Details' }).click()
+  await message.getByText('The receiver has not confirmed it yet.').waitFor()
+  expect(await admin.violations()).toEqual([])
+  mesh.confirm(outgoing, FAR)
+  await message.getByText('Delivered', { exact: true }).waitFor()
+  await message.getByText('The receiver confirmed it.').waitFor()
+})
+
+test('a text that fails says why, and what to do', async () => {
+  const { page } = admin
+  await page.getByLabel('Write a message').fill('Anybody?')
+  await page.getByRole('button', { name: 'Send' }).click()
+  const message = page.locator('.message.out', { hasText: 'Anybody?' })
+  await message.getByText('Waiting for the radio').or(message.getByText('Sent by the radio')).waitFor()
+  mesh.confirm(await mesh.sent(), LOCAL, Routing_Error.MAX_RETRANSMIT)
+  await message.getByText('Not delivered').waitFor()
+  await message.getByRole('button', { name: 'Details' }).click()
+  await message.getByText('The radio sent it three times and nobody answered.').waitFor()
+})
+
+test('what comes in is counted until it is seen, and answered with a quote or a sign', async () => {
+  const { page } = admin
+  await admin.goto('/packets')
+  await isLive(admin)
+  const badge = page.getByRole('link', { name: 'Messages 2 unread' })
+  mesh.hear(text('Storm from the west tonight'), { id: 0x5000 })
+  mesh.hear(text('Take the flags down'), { id: 0x5001 })
+  await badge.waitFor()
+  await badge.click()
+  const message = page.locator('.message.in', { hasText: 'Storm from the west tonight' })
+  await message.waitFor()
+  await page.getByText('New', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Messages', exact: true }).waitFor()
+
+  await message.getByRole('button', { name: 'Details' }).click()
+  await message.getByRole('table', { name: 'Who heard it' }).getByRole('cell', { name: '6.25 dB' }).waitFor()
+
+  await message.getByRole('button', { name: 'React' }).click()
+  expect(await admin.violations()).toEqual([])
+  await message.getByRole('button', { name: 'Thumbs up' }).click()
+  const sign = readData(await mesh.sent())
+  expect([new TextDecoder().decode(sign.payload), sign.emoji, sign.replyId]).toEqual(['👍', 1, 0x5000])
+  await message.getByRole('button', { name: '👍 Test Radio' }).waitFor()
+  mesh.hear(text('👍', { emoji: 1, replyId: 0x5000 }))
+  await message.getByRole('button', { name: '👍 Test Radio, Far Hill' }).waitFor()
+
+  await message.getByRole('button', { name: 'Reply' }).click()
+  const box = page.getByLabel('Write a message')
+  await box.pressSequentially('Thank you')
+  await box.press('Escape')
+  await expect.poll(() => page.locator('.reply').count()).toBe(0)
+  await message.getByRole('button', { name: 'Reply' }).click()
+  await box.press('Shift+Enter')
+  await box.pressSequentially('we are in')
+  await box.press('Enter')
+  const reply = readData(await mesh.sent())
+  expect([new TextDecoder().decode(reply.payload), reply.replyId]).toEqual(['Thank you\nwe are in', 0x5000])
+  await page.locator('.message.out').getByRole('button', { name: 'Far Hill Storm from the west tonight' }).click()
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Storm from the west tonight')
+})
+
+test('who reads further up is not moved by what arrives, and comes down with one press', async () => {
+  const { page } = admin
+  for (let n = 0; n < 30; n++) mesh.hear(text(`line ${n} of a long story`))
+  await admin.goto('/messages?channel=0')
+  await said(page, 'line 29 of a long story').waitFor()
+  await isLive(admin)
+  await page.locator('.log').hover()
+  await page.mouse.wheel(0, -900)
+  const down = page.getByRole('button', { name: 'To the newest' })
+  await down.waitFor()
+  const place = () =>
+    page.getByText('line 15 of a long story').evaluate((element) => element.getBoundingClientRect().top)
+  const before = await place()
+  mesh.hear(text('and then it ended'))
+  await page.getByRole('button', { name: '1 new message' }).waitFor()
+  expect(await place()).toBe(before)
+  await page.getByRole('button', { name: '1 new message' }).click()
+  await expect.poll(() => page.getByRole('button', { name: /new message|newest/ }).count()).toBe(0)
+  await page.locator('.message', { hasText: 'and then it ended' }).waitFor()
+  await page.locator('[role=status].sr-only', { hasText: 'Far Hill: and then it ended' }).waitFor({ state: 'attached' })
+})
+
+test('older messages come when they are scrolled to', async () => {
+  const { page } = admin
+  for (let n = 0; n < 70; n++) mesh.hear(text(`chapter ${n} of the log`))
+  await admin.goto('/messages?channel=0')
+  await said(page, 'chapter 69 of the log').waitFor()
+  await expect.poll(() => page.getByText('Storm from the west tonight').count()).toBe(0)
+  await page.evaluate("document.querySelector('.log').scrollTo(0, 0)")
+  await page.locator('p', { hasText: 'Storm from the west tonight' }).waitFor({ state: 'attached' })
+})
+
+test('all of this without an error in the console or a request to another host', () => {
+  expect(admin.complaints).toEqual([])
+})
+
+describe.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'dark', ...PHONE }],
+] as const)('%s', (_name, options) => {
+  test('a conversation with all of its parts is accessible, and not too wide', async () => {
+    const visitor = await mesh.site.visit(options)
+    const { page } = visitor
+    await visitor.goto('/messages?with=!a0cb0002')
+    await visitor.signIn('admin', SITE_PASSWORD)
+    await page.locator('.message').first().waitFor()
+    await page.getByRole('button', { name: 'Details' }).first().click()
+    await page.getByText('No other gateway has reported hearing it.').waitFor()
+    await page.getByRole('button', { name: 'Reply' }).first().click()
+    await page.getByRole('button', { name: 'React' }).first().click()
+    await page.getByLabel('Write a message').fill('x'.repeat(230))
+    await page.getByText('30 too many').waitFor()
+    expect(await visitor.violations()).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+    expect(visitor.complaints).toEqual([])
+  })
+})
