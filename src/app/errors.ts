@@ -31,6 +31,7 @@ export const ERRORS = {
   user_inactive: [409, 'User is inactive'],
   last_admin: [409, 'Last administrator'],
   backup_in_progress: [409, 'Backup in progress'],
+  too_many_tokens: [409, 'Too many API tokens'],
   automation_name_taken: [409, 'Name of an automation taken'],
   too_many_automations: [409, 'Too many automations'],
   source_taken: [409, 'Name of a source of another kind'],

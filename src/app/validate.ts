@@ -40,18 +40,23 @@ export function validate<S extends z.ZodType, T extends Target>(target: T, schem
   return describe(strict, { request: { part: target, schema } })
 }
 
-/** A JSON body that may be missing: the schema then sees an empty object. */
-export function validateOptionalBody<S extends z.ZodType>(
+/** A JSON body that may be missing: the input is `without` then. */
+export function validateOptionalBody<S extends z.ZodType, W extends object>(
   schema: S,
-): MiddlewareHandler<Env, string, { in: { json?: z.input<S> }; out: { json: z.output<S> } }> {
+  without: W,
+): MiddlewareHandler<Env, string, { in: { json?: z.input<S> }; out: { json: z.output<S> | W } }> {
   const validator: MiddlewareHandler = async (c, next) => {
     const text = await readText(c)
-    const result = schema.safeParse(text === '' ? {} : parseJson(text))
-    if (!result.success) throw invalidRequest(result.error)
-    c.req.addValidatedData('json', { ...Object(result.data) })
+    c.req.addValidatedData('json', text === '' ? without : readBody(schema, text))
     await next()
   }
   return describe(validator, { request: { part: 'optional-json', schema } })
+}
+
+function readBody(schema: z.ZodType, text: string): object {
+  const result = schema.safeParse(parseJson(text))
+  if (!result.success) throw invalidRequest(result.error)
+  return { ...Object(result.data) }
 }
 
 // JSON is UTF-8 (RFC 8259, 8.1). Hono's own reading would store a replacement character for whatever is not.

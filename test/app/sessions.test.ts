@@ -179,6 +179,23 @@ describe("one's own sessions", () => {
     expect(sessions[1]).toMatchObject({ current: false, userAgent: null, ip: '192.0.2.1' })
   })
 
+  test('are a hundred at most: the one that was not used for longest goes', async () => {
+    const clients: Client[] = []
+    for (let n = 0; n < 100; n++) {
+      app.clock.advance(1000)
+      clients.push(await app.admin())
+    }
+    const [first, second, third] = clients
+    if (first === undefined || second === undefined || third === undefined) throw new Error('nobody signed in')
+    app.clock.advance(10 * 60_000)
+    expect(await isSignedIn(first)).toBe(true)
+    const newest = await app.admin()
+    await app.signIn('admin', ADMIN_PASSWORD)
+    expect([await isSignedIn(first), await isSignedIn(newest)]).toStrictEqual([true, true])
+    expect([await isSignedIn(second), await isSignedIn(third)]).toStrictEqual([false, false])
+    expect(app.store.sqlite.prepare('select count(*) from sessions').pluck().get()).toBe(100)
+  })
+
   test('can be ended one by one; what is not there or not one’s own is not found', async () => {
     const user = await app.user('anna')
     const admin = await app.admin()

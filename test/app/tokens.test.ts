@@ -79,6 +79,21 @@ describe('making one', () => {
     expect(audited).toStrictEqual([])
   })
 
+  test('is refused beyond fifty, also at the same instant, until one is revoked', async () => {
+    for (let n = 0; n < 48; n++) await made(['nodes:read'])
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => outcomeOf(make({ name: 'x', scopes: ['nodes:read'] }))))
+    expect(outcomes.toSorted()).toStrictEqual(['201', '201', '409 too_many_tokens', '409 too_many_tokens'])
+    const audited = await auditedBy(app, async () => {
+      expect(await outcomeOf(make({ name: 'x', scopes: ['nodes:read'] }))).toBe('409 too_many_tokens')
+    })
+    expect(audited).toStrictEqual([])
+    const { tokens } = Object(await (await anna.send('GET', '/api/tokens')).json())
+    expect(tokens).toHaveLength(50)
+    expect((await anna.send('DELETE', `/api/tokens/${tokens[0].id}`)).status).toBe(204)
+    await made(['nodes:read'])
+    await made(['nodes:read'], {}, await app.admin())
+  })
+
   test('for backups is for administrators', async () => {
     const audited = await auditedBy(app, async () => {
       expect(await outcomeOf(make({ name: 'x', scopes: ['backup'] }))).toBe('403 admin_required')

@@ -160,6 +160,7 @@ describe('listing', () => {
   })
 
   test.each([
+    'q=',
     'limit=0',
     'limit=501',
     'limit=-1',

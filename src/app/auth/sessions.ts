@@ -11,6 +11,9 @@ const SECURE_COOKIE = `__Host-${COOKIE}`
 /** Sliding expiry reaches the store at most so often for a session. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
 
+/** Of one user. A sign-in beyond them ends those that were not used for longest. */
+const MOST_SESSIONS = 100
+
 export const sessionSchema = z.object({
   id: z.int(),
   createdAt: z.int(),
@@ -47,6 +50,7 @@ export async function startSession(
     userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
     oidcIssuer: user.oidcIssuer,
   })
+  await endSurplus(ctx, user.id)
   const secure = isSecure(c, ctx)
   setCookie(c, secure ? SECURE_COOKIE : COOKIE, signToken(token, ctx.config.SESSION_SECRET), {
     httpOnly: true,
@@ -55,6 +59,12 @@ export async function startSession(
     secure,
     maxAge: Math.min(ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS, 400 * 86_400),
   })
+}
+
+async function endSurplus({ sessions, now, log }: Ctx, userId: number): Promise<void> {
+  const surplus = (await sessions.list(userId, now())).slice(MOST_SESSIONS)
+  for (const { tokenHash } of surplus) await sessions.remove(tokenHash)
+  if (surplus.length > 0) log.info('Sessions ended: the user has too many', { userId, sessions: surplus.length })
 }
 
 /** The live session that the request's cookie names. A planted, tampered or old one is nobody's. */

@@ -18,6 +18,7 @@ export const tokenRoutes = new Hono<AppEnv>()
     requireSession,
     answers('Make an API token; its text is shown once', { 201: tokenSchema.extend({ token: z.string() }) }, [
       'admin_required',
+      'too_many_tokens',
     ]),
     validate('json', newTokenSchema),
     async (c) => c.json(await createToken(c.var.ctx, c.req.valid('json')), 201),

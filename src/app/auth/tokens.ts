@@ -1,4 +1,4 @@
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { apiTokens, users } from '../../db/schema.ts'
 import { audit } from '../audit/audit.ts'
@@ -8,6 +8,8 @@ import { ACTIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../u
 import { hashToken, randomToken } from './session-token.ts'
 
 const PREFIX = 'mm_'
+/** Of one user, those that expired among them. */
+const MOST_TOKENS = 50
 
 /** What a token may be good for. */
 export const SCOPES = [
@@ -61,7 +63,10 @@ export async function listTokens(ctx: SignedInCtx): Promise<Token[]> {
     .all()
 }
 
-/** Makes a token; its text is answered here and never again. Throws `admin_required` for `backup` by a regular user. */
+/**
+ * Makes a token; its text is answered here and never again. Throws `admin_required` for `backup` by a regular user,
+ * `too_many_tokens`.
+ */
 export async function createToken(
   ctx: SignedInCtx,
   input: z.infer<typeof newTokenSchema>,
@@ -76,16 +81,24 @@ export async function createToken(
   const prefix = token.slice(0, PREFIX.length + 6)
   const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * 86_400_000
   const { id } = ctx.viewer.user
+  const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
   // A deactivation at the same instant wins: it has deleted all tokens, and no later one may be left to come back.
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
-    ${expiresAt}, null from ${users} where ${and(eq(users.id, id), eq(users.isActive, true))}`
+    ${expiresAt}, null from ${users} where ${and(eq(users.id, id), eq(users.isActive, true), lt(owned, MOST_TOKENS))}`
   await ctx.store.atomic([
     ctx.store.db.insert(apiTokens).select(values),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
   ])
   const created = await ctx.store.db.select(columns).from(apiTokens).where(eq(apiTokens.tokenHash, tokenHash)).get()
-  if (created === undefined) throw new AppError('unauthenticated')
+  if (created === undefined) throw await refusal(ctx)
   return { token, ...created }
+}
+
+/** Why the viewer got no token: the account was deactivated meanwhile, or it has as many as it may. */
+async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
+  const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
+  if (owned < MOST_TOKENS) return new AppError('unauthenticated')
+  return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that nothing uses`)
 }
 
 /** Revokes one of the viewer's own tokens. Throws `token_not_found`. */

@@ -105,7 +105,7 @@ export const automationRoutes = new Hono<AppEnv>()
       'automation_not_found',
     ]),
     validate('param', idParam),
-    validateOptionalBody(z.strictObject({ sample: sampleSchema.optional() })),
+    validateOptionalBody(z.strictObject({ sample: sampleSchema.optional() }), { sample: undefined }),
     async (c) => {
       const { ctx } = c.var
       const automation = await getAutomation(ctx.store, c.req.valid('param').id)

@@ -31,7 +31,7 @@ export const userRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        q: z.string().max(200).optional(),
+        q: z.string().min(1).max(200).optional(),
         limit: integerQuery(1, 500).default(100),
         offset: integerQuery(0, 1_000_000).default(0),
       }),
@@ -93,7 +93,7 @@ export const userRoutes = new Hono<AppEnv>()
       'last_admin',
     ]),
     validate('param', idParam),
-    validateOptionalBody(z.strictObject({ isAdmin: z.boolean().optional() })),
+    validateOptionalBody(z.strictObject({ isAdmin: z.boolean() }), { isAdmin: undefined }),
     async (c) => c.json({ user: await setAdmin(c.var.ctx, c.req.valid('param').id, c.req.valid('json').isAdmin) }),
   )
   .post(
