@@ -8,7 +8,7 @@ import {
   SCHEDULE,
   type TestAutomation,
 } from '../support/automation.ts'
-import { FAR, heard, LOCAL, nodeInfo, packet, seconds, telemetry, text, user } from '../support/mesh.ts'
+import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../support/mesh.ts'
 
 const STRANGER = 0xa0cb0003
 
@@ -98,7 +98,7 @@ describe('is not answered', () => {
     'a busy channel': [
       'channel_busy',
       async (t) => {
-        await measure(t, 25.1)
+        await t.measure(25.1)
         await t.say('ping')
       },
     ],
@@ -279,7 +279,7 @@ test('what an automation said triggers none, however it comes back', async () =>
 test('a channel that was busy an hour ago says nothing of now', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
-  await measure(t, 80)
+  await t.measure(80)
   expect(await t.get(id)).toMatchObject({ state: 'blocked', blockedBy: 'channel_busy' })
   t.app.clock.advance(HOUR)
   await t.say('ping')
@@ -308,10 +308,3 @@ test('a longer name than names are does not make the text too long', async () =>
   expect(await t.lastRun(id)).toBe('sent')
   expect(t.texts()).toStrictEqual(['ä'.repeat(19).repeat(5)])
 })
-
-/** The radio tells how busy its channel is. */
-async function measure(t: TestAutomation, channelUtilization: number): Promise<void> {
-  const variant = { case: 'deviceMetrics', value: { channelUtilization } } as const
-  const time = seconds(t.app.clock.now)
-  await t.hear(heard(packet(telemetry({ time, variant }), { from: LOCAL, rxRssi: undefined }), { at: t.app.clock.now }))
-}

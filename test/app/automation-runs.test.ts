@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { claimRun, deleteOldRuns, settleInterrupted } from '../../src/app/automation/runs.ts'
-import { START } from '../support/app.ts'
+import { auditRows, START } from '../support/app.ts'
 import { ANNOUNCE, createTestAutomation, DAY, HOUR, MINUTE, SCHEDULE, TRACEROUTE } from '../support/automation.ts'
 import { FAR, heard, LOCAL, nodeInfo, packet, text } from '../support/mesh.ts'
 
@@ -90,7 +90,22 @@ describe('an announcement', () => {
     t.radio.isFull = true
     await expectNext('skipped queue_full')
     t.radio.isFull = false
+    await t.pass(2.5 * HOUR)
+    await t.measure(25.5)
+    expect(await t.pass(0.5 * HOUR)).toBe(0)
+    expect(await t.lastRun(id)).toBe('skipped channel_busy')
+    await t.measure(25)
     await expectNext('sent')
+  })
+
+  test('that reaches only some of its channels says so', async () => {
+    const t = await createTestAutomation()
+    await t.hear(heard({ case: 'channel', value: { index: 1, role: 0 } }))
+    const id = await t.add({ ...ANNOUNCE, channels: [1, 2] })
+    expect(await t.pass(6 * HOUR)).toBe(1)
+    expect(await t.runs(id)).toMatchObject([
+      { outcome: 'failed', reason: 'channel_disabled', text: 'Hello from TR', packets: [{ channel: 2 }] },
+    ])
   })
 
   test('with a cron pattern keeps its distance, whatever is saved', async () => {
@@ -146,6 +161,10 @@ describe('a schedule', () => {
     expect(await t.lastRun(own)).toBe('skipped no_target')
     const asked = t.app.store.sqlite.prepare('select to_node_num, requested_by from traceroutes').all()
     expect(asked).toStrictEqual([{ to_node_num: FAR, requested_by: 'automation:Way' }])
+    expect(auditRows(t.app).filter(({ action }) => action === 'message_sent')).toMatchObject([
+      { username: 'system', details: { to: FAR, channel: 1, automation: id } },
+      { username: 'system', details: { to: FAR, kind: 'traceroute', automation: id + 1 } },
+    ])
   })
 
   test('to a channel that is off says so', async () => {

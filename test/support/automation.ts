@@ -6,7 +6,7 @@ import { createIngest } from '../../src/app/mesh/ingest.ts'
 import type { Heard } from '../../src/app/mesh/ingest-plan.ts'
 import type { LoraSettings } from '../../src/meshtastic/airtime.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
-import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, RADIO, text } from './mesh.ts'
+import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, RADIO, seconds, telemetry, text } from './mesh.ts'
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
@@ -106,6 +106,8 @@ export type TestAutomation = {
   /** The radio hears something; it is stored, and the rules see it. */
   say(words: string, more?: Parameters<typeof packet>[1] & { data?: object; replayed?: boolean }): Promise<void>
   hear(...batch: Heard[]): Promise<void>
+  /** The radio tells how busy its channel is, in percent. */
+  measure(channelUtilization: number): Promise<void>
   runDue(): Promise<number | null>
   /** Lets time pass as the service would, from tick to tick; answers what was sent in it. */
   pass(ms: number): Promise<number>
@@ -170,6 +172,11 @@ export async function createTestAutomation(): Promise<TestAutomation> {
     },
     say: (words, { data = {}, replayed = false, ...more } = {}) =>
       hear(heard(packet(text(words, data), more), { at: app.clock.now, replayed })),
+    measure(channelUtilization) {
+      const variant = { case: 'deviceMetrics', value: { channelUtilization } } as const
+      const measured = packet(telemetry({ time: seconds(app.clock.now), variant }), { from: LOCAL, rxRssi: undefined })
+      return hear(heard(measured, { at: app.clock.now }))
+    },
     runDue: () => engine.runDue(),
     async pass(ms) {
       const before = radio.sent.length
