@@ -1,0 +1,132 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { encodeFrame } from '../src/meshtastic/framing.ts'
+import { UserSchema } from '../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../src/meshtastic/gen/ports_pb.ts'
+import { PositionSchema } from '../src/meshtastic/gen/position_pb.ts'
+import { FromRadioSchema, type ToRadio, ToRadioSchema } from '../src/meshtastic/gen/stream_pb.ts'
+import { createSeededRandom } from '../src/node/radio/seeded-random.ts'
+import { TelemetrySchema } from '../src/meshtastic/gen/telemetry_pb.ts'
+
+/** Traffic of one kind, or a mesh's usual mixture: as many telemetry and position packets as texts and node infos. */
+export type Kind = 'texts' | 'positions' | 'telemetry' | 'mixture'
+
+const FIRST_NODE = 3_000_000_000
+
+export const nodeNumOf = (n: number): number => FIRST_NODE + n * 7919
+
+/** A frame of the stream protocol around a FromRadio. */
+export function frame(payloadVariant: MessageInitShape<typeof FromRadioSchema>['payloadVariant']): Uint8Array {
+  return encodeFrame(
+    toBinary(FromRadioSchema, create(FromRadioSchema, payloadVariant === undefined ? {} : { payloadVariant })),
+  )
+}
+
+/** What a radio says at connect that knows `nodes` nodes. */
+export function handshakeFrames(nodes: number, nonce: number): Uint8Array[] {
+  const seconds = Math.floor(Date.now() / 1000)
+  return [
+    frame({ case: 'myInfo', value: { myNodeNum: nodeNumOf(0), nodedbCount: nodes } }),
+    frame({ case: 'metadata', value: { firmwareVersion: '2.8.0.bench', hwModel: 43 } }),
+    frame({ case: 'channel', value: { index: 0, role: 1, settings: { psk: Uint8Array.of(1) } } }),
+    ...Array.from({ length: nodes }, (_, n) =>
+      frame({
+        case: 'nodeInfo',
+        value: {
+          num: nodeNumOf(n),
+          user: { longName: `Node number ${n}`, shortName: `${n}`, hwModel: 43, publicKey: new Uint8Array(32).fill(n) },
+          position: {
+            latitudeI: 520_000_000 + n * 1000,
+            longitudeI: 130_000_000 + n * 700,
+            altitude: 30,
+            time: seconds - n,
+          },
+          deviceMetrics: {
+            batteryLevel: n % 101,
+            voltage: 3.9,
+            channelUtilization: 7.5,
+            airUtilTx: 1.25,
+            uptimeSeconds: n,
+          },
+          lastHeard: seconds - n,
+          snr: 5.25,
+          hopsAway: n % 5,
+        },
+      }),
+    ),
+    frame({ case: 'configCompleteId', value: nonce }),
+  ]
+}
+
+/** A packet with the id `id` of one of `nodes` nodes, heard `at` milliseconds since the epoch. */
+export function packetFrame(kind: Kind, id: number, nodes: number, at: number): Uint8Array {
+  const seconds = Math.floor(at / 1000)
+  return frame({
+    case: 'packet',
+    value: {
+      from: nodeNumOf(1 + scatter(id, nodes - 1)),
+      to: 0xffffffff,
+      id,
+      rxTime: seconds,
+      rxSnr: 6.25,
+      rxRssi: -70 - (id % 40),
+      hopStart: 5,
+      hopLimit: 5 - (id % 4),
+      payloadVariant: { case: 'decoded', value: dataOf(kind, id, seconds) },
+    },
+  })
+}
+
+/** A number below `count`, the same one each time: the nodes of a mesh do not take turns. */
+function scatter(id: number, count: number): number {
+  return Math.floor(createSeededRandom(id)() * count)
+}
+
+function dataOf(kind: Kind, id: number, time: number): { portnum: PortNum; payload: Uint8Array } {
+  switch (kind) {
+    case 'texts':
+      return {
+        portnum: PortNum.TEXT_MESSAGE_APP,
+        payload: new TextEncoder().encode(`Message number ${id} over the hills`),
+      }
+    case 'positions': {
+      const place = { latitudeI: 520_000_000 + id, longitudeI: 130_000_000 - id, altitude: 34, precisionBits: 32, time }
+      return { portnum: PortNum.POSITION_APP, payload: toBinary(PositionSchema, create(PositionSchema, place)) }
+    }
+    case 'telemetry': {
+      const value = {
+        batteryLevel: id % 101,
+        voltage: 3.7,
+        channelUtilization: 7.5,
+        airUtilTx: 1.25,
+        uptimeSeconds: id,
+      }
+      const variant = { case: 'deviceMetrics', value } as const
+      return {
+        portnum: PortNum.TELEMETRY_APP,
+        payload: toBinary(TelemetrySchema, create(TelemetrySchema, { time, variant })),
+      }
+    }
+    case 'mixture':
+      return mixtureOf(id, time)
+    default:
+      return kind satisfies never
+  }
+}
+
+function mixtureOf(id: number, time: number): { portnum: PortNum; payload: Uint8Array } {
+  const n = id % 8
+  if (n < 4) return dataOf('telemetry', id, time)
+  if (n < 6) return dataOf('positions', id, time)
+  if (n === 6) return dataOf('texts', id, time)
+  const user = create(UserSchema, { longName: `Node ${id % 999}`, shortName: 'N', hwModel: 43 })
+  return { portnum: PortNum.NODEINFO_APP, payload: toBinary(UserSchema, user) }
+}
+
+/** What a client says; null for bytes that are no message. */
+export function decodeToRadio(payload: Uint8Array): ToRadio['payloadVariant'] | null {
+  try {
+    return fromBinary(ToRadioSchema, payload).payloadVariant
+  } catch {
+    return null
+  }
+}
