@@ -1,4 +1,4 @@
-import { useSignal, useSignalEffect, type Signal } from '@preact/signals'
+import { effect, useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from './api.ts'
 import { isTold, type LiveEvent, type LiveKind, pace, watchLive } from './live.ts'
@@ -49,20 +49,22 @@ export function useFresh(
       paced.stop()
     }
   }, [])
-  useSignalEffect(() => {
+  useEffect(() => {
     if (everyMs === undefined) return
-    const pauseMs = isTold(on) ? Math.max(everyMs, TOLD_MS) : everyMs
-    const tick = () => {
-      if (document.visibilityState !== 'visible' || !online.peek()) return
-      if (Date.now() - at.current >= pauseMs - GAP_MS) void run()
-    }
-    const timer = setInterval(tick, pauseMs)
-    document.addEventListener('visibilitychange', tick)
-    return () => {
-      clearInterval(timer)
-      document.removeEventListener('visibilitychange', tick)
-    }
-  })
+    return effect(() => {
+      const pauseMs = isTold(on) ? Math.max(everyMs, TOLD_MS) : everyMs
+      const tick = () => {
+        if (document.visibilityState !== 'visible' || !online.peek()) return
+        if (Date.now() - at.current >= pauseMs - GAP_MS) void run()
+      }
+      const timer = setInterval(tick, pauseMs)
+      document.addEventListener('visibilitychange', tick)
+      return () => {
+        clearInterval(timer)
+        document.removeEventListener('visibilitychange', tick)
+      }
+    })
+  }, [everyMs])
 }
 
 /** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. */

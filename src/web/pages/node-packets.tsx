@@ -18,6 +18,7 @@ export function NodePackets({ node }: { node: Node }) {
     () => ask(api.packets.$get({ query: { from: nodeId, limit: SHOWN } })),
     [nodeId],
     POLL_MS,
+    ['node'],
   )
   const packets = data.value?.packets ?? []
   return (

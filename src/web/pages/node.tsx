@@ -21,7 +21,7 @@ import { percent } from './nodes.tsx'
 const POLL_MS = 10_000
 
 export function NodePage({ id }: { id: string }) {
-  const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS)
+  const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
   const node = data.value
   const up = { path: '/nodes', name: t.nodes.title }
   if (error.value?.code === 'node_not_found') {
