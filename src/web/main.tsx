@@ -18,7 +18,7 @@ import { forgetInbox, keepReadMarks } from './inbox.ts'
 import { keepLive } from './live.ts'
 import { forgetNodes } from './mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
-import { keepStatus, refreshStatus, status, statusError, user } from './session.ts'
+import { keepStatus, readerKey, refreshStatus, status, statusError } from './session.ts'
 import { t } from './strings.ts'
 import { applyTheme } from './theme.ts'
 
@@ -41,7 +41,7 @@ function Screen() {
   if (known.mustChangePassword) return <NewPasswordPage />
   if (place.value.path === '/login') return <FromSignIn />
   return (
-    <Shell key={known.user?.id}>
+    <Shell key={readerKey.value}>
       <CurrentPage />
     </Shell>
   )
@@ -131,13 +131,12 @@ function Unreachable() {
   )
 }
 
-/** What was loaded for one user is not shown to the next. */
+/** What was loaded for one reader is not shown to the next, nor after a permission was withdrawn. */
 function forgetAtChange(): void {
-  let last: number | undefined
+  let last = readerKey.peek()
   effect(() => {
-    const id = user.value?.id
-    if (id === last) return
-    last = id
+    if (readerKey.value === last) return
+    last = readerKey.value
     forgetNodes()
     forgetInbox()
   })

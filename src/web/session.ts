@@ -26,6 +26,13 @@ export function can(resource: Resource, action: Action): boolean {
   return status.value?.permissions[resource][action] ?? false
 }
 
+/** Who reads, and what: when it changes, nothing that was loaded before may be shown any more. */
+export const readerKey = computed(() => {
+  const known = status.value
+  const readable = Object.entries(known?.permissions ?? {}).flatMap(([resource, { read }]) => (read ? [resource] : []))
+  return `${known?.user?.id ?? ''} ${readable.join(' ')}`
+})
+
 /** Throws nothing: what went wrong stands in `statusError`. */
 export async function refreshStatus(): Promise<void> {
   try {
