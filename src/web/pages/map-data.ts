@@ -1,4 +1,4 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useLoad } from '../load.ts'
@@ -21,7 +21,7 @@ export type UsedTiles = {
   readonly wanted: Signal<Tiles | null>
   /** Another number: try again. */
   readonly turn: Signal<number>
-  readonly notice: Signal<string | null>
+  readonly notice: ReadonlySignal<string | null>
   readonly attribution: Signal<string | null>
   readonly reports: TileReports
   retry(): void
@@ -31,7 +31,6 @@ export type UsedTiles = {
 export function useTiles(): UsedTiles {
   const turn = useSignal(0)
   const failed = useSignal(false)
-  const notice = useSignal<string | null>(null)
   const attribution = useSignal<string | null>(null)
   const wanted = useSignal<Tiles | null>(null)
   const { reload, error } = useLoad(async () => {
@@ -40,7 +39,7 @@ export function useTiles(): UsedTiles {
     attribution.value = tiles?.attribution ?? attribution.value
     return tiles
   }, [])
-  notice.value = failed.value || error.value?.code === 'map_unavailable' ? t.map.noTiles : null
+  const notice = useComputed(() => (failed.value || error.value?.code === 'map_unavailable' ? t.map.noTiles : null))
   return {
     wanted,
     turn,

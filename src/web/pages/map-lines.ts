@@ -1,5 +1,5 @@
 import {
-  type Canvas,
+  canvas,
   circleMarker,
   divIcon,
   type LatLng,
@@ -32,18 +32,25 @@ export type Lines = {
 
 /** How far a line bends to its right, as a part of its length: so that there and back lie side by side. */
 const BEND = 0.12
-const BEND_STEPS = 12
+const BEND_STEPS = 24
 /** More dots than these would hide the track. */
 const MOST_DOTS = 300
 
-export function createLines(map: LeafletMap, renderer: Canvas, locate: Locate): Lines {
+export function createLines(map: LeafletMap, locate: Locate): Lines {
+  // Under the nodes, and their signals above everything.
+  map.createPane('lines').style.zIndex = '390'
+  map.createPane('signals').style.zIndex = '630'
+  const renderer = canvas({ pane: 'lines', padding: 0.3 })
   const links = layerGroup().addTo(map)
   const ways = layerGroup().addTo(map)
   const track = layerGroup().addTo(map)
   const style = (token: string, more: PolylineOptions = {}): PolylineOptions => ({
     color: colour(token),
     interactive: false,
+    pane: 'lines',
     renderer,
+    // An arc of few points would become a polygon.
+    smoothFactor: 0.2,
     ...more,
   })
   return {
@@ -73,8 +80,10 @@ export function createLines(map: LeafletMap, renderer: Canvas, locate: Locate): 
       if (spots.length > MOST_DOTS) return
       for (const { latitude, longitude, time } of spots) {
         circleMarker([latitude, longitude], {
-          ...style('--surface', { weight: 1.5, interactive: true, fillOpacity: 1 }),
-          radius: 4,
+          color: colour('--surface'),
+          weight: 1,
+          radius: 3.5,
+          fillOpacity: 1,
           fillColor: colour('--accent'),
         })
           .bindTooltip(dateTime(time))
@@ -139,5 +148,6 @@ function hopLabel(map: LeafletMap, path: readonly LatLng[], snr: number | null, 
     icon: divIcon({ className: 'hop-place', html: box, iconSize: [0, 0] }),
     interactive: false,
     keyboard: false,
+    pane: 'signals',
   })
 }

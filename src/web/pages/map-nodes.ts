@@ -1,4 +1,6 @@
 import {
+  type Canvas,
+  canvas,
   circle,
   type Circle,
   circleMarker,
@@ -19,6 +21,8 @@ import { ageOf } from './map-filter.ts'
 export type Dots = {
   show(placed: readonly Node[], now: number, chosen: number | null): void
   locate(nodeNum: number): LatLng | undefined
+  /** Brings the chosen one before what was drawn since. */
+  raise(): void
   /** After the scheme has changed. */
   recolour(): void
 }
@@ -28,11 +32,14 @@ const MOST_LABELS = 60
 const RELAYS: ReadonlySet<string> = new Set(['ROUTER', 'ROUTER_LATE', 'ROUTER_CLIENT', 'REPEATER', 'CLIENT_BASE'])
 const AGE_COLOURS = ['--age-0', '--age-1', '--age-2'] as const
 
-type Drawn = { readonly dot: CircleMarker; cell: Circle | null; node: Node }
+/** `look` is all that shows of the node: while it is the same nothing is drawn anew. */
+type Drawn = { readonly dot: CircleMarker; cell: Circle | null; node: Node; look: string }
 type Colours = Readonly<Record<string, string>>
 
 export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) => void): Dots {
   map.createPane('names').style.zIndex = '620'
+  map.createPane('cells').style.zIndex = '380'
+  const cellRenderer = canvas({ pane: 'cells', padding: 0.3 })
   const cells = layerGroup().addTo(map)
   const dots = featureGroup().addTo(map)
   const names = layerGroup().addTo(map)
@@ -41,6 +48,11 @@ export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) =>
   let last: { placed: readonly Node[]; now: number; chosen: number | null } = { placed: [], now: 0, chosen: null }
   // One for all dots, and an element instead of text: Leaflet would read markup out of a node's name.
   dots.bindTooltip((layer) => describeNode(owners.get(layer), last.now), { direction: 'top', offset: [0, -8] })
+  const addDot = (at: LatLng, node: Node): Drawn => {
+    const dot = circleMarker(at).addTo(dots)
+    dot.on('click', () => onChoose(node.nodeId))
+    return { dot, cell: null, node, look: '' }
+  }
   const label = () => {
     names.clearLayers()
     const bounds = map.getBounds().pad(0.05)
@@ -52,6 +64,9 @@ export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) =>
     }
   }
   map.on('moveend', label)
+  const raise = () => {
+    if (last.chosen !== null) drawn.get(last.chosen)?.dot.bringToFront()
+  }
   const show: Dots['show'] = (placed, now, chosen) => {
     last = { placed, now, chosen }
     const colours = readColours()
@@ -60,15 +75,17 @@ export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) =>
       const at = placeOf(node)
       if (at === null) continue
       left.delete(node.nodeNum)
-      const known = drawn.get(node.nodeNum) ?? { dot: circleMarker(at).addTo(dots), cell: null, node }
+      const known = drawn.get(node.nodeNum) ?? addDot(at, node)
       drawn.set(node.nodeNum, known)
       known.node = node
       owners.set(known.dot, node)
+      const look = lookOf(node, now, chosen, colours)
+      if (known.look === look) continue
+      known.look = look
       known.dot.setLatLng(at).setStyle(dotStyle(node, now, chosen, colours))
       known.dot.setRadius(node.nodeNum === chosen ? 10 : RELAYS.has(node.role ?? '') ? 8.5 : 6.5)
-      known.dot.off('click').on('click', () => onChoose(node.nodeId))
       known.cell?.remove()
-      known.cell = cellOf(node, at, now, colours)
+      known.cell = cellOf(node, at, colours[AGE_COLOURS[ageOf(node, now)]] ?? '', cellRenderer)
       known.cell?.addTo(cells)
     }
     for (const nodeNum of left) {
@@ -77,11 +94,12 @@ export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) =>
       gone?.cell?.remove()
       drawn.delete(nodeNum)
     }
-    if (chosen !== null) drawn.get(chosen)?.dot.bringToFront()
+    raise()
     label()
   }
   return {
     show,
+    raise,
     locate: (nodeNum) => drawn.get(nodeNum)?.dot.getLatLng(),
     recolour: () => show(last.placed, last.now, last.chosen),
   }
@@ -95,6 +113,11 @@ export function placeOf({ position }: Node): LatLng | null {
 function readColours(): Colours {
   const tokens = [...AGE_COLOURS, '--surface', '--text', '--warn', '--accent']
   return Object.fromEntries(tokens.map((token) => [token, colour(token)]))
+}
+
+function lookOf(node: Node, now: number, chosen: number | null, colours: Colours): string {
+  const { position, isFavorite, isLocal, role, nodeNum } = node
+  return JSON.stringify([position, isFavorite, isLocal, role, ageOf(node, now), nodeNum === chosen, colours])
 }
 
 function dotStyle(node: Node, now: number, chosen: number | null, colours: Colours) {
@@ -114,11 +137,11 @@ function dotStyle(node: Node, now: number, chosen: number | null, colours: Colou
   }
 }
 
-function cellOf(node: Node, at: LatLng, now: number, colours: Colours): Circle | null {
-  const meters = precisionMeters(node.position?.precisionBits ?? null)
-  if (meters === null) return null
-  const color = colours[AGE_COLOURS[ageOf(node, now)]] ?? ''
-  return circle(at, { radius: meters, color, weight: 1, opacity: 0.5, fillOpacity: 0.07, interactive: false })
+function cellOf(node: Node, at: LatLng, color: string, renderer: Canvas): Circle | null {
+  const radius = precisionMeters(node.position?.precisionBits ?? null)
+  if (radius === null) return null
+  const style = { color, weight: 1, opacity: 0.5, fillOpacity: 0.07, interactive: false }
+  return circle(at, { radius, ...style, pane: 'cells', renderer })
 }
 
 function nameMarker(at: LatLng, text: string, isChosen: boolean) {

@@ -32,14 +32,16 @@ export function MapPanel(props: Props) {
   const isOpen = useSignal(false)
   return (
     <section class={isOpen.value || chosen !== null ? 'map-panel open' : 'map-panel'} aria-label={t.map.panel}>
-      <button
-        type="button"
-        class="button panel-handle"
-        aria-expanded={isOpen.value}
-        onClick={() => (isOpen.value = !isOpen.value)}
-      >
-        {isOpen.value ? t.map.hideList : t.map.showList}
-      </button>
+      {chosen === null && (
+        <button
+          type="button"
+          class="button panel-handle"
+          aria-expanded={isOpen.value}
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          {isOpen.value ? t.map.hideList : t.map.showList}
+        </button>
+      )}
       {chosen === null ? <Nodes {...props} /> : <ChosenNode {...props} chosen={chosen} />}
       {chosen === null && traces.length === 1 && traces[0] !== undefined && <OneTrace trace={traces[0]} />}
       {chosen === null && waypoints.length > 0 && <Waypoints {...props} />}

@@ -43,7 +43,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
   const grid = graticule(map)
   const dots = createDots(map, onChoose)
-  const lines = createLines(map, renderer, dots.locate)
+  const lines = createLines(map, dots.locate)
   const waypoints = createWaypoints(map)
   let isPlaced = remembered !== null
   let lastChosen: number | null = null
@@ -60,6 +60,13 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     box.classList.toggle('is-dark', dark)
     dropTiles = tiles === null ? () => {} : showTiles(map, tiles, dark, reports)
   }
+  // What is looked at stays in sight when the panel takes room.
+  const resized = new ResizeObserver(() => {
+    map.invalidateSize({ animate: false })
+    const at = lastChosen === null ? undefined : dots.locate(lastChosen)
+    if (at !== undefined && !map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: false })
+  })
+  resized.observe(box)
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   const recolour = () => {
     grid.draw()
@@ -69,12 +76,22 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   scheme.addEventListener('change', recolour)
   const fit = () => {
     const places = shown.flatMap((node) => placeOf(node) ?? [])
-    if (places.length === 0) return
-    isPlaced = true
-    map.fitBounds(latLngBounds(places), { padding: [36, 36], maxZoom: 15, animate: false })
+    // Without any, the next ones are shown when they come.
+    isPlaced = places.length > 0
+    if (!isPlaced) return
+    map.fitBounds(latLngBounds(places), {
+      paddingTopLeft: [36, 64],
+      paddingBottomRight: [56, 36],
+      maxZoom: 15,
+      animate: false,
+    })
   }
   return {
     ...lines,
+    showTrack(spots) {
+      lines.showTrack(spots)
+      dots.raise()
+    },
     showNodes(placed, now, chosen) {
       shown = placed
       dots.show(placed, now, chosen)
@@ -95,6 +112,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     fit,
     destroy() {
       scheme.removeEventListener('change', recolour)
+      resized.disconnect()
       dropTiles()
       map.remove()
     },

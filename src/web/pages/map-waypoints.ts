@@ -8,18 +8,25 @@ export function createWaypoints(map: LeafletMap): { show(waypoints: readonly Way
     show(waypoints) {
       layer.clearLayers()
       for (const { latitude, longitude, icon, name, description } of waypoints) {
-        const face = document.createElement('span')
-        face.textContent = icon ?? DEFAULT_ICON
-        const words = document.createElement('span')
-        words.textContent = [name, description].filter((text) => text !== '').join(': ')
+        const text = [name, description].filter((part) => part !== '').join(': ')
+        const words = element('sr-only', text)
+        const face = document.createElement('div')
+        face.append(element('', icon ?? DEFAULT_ICON), words)
         marker([latitude, longitude], {
           icon: divIcon({ className: 'waypoint', html: face, iconSize: [28, 28] }),
           title: name,
-          alt: words.textContent,
         })
-          .bindTooltip(words, { direction: 'top', offset: [0, -12] })
+          .bindTooltip(element('', text), { direction: 'top', offset: [0, -12] })
           .addTo(layer)
       }
     },
   }
+}
+
+// An element, not markup: Leaflet would read it out of a name.
+function element(className: string, text: string): HTMLElement {
+  const found = document.createElement('span')
+  found.className = className
+  found.textContent = text
+  return found
 }

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { nodes, nodesError, refreshNodes, useNodes } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
@@ -15,6 +15,9 @@ import { useTiles, useTopology, useTrack, useWaypoints } from './map-data.ts'
 import { FAIR_DB, GOOD_DB } from './snr.ts'
 import { waysOf } from './traceroute.ts'
 
+/** More signals than these at once would hide the nodes. */
+const MOST_NUMBERS = 12
+
 /** Where the nodes are, beside a list of them that says the same in words. */
 export function MapPage() {
   useNodes()
@@ -28,12 +31,17 @@ export function MapPage() {
   const chosen = nodes.value?.find(({ nodeId }) => nodeId === query.get('node')) ?? null
   // Whom somebody looks at stays on the map, whatever the filter says.
   const shown = placed.filter((node) => node === chosen || passes(node, filter, now.peek()))
-  const shownKey = `${shown.length} ${query.toString()}`
+  // Nodes grow old also while nothing is heard.
+  const minute = useComputed(() => Math.floor(now.value / 60_000)).value
+  const shownKey = `${shown.length} ${minute} ${query.toString()}`
   useEffect(() => map.value?.showNodes(shown, now.peek(), chosen?.nodeNum ?? null), [map.value, nodes.value, shownKey])
   const track = useTrack(chosen)
   useEffect(() => map.value?.showTrack(track), [map.value, track])
   const { links, traces } = useTopology(chosen)
-  useEffect(() => map.value?.showLinks(links, chosen !== null), [map.value, nodes.value, links, shownKey])
+  useEffect(
+    () => map.value?.showLinks(links, chosen !== null || links.length <= MOST_NUMBERS),
+    [map.value, nodes.value, links, shownKey],
+  )
   useEffect(() => map.value?.showWays(traces.flatMap(waysOf)), [map.value, nodes.value, traces, shownKey])
   const waypoints = useWaypoints()
   useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])

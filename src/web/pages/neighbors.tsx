@@ -10,21 +10,22 @@ import { type Column, VirtualTable } from '../parts/virtual-table.tsx'
 import { href, place, setQuery } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
+import '../styles/ways.css'
 import { decibels, signalOf } from './snr.ts'
 import { NodeNames } from './traceroutes.tsx'
 
 type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
 
 const POLL_MS = 15_000
-const KEYS = ['node', 'neighbor', 'snr', 'heard'] as const
+const KEYS = ['node', 'neighbor', 'signal', 'told'] as const
 type Key = (typeof KEYS)[number]
 
 /** Who hears whom, as the nodes tell. */
 export function NeighborsPage() {
   const { query } = place.value
   const q = query.get('q') ?? ''
-  const by = KEYS.find((key) => key === query.get('sort')) ?? 'snr'
-  const isDown = query.get('order') === null ? by === 'snr' || by === 'heard' : query.get('order') === 'down'
+  const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
+  const isDown = query.get('order') === null ? by === 'signal' || by === 'told' : query.get('order') === 'down'
   const load = async () => (await ask(api.neighbors.$get())).neighbors
   const { data, error, reload } = useLoad(load, [], POLL_MS)
   const wanted = q.trim().toLowerCase()
@@ -86,13 +87,13 @@ const COLUMNS: readonly Column<Neighbor, Key>[] = [
     cell: ({ neighborNum, neighborId }) => <NodeLink nodeNum={neighborNum} nodeId={neighborId} />,
   },
   {
-    key: 'snr',
+    key: 'signal',
     name: t.neighbors.signal,
     isNumber: true,
     cell: ({ snr }) => <span class={`hop snr-${signalOf(snr)}`}>{decibels(snr)}</span>,
   },
   {
-    key: 'heard',
+    key: 'told',
     name: t.neighbors.told,
     isNumber: true,
     wideOnly: true,
@@ -117,9 +118,9 @@ function compare(a: Neighbor, b: Neighbor, by: Key): number {
       return sortName(a.nodeNum, a.nodeId).localeCompare(sortName(b.nodeNum, b.nodeId)) || b.snr - a.snr
     case 'neighbor':
       return sortName(a.neighborNum, a.neighborId).localeCompare(sortName(b.neighborNum, b.neighborId)) || b.snr - a.snr
-    case 'snr':
+    case 'signal':
       return a.snr - b.snr
-    case 'heard':
+    case 'told':
       return a.timestamp - b.timestamp
     default:
       return by satisfies never

@@ -21,6 +21,7 @@ export function NodeRoutes({ node }: { node: Node }) {
     () => ask(api.traceroutes.$get({ query: { node: node.nodeId, limit: SHOWN } })),
     [node.nodeId],
     POLL_MS,
+    ['node', 'delivery'],
   )
   const { busy, error, run } = useAction()
   const routes = data.value?.traceroutes
@@ -43,11 +44,6 @@ export function NodeRoutes({ node }: { node: Node }) {
       }
     >
       <Failure error={error.value} />
-      {(routes?.length ?? 0) > 0 && (
-        <p>
-          <a href={href(`/traceroutes?node=${node.nodeId}`)}>{t.routes.all}</a>
-        </p>
-      )}
       {routes?.length === 0 && <p class="faint">{t.routes.none}</p>}
       <ul class="rows tight">
         {routes?.map((route) => (
@@ -62,6 +58,11 @@ export function NodeRoutes({ node }: { node: Node }) {
           </li>
         ))}
       </ul>
+      {(routes?.length ?? 0) > 0 && (
+        <p>
+          <a href={href(`/traceroutes?node=${node.nodeId}`)}>{t.routes.all}</a>
+        </p>
+      )}
     </Card>
   )
 }

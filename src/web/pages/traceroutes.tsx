@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import { api, ask, send } from '../api.ts'
 import { humanize } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
@@ -21,7 +21,7 @@ const PAGE = 50
 export function TraceroutesPage() {
   const node = place.value.query.get('node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
-  const { data, error, reload } = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS, ['node'])
+  const { data, error, reload } = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
   const older = useSignal<readonly Traceroute[]>([])
   const hasMore = useSignal<boolean | null>(null)
   const more = useAction()
@@ -83,6 +83,7 @@ function nameOfId(id: string): string {
 }
 
 function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) {
+  const id = useId()
   const chosen = useSignal<string | null>(null)
   const to = chosen.value ?? preset
   const { busy, error, run } = useAction()
@@ -105,9 +106,9 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
           void trace()
         }}
       >
-        <label class="field">
-          <span>{t.routes.target}</span>
-          <select value={to} required onChange={(event) => (chosen.value = event.currentTarget.value)}>
+        <div class="field">
+          <label for={id}>{t.routes.target}</label>
+          <select id={id} value={to} required onChange={(event) => (chosen.value = event.currentTarget.value)}>
             <option value="">{t.routes.chooseTarget}</option>
             {targets.map((node) => (
               <option key={node.nodeId} value={node.nodeId}>
@@ -115,7 +116,7 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
               </option>
             ))}
           </select>
-        </label>
+        </div>
         <button class="button primary" disabled={busy.value || to === ''}>
           {busy.value ? t.common.loading : t.routes.trace}
         </button>

@@ -2,6 +2,7 @@ import { nodeByNum, nodeName } from '../mesh.ts'
 import { href } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
+import '../styles/ways.css'
 import { decibels, signalOf } from './snr.ts'
 import { type Traceroute, type Way, waysOf } from './traceroute.ts'
 

@@ -1,0 +1,46 @@
+/**
+ * What the map uses of Leaflet, which comes as one bundle that can't be taken apart: `vite.config.ts` puts this in its
+ * place. Each import adds itself to Leaflet's Map, as the handlers do. Types are those of the whole.
+ */
+import { control as makeControl } from 'leaflet/src/control/Control.js'
+import { scale } from 'leaflet/src/control/Control.Scale.js'
+import { zoom } from 'leaflet/src/control/Control.Zoom.js'
+import { Map } from 'leaflet/src/map/Map.js'
+import 'leaflet/src/layer/Tooltip.js'
+import 'leaflet/src/map/handler/Map.BoxZoom.js'
+import 'leaflet/src/map/handler/Map.DoubleClickZoom.js'
+import 'leaflet/src/map/handler/Map.Drag.js'
+import 'leaflet/src/map/handler/Map.Keyboard.js'
+import 'leaflet/src/map/handler/Map.ScrollWheelZoom.js'
+import 'leaflet/src/map/handler/Map.TapHold.js'
+import 'leaflet/src/map/handler/Map.TouchZoom.js'
+
+export * as DomUtil from 'leaflet/src/dom/DomUtil.js'
+export { toLatLng as latLng } from 'leaflet/src/geo/LatLng.js'
+export { toLatLngBounds as latLngBounds } from 'leaflet/src/geo/LatLngBounds.js'
+export { toPoint as point } from 'leaflet/src/geometry/Point.js'
+export { featureGroup } from 'leaflet/src/layer/FeatureGroup.js'
+export { layerGroup } from 'leaflet/src/layer/LayerGroup.js'
+export { divIcon } from 'leaflet/src/layer/marker/DivIcon.js'
+export { marker } from 'leaflet/src/layer/marker/Marker.js'
+export { GridLayer, gridLayer } from 'leaflet/src/layer/tile/GridLayer.js'
+export { tileLayer } from 'leaflet/src/layer/tile/TileLayer.js'
+export { canvas } from 'leaflet/src/layer/vector/Canvas.js'
+export { circle } from 'leaflet/src/layer/vector/Circle.js'
+export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js'
+export { polyline } from 'leaflet/src/layer/vector/Polyline.js'
+export { createMap as map } from 'leaflet/src/map/Map.js'
+
+export const control = Object.assign(makeControl, { zoom, scale })
+
+// Leaflet's own way to a renderer knows SVG too, which nobody here draws with.
+Map.include({
+  getRenderer(this: LayerMap, { options }: { options: Drawn }) {
+    const renderer = options.renderer ?? this.options.renderer
+    if (renderer !== undefined && !this.hasLayer(renderer)) this.addLayer(renderer)
+    return renderer
+  },
+})
+
+type Drawn = { readonly renderer?: object }
+type LayerMap = { readonly options: Drawn; hasLayer(layer: object): boolean; addLayer(layer: object): void }

@@ -1,0 +1,212 @@
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../src/db/schema.ts'
+import { openDatabase } from '../../src/node/database.ts'
+import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
+import { addTopology } from '../support/topology.ts'
+import { openSite, type Site } from '../support/web-site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+afterEach(closeVisits)
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  const { page } = await openSignedIn(site, '/nodes')
+  await page.getByText('Valley Village').waitFor()
+  await closeVisits()
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  await addTopology(store, Date.now())
+  store.close()
+})
+afterAll(() => site.close())
+
+test('the list beside the map has every node, and choosing one there tells of it in words', async () => {
+  const { page, complaints } = await openSignedIn(site, '/map')
+  await page.getByText('25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Town Hall Gateway' }).click()
+  expect(page.url()).toBe(`${site.base}/map?node=%21a0cb0001`)
+  await page.getByRole('heading', { name: 'Town Hall Gateway', level: 2 }).waitFor()
+  const panel = page.getByRole('region', { name: 'List of the map' })
+  await panel.getByText('−4.75 dB').waitFor()
+  expect(await panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Is heard by'])
+  // Beside the lines themselves, each with an arrow and its number.
+  expect(await page.locator('.hop-label').allTextContents()).toEqual(expect.arrayContaining(['−4.75 dB', '3 dB']))
+  expect(await page.locator('.map-name.chosen').textContent()).toBe('Town Hall Gateway')
+  await page.getByRole('button', { name: 'Back to the list' }).click()
+  await page.getByText('25 nodes on the map').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('keys alone choose a node', async () => {
+  const { page } = await openSignedIn(site, '/map')
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill bridge')
+  await page.getByText('1 of 25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Mill Bridge' }).press('Enter')
+  await page.getByRole('heading', { name: 'Mill Bridge', level: 2 }).waitFor()
+})
+
+test('a link to a node shows it with its track, for the time that is chosen', async () => {
+  const { page } = await openSignedIn(site, '/map?node=!a0cb0b0c')
+  await page.getByRole('heading', { name: 'Anna on the bike', level: 2 }).waitFor()
+  await page.getByText(/^4\d places$/).waitFor()
+  await page.getByLabel('Track').selectOption('no track')
+  await page.getByText('0 places').waitFor()
+})
+
+test('a traceroute is drawn hop by hop in both directions, an unknown hop without a number', async () => {
+  const { page } = await openSignedIn(site, '/map?trace=1')
+  const panel = page.getByRole('region', { name: 'List of the map' })
+  expect(await panel.locator('.way').allTextContents()).toEqual([
+    'ThereHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT',
+    'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL',
+  ])
+  const labels = page.locator('.hop-label')
+  expect((await labels.allTextContents()).toSorted()).toEqual(
+    ['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted(),
+  )
+  expect(await labels.nth(2).getAttribute('class')).toContain('snr-weak')
+  await page.getByRole('button', { name: 'Hide the route' }).click()
+  await labels.first().waitFor({ state: 'detached' })
+  await page.evaluate("history.pushState(null, '', '/map?trace=2'); dispatchEvent(new PopStateEvent('popstate'))")
+  await panel.getByText('−11.25 dB').waitFor()
+  expect((await labels.allTextContents()).toSorted()).toEqual(['5 dB', '?'])
+})
+
+test('waypoints stand on the map and in the list until they end', async () => {
+  const { page } = await openSignedIn(site, '/map')
+  await page.getByRole('button', { name: 'Meeting point: Thursday 19:00' }).waitFor()
+  expect(await page.locator('.waypoint').count()).toBe(2)
+  await page.getByText('2 waypoints').click()
+  await page.getByRole('button', { name: 'Flooded path', exact: false }).last().waitFor()
+  expect(await page.getByText('Gone by now').count()).toBe(0)
+})
+
+test('filters are in the address, ignored and forgotten nodes nowhere', async () => {
+  const { page } = await openSignedIn(site, '/map?role=ROUTER')
+  await page.getByText('4 of 25 nodes on the map').waitFor()
+  await page.getByLabel('Role').selectOption('any role')
+  const change = (nodeId: string, method: 'put' | 'delete') =>
+    page.request[method](`${site.base}/api/nodes/${nodeId}`, {
+      data: method === 'put' ? { isIgnored: true } : undefined,
+      headers: { origin: site.base },
+    })
+  expect((await change('!a0cb0304', 'put')).status()).toBe(200)
+  await page.reload()
+  await page.getByText('24 nodes on the map').waitFor()
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill')
+  await page.getByText('1 of 24 nodes on the map').waitFor()
+  expect(await page.getByRole('button', { name: 'Mill Bridge' }).count()).toBe(0)
+})
+
+test('the map comes back where it was left', async () => {
+  const { page, goto } = await openSignedIn(site, '/map')
+  const scale = page.locator('.leaflet-control-scale-line')
+  // The world, until the nodes are there.
+  await expect.poll(() => scale.textContent()).toMatch(/^\d km$/)
+  const before = await scale.textContent()
+  await page.getByRole('button', { name: 'Zoom in' }).click()
+  await expect.poll(() => scale.textContent()).not.toBe(before)
+  const near = await scale.textContent()
+  await goto('/map')
+  await expect.poll(() => scale.textContent()).toBe(near)
+  await page.getByRole('button', { name: 'Show all' }).click()
+  await expect.poll(() => scale.textContent()).toBe(before)
+})
+
+test('traceroutes: states, both directions, a new one by a form that says how long it takes', async () => {
+  const { page, complaints } = await openSignedIn(site, '/traceroutes')
+  const list = page.getByRole('list', { name: 'Traceroutes, the newest first' })
+  await list.getByText('Town Hall Gateway').first().waitFor()
+  expect(await list.locator('.trace-state').allTextContents()).toEqual([
+    'on its way',
+    'answered',
+    'no answer',
+    'no way found',
+    'answered',
+    'answered',
+  ])
+  await list.getByText('The mesh found no way there. (No response)').waitFor()
+  await page.getByText('one node every 30 seconds at most').waitFor()
+  await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
+  await page.getByRole('button', { name: 'Trace the route' }).click()
+  await page.getByText('Asked for the route.').waitFor()
+  const first = list.locator('.trace').first()
+  await first.getByText('Station Roof').waitFor()
+  // The demo's radio answers after seconds.
+  await first.getByText('answered').waitFor()
+  expect(await first.locator('.way').first().textContent()).toMatch(/^ThereHALL.+ dB →STAT$/)
+  await first.getByRole('link', { name: 'Show on the map' }).click()
+  await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('neighbours: a table that is sorted and searched', async () => {
+  const { page, complaints } = await openSignedIn(site, '/neighbors?sort=signal&order=up')
+  const first = page.locator('tbody tr:not(.gap)').first()
+  await first.getByText('Water Tower North').waitFor()
+  expect(await first.locator('th, td').allTextContents()).toEqual([
+    'Water Tower North',
+    'Windmill Park',
+    '−18 dB',
+    expect.any(String),
+  ])
+  await page.getByLabel('Search nodes').fill('forest')
+  await page.getByText(/^(one link|\d links)$/).waitFor()
+  for (const row of await page.locator('tbody tr:not(.gap)').allTextContents()) expect(row).toContain('Forest Hut')
+  expect(complaints).toEqual([])
+})
+
+test('two thousand nodes are a canvas and no elements, and names come with the zoom', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const now = Date.now()
+  const many = Array.from({ length: 2000 }, (_, index) => ({
+    nodeNum: 0x10000000 + index,
+    longName: `Crowd ${index}`,
+    shortName: `C${index}`,
+    firstHeard: now,
+    lastHeard: now - index * 60_000,
+    latitude: 48 + (index % 50) / 25,
+    longitude: 9 + Math.floor(index / 50) / 20,
+    precisionBits: index % 3 === 0 ? 14 : 32,
+  }))
+  for (let at = 0; at < many.length; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
+  store.close()
+  const { page, complaints } = await openSignedIn(site, '/map')
+  await page.getByText('2024 nodes on the map').waitFor()
+  const elements = page.locator('.leaflet-map-pane *:not(.graticule-label, .graticule-label *)')
+  expect(await elements.count()).toBeLessThan(60)
+  expect(await page.locator('.map-panel tbody tr:not(.gap)').count()).toBeLessThan(60)
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('crowd 1234')
+  await page.getByRole('button', { name: 'Crowd 1234' }).click()
+  await page.getByText('Crowd 1234').first().waitFor()
+  expect(await page.locator('.map-name.chosen').textContent()).toBe('Crowd 1234')
+  await page.getByRole('button', { name: 'Back to the list' }).click()
+  await page.getByText('1 of 2024 nodes on the map').waitFor()
+  await expect.poll(() => page.locator('.map-name').allTextContents()).toEqual(['C1234'])
+  expect(complaints).toEqual([])
+})
+
+test.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'dark', ...PHONE }],
+] as const)('axe-core finds nothing, and nothing is too wide: %s', async (_name, options) => {
+  const visitor = await openSignedIn(site, '/', options)
+  for (const path of [
+    '/map',
+    '/map?node=!a0cb0001&routes=1',
+    '/map?trace=1',
+    '/map?links=1',
+    '/traceroutes',
+    '/neighbors',
+  ]) {
+    await visitor.goto(path)
+    await visitor.page.locator('.leaflet-container, .trace, tbody tr').first().waitFor()
+    if (path === '/map' && 'isMobile' in options) await visitor.page.getByText('List and filters').tap()
+    expect([path, ...(await visitor.violations())]).toEqual([path])
+    expect(await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+  }
+  expect(visitor.complaints).toEqual([])
+})
