@@ -666,6 +666,7 @@ export const t = {
     allMessages: 'All messages',
     radios: 'Radios',
     noRadio: 'No radio is connected',
+    noRadioHere: 'Radios are connected to the Node service. This runtime has none.',
     noRadioHelp:
       'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
     since: (time: string) => `for ${time}`,

@@ -103,6 +103,8 @@ describe('in a browser', () => {
     await signIn('admin', ADMIN_PASSWORD)
     await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
+    await page.getByText('Radios are connected to the Node service. This runtime has none.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
     await goto('/backups')
     await page.getByRole('heading', { name: 'Backups need the Node service' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)

@@ -12,10 +12,11 @@ const POLL_MS = 10_000
 
 /** The radios of the service, and how each link is. */
 export function Radios() {
-  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
+  const { data, error } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
   const links = data.value?.links
   return (
     <Card title={t.dashboard.radios}>
+      {error.value?.code === 'unsupported_on_this_runtime' && <p class="faint">{t.dashboard.noRadioHere}</p>}
       {links?.length === 0 && (
         <>
           <h3>{t.dashboard.noRadio}</h3>
