@@ -455,7 +455,6 @@ export const t = {
     packets: 'Latest packets',
     noPackets: 'No packet of this node is in the log.',
     allPackets: 'All packets',
-    packet: 'from this node',
     chartFailed: 'The chart could not be loaded. Reload the page.',
     chartSummary: (name: string, least: string, greatest: string, last: string) =>
       `${name}: from ${least} to ${greatest}, last ${last}`,
@@ -671,12 +670,13 @@ export const t = {
       'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
     since: (time: string) => `for ${time}`,
     lastFrame: (time: string) => `last sign of life ${time}`,
-    reconnects: (n: string) => `${n} reconnects`,
+    reconnects: (n: number) => quantity(n, 'reconnect', 'reconnects'),
     firmware: (version: string) => `firmware ${version}`,
     activity: 'The last 24 hours',
-    activityHelp: (packets: string, messages: string) =>
-      `${packets} ${packets === '1' ? 'packet' : 'packets'} and ${messages} ${messages === '1' ? 'message' : 'messages'}`,
-    hour: (time: string, packets: string, messages: string) => `${time}: ${packets} packets, ${messages} messages`,
+    activityHelp: (packets: number, messages: number) =>
+      `${quantity(packets, 'packet', 'packets')} and ${quantity(messages, 'message', 'messages')}`,
+    hour: (time: string, packets: number, messages: number) =>
+      `${time}: ${quantity(packets, 'packet', 'packets')}, ${quantity(messages, 'message', 'messages')}`,
     now: 'now',
     lastBackup: 'Last backup',
     storage: (size: string) => `database ${size}`,

@@ -15,14 +15,10 @@ export function Activity() {
   const { hours, lastBackup, storage, counts } = found
   const most = Math.max(1, ...hours.map(({ packets }) => packets))
   return (
-    <Card title={t.dashboard.activity} help={t.dashboard.activityHelp(count(counts.packets), count(counts.messages))}>
-      <div
-        class="hours"
-        role="img"
-        aria-label={t.dashboard.activityHelp(count(counts.packets), count(counts.messages))}
-      >
+    <Card title={t.dashboard.activity} help={t.dashboard.activityHelp(counts.packets, counts.messages)}>
+      <div class="hours" role="img" aria-label={t.dashboard.activityHelp(counts.packets, counts.messages)}>
         {hours.map(({ t: begin, packets, messages }) => (
-          <div class="hour" key={begin} title={t.dashboard.hour(clock(begin), count(packets), count(messages))}>
+          <div class="hour" key={begin} title={t.dashboard.hour(clock(begin), packets, messages)}>
             <span style={{ height: `${(packets / most) * 100}%` }} />
           </div>
         ))}

@@ -1,6 +1,6 @@
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../api.ts'
-import { age, count } from '../format.ts'
+import { age } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { now } from '../parts/age.tsx'
 import { Card } from '../parts/page.tsx'
@@ -37,7 +37,7 @@ function RadioRow({ link }: { link: Info['links'][number] }) {
     t.dashboard.since(age(link.since, now.value)),
     link.radio?.firmwareVersion ? t.dashboard.firmware(link.radio.firmwareVersion) : null,
     link.radio?.hwModel ?? null,
-    link.reconnects > 0 ? t.dashboard.reconnects(count(link.reconnects)) : null,
+    link.reconnects > 0 ? t.dashboard.reconnects(link.reconnects) : null,
   ]
   return (
     <li>
