@@ -179,6 +179,8 @@ describe('beside the radios of this service', () => {
       { labels: { port: 'other' }, value: 1 },
     ])
     expect(events.since(0, 100)?.map(({ kind }) => kind)).toStrictEqual(['node', 'message'])
+    await deliver([item(packet(text('late'), { from: 9 }))], { receivedAt: START - HOUR })
+    expect(events.since(2, 1)).toMatchObject([{ kind: 'node', data: { nodeNum: 9, heardAt: START - HOUR } }])
     const named = app.logged.map((line) => Object(JSON.parse(line))).filter(({ port }) => port !== undefined)
     expect(named).toMatchObject([
       { level: 'info', message: 'Packets of a port that is not understood', port: 77, portName: 'CAYENNE_APP' },

@@ -47,7 +47,10 @@ export const LORA = fromRadio({
 })
 
 /** The service with a radio on loopback, connected, and a user who may send. */
-export async function startRadioService(extra: readonly Uint8Array[] = [LORA]): Promise<RadioService> {
+export async function startRadioService(
+  extra: readonly Uint8Array[] = [LORA],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RadioService> {
   const endings: (() => unknown)[] = []
   const handshake = (nonce: number) => {
     const all = smallHandshake(nonce)
@@ -58,7 +61,7 @@ export async function startRadioService(extra: readonly Uint8Array[] = [LORA]): 
   const clock = createManualClock(START)
   const store = openDatabase(':memory:')
   endings.push(() => store.close())
-  const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}` })
+  const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}`, ...env })
   if (!parsed.ok) throw new Error(parsed.problems.join())
   const log = createLog({
     level: 'error',

@@ -3,18 +3,18 @@ import type { Db } from '../../db/store.ts'
 import { newsEvents } from './events.ts'
 import type { News } from './ingest-plan.ts'
 
-type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter' | 'now'>
+type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 
 /** Numbers of ports that the log has named, for each database. */
 const named = new WeakMap<Db, Set<number>>()
 
 /** Tells what a stored batch brought: to those who watch, to the metrics, and to the log what nobody here understands. */
-export function announce({ store, log, events, meter, now }: Needs, news: readonly News[]): void {
+export function announce({ store, log, events, meter }: Needs, news: readonly News[]): void {
   if (news.length === 0) return
   log.debug('Packets stored', { packets: news.length })
   for (const { packet } of news) meter?.countPacket(packet.portName)
   nameUnknownPorts(store.db, log, news)
-  events?.publish(newsEvents(news, now()))
+  events?.publish(newsEvents(news))
 }
 
 /** Each port once: what a mesh carries is in the metrics, and the packets are in the packet log. */

@@ -71,9 +71,12 @@ export function createEvents(clock: Clock): Events {
 }
 
 /** What of a stored batch is told: each node that was heard, once, and each text. */
-export function newsEvents(news: readonly News[], heardAt: number): NewEvent[] {
-  const senders = new Set(news.map(({ packet }) => packet.from))
-  const nodes = [...senders].map((nodeNum): NewEvent => {
+export function newsEvents(news: readonly News[]): NewEvent[] {
+  const senders = new Map<number, number>()
+  for (const { packet, receivedAt } of news) {
+    senders.set(packet.from, Math.max(receivedAt, senders.get(packet.from) ?? 0))
+  }
+  const nodes = [...senders].map(([nodeNum, heardAt]): NewEvent => {
     return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), heardAt } }
   })
   return [...nodes, ...news.flatMap(messageEvent)]

@@ -23,7 +23,7 @@ export type Heard = {
 }
 
 /** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
-export type News = { readonly source: Source; readonly packet: Packet }
+export type News = { readonly source: Source; readonly packet: Packet; readonly receivedAt: number }
 
 /** What a batch of events changes. */
 export type Plan = {
@@ -171,7 +171,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const content = sighting === 'first' ? addContent(plan, arrival) : {}
   const rows = isLate ? plan.late : isReplayed ? plan.remembered : plan.heard
   rows.push({ nodeNum, seenAt: receivedAt, ...describeArrival(arrival), ...content })
-  if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet })
+  if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet, receivedAt })
 }
 
 function describeArrival({ packet, receivedAt, isReplayed, isOwn }: Arrival): Partial<NodeRow> {

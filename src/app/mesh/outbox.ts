@@ -3,6 +3,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { collectorOutbox } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import type { RadioFact } from '../../meshtastic/radio-event.ts'
 import type { Heard } from './ingest-plan.ts'
 
 /** Rows deleted in one transaction: some milliseconds. */
@@ -55,10 +56,19 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+/** What the other service takes; the radio's own queue, for one, is no matter there. */
+const DELIVERED: ReadonlySet<RadioFact['type']> = new Set<RadioFact['type']>([
+  'packet',
+  'my-info',
+  'node-info',
+  'metadata',
+  'channel',
+])
+
 /** What of a batch a collector delivers: all that is free of secrets. */
 export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] {
   return batch.flatMap(({ source, event, raw }) => {
-    if (raw === undefined || raw === null) return []
+    if (raw === undefined || raw === null || !DELIVERED.has(event.type)) return []
     const isPacket = event.type === 'packet'
     return [
       {

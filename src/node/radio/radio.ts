@@ -62,7 +62,7 @@ export function openRadio(needs: Needs): NodeRadio {
     log,
     clock,
     onStored(news, batch) {
-      announce({ store, log, events, meter, now: clock.now }, news)
+      announce({ store, log, events, meter }, news)
       onHeard?.(batch)
     },
   })
