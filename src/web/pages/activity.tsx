@@ -1,5 +1,5 @@
 import { api, ask } from '../api.ts'
-import { bytes, clock, count } from '../format.ts'
+import { bytes, clock } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
 import { Card } from '../parts/page.tsx'
