@@ -196,6 +196,13 @@ describe("one's own sessions", () => {
     expect(app.store.sqlite.prepare('select count(*) from sessions').pluck().get()).toBe(100)
   })
 
+  test('the one that has just begun never goes, not among others of the same moment, nor after the clock was set back', async () => {
+    for (let n = 0; n < 110; n++) expect(await isSignedIn(await app.admin())).toBe(true)
+    app.clock.advance(-60_000)
+    expect(await isSignedIn(await app.admin())).toBe(true)
+    expect(app.store.sqlite.prepare('select count(*) from sessions').pluck().get()).toBe(100)
+  })
+
   test('can be ended one by one; what is not there or not one’s own is not found', async () => {
     const user = await app.user('anna')
     const admin = await app.admin()
