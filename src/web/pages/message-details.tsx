@@ -1,4 +1,5 @@
 import type { InferResponseType } from 'hono/client'
+import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { clockSeconds, dateTime, decimal, humanize } from '../format.ts'
 import { useLoad } from '../load.ts'
@@ -14,8 +15,10 @@ const POLL_MS = 10_000
 /** What became of a message in full sentences, and by which ways it came. */
 export function MessageDetails({ message }: { message: Message }) {
   const { timestamp, packetId, direction } = message
+  const box = useRef<HTMLDivElement>(null)
+  const show = () => box.current?.scrollIntoView({ block: 'nearest' })
   return (
-    <div class="message-details">
+    <div class="message-details" ref={box}>
       {direction === 'out' && <p class="measure">{explainDelivery(message)}</p>}
       <Facts
         entries={[
@@ -23,7 +26,7 @@ export function MessageDetails({ message }: { message: Message }) {
           [t.messages.packet, packetId === 0 ? null : String(packetId)],
         ]}
       />
-      <Receptions message={message} />
+      <Receptions message={message} onDrawn={show} />
     </div>
   )
 }
@@ -38,7 +41,7 @@ function explainDelivery({ deliveryState, routingError, toNodeNum }: Message): s
   return reasons[routingError] ?? t.messages.failedOther(humanize(routingError))
 }
 
-function Receptions({ message: { id, direction } }: { message: Message }) {
+function Receptions({ message: { id, direction }, onDrawn }: { message: Message; onDrawn(): void }) {
   const { data, error, reload } = useLoad(
     () => ask(api.messages[':id'].receptions.$get({ param: { id: String(id) } })),
     [id],
@@ -46,6 +49,7 @@ function Receptions({ message: { id, direction } }: { message: Message }) {
     ['message'],
   )
   const found = data.value?.receptions
+  useEffect(onDrawn, [found === undefined])
   if (found === undefined) return <Failure error={error.value} retry={reload} />
   if (found.length === 0) {
     return <p class="faint">{direction === 'out' ? t.messages.noReceptionsOut : t.messages.noReceptions}</p>

@@ -63,7 +63,10 @@ function Group({ emoji, group, onReact }: { emoji: string; group: readonly Messa
 /** A few signs to answer with. */
 export function ReactionPicker({ onPick, onClose }: { onPick(emoji: string): void; onClose(): void }) {
   const box = useRef<HTMLDivElement>(null)
-  useEffect(() => box.current?.querySelector('button')?.focus(), [])
+  useEffect(() => {
+    box.current?.scrollIntoView({ block: 'nearest' })
+    box.current?.querySelector('button')?.focus()
+  }, [])
   return (
     <div
       class="picker"

@@ -1,4 +1,4 @@
-import { api, ask } from '../api.ts'
+import { api, ask, online } from '../api.ts'
 import { liveState } from '../live.ts'
 import { useLoad } from '../load.ts'
 import { t } from '../strings.ts'
@@ -10,6 +10,7 @@ export function LinkState() {
   const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
   const info = data.value
   if (info === null) return <div class="link-state" />
+  if (!online.value) return <div class="link-state">{t.shell.linkUnknown}</div>
   const links = info.links
   const worst = links.find(({ state }) => state !== 'connected') ?? links[0]
   const state = worst?.state ?? 'none'
@@ -23,7 +24,7 @@ export function LinkState() {
 
 /** Whether what happens is told at once. */
 export function LiveMark() {
-  const state = liveState.value
+  const state = online.value ? liveState.value : 'cut'
   if (state === 'off') return null
   return (
     <div class={`link-state live-${state}`}>
