@@ -1,8 +1,9 @@
 import { deleteOldRuns } from './automation/runs.ts'
 import type { Ports } from './context.ts'
+import { OUTBOX_AGE_MS, trimOutbox } from './mesh/outbox.ts'
 import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
-import { rollUp } from './mesh/roll-up.ts'
+import { HOUR_MS, rollUp } from './mesh/roll-up.ts'
 import { type Share, wholeSlices } from './mesh/slice-share.ts'
 import { deleteOldTraffic } from './mesh/traffic-retention.ts'
 import { readSettings } from './settings/settings.ts'
@@ -41,7 +42,10 @@ export async function deleteOld(
     share,
   )
   if (!goesOn) return
+  // Of a collector that is configured no more; a running one does this itself, and sooner.
+  const undelivered = await trimOutbox(store, 0, now() - OUTBOX_AGE_MS - HOUR_MS)
   const deleted = {
+    undelivered,
     ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
     ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
     automationRuns: await deleteOldRuns(store, now(), pause),

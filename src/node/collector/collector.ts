@@ -1,13 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 import type { CollectorInfo, Ports } from '../../app/context.ts'
 import { MAX_ITEMS } from '../../app/mesh/ingest-items.ts'
-import { countOutbox, readOutbox, removeFromOutbox, trimOutbox, type Waiting } from '../../app/mesh/outbox.ts'
+import {
+  countOutbox,
+  OUTBOX_AGE_MS,
+  readOutbox,
+  removeFromOutbox,
+  trimOutbox,
+  type Waiting,
+} from '../../app/mesh/outbox.ts'
 import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
 
 /** What waits at most: about a week of a busy mesh, some 60 MB. The oldest go first. */
 const MAX_WAITING = 200_000
-const MAX_AGE_MS = 7 * 86_400_000
 /** Rows beyond the bound before they are deleted. */
 const TRIM_AT = 1000
 /** Items that are refused one by one before the target is thought to refuse everything. */
@@ -101,7 +107,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   }
   const trim = async () => {
     const excess = memory.waiting - maxWaiting
-    drop(await trimOutbox(store, excess, clock.now() - MAX_AGE_MS), 'too many waited, or for too long')
+    drop(await trimOutbox(store, excess, clock.now() - OUTBOX_AGE_MS), 'too many waited, or for too long')
   }
   const remove = async (rows: readonly Waiting[]) => {
     const removed = await removeFromOutbox(

@@ -200,12 +200,13 @@ function distance(meters: number): string {
   return meters < 1000 ? `${decimal(meters, 0)} m` : `${decimal(meters / 1000)} km`
 }
 
-function IdentityCard({ node }: { node: Node }) {
+function IdentityCard({ node }: { node: Node & { readonly formerNodeNums: readonly number[] } }) {
   return (
     <Card title={t.nodes.identity}>
       <Facts
         entries={[
           [t.nodes.id, <span class="mono">{node.nodeId}</span>],
+          [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
           [t.nodes.shortName, node.shortName],
           [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
@@ -216,6 +217,11 @@ function IdentityCard({ node }: { node: Node }) {
       />
     </Card>
   )
+}
+
+function FormerIds({ nodeNums }: { nodeNums: readonly number[] }) {
+  const ids = nodeNums.map((nodeNum) => `!${nodeNum.toString(16).padStart(8, '0')}`)
+  return <span class="mono">{ids.join(' ')}</span>
 }
 
 function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
