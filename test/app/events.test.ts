@@ -82,7 +82,7 @@ it('tells what is stored, each node once and each text, with ids', async () => {
     heard(packet(text('line\n\ndata: two'))),
     heard(packet(text('old')), { replayed: true }),
   ])
-  events.publish(newsEvents(news, START + 1))
+  events.publish(newsEvents(news))
   const ends = { fromNodeNum: FAR, fromNodeId: '!a0cb0002', toNodeNum: 0xffffffff, toNodeId: '!ffffffff' }
   const said = { packetId: expect.any(Number), ...ends, channel: 0, replyId: null, emoji: false }
   const told = [await stream.next(), await stream.next(), await stream.next()]
