@@ -76,6 +76,8 @@ export const a = {
 
   name: 'Name',
   nameHint: 'For the list and the log; it is never sent.',
+  nameNeeded: 'Give it a name of up to 64 characters.',
+  textNeeded: 'Write a text.',
   enabled: 'On',
   enabledHelp: (air: string) => `As it stands: ${air}.`,
   when: 'When',

@@ -2,7 +2,8 @@ import type { AuditAction } from '../app/audit/audit.ts'
 import type { Settings } from '../app/settings/settings.ts'
 import type { Action, Resource } from './session.ts'
 
-// Every text of the application. Errors say what happened and what to do about it.
+// Every text of the application, but for those of automation and of radio settings: strings-automation.ts and
+// strings-configuration.ts come with their pages. Errors say what happened and what to do about it.
 
 export const APP_NAME = 'Mesh Monitoring'
 
@@ -803,7 +804,7 @@ export const t = {
     section_not_found: 'This radio has no such section.',
     confirmation_required: 'The radio’s settings need another confirmation. Load the page anew and look again.',
     configuration_changed: 'The radio’s settings were changed elsewhere meanwhile. Look again before you send.',
-    configuration_change_in_progress: 'The radio is taking over another change. Wait until it is back.',
+    configuration_change_in_progress: 'The radio is applying another change. Wait until it is back.',
     automation_not_found: 'This rule is gone. Somebody deleted it.',
     automation_name_taken: 'Another rule has this name. Choose another one.',
     too_many_automations: 'There are as many rules as there can be. Delete one first.',

@@ -202,7 +202,11 @@ function createForm(draft: Signal<Draft>, channels: Form['channels'], trial: Tri
 function issuesOf(error: ApiError | null): readonly Issue[] {
   if (error === null) return []
   if (error.code === 'automation_name_taken') return [{ path: 'name', message: explain(error) }]
-  return error.issues.map(({ path, message }) => ({ path: path.replace(/^rule\./, ''), message }))
+  return error.issues.map(({ path: whole, message }) => {
+    const path = whole.replace(/^rule\./, '')
+    if (path === 'name') return { path, message: a.nameNeeded }
+    return { path, message: message === 'not empty' ? a.textNeeded : message }
+  })
 }
 
 function valueAt(rule: NewRule | null, path: string): string {

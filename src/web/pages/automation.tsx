@@ -112,8 +112,12 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
           </div>
         )}
         <div class="phone-only">
-          <Next automation={automation} />
-          {' · '}
+          {rule.enabled && (
+            <>
+              <Next automation={automation} />
+              {' · '}
+            </>
+          )}
           <Last automation={automation} />
         </div>
       </th>

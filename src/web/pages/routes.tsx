@@ -13,6 +13,7 @@ const AccountPage = later(async () => (await import('./account.tsx')).AccountPag
 const AutomationPage = later(async () => (await import('./automation.tsx')).AutomationPage)
 const NewAutomationPage = later(async () => (await import('./automation-editor.tsx')).NewAutomationPage)
 const RulePage = later(async () => (await import('./automation-editor.tsx')).RulePage)
+const ConfigurationPage = later(async () => (await import('./configuration.tsx')).ConfigurationPage)
 const AuditPage = later(async () => (await import('./audit.tsx')).AuditPage)
 const BackupsPage = later(async () => (await import('./backups.tsx')).BackupsPage)
 const MapPage = later(async () => (await import('./map.tsx')).MapPage)
@@ -105,6 +106,12 @@ export const ROUTES: readonly Route[] = [
     pattern: /^\/automation\/(?<id>[1-9]\d{0,14})$/,
     need: read('automation'),
     draw: ({ id = '' }) => <RulePage id={id} key={id} />,
+  },
+  {
+    pattern: /^\/configuration(?:\/(?<section>\w{1,60}))?$/,
+    need: read('configuration'),
+    nav: { path: '/configuration', name: t.nav.configuration, icon: 'radio', group: 'administration' },
+    draw: ({ section }) => <ConfigurationPage section={section ?? null} />,
   },
   {
     pattern: /^\/users$/,

@@ -23,6 +23,7 @@ type InputProps = {
   readOnly?: boolean
   disabled?: boolean
   onChange?: (event: TargetedEvent<HTMLInputElement>) => void
+  onInput?: (event: TargetedEvent<HTMLInputElement>) => void
 }
 
 type FieldProps = InputProps & { label: string; hint?: string; error?: string | null }

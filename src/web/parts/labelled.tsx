@@ -6,7 +6,7 @@ type Aria = { readonly id: string; readonly 'aria-describedby': string; readonly
 
 /** The label, the hint and the error of a control that `children` draws with what it is given. */
 export function Labelled(props: {
-  label: string
+  label: ComponentChildren
   hint?: ComponentChildren
   error?: string | null
   children(aria: Aria): ComponentChildren
