@@ -32,8 +32,10 @@ test('the list beside the map has every node, and choosing one there tells of it
   await panel.getByText('−4.75 dB').waitFor()
   expect(await panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Is heard by'])
   // Beside the lines themselves, each with an arrow and its number.
-  expect(await page.locator('.hop-label').allTextContents()).toEqual(expect.arrayContaining(['−4.75 dB', '3 dB']))
-  expect(await page.locator('.map-name.chosen').textContent()).toBe('Town Hall Gateway')
+  await expect
+    .poll(() => page.locator('.hop-label').allTextContents())
+    .toEqual(expect.arrayContaining(['−4.75 dB', '3 dB']))
+  await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Town Hall Gateway')
   await page.getByRole('button', { name: 'Back to the list' }).click()
   await page.getByText('25 nodes on the map').waitFor()
   expect(complaints).toEqual([])
@@ -58,20 +60,20 @@ test('a link to a node shows it with its track, for the time that is chosen', as
 test('a traceroute is drawn hop by hop in both directions, an unknown hop without a number', async () => {
   const { page } = await openSignedIn(site, '/map?trace=1')
   const panel = page.getByRole('region', { name: 'List of the map' })
+  await panel.getByText('Back', { exact: true }).waitFor()
   expect(await panel.locator('.way').allTextContents()).toEqual([
     'ThereHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT',
     'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL',
   ])
   const labels = page.locator('.hop-label')
-  expect((await labels.allTextContents()).toSorted()).toEqual(
-    ['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted(),
-  )
+  const signals = async () => (await labels.allTextContents()).toSorted()
+  await expect.poll(signals).toEqual(['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted())
   expect(await labels.nth(2).getAttribute('class')).toContain('snr-weak')
   await page.getByRole('button', { name: 'Hide the route' }).click()
   await labels.first().waitFor({ state: 'detached' })
   await page.evaluate("history.pushState(null, '', '/map?trace=2'); dispatchEvent(new PopStateEvent('popstate'))")
   await panel.getByText('−11.25 dB').waitFor()
-  expect((await labels.allTextContents()).toSorted()).toEqual(['5 dB', '?'])
+  await expect.poll(signals).toEqual(['5 dB', '?'])
 })
 
 test('waypoints stand on the map and in the list until they end', async () => {
@@ -181,7 +183,7 @@ test('two thousand nodes are a canvas and no elements, and names come with the z
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('crowd 1234')
   await page.getByRole('button', { name: 'Crowd 1234' }).click()
   await page.getByText('Crowd 1234').first().waitFor()
-  expect(await page.locator('.map-name.chosen').textContent()).toBe('Crowd 1234')
+  await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Crowd 1234')
   await page.getByRole('button', { name: 'Back to the list' }).click()
   await page.getByText('1 of 2024 nodes on the map').waitFor()
   await expect.poll(() => page.locator('.map-name').allTextContents()).toEqual(['C1234'])

@@ -42,8 +42,8 @@ export function MapPanel(props: Props) {
           {isOpen.value ? t.map.hideList : t.map.showList}
         </button>
       )}
-      {chosen === null ? <Nodes {...props} /> : <ChosenNode {...props} chosen={chosen} />}
       {chosen === null && traces.length === 1 && traces[0] !== undefined && <OneTrace trace={traces[0]} />}
+      {chosen === null ? <Nodes {...props} /> : <ChosenNode {...props} chosen={chosen} />}
       {chosen === null && waypoints.length > 0 && <Waypoints {...props} />}
     </section>
   )

@@ -80,7 +80,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     isPlaced = places.length > 0
     if (!isPlaced) return
     map.fitBounds(latLngBounds(places), {
-      paddingTopLeft: [36, 64],
+      paddingTopLeft: [36, 84],
       paddingBottomRight: [56, 36],
       maxZoom: 15,
       animate: false,
