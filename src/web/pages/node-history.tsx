@@ -25,10 +25,16 @@ export function NodeHistory({ node }: { node: Node }) {
   const chosen = useSignal<string | null>(null)
   const range = useSignal<(typeof RANGES)[number]>('86400000')
   const { nodeId } = node
-  const known = useLoad(async () => {
-    const { metrics } = await askAs<Metrics>(api.telemetry.$get({ query: { nodeId } }))
-    return metrics.map(({ metric }) => metric)
-  }, [nodeId])
+  // The first measurement of a node may come while somebody looks.
+  const known = useLoad(
+    async () => {
+      const { metrics } = await askAs<Metrics>(api.telemetry.$get({ query: { nodeId } }))
+      return metrics.map(({ metric }) => metric)
+    },
+    [nodeId],
+    POLL_MS,
+    ['node'],
+  )
   const metrics = known.data.value ?? []
   const metric = chosen.value ?? metrics.find((name) => name === PREFERRED) ?? metrics[0] ?? null
   const { data, error, reload } = useLoad<Series | null>(
