@@ -102,7 +102,9 @@ test('nothing is lost while the edge is away, and the service says so', async ()
   expect((await collector()).reason).toMatch(/^the target can not be reached/)
   gate.mode = 'open'
   await untilDelivered()
-  await expect.poll(collector).toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
+  await expect
+    .poll(collector, { timeout: 10_000 })
+    .toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
 })
 
 test('nothing is doubled by answers that are lost, nor by a collector that is killed', async () => {

@@ -26,7 +26,7 @@ export async function startGate(target: URL): Promise<Gate> {
         service.destroy()
       })
     }
-    client.pipe(service)
+    client.on('data', (bytes) => (gate.mode === 'shut' ? client.destroy() : service.write(bytes)))
     service.on('data', (bytes) => {
       if (gate.mode === 'open') return client.write(bytes)
       if (gate.mode === 'deaf') lost += 1
