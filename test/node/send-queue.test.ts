@@ -52,6 +52,21 @@ describe('the sending queue', () => {
     ])
   })
 
+  it('keeps its pace when the clock is set back', () => {
+    const { clock, push, sent } = startQueue()
+    push(1)
+    clock.advance(-3_600_000)
+    push(2)
+    push(3)
+    expect(sent).toHaveLength(1)
+    clock.advance(2199)
+    expect(sent).toHaveLength(1)
+    clock.advance(1)
+    expect(sent.map(([id]) => id)).toStrictEqual([1, 2])
+    clock.advance(2200)
+    expect(sent.map(([id]) => id)).toStrictEqual([1, 2, 3])
+  })
+
   it('paces each kind by itself', () => {
     const { clock, push, sent } = startQueue()
     for (const [id, kind] of [

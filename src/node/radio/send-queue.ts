@@ -62,15 +62,21 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
     onDelivery(packetId, { type: 'lost' })
   }
   const isOpen = () => isConnected && free > 0
-  const readyAt = (kind: OutgoingKind) => (lastSentAt.get(kind) ?? Number.NEGATIVE_INFINITY) + PACES[kind]
+  /** Milliseconds until a packet of a kind may go. When the clock was set back, its pace begins anew. */
+  const waitOf = (kind: OutgoingKind) => {
+    const now = clock.now()
+    const last = lastSentAt.get(kind)
+    if (last === undefined) return 0
+    if (last > now) lastSentAt.set(kind, now)
+    return Math.max(0, Math.min(last, now) + PACES[kind] - now)
+  }
   const pump = () => {
     pace.stop()
     while (isOpen() && entries.length > 0) {
-      const at = entries.findIndex(({ kind }) => readyAt(kind) <= clock.now())
+      const at = entries.findIndex(({ kind }) => waitOf(kind) === 0)
       const entry = entries[at]
       if (entry === undefined) {
-        const soonest = Math.min(...entries.map(({ kind }) => readyAt(kind)))
-        pace.start(soonest - clock.now(), pump)
+        pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
         return
       }
       if (!send(entry.message)) return
