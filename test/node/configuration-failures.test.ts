@@ -31,6 +31,20 @@ describe('a radio that', () => {
     expect(service.device.saved.modules.get('mqtt')).toMatchObject({ payloadVariant: { value: { root: '' } } })
   })
 
+  it.each([
+    ['the set', 1, 'failed', 'it has its old values'],
+    ['the saving', 2, 'unknown', 'it has some of the new values'],
+  ])('refuses %s is asked what it has', async (_step, refusesAfter, state, words) => {
+    const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, refusesAfter })
+    const outcome = await service.outcome('mqtt')
+    expect(outcome).toMatchObject({ state, reason: expect.stringContaining('the radio refused it: BAD_REQUEST; ') })
+    expect(outcome['reason']).toContain(words)
+    expect(service.device.saved.modules.get('mqtt')).toMatchObject({ payloadVariant: { value: { root: '' } } })
+    await service.untilConnected()
+    const shown = service.device.active.modules.get('mqtt')?.payloadVariant.value
+    expect(shown).toMatchObject({ root: Object((await service.read('mqtt'))['values'])['root'] })
+  })
+
   it('does not answer', async () => {
     const service = await begin({ isMute: true })
     await until(() => expect(service.device.admin).toHaveLength(1))
@@ -147,6 +161,13 @@ describe('settings that were read a while ago', () => {
     await service.change('mqtt', RENAME)
     expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
     expect([countReads(service), service.device.connections(), service.device.admin.length]).toStrictEqual([3, 2, 3])
+  })
+
+  it('are read again also when the clock was set back', async () => {
+    const service = await start()
+    service.clock.advance(-60_000)
+    await service.change('mqtt', RENAME)
+    await until(() => expect(countReads(service)).toBe(2))
   })
 
   it('are not written over what somebody changed at the radio meanwhile', async () => {

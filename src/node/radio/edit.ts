@@ -57,6 +57,8 @@ type Progress = {
   sent: number
   packetId: number
   isCommitAnswered: boolean
+  /** Why the radio was not told to save, or does not; in words. */
+  obstacle: string | null
   /** The settings are read again on purpose. */
   isReading: boolean
   wasLost: boolean
@@ -93,16 +95,25 @@ export function createEdit(options: EditOptions): Edit {
     patience.start(EDIT_TIMINGS.answerMs, onSilence)
   }
   const onSilence = () => {
-    if (at.sent === 1) return settle(failed('the radio does not answer; nothing was changed'))
-    if (!isCommitting()) return settle(unknown('the radio stopped answering before it was told to save'))
-    awaitHangUp()
+    if (at.sent === 1) settle(failed('the radio does not answer; nothing was changed'))
+    else if (isCommitting()) awaitHangUp()
+    else giveUp('the radio stopped answering before it was told to save')
   }
   const awaitHangUp = () => {
     at.phase = 'waiting'
-    patience.start(EDIT_TIMINGS.hangUpMs, () => {
-      at.isReading = true
-      if (!link.readAgain()) settle(unknown('the connection was lost, and the settings could not be read again'))
-    })
+    patience.start(EDIT_TIMINGS.hangUpMs, readAgain)
+  }
+  const onRefusal = (reason: string) => (at.sent === 1 ? settle(failed(reason)) : giveUp(reason))
+  /** Some steps were taken: only the radio knows what it has now. */
+  const giveUp = (obstacle: string) => {
+    at.obstacle = obstacle
+    readAgain()
+  }
+  const readAgain = () => {
+    patience.stop()
+    at.phase = 'waiting'
+    at.isReading = true
+    if (!link.readAgain()) settle(unknown('the connection was lost, and the settings could not be read again'))
   }
   return {
     start() {
@@ -110,7 +121,9 @@ export function createEdit(options: EditOptions): Edit {
         if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
         else onOutcome(unknown('the radio did not come back'), false)
       })
-      if (clock.now() - options.readAt < EDIT_TIMINGS.freshMs) return sendNext()
+      const age = clock.now() - options.readAt
+      // A clock that was set back tells no age.
+      if (age >= 0 && age < EDIT_TIMINGS.freshMs) return sendNext()
       at.phase = 'checking'
       if (!link.readAgain()) settle(failed('the radio is not connected; nothing was sent'))
     },
@@ -118,7 +131,7 @@ export function createEdit(options: EditOptions): Edit {
       if (at.phase !== 'sending') return
       const answer = readAnswer(event, at.config.nodeNum, at.packetId)
       if (answer === null) return
-      if (answer !== 'NONE') return settle(failed(`the radio refused it: ${answer}`))
+      if (answer !== 'NONE') return onRefusal(`the radio refused it: ${answer}`)
       patience.stop()
       if (!isCommitting()) return sendNext()
       at.isCommitAnswered = true
@@ -143,14 +156,15 @@ export function createEdit(options: EditOptions): Edit {
       }
       if (at.phase !== 'waiting') return
       const hasSaved = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
-      settle(compare({ plan, config: at.config, read, isCommitted: isCommitting(), hasSaved }))
+      const obstacle = at.obstacle ?? (isCommitting() ? null : 'the connection broke before the radio was told to save')
+      settle(compare({ plan, config: at.config, read, obstacle, hasSaved }))
     },
     stop,
   }
 }
 
 function beginProgress(config: RadioConfig): Progress {
-  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, isReading: false, wasLost: false }
+  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, obstacle: null, isReading: false, wasLost: false }
   return { phase: 'sending', config, ...nothing }
 }
 
@@ -178,19 +192,20 @@ type Evidence = {
   readonly plan: SectionPlan
   readonly config: RadioConfig
   readonly read: RadioConfig
-  readonly isCommitted: boolean
+  /** Null: the radio was told to save. */
+  readonly obstacle: string | null
   readonly hasSaved: boolean
 }
 
 /** What became of a change, by what the radio tells after it. */
-function compare({ plan, config, read, isCommitted, hasSaved }: Evidence): ChangeOutcome {
+function compare({ plan, config, read, obstacle, hasSaved }: Evidence): ChangeOutcome {
   if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
   const section = read.sections.get(plan.section.section)
   if (section === undefined) return unknown('the radio did not tell this section again')
-  if (!isCommitted) {
+  if (obstacle !== null) {
     return isAsBefore(plan, section)
-      ? failed('the connection broke before the radio was told to save; it has its old values')
-      : unknown('the connection broke before the radio was told to save')
+      ? failed(`${obstacle}; it has its old values`)
+      : unknown(`${obstacle}; it has some of the new values, and may save them later`)
   }
   const differing = findDiffering(plan, section)
   if (differing.length > 0)
