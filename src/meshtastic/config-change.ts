@@ -116,7 +116,7 @@ function* flatten(
   values: SectionInput['values'],
   issues: InputIssue[],
 ): Iterable<[string, unknown]> {
-  if (section.kind !== 'channels') return yield* flattenObject(section, values, '')
+  if (section.kind !== 'channels') return yield* flattenObject(section, values, '', issues)
   for (const [name, items] of Object.entries(values)) {
     if (name !== 'channels' || !Array.isArray(items))
       issues.push({ path: `values.${name}`, message: 'a list of channels' })
@@ -139,7 +139,7 @@ function* flattenChannels(
       return
     }
     seen.add(prefix)
-    yield* flattenObject(section, item, prefix)
+    yield* flattenObject(section, item, prefix, issues)
   }
 }
 
@@ -147,12 +147,15 @@ function* flattenObject(
   section: RawSection,
   object: Readonly<Record<string, unknown>>,
   prefix: string,
+  issues: InputIssue[],
 ): Iterable<[string, unknown]> {
   const leaves = listLeaves(section)
   for (const [name, value] of Object.entries(object)) {
     const path = `${prefix}${name}`
     const hasChildren = leaves.some((leaf) => leaf.path.startsWith(`${path}.`))
-    if (hasChildren && isObject(value)) yield* flattenObject(section, value, `${path}.`)
+    // A name with a dot would be a second way to a field.
+    if (name.includes('.')) issues.push({ path: `values.${path}`, message: 'unknown field' })
+    else if (hasChildren && isObject(value)) yield* flattenObject(section, value, `${path}.`, issues)
     else yield [path, value]
   }
 }

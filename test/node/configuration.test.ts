@@ -199,6 +199,11 @@ describe('a change', () => {
       expect([answer.status, answer.body['code']]).toStrictEqual([400, 'invalid_request'])
       expect(Object(answer.body['issues']).map(({ path }: { path: string }) => path)).toStrictEqual(paths)
     }
+    const twoWays = {
+      values: { 'ipv4Config.ip': '1.2.3.4', ipv4Config: { ip: '1.2.3.5' } },
+      confirm: ['ipv4Config.ip'],
+    }
+    expect(await service.ask('PUT', '/api/configuration/network', twoWays)).toMatchObject({ status: 400 })
     const two = { values: { channels: [{ index: 1, role: 'PRIMARY' }] }, confirm: ['channels.1.role'] }
     const none = { values: { channels: [{ index: 0, role: 'DISABLED' }] }, confirm: ['channels.0.role'] }
     const double = { values: { channels: [{ index: 1 }, { index: 1 }] } }
