@@ -104,10 +104,14 @@ const HEADER_BYTES = 16
 const DATA_BYTES = 4
 
 /** Bytes of a text of so many bytes on the air. */
-export function textPacketBytes(textBytes: number, options: { isReply: boolean; isDirect: boolean }): number {
+export function textPacketBytes(
+  textBytes: number,
+  { isReply, isReaction, isDirect }: { isReply: boolean; isReaction: boolean; isDirect: boolean },
+): number {
   const payload = textBytes + (textBytes < 128 ? 2 : 3)
-  // The id that is answered is a field of five bytes; a direct message carries a checksum and a nonce.
-  return HEADER_BYTES + DATA_BYTES + payload + (options.isReply ? 5 : 0) + (options.isDirect ? 12 : 0)
+  // The id that is answered, and the mark of a reaction, are fields of five bytes; a direct message carries a checksum
+  // and a nonce.
+  return HEADER_BYTES + DATA_BYTES + payload + (isReply ? 5 : 0) + (isReaction ? 5 : 0) + (isDirect ? 12 : 0)
 }
 
 /** Bytes of the question for a traceroute on the air; its copies on the way grow. */

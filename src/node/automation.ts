@@ -8,6 +8,8 @@ import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 const FIRST_MS = 30_000
 /** A timer is never longer, so that a rule that was saved, or a clock that was set, is noticed soon. */
 const MAX_TIMER_MS = 10_000
+/** Nor shorter: a run that can not be noted as missed is due again at once. */
+const MIN_TIMER_MS = 1000
 
 export type Automatons = {
   /** Takes a batch of what radios said, once it is stored. */
@@ -31,7 +33,7 @@ export function startAutomation(
       .catch((error: unknown) => ports.log.error('Automation failed', { error }))
   }
   const arm = (ms: number) => {
-    if (!isStopped) timer.start(Math.min(Math.max(ms, 0), MAX_TIMER_MS), tick)
+    if (!isStopped) timer.start(Math.min(Math.max(ms, MIN_TIMER_MS), MAX_TIMER_MS), tick)
   }
   const tick = () =>
     enqueue(async () => {

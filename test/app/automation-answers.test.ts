@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { auditRows } from '../support/app.ts'
 import {
   ACKNOWLEDGE,
@@ -95,6 +96,7 @@ describe('is not answered', () => {
       },
     ],
     'what reads like an automatic answer': ['bot', (t) => t.say('🤖 ping back')],
+    'the alarm of a sensor': ['bot', (t) => t.say('ping', { data: { portnum: PortNum.DETECTION_SENSOR_APP } })],
     'a busy channel': [
       'channel_busy',
       async (t) => {
@@ -144,6 +146,17 @@ describe('is not answered', () => {
     t.app.clock.advance(MINUTE)
     await t.say('ping')
     expect(await t.lastRun(id)).toBe('sent')
+  })
+
+  test('who is nobody, or everybody', async () => {
+    const t = await createTestAutomation()
+    const id = await t.add(ACKNOWLEDGE)
+    for (const from of [0, 0xffffffff]) {
+      await t.say('ping', { from })
+      await t.say('ping', { from, to: LOCAL })
+    }
+    expect(await t.runs(id)).toStrictEqual([])
+    expect(t.radio.sent).toStrictEqual([])
   })
 
   test('what does not match, and what another radio or the broker heard', async () => {

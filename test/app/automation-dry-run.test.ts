@@ -136,7 +136,7 @@ test('an answer is tried on a sample: whether the rule listens to it, and why it
   const direct = await dryRun(t, rule, { ...sample, direct: true })
   expect(direct.messages).toMatchObject([{ toNodeId: '!a0cb0002' }])
   const tapback = await dryRun(t, { ...rule, answer: { kind: 'tapback', emoji: '👍' } }, sample)
-  expect(tapback.messages).toMatchObject([{ kind: 'tapback', text: '👍', bytes: 4 }])
+  expect(tapback.messages).toMatchObject([{ kind: 'tapback', text: '👍', bytes: 4, airtimeMs: 518 }])
   const quiet = await dryRun(t, { ...rule, quietHours: { from: '18:00', to: '06:00' } })
   expect(quiet.estimate.runsPerDay).toBe(240)
   t.radio.txEnabled = false

@@ -275,6 +275,18 @@ test('a rule that fails keeps no other from its work, and is not sent again', as
   expect(t.app.logged.filter((line) => line.includes('An automation failed'))).toHaveLength(1)
 })
 
+test('a time zone that there is no longer stops no other rule', async () => {
+  const t = await createTestAutomation()
+  const lost = await t.add({ ...SCHEDULE, name: 'Lost' })
+  await t.add(SCHEDULE)
+  t.app.store.sqlite
+    .prepare("update automations set rule = json_set(rule, '$.timeZone', 'Mars/Olympus') where id = ?")
+    .run(lost)
+  expect(await t.pass(9 * HOUR)).toBe(1)
+  expect(t.app.logged.some((line) => line.includes('An automation failed'))).toBe(true)
+  expect(await t.get(lost)).toMatchObject({ state: 'blocked', blockedBy: 'error', nextRunAt: null })
+})
+
 test('runs are kept for 90 days, and 10,000 of one rule', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ANNOUNCE)

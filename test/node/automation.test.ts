@@ -2,8 +2,9 @@ import { afterEach, expect, it } from 'vitest'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
+import { startAutomation } from '../../src/node/automation.ts'
 import type { NodeRadio } from '../../src/node/radio/radio.ts'
-import { auditRows, START } from '../support/app.ts'
+import { auditRows, createTestApp, START } from '../support/app.ts'
 import { ACKNOWLEDGE, ANNOUNCE, HOUR, MINUTE, SCHEDULE } from '../support/automation.ts'
 import { fromRadio } from '../support/radio-device.ts'
 import { FAR, LORA, OWN, type RadioService, startRadioService, until } from '../support/radio-service.ts'
@@ -153,4 +154,29 @@ it('refuses while the radio must not transmit', async () => {
     },
   ])
   expect(packetsSent(service)).toBe(0)
+})
+
+it('does not spin when a missed run can not be noted', async () => {
+  const app = await createTestApp()
+  const admin = await app.admin()
+  expect((await admin.send('POST', '/api/automation', { ...SCHEDULE, cron: '*/5 * * * *' })).status).toBe(201)
+  // The run of 12:05 was missed, that of 12:10 is due, and there is nowhere to write that down.
+  app.clock.advance(11 * MINUTE)
+  app.store.sqlite.exec('drop table automation_runs')
+  const delays: number[] = []
+  let fire = () => {}
+  const clock = {
+    now: () => app.clock.now,
+    after(delayMs: number, run: () => void) {
+      delays.push(delayMs)
+      fire = run
+      return () => {}
+    },
+  }
+  const automatons = startAutomation({ ...app.ports, events: null }, clock)
+  fire()
+  await until(() => expect(delays).toHaveLength(3))
+  expect(delays).toStrictEqual([30_000, 10_000, 1000])
+  await automatons.stop()
+  app.close()
 })

@@ -121,7 +121,7 @@ async function planSample(ctx: Ctx, rule: RuleOf<'acknowledge'>, sample: Sample)
 
 function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: Sample, now: number): Said {
   const receivedAt = now - ageSeconds * 1000
-  return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, isReplayed: false }
+  return { from, isDirect, channel, text, isReply, isSensor: false, rxTime: receivedAt, receivedAt, isReplayed: false }
 }
 
 async function trySample(
@@ -150,7 +150,9 @@ function describePacket(packet: Planned, modulation: Modulation): DryRun['messag
   }
   const { text, channel, replyId } = packet
   const bytes = countTextBytes(text)
-  const size = textPacketBytes(bytes, { isReply: replyId !== null, isDirect: toNodeNum !== BROADCAST })
+  const isReply = replyId !== null
+  const isReaction = kind === 'tapback' && isReply
+  const size = textPacketBytes(bytes, { isReply, isReaction, isDirect: toNodeNum !== BROADCAST })
   return { kind, ...ends, channel, text, bytes, airtimeMs: airtime(size, modulation) }
 }
 

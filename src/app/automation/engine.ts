@@ -37,11 +37,12 @@ export function createEngine(needs: Needs): Engine {
       for (const automation of await listAutomations(needs.store, 'enabled')) {
         const { rule } = automation
         if (rule.kind === 'acknowledge') continue
-        const due = dueSlot(rule, automation.anchorAt, now)
-        if (due.kind !== 'later')
-          await guarded(needs, automation, () => runSlot(ctx, needs, { automation, rule, ...due }))
-        const at = due.kind === 'later' ? due.at : followingSlot(rule, due.slot)
-        if (at !== null) next.push(at)
+        await guarded(needs, automation, async () => {
+          const due = dueSlot(rule, automation.anchorAt, now)
+          const at = due.kind === 'later' ? due.at : followingSlot(rule, due.slot)
+          if (at !== null) next.push(at)
+          if (due.kind !== 'later') await runSlot(ctx, needs, { automation, rule, ...due })
+        })
       }
       return next.length === 0 ? null : Math.min(...next)
     },
@@ -103,6 +104,8 @@ function toText({ event, isLate = false }: Heard, own: number): Text[] {
   const isDirect = packet.to === own
   if (!isDirect && packet.to !== BROADCAST) return []
   const { from, replyId, rxTime } = packet
+  // Nobody is node 0, and an answer to the number of everybody would go to all.
+  if (from === 0 || from === BROADCAST) return []
   const said = {
     from,
     isDirect,
@@ -110,6 +113,7 @@ function toText({ event, isLate = false }: Heard, own: number): Text[] {
     channel: isDirect && packet.pkiEncrypted ? 0 : packet.channel,
     text: event.packet.payload.text,
     isReply: replyId !== null || packet.isEmoji,
+    isSensor: event.packet.payload.origin === 'detection',
     rxTime,
     receivedAt,
     isReplayed: replayed || isLate,

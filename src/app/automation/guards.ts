@@ -35,6 +35,8 @@ export type Said = {
   readonly channel: number
   readonly text: string
   readonly isReply: boolean
+  /** The alarm of a detection sensor. */
+  readonly isSensor: boolean
   /** By the clock of the radio; null: it has none. */
   readonly rxTime: number | null
   readonly receivedAt: number
@@ -73,7 +75,7 @@ function originBlock(said: Said, speaker: SpeakerFacts, past: Past, now: number)
   if (now - Math.min(said.rxTime ?? said.receivedAt, said.receivedAt) > MAX_AGE_MS) return 'too_old'
   if (speaker.isIgnored) return 'ignored_node'
   if (said.isReply) return 'is_answer'
-  if (isDevice(speaker.role) || readsLikeBot(said.text)) return 'bot'
+  if (said.isSensor || isDevice(speaker.role) || readsLikeBot(said.text)) return 'bot'
   return past.ownTexts.some((text) => isEcho(said.text, text)) ? 'echo' : null
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Ctx } from '../context.ts'
 import type { Automation } from './automations.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
+import { isTimeZone } from './cron.ts'
 import { type Facts, readFacts } from './facts.ts'
 import { MAX_ANSWERS_PER_HOUR, sendingBlock } from './guards.ts'
 import { ruleSchema } from './rules.ts'
@@ -49,14 +50,17 @@ type Around = { readonly facts: Facts; readonly lastRuns: ReadonlyMap<number, La
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
   const { id, rule, anchorAt, createdAt, updatedAt, updatedBy } = automation
-  const blockedBy = rule.enabled ? sendingBlock(rule, facts, now) : null
+  // It may have been saved where more time zones are known.
+  const hasTimes = isTimeZone(rule.timeZone)
+  const block = hasTimes ? sendingBlock(rule, facts, now) : 'error'
+  const blockedBy = rule.enabled ? block : null
   return {
     id,
     rule,
     state: rule.enabled ? (blockedBy === null ? 'ready' : 'blocked') : 'off',
     blockedBy,
     // Without a radio of its own a runtime has nothing that would run it.
-    nextRunAt: ctx.radio === null ? null : nextRunAt(rule, anchorAt, now),
+    nextRunAt: ctx.radio === null || !hasTimes ? null : nextRunAt(rule, anchorAt, now),
     lastRun: lastRuns.get(id) ?? null,
     createdAt,
     updatedAt,
