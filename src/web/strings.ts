@@ -388,6 +388,9 @@ export const t = {
     mismatch: 'Key changed',
     mismatchHelp:
       'This node announced another public key than before. It was reset, or somebody pretends to be it. Ask its owner whether the public key below is theirs. If it is, forget the node: it comes back with the new key and without this warning. If not, do not send it anything that others must not read.',
+    spoofed: 'Somebody else sends with this number',
+    spoofedHelp:
+      'This is a radio of this service, and packets with its number were heard over the air that it did not send. Another device has the same number, or somebody pretends to be it. Change the number or the key of this radio, and tell those who write to it.',
     table: 'Nodes',
     gone: 'This node is not known',
     goneHelp: 'It may have been forgotten. It comes back when it is heard again.',
@@ -399,6 +402,7 @@ export const t = {
     hardware: 'Hardware',
     role: 'Role',
     key: 'Public key',
+    previousKey: 'First key',
     licensed: 'Licensed operator',
     signal: 'Signal',
     lastHeard: 'Last heard',

@@ -29,6 +29,9 @@ beforeEach(async () => {
 })
 afterEach(() => mesh.app.close())
 
+const detail = async (nodeNum: number): Promise<unknown> =>
+  (await (await mesh.app.admin()).send('GET', `/api/nodes/${nodeNum}`)).json()
+
 describe('who a node is', () => {
   it('knows names, hardware and role by the names of the protocol, and numbers that are newer', async () => {
     const newer = Object.assign(create(UserSchema, { longName: 'New' }), { hwModel: 999, role: 77 })
@@ -74,8 +77,7 @@ describe('who a node is', () => {
     await store(mesh.ingest, [packet(user({ longName: 'F', publicKey: key(3) }))])
     const base64 = (byte: number) => Buffer.from(key(byte)).toString('base64')
     expect(await mesh.node()).toMatchObject({ keyMismatch: true, publicKey: base64(3) })
-    const row = mesh.app.store.sqlite.prepare('select previous_public_key as first from nodes').get()
-    expect(row).toStrictEqual({ first: base64(1) })
+    expect(await detail(FAR)).toMatchObject({ previousPublicKey: base64(1), spoofSuspected: false })
   })
 
   it('takes favourites of the radio for new nodes only: later they are the administrator’s', async () => {
@@ -176,14 +178,12 @@ describe('how a node is heard', () => {
   it('suspects spoofing when its own number is heard by radio, and believes nothing of it', async () => {
     await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours' } })])
     await store(mesh.ingest, [packet(text('by MQTT'), { from: LOCAL, viaMqtt: true })])
-    const spoofed = () =>
-      mesh.app.store.sqlite.prepare('select spoof_suspected from nodes where node_num = ?').pluck().get(LOCAL)
-    expect(spoofed()).toBe(0)
+    expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: false, previousPublicKey: null })
     await store(mesh.ingest, [
       packet(user({ longName: 'Not ours' }), { from: LOCAL }),
       packet(text('fake'), { from: LOCAL }),
     ])
-    expect(spoofed()).toBe(1)
+    expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: true })
     expect(await mesh.node(LOCAL)).toMatchObject({ longName: 'Ours', hopsAway: null, snr: null })
   })
 })

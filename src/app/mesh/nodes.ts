@@ -69,6 +69,13 @@ export const nodeDetailSchema = nodeSchema.extend({
     .describe(
       'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
     ),
+  previousPublicKey: z
+    .string()
+    .nullable()
+    .describe('Base64: the first public key of the node, when it announced a different one later'),
+  spoofSuspected: z
+    .boolean()
+    .describe('A radio of this service whose number somebody else sent with, as heard over the air'),
 })
 type NodeDetail = z.infer<typeof nodeDetailSchema>
 
@@ -150,7 +157,13 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
 /** Throws `node_not_found`. */
 export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
   const row = await findNode(store, nodeNum)
-  return { ...publicNode(row), formerNodeNums: await listFormerNums(store, nodeNum) }
+  const { previousPublicKey, spoofSuspected } = row
+  return {
+    ...publicNode(row),
+    formerNodeNums: await listFormerNums(store, nodeNum),
+    previousPublicKey,
+    spoofSuspected,
+  }
 }
 
 /** The row id of a node. Throws `node_not_found`. */

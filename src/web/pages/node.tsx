@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../api.ts'
 import { decimal, duration, humanize, modelName } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
@@ -20,6 +21,8 @@ import { percent } from './nodes.tsx'
 
 const POLL_MS = 10_000
 
+type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
+
 export function NodePage({ id }: { id: string }) {
   const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
   const node = data.value
@@ -40,15 +43,8 @@ export function NodePage({ id }: { id: string }) {
       actions={node !== null && <NodeActions node={node} onChanged={reload} />}
     >
       <Failure error={error.value} retry={reload} />
-      {node?.keyMismatch && (
-        <div class="notice notice-bad">
-          <Icon name="warning" />
-          <div>
-            <strong>{t.nodes.mismatch}</strong>
-            <p class="measure">{t.nodes.mismatchHelp}</p>
-          </div>
-        </div>
-      )}
+      {node?.keyMismatch && <Warning title={t.nodes.mismatch} help={t.nodes.mismatchHelp} />}
+      {node?.spoofSuspected && <Warning title={t.nodes.spoofed} help={t.nodes.spoofedHelp} />}
       {node !== null && (
         <>
           <div class="cards three">
@@ -64,6 +60,18 @@ export function NodePage({ id }: { id: string }) {
         </>
       )}
     </Page>
+  )
+}
+
+function Warning({ title, help }: { title: string; help: string }) {
+  return (
+    <div class="notice notice-bad">
+      <Icon name="warning" />
+      <div>
+        <strong>{title}</strong>
+        <p class="measure">{help}</p>
+      </div>
+    </div>
   )
 }
 
@@ -200,7 +208,8 @@ function distance(meters: number): string {
   return meters < 1000 ? `${decimal(meters, 0)} m` : `${decimal(meters / 1000)} km`
 }
 
-function IdentityCard({ node }: { node: Node & { readonly formerNodeNums: readonly number[] } }) {
+function IdentityCard({ node }: { node: NodeDetail }) {
+  const { previousPublicKey: previousKey } = node
   return (
     <Card title={t.nodes.identity}>
       <Facts
@@ -213,6 +222,7 @@ function IdentityCard({ node }: { node: Node & { readonly formerNodeNums: readon
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],
           [t.nodes.key, node.publicKey === null ? null : <span class="mono break">{node.publicKey}</span>],
+          [t.nodes.previousKey, previousKey === null ? null : <span class="mono break">{previousKey}</span>],
         ]}
       />
     </Card>
