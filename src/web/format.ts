@@ -64,7 +64,8 @@ export function dayName(t: number, today: string): string {
   return days === 0 || days === -1 ? capital(DAY_NAMES.format(days, 'day')) : day(t)
 }
 
-function capital(text: string): string {
+/** With a large first letter. */
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 

@@ -99,7 +99,6 @@ export const c = {
   keys: (max: number) => `Base64 of 32 bytes each, one on each line, at most ${max}`,
   ipv4: 'As 192.168.1.5',
   digits: 'Digits',
-  mustBe: (what: string) => `Must be: ${what}`,
   notANumber: 'A number is needed.',
   onOff: 'On',
   on: 'on',

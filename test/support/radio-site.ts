@@ -25,8 +25,8 @@ export type RadioSite = {
   close(): Promise<void>
 }
 
-export async function openRadioSite(): Promise<RadioSite> {
-  const device = await startRadioDevice()
+export async function openRadioSite(radio?: RadioDevice): Promise<RadioSite> {
+  const device = radio ?? (await startRadioDevice())
   const MESHTASTIC_TCP = `127.0.0.1:${device.port}`
   const site = await openSite({ ADMIN_PASSWORD: SITE_PASSWORD, DEMO: 'false', MESHTASTIC_TCP })
   const admin = await site.visit()

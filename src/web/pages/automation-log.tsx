@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../api.ts'
-import { dateTime, stamp } from '../format.ts'
+import { capital, dateTime, stamp } from '../format.ts'
 import { useAction, useFresh } from '../load.ts'
 import { nameOfId } from '../mesh.ts'
 import { More } from '../parts/log-table.tsx'
@@ -14,7 +14,7 @@ type Page = Extract<InferResponseType<(typeof api.automation)[':id']['runs']['$g
 type Run = Page['runs'][number]
 
 const PAGE = '20'
-const POLL_MS = 10_000
+const POLL_MS = 4000
 
 /** What a rule did and why it did not, the newest first. */
 export function RunLog({ id }: { id: number }) {
@@ -99,8 +99,4 @@ function RunRow({ run }: { run: Run }) {
       </td>
     </tr>
   )
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -93,8 +93,8 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
   const turn = (enabled: boolean) =>
     switching.run(async () => {
       air.value = await switchRule(id, enabled)
-      say(air.value === null ? a.switchedOff(rule.name) : a.switchedOn(rule.name, air.value))
       await reload()
+      say(air.value === null ? a.switchedOff(rule.name) : a.switchedOn(rule.name, air.value))
     })
   return (
     <tr>

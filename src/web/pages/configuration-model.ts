@@ -6,7 +6,7 @@ type SectionRoute = (typeof api.configuration)[':section']
 export type Section = Extract<InferResponseType<SectionRoute['$get']>, { fields: unknown }>
 export type Change = NonNullable<Overview['lastChange']>
 export type FieldInfo = Section['fields'][number]
-export type Risk = NonNullable<FieldInfo['risk']>
+
 export type Body = InferRequestType<SectionRoute['$put']>['json']
 
 /** A field in its place: of channels there is one in each. */
@@ -68,6 +68,11 @@ export function isReadable({ type, list, max }: FieldInfo, raw: Raw): boolean {
   if (typeof raw === 'boolean') return true
   const isNumber = type === 'number' || (type === 'integer' && max !== null)
   return !isNumber || itemsOf(raw, list).every((item) => item !== '' && Number.isFinite(Number(item)))
+}
+
+/** Whether a text is no longer than the radio has room for. */
+export function fits({ maxBytes, list }: FieldInfo, raw: Raw): boolean {
+  return list || maxBytes === null || typeof raw === 'boolean' || new TextEncoder().encode(raw).length <= maxBytes
 }
 
 function itemsOf(raw: string, list: boolean): string[] {

@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { api, type ApiError, askAs, type Issue } from '../api.ts'
+import { capital } from '../format.ts'
 import { asApiError, type Loaded, useAction } from '../load.ts'
 import { say } from '../parts/notice.tsx'
 import { c } from '../strings-configuration.ts'
@@ -9,6 +10,7 @@ import {
   type Change,
   type Difference,
   type Edits,
+  fits,
   isReadable,
   leavesOf,
   NO_EDITS,
@@ -34,7 +36,9 @@ export function SaveBar(props: SaveProps) {
   const { section, differences, edits, refused, isFixed } = props
   const isOpen = useSignal(false)
   const { sending, notice, send } = useSending(props, isOpen)
-  const isReady = differences.every((each) => each.kind === 'secret' || isReadable(each.leaf.field, each.after))
+  const isReady = differences.every(
+    (each) => each.kind === 'secret' || (isReadable(each.leaf.field, each.after) && fits(each.leaf.field, each.after)),
+  )
   const rest = refused.value?.edits === edits ? refused.value.issues.filter(isElsewhere(section)) : []
   return (
     <div class="save-bar">
@@ -43,7 +47,7 @@ export function SaveBar(props: SaveProps) {
           <div>
             {notice.value}
             {rest.map(({ message }) => (
-              <div key={message}>{c.mustBe(message)}</div>
+              <div key={message}>{capital(message)}</div>
             ))}
           </div>
         </div>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { capital } from '../format.ts'
 import type { Loaded } from '../load.ts'
 import { Age } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -14,6 +15,7 @@ import {
   channelsOf,
   differencesOf,
   type Edits,
+  fits,
   isReadable,
   type Leaf,
   leavesOf,
@@ -181,13 +183,14 @@ function useSettled(section: Section): void {
 function errorAt(leaf: Leaf, edits: Edits, refused: Refusal | null): string | null {
   const raw = edits.values.get(leaf.path)
   if (raw !== undefined && !isReadable(leaf.field, raw)) return c.notANumber
+  if (raw !== undefined && !fits(leaf.field, raw)) return c.maxBytes(leaf.field.maxBytes ?? 0)
   const isSame = (now: Edits, then: Edits) =>
     now.values.get(leaf.path) === then.values.get(leaf.path) &&
     now.secrets.get(leaf.path) === then.secrets.get(leaf.path)
   if (refused === null || !isSame(edits, refused.edits)) return null
   const paths = [`values.${leaf.path}`, `secrets.${leaf.path}`]
   const found = refused.issues.find(({ path }) => paths.includes(path))
-  return found === undefined ? null : c.mustBe(found.message)
+  return found === undefined ? null : capital(found.message)
 }
 
 type AnyProps = {

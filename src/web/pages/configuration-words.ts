@@ -1,4 +1,4 @@
-import { duration, humanize } from '../format.ts'
+import { capital, duration, humanize } from '../format.ts'
 import { c, FIELDS, SECTIONS, SPELLINGS } from '../strings-configuration.ts'
 import type { FieldInfo, Leaf, Raw, Section } from './configuration-model.ts'
 
@@ -33,7 +33,7 @@ function spell(name: string): string {
     .map((word) => SPELLINGS[word.toLowerCase()] ?? word.toLowerCase())
     .filter((word) => word !== '')
   const text = words.join(' ')
-  return text === '' ? c.onOff : text.charAt(0).toUpperCase() + text.slice(1)
+  return text === '' ? c.onOff : capital(text)
 }
 
 const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK'])

@@ -1,0 +1,213 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ANSWER_TOKENS, TOKENS } from '../../src/app/automation/template.ts'
+import { text } from '../support/mesh.ts'
+import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
+import type { Visitor } from '../support/web-site.ts'
+
+let mesh: RadioSite
+let admin: Visitor
+
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  admin = mesh.admin
+})
+afterAll(() => mesh.close())
+
+const tryCard = (page: Page) => page.locator('.card', { hasText: 'What the rule would do. Nothing is sent.' })
+const writeText = (page: Page, words: string) => page.getByRole('textbox', { name: 'Text' }).fill(words)
+
+test('an announcement is tried while it is written, and is off until somebody switches it on', async () => {
+  const { page } = admin
+  await admin.goto('/automation')
+  await page.getByText('No rules yet').waitFor()
+  await page.getByRole('link', { name: 'New rule' }).click()
+  await page.getByLabel('Name').fill('Morning')
+  const card = tryCard(page)
+  await card.getByText('What it would do stands here as soon as the form is complete.').waitFor()
+  await writeText(page, 'Hello from ')
+  await page.getByRole('button', { name: 'long name of the radio', exact: true }).click()
+  await page.getByText('up to 50 of 200 bytes when filled in').waitFor()
+  await card.getByText('Hello from Test Radio').waitFor()
+  await card.getByText(/^to everybody on Primary channel · 21 bytes, \d+ ms on air$/).waitFor()
+  await card.getByText('Reckoned for Long fast, since the radio has not told').waitFor()
+  expect(await card.getByRole('listitem').count()).toBe(5)
+  expect(await page.getByRole('switch', { name: 'On' }).isChecked()).toBe(false)
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByRole('heading', { name: 'Morning', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'All rules' }).click()
+
+  const row = page.getByRole('row', { name: /^Morning/ })
+  await row.getByText('every 1 d · Primary channel').waitFor()
+  const lever = page.getByRole('switch', { name: 'Switch on Morning' })
+  expect(await lever.isChecked()).toBe(false)
+  await lever.click()
+  await page.getByText(/^“Morning” is on: about 1 packet and \d+ ms of airtime a day\.$/).waitFor()
+  expect(await lever.isChecked()).toBe(true)
+  await row.locator('td').getByText('in 23 h').waitFor()
+})
+
+test('a ping that the radio hears is answered, and the log says by what', async () => {
+  const { page } = admin
+  await admin.goto('/automation/new?kind=acknowledge')
+  await page.getByLabel('Name').fill('Ping')
+  await page.getByRole('textbox', { name: 'Words' }).fill('ping\nrange test')
+  await page.getByText('With a text', { exact: true }).click({ force: true })
+  await writeText(page, 'heard you, {senderShortName}')
+  await page.getByRole('switch', { name: 'On' }).check()
+  const card = tryCard(page)
+  await card.getByText('This would be answered.').waitFor()
+  await card.getByLabel('Sender').selectOption({ label: 'Far Hill' })
+  await card.getByText('heard you, FH').waitFor()
+  await card.getByLabel('Somebody writes').fill('shipping')
+  await card.getByText('The rule does not listen to this: other words, or another place.').waitFor()
+  await card.getByText(/^at most 480$/).waitFor()
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByText('This rule has not done anything yet.').waitFor()
+
+  mesh.hear(text('Ping?'), { id: 4711 })
+  const answer = readData(await mesh.sent())
+  expect([new TextDecoder().decode(answer.payload), answer.replyId]).toEqual(['heard you, FH', 4711])
+  const run = page.locator('.run-log tbody tr')
+  await run.getByText('sent', { exact: true }).waitFor()
+  await run.getByText('heard you, FH').waitFor()
+  await run.getByText('for Far Hill · one packet').waitFor()
+  mesh.hear(text('ping again'), { id: 4712 })
+  await page.getByText('Its sender was answered in the last minute').waitFor()
+  expect(await run.locator('.tag').allTextContents()).toEqual(['held back', 'sent'])
+  await admin.goto('/automation')
+  await page.getByText('1 of at most 20 answers in the last hour').waitFor()
+  await page
+    .getByRole('row', { name: /^Ping/ })
+    .locator('td')
+    .getByText('its sender was answered in the last minute')
+    .waitFor()
+})
+
+test('times are read in the time zone of the rule, and those in quiet hours are held back', async () => {
+  const { page } = admin
+  await admin.goto('/automation/new?kind=schedule')
+  await writeText(page, 'Net tonight')
+  await page.getByRole('button', { name: 'daily at 8:00' }).click()
+  await page.getByLabel('Time zone').selectOption('Asia/Tokyo')
+  const runs = tryCard(page).getByRole('listitem')
+  await tryCard(page).getByText('in the time zone Asia/Tokyo, if it is on').waitFor()
+  await expect.poll(() => runs.allTextContents()).toEqual(Array(5).fill(expect.stringMatching(/, 08:00$/)))
+  expect(await runs.first().locator('time').getAttribute('datetime')).toMatch(/T23:00:00\.000Z$/)
+  await page.getByRole('switch', { name: 'Keep quiet hours' }).check()
+  await page.getByLabel('Until').fill('09:00')
+  await expect
+    .poll(() => runs.allTextContents())
+    .toEqual(Array(5).fill(expect.stringMatching(/08:00held back: quiet hours$/)))
+  await tryCard(page).getByText('about 0', { exact: true }).waitFor()
+})
+
+test('the counter knows how wide each token may get', async () => {
+  const { page } = admin
+  await admin.goto('/automation/new?kind=acknowledge')
+  await page.getByText('With a text', { exact: true }).click({ force: true })
+  const all = Object.entries({ ...TOKENS, ...ANSWER_TOKENS })
+  for (const [token, { widest }] of all) {
+    const rest = 200 - new TextEncoder().encode(widest).length
+    await writeText(page, `{${token}}${'x'.repeat(rest)}`)
+    await page.getByText('up to 200 of 200 bytes when filled in').waitFor()
+    await writeText(page, `{${token}}${'x'.repeat(rest + 1)}`)
+    await page.getByText('1 too many: shorten the text').waitFor()
+  }
+  expect(await page.locator('.chips').last().getByRole('button').count()).toBe(all.length)
+})
+
+test('a rule is changed and deleted; a version of somebody else is not written over unseen', async () => {
+  const { page } = admin
+  await admin.goto('/automation/1')
+  await writeText(page, 'Good morning')
+  const other = await page.request.get(`${mesh.site.base}/api/automation/1`)
+  const { rule } = Object(Object(await other.json()).automation)
+  const headers = { origin: mesh.site.base }
+  await page.request.put(`${mesh.site.base}/api/automation/1`, { headers, data: { ...rule, name: 'Evening' } })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Meanwhile admin changed this rule.').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Rule saved').waitFor()
+  expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Good morning')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Delete the rule “Morning” and its log?').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('heading', { name: 'Automation', level: 1 }).waitFor()
+  await page.getByRole('row', { name: /^Ping/ }).waitFor()
+  expect(await page.getByRole('row', { name: /^Morning/ }).count()).toBe(0)
+})
+
+test('who may only read sees rules, their log and what they would do, and nothing to change them with', async () => {
+  const reader = await mesh.join('reader', { automation: { read: true, write: false } })
+  const { page } = reader
+  await reader.goto('/automation')
+  await page.getByText('You may see the rules, not change them.').waitFor()
+  expect(await page.getByRole('switch').count()).toBe(0)
+  expect(await page.getByRole('link', { name: 'New rule' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Ping' }).click()
+  await page.getByText('heard you, {senderShortName}').waitFor()
+  await tryCard(page).getByText('It would answer').waitFor()
+  await page.locator('.run-log').getByText('held back').waitFor()
+  expect(await page.getByRole('button', { name: /Save|Delete/ }).count()).toBe(0)
+  expect(await page.locator('form').count()).toBe(0)
+  expect(await reader.violations()).toEqual([])
+  await reader.goto('/automation/new')
+  await page.getByText('It needs the permission “Automation: write”.').waitFor()
+  expect(reader.complaints).toEqual([])
+})
+
+test.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
+] as const)(
+  'axe-core finds nothing on any page of it, none is too wide, none complains: %s',
+  async (_name, options) => {
+    const { page, goto, signIn, violations, complaints } = await mesh.site.visit(options)
+    await goto('/automation')
+    await signIn('admin', SITE_PASSWORD)
+    await page.getByRole('row', { name: /^Ping/ }).waitFor()
+    const kinds = ['announce', 'acknowledge', 'traceroute', 'schedule']
+    for (const path of ['', '/2', ...kinds.map((kind) => `/new?kind=${kind}`)]) {
+      await goto(`/automation${path}`)
+      await page.locator('.guards').waitFor()
+      await page.getByText('What keeps rules polite').click()
+      expect([path, ...(await violations())]).toEqual([path])
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      expect([path, overflow]).toEqual([path, 0])
+    }
+    expect(complaints).toEqual([])
+  },
+)
+
+test('all of this without an error in the console or a request to another host', () => {
+  expect(admin.complaints).toEqual([])
+})
+
+test('what the service refuses is said at its field, and the first one is in focus', async () => {
+  const { page, goto, signIn, violations } = await mesh.site.visit()
+  await goto('/automation/new')
+  await signIn('admin', SITE_PASSWORD)
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByText('Give it a name of up to 64 characters.').waitFor()
+  await page.getByText('Write a text.').waitFor()
+  expect(await page.evaluate('document.activeElement.getAttribute("aria-invalid")')).toBe('true')
+  await page.getByLabel('Name').fill('Ping')
+  await writeText(page, 'Hello {nobody}')
+  await page.getByText('unknown token {nobody}').waitFor()
+  await page.getByLabel('Hours between two runs').fill('2')
+  await page.locator('.bad', { hasText: 'A whole number from 3 to 720' }).waitFor()
+  expect(await violations()).toEqual([])
+  await page.getByText('At certain times', { exact: true }).click({ force: true })
+  await page.getByRole('textbox', { name: 'Times' }).fill('*/30 * * * *')
+  await page.getByText('runs must be at least 180 minutes apart').waitFor()
+  await page.getByRole('textbox', { name: 'Times' }).fill('0 8 * * *')
+  await writeText(page, 'Hello')
+  await tryCard(page).getByText('Next runs').waitFor()
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByText('Another rule has this name. Choose another one.').waitFor()
+  await page.getByLabel('Name').fill('Another')
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor()
+})

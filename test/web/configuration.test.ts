@@ -1,0 +1,242 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ConfigDevice, startConfigDevice } from '../support/config-device.ts'
+import { LOCAL } from '../support/mesh.ts'
+import { openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio-site.ts'
+import type { Visitor } from '../support/web-site.ts'
+
+const KEY = new Uint8Array(32).fill(7)
+const SECRETS = ['wifi secret', 'another secret', 'mqtt secret', Buffer.from(KEY).toString('base64')]
+
+let device: ConfigDevice
+let mesh: RadioSite
+let admin: Visitor
+/** Everything that the service answered to the administrator's page. */
+const answers: Promise<string>[] = []
+
+beforeAll(async () => {
+  device = await startConfigDevice(LOCAL, {
+    owner: { longName: 'Town Hall', shortName: 'HALL' },
+    channels: [
+      { index: 0, role: 1, settings: { psk: Uint8Array.of(1) } },
+      { index: 1, role: 2, settings: { name: 'Rescue', psk: KEY } },
+      { index: 2, role: 0 },
+    ],
+    configs: [
+      { payloadVariant: { case: 'device', value: { role: 2, nodeInfoBroadcastSecs: 10_800 } } },
+      { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, hopLimit: 3, txEnabled: true } } },
+      { payloadVariant: { case: 'network', value: { wifiEnabled: true, wifiSsid: 'home', wifiPsk: 'wifi secret' } } },
+      { payloadVariant: { case: 'security', value: { publicKey: new Uint8Array(32).fill(9), privateKey: KEY } } },
+    ],
+    modules: [{ payloadVariant: { case: 'mqtt', value: { address: 'mqtt.example.org', password: 'mqtt secret' } } }],
+  })
+  mesh = await openRadioSite(device)
+  admin = mesh.admin
+  admin.page.on('response', (response) => {
+    if (response.url().includes('/api/configuration')) answers.push(response.text().catch(() => ''))
+  })
+})
+afterAll(() => mesh.close())
+
+const open = async (visitor: Visitor, section: string) => {
+  await visitor.goto(`/configuration/${section}`)
+  await visitor.page.locator('.configuration-pane .card').first().waitFor()
+}
+const review = (page: Page) => page.getByRole('button', { name: 'Review and send' }).click()
+const sendIt = (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Send to the radio' })
+async function confirmAll(page: Page): Promise<void> {
+  await page.getByText('To be confirmed').waitFor()
+  for (const box of await page.getByRole('dialog').getByRole('checkbox').all()) await box.check()
+}
+
+/** Until the radio has restarted and told its settings again. */
+const applied = (page: Page) => page.getByText('Applied', { exact: true }).waitFor({ timeout: 60_000 })
+
+test('a change is shown before it is sent, and is applied when the radio has restarted', async () => {
+  const { page } = admin
+  await admin.goto('/configuration')
+  await page.getByRole('link', { name: 'Device' }).click()
+  const field = page.getByLabel('Tells who it is every')
+  expect(await field.inputValue()).toBe('10800')
+  await page.getByText('In seconds · = 3 h').waitFor()
+  await field.fill('900')
+  await page.getByText('In seconds · = 15 min').waitFor()
+  await page.getByText('One change').waitFor()
+  await review(page)
+  const rows = page.getByRole('dialog').locator('tbody tr')
+  expect(await rows.allTextContents()).toEqual(['Tells who it is every10800 (3 h)900 (15 min)'])
+  expect(await admin.violations()).toEqual([])
+  await sendIt(page).click()
+  await page.getByText('The radio is applying the change.').waitFor()
+  expect(await field.isDisabled()).toBe(true)
+  await applied(page)
+  await page.getByText('Changed: Tells who it is every · by admin').waitFor()
+  expect([device.starts(), await field.inputValue(), await field.isEnabled()]).toEqual([2, '900', true])
+  expect(device.saved.configs.get('device')?.payloadVariant.value).toMatchObject({
+    nodeInfoBroadcastSecs: 900,
+    role: 2,
+  })
+  expect(await page.getByText('One change').count()).toBe(0)
+})
+
+test('a change of the region is sent only after it was confirmed', async () => {
+  const { page } = admin
+  await open(admin, 'lora')
+  await page.getByLabel('Region').selectOption({ label: 'US' })
+  await page.getByLabel('Hops').fill('4')
+  await review(page)
+  expect(await sendIt(page).isDisabled()).toBe(true)
+  await page.getByLabel('Region: I know the law where the radio stands.').check()
+  await sendIt(page).click()
+  await applied(page)
+  expect(device.saved.configs.get('lora')?.payloadVariant.value).toMatchObject({ region: 1, hopLimit: 4 })
+})
+
+test('a secret is replaced, and neither the old nor the new one is ever shown or told', async () => {
+  const { page } = admin
+  await open(admin, 'network')
+  const secret = page.getByRole('group', { name: 'Wi-Fi password' })
+  await secret.getByText('set', { exact: true }).waitFor()
+  await secret.getByRole('button', { name: 'Replace' }).click()
+  await secret.getByLabel('New value of Wi-Fi password').fill('another secret')
+  await review(page)
+  expect(await page.getByRole('dialog').locator('tbody').textContent()).toBe('Wi-Fi passwordwill be replaced')
+  await page.getByLabel('Wi-Fi password: this service may not reach the radio any more').check()
+  await sendIt(page).click()
+  await applied(page)
+  expect(device.saved.configs.get('network')?.payloadVariant.value).toMatchObject({ wifiPsk: 'another secret' })
+  await secret.getByRole('button', { name: 'Replace' }).waitFor()
+  for (const section of ['channels', 'security', 'mqtt', 'network']) {
+    await open(admin, section)
+    const html = await page.content()
+    expect(SECRETS.filter((each) => html.includes(each))).toEqual([])
+  }
+  const told = (await Promise.all(answers)).join('\n')
+  expect(told).toContain('"wifiPsk"')
+  expect(SECRETS.filter((each) => told.includes(each))).toEqual([])
+})
+
+test('a channel gets a name and a random key; what is refused is said, and nothing of it is lost', async () => {
+  const { page } = admin
+  await open(admin, 'channels')
+  await page.getByText('Channel 2').click()
+  const channel = page.locator('details', { hasText: 'Channel 2' })
+  await channel.getByLabel('Name').fill('a name too long')
+  await channel.getByText('At most 11 bytes').waitFor()
+  expect(await page.getByRole('button', { name: 'Review and send' }).isDisabled()).toBe(true)
+  await channel.getByLabel('Name').fill('Hikers')
+  await channel.getByRole('button', { name: 'Set: Key' }).click()
+  await channel.getByRole('button', { name: 'Make a random key' }).click()
+  await channel.getByLabel('Role').selectOption({ label: 'Primary' })
+  await review(page)
+  await confirmAll(page)
+  await sendIt(page).click()
+  await page.getByText('Exactly one must have the role PRIMARY').waitFor()
+  expect(admin.complaints.splice(0)).toEqual([expect.stringContaining('status of 400')])
+  await channel.getByLabel('Role').selectOption({ label: 'Secondary' })
+  await review(page)
+  await confirmAll(page)
+  await sendIt(page).click()
+  await applied(page)
+  const saved = device.saved.channels.get(2)
+  expect(saved).toMatchObject({ role: 2, settings: { name: 'Hikers' } })
+  expect(saved?.settings?.psk).toHaveLength(32)
+  expect(device.saved.channels.get(1)?.settings?.psk).toEqual(KEY)
+})
+
+test('what the radio makes otherwise is told, and the entry is kept', async () => {
+  const { page } = admin
+  device.manners.onSave = (settings) => {
+    settings.owner.longName = 'Cut'
+  }
+  await open(admin, 'owner')
+  await page.getByLabel('Long name').fill('Town Hall Gateway')
+  await review(page)
+  await sendIt(page).click()
+  await page.getByText('The radio came back with other values').waitFor({ timeout: 60_000 })
+  await page.getByText('Not as wanted: Long name').waitFor()
+  expect(await page.getByLabel('Long name').inputValue()).toBe('Town Hall Gateway')
+  await page
+    .getByRole('link', { name: /^Owner/ })
+    .getByText('differs')
+    .waitFor()
+  device.manners.onSave = null
+  await page.getByRole('button', { name: 'Discard' }).click()
+  expect(await page.getByLabel('Long name').inputValue()).toBe('Cut')
+})
+
+test('settings that changed meanwhile are shown anew, and what was typed is kept', async () => {
+  const { page } = admin
+  await open(admin, 'owner')
+  await page.getByLabel('Long name').fill('My name')
+  await review(page)
+  await page.route('**/api/configuration/owner*', async (route) => {
+    const body = Object(route.request().postDataJSON())
+    if (route.request().method() !== 'PUT') return route.continue()
+    return route.continue({ postData: JSON.stringify({ ...body, revision: 'of yesterday' }) })
+  })
+  await sendIt(page).click()
+  await page.getByText('The radio’s settings were changed elsewhere and are shown anew.').waitFor()
+  await page.unroute('**/api/configuration/owner*')
+  expect(admin.complaints.splice(0)).toEqual([expect.stringContaining('status of 409')])
+  expect(await page.getByLabel('Long name').inputValue()).toBe('My name')
+  await review(page)
+  await sendIt(page).click()
+  await applied(page)
+  expect(device.saved.owner.longName).toBe('My name')
+})
+
+test('who may only read sees values and no controls', async () => {
+  const reader = await mesh.join('reader', { configuration: { read: true, write: false } })
+  const { page } = reader
+  await open(reader, 'network')
+  await page.getByText('You may see the settings, not change them.').waitFor()
+  expect(await page.getByRole('definition').allTextContents()).toEqual(expect.arrayContaining(['on', 'home', 'set']))
+  expect(await page.locator('form, input, select, textarea').count()).toBe(0)
+  expect(await page.locator('.configuration').getByRole('button').count()).toBe(0)
+  expect(await reader.violations()).toEqual([])
+  expect(reader.complaints).toEqual([])
+})
+
+test.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
+] as const)('axe-core finds nothing in any section, none is too wide, none complains: %s', async (_name, options) => {
+  const visitor = await mesh.site.visit(options)
+  const { page } = visitor
+  await visitor.goto('/configuration')
+  await visitor.signIn('admin', SITE_PASSWORD)
+  await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+  for (const section of ['', 'owner', 'channels', 'device', 'lora', 'network', 'security', 'mqtt']) {
+    if (section === '') await visitor.goto('/configuration')
+    else await open(visitor, section)
+    await page.locator('.sections, .settings').filter({ visible: true }).first().waitFor()
+    expect([section, ...(await visitor.violations())]).toEqual([section])
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    expect([section, overflow]).toEqual([section, 0])
+  }
+  await open(visitor, 'lora')
+  await page.getByLabel('Region').selectOption({ label: 'EU 868' })
+  await review(page)
+  expect(await visitor.violations()).toEqual([])
+  expect(visitor.complaints).toEqual([])
+})
+
+test('without its radio the last known settings are shown, and what was typed waits', async () => {
+  const { page } = admin
+  await open(admin, 'owner')
+  await page.getByLabel('Short name').fill('TH')
+  device.refuse(true)
+  device.kick()
+  await page
+    .getByText('The radio is not connected. These are its settings as it told them')
+    .waitFor({ timeout: 60_000 })
+  const field = page.getByLabel('Short name')
+  expect([await field.isDisabled(), await field.inputValue()]).toEqual([true, 'TH'])
+  expect(await page.getByRole('button', { name: 'Review and send' }).isDisabled()).toBe(true)
+  await page.getByRole('link', { name: /^LoRa/ }).click()
+  await page.getByRole('link', { name: /^Owner edited/ }).click()
+  expect(await page.getByLabel('Short name').inputValue()).toBe('TH')
+  expect(admin.complaints).toEqual([])
+})
