@@ -1,4 +1,4 @@
-import { pagePolicy, SECURITY_HEADERS } from '../app/security.ts'
+import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/security.ts'
 import type { Config } from '../app/config.ts'
 import type { Env } from './environment.ts'
 
@@ -7,14 +7,14 @@ import type { Env } from './environment.ts'
  * is null while the service is not configured: the pages come up all the same and show what the API says.
  */
 export async function servePages(request: Request, env: Env, config: Config | null): Promise<Response> {
+  const { protocol, pathname } = new URL(request.url)
   const found = await env.ASSETS.fetch(request)
-  const isPage = found.headers.get('content-type')?.startsWith('text/html') ?? false
-  if (!isPage) return found
-  if (!mayBePage(new URL(request.url).pathname)) return notFound()
-  if (config === null) return found
-  const page = new Response(found.body, found)
-  page.headers.set('Content-Security-Policy', pagePolicy(config))
-  return page
+  const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
+  const isPage = isHtml && mayBePage(pathname)
+  const answer = isHtml && !isPage ? notFound() : new Response(found.body, found)
+  if (isPage && config !== null) answer.headers.set('Content-Security-Policy', pagePolicy(config))
+  if (protocol === 'https:') answer.headers.set('Strict-Transport-Security', HSTS)
+  return answer
 }
 
 // The platform answers a file that is gone with the page and the caching of a file: a browser would take a page for a

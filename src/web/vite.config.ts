@@ -1,5 +1,5 @@
 import { defineConfig, type Plugin } from 'vite'
-import { HSTS, SECURITY_HEADERS } from '../app/security.ts'
+import { SECURITY_HEADERS } from '../app/security.ts'
 
 /**
  * `dist/web`: every file but the page and the icon has a hash in its name. Scripts find each other relative to
@@ -27,10 +27,9 @@ export default defineConfig({
   plugins: [workersHeaders()],
 })
 
-/** Workers serve these files themselves and read from `_headers` what the app adds elsewhere. */
+/** Workers read from `_headers` what the app adds elsewhere to each of these files. */
 function workersHeaders(): Plugin {
-  const headers = { ...SECURITY_HEADERS, 'Strict-Transport-Security': HSTS }
-  const lines = Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)
+  const lines = Object.entries(SECURITY_HEADERS).map(([name, value]) => `  ${name}: ${value}`)
   const source = ['/*', ...lines, '/assets/*', '  Cache-Control: public, max-age=31536000, immutable', ''].join('\n')
   return {
     name: 'workers-headers',

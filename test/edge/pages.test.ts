@@ -34,8 +34,9 @@ test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=n
       expect(page.text).toContain(`<title>${TITLE}</title>`)
       expect(page.headers.get('cache-control')).toBe('public, max-age=0, must-revalidate')
       expect(Object.fromEntries(page.headers)).toMatchObject(
-        lowerCase({ ...SECURITY_HEADERS, 'Content-Security-Policy': PAGE_POLICY, 'Strict-Transport-Security': HSTS }),
+        lowerCase({ ...SECURITY_HEADERS, 'Content-Security-Policy': PAGE_POLICY }),
       )
+      expect(page.headers.get('strict-transport-security')).toBeNull()
       expect(PAGE_POLICY).toContain(' https://tiles.example.org;')
     }
   },
@@ -56,6 +57,16 @@ test('a hashed file may be kept for ever, and is never a page when it is gone', 
     expect([gone.status, gone.headers.get('cache-control')]).toEqual([404, 'no-store'])
     expect(gone.text).toBe('Not found\n')
     expect(Object.fromEntries(gone.headers)).toMatchObject(lowerCase(SECURITY_HEADERS))
+  }
+})
+
+test('HSTS is for https alone, on pages, files and what is gone', async () => {
+  const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
+  for (const path of ['/', script, '/assets/index-old.js']) {
+    const answer = await workerd.dispatch(`https://mesh.example.org${path}`)
+    expect([path, answer.headers.get('strict-transport-security')]).toEqual([path, HSTS])
+    expect((await get(path)).headers.get('strict-transport-security')).toBeNull()
+    await answer.arrayBuffer()
   }
 })
 
