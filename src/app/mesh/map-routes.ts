@@ -13,10 +13,7 @@ export const mapRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('nodes', 'read'),
-    answers('Where the tiles of the map come from', { 200: mapSchema }, [
-      'map_unavailable',
-      'unsupported_on_this_runtime',
-    ]),
+    answers('Where the tiles of the map come from', { 200: mapSchema }, ['map_unavailable']),
     async (c) => c.json(await readMap(c.var.ctx)),
   )
   .get(
@@ -25,7 +22,7 @@ export const mapRoutes = new Hono<AppEnv>()
     answers(
       'The map file of this service (PMTiles 3), whole or a range of it',
       { 200: OCTETS, 206: OCTETS, 304: null },
-      ['not_found', 'range_not_satisfiable', 'map_unavailable', 'unsupported_on_this_runtime'],
+      ['not_found', 'range_not_satisfiable', 'map_unavailable'],
     ),
     async (c) => {
       const archive = await openArchive(c.var.ctx)

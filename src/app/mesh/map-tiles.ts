@@ -27,22 +27,21 @@ export const mapSchema = z.object({
     .describe('Null: none, the map shows degrees'),
 })
 
-/** Where the tiles of the map come from. Throws `map_unavailable`, `unsupported_on_this_runtime`. */
+/** Where the tiles of the map come from. Throws `map_unavailable`. */
 export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
-  const { MAP_TILE_URL, MAP_TILE_MAX_ZOOM, MAP_TILE_ATTRIBUTION: attribution, MAP_PMTILES } = ctx.config
+  const { MAP_TILE_URL, MAP_TILE_MAX_ZOOM, MAP_TILE_ATTRIBUTION: attribution } = ctx.config
   if (MAP_TILE_URL !== null) {
     return { tiles: { kind: 'url', url: MAP_TILE_URL, maxZoom: MAP_TILE_MAX_ZOOM, attribution } }
   }
-  if (MAP_PMTILES === null) return { tiles: null }
+  if (ctx.mapArchive === null) return { tiles: null }
   const archive = await openArchive(ctx)
   await archive.close()
   const { format, minZoom, maxZoom, bounds } = archive.header
   return { tiles: { kind: 'archive', format, minZoom, maxZoom, bounds: [...bounds], attribution } }
 }
 
-/** The map file, to be closed. Throws `not_found`, `map_unavailable`, `unsupported_on_this_runtime`. */
-export async function openArchive({ config, mapArchive }: Ctx): Promise<OpenMapArchive> {
-  if (config.MAP_PMTILES === null) throw new AppError('not_found')
-  if (mapArchive === null) throw new AppError('unsupported_on_this_runtime')
+/** The map file, to be closed. Throws `not_found`, `map_unavailable`. */
+export async function openArchive({ mapArchive }: Ctx): Promise<OpenMapArchive> {
+  if (mapArchive === null) throw new AppError('not_found')
   return mapArchive.open()
 }
