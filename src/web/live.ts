@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { EVENT_KINDS } from '../app/mesh/events.ts'
 import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from './api.ts'
-import { can, refreshStatus, status } from './session.ts'
+import { can, has, refreshStatus, status } from './session.ts'
 
 export type LiveKind = keyof typeof EVENT_KINDS
 
@@ -69,6 +69,10 @@ export function keepLive(): void {
   })
   effect(() => {
     if (reader.value === null || !isVisible.value) return
+    if (!has('events')) {
+      liveState.value = 'polling'
+      return () => (liveState.value = 'off')
+    }
     const stream = createStream(reader.value)
     void stream.keepOpen()
     return stream.stop
@@ -102,7 +106,6 @@ function createStream(userId: number) {
         if (run.isStopped) return
         failures = ending.wasOpen ? 0 : failures + 1
         liveState.value = ending.refusal !== null || failures >= PATIENCE ? 'polling' : 'cut'
-        if (ending.refusal?.code === 'unsupported_on_this_runtime') return
         // Tells whether the service is away, the session over, or only the stream cut.
         await refreshStatus()
         const wait = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures)
@@ -156,7 +159,7 @@ async function readStream(controller: AbortController): Promise<Ending> {
 /** What a proxy says while the service is away is no refusal. */
 async function refusalOf(response: Response): Promise<ApiError | null> {
   const error = await readProblem(response)
-  return error.status === 429 || error.status === 501 ? error : null
+  return error.status === 429 ? error : null
 }
 
 /** Server-sent events (html.spec.whatwg.org, 9.2.6), as the service writes them: one line of data, LF. */

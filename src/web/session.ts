@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
-import { api, ApiError, ask, reconnects, watchRefusals } from './api.ts'
+import { api, ApiError, reconnects, ask, send, watchRefusals } from './api.ts'
 import { dropDrafts } from './drafts.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
@@ -33,10 +33,21 @@ export const readerKey = computed(() => {
   return `${known?.user?.id ?? ''} ${readable.join(' ')}`
 })
 
+/** Radios, live events and backups are the Node service's: the edge has none of them. */
+type Part = 'radio' | 'events' | 'backups'
+const missing = signal('')
+
+/** Whether the service has this where it runs; what it has not would be asked for in vain. */
+export function has(part: Part): boolean {
+  return !missing.value.split(', ').includes(part)
+}
+
 /** Throws nothing: what went wrong stands in `statusError`. */
 export async function refreshStatus(): Promise<void> {
   try {
-    const next = await ask(api.auth.status.$get())
+    const answer = await send(api.auth.status.$get())
+    const next = await answer.json()
+    missing.value = answer.headers.get('X-Unsupported') ?? ''
     statusError.value = null
     if (next.authenticated) hasEnded.value = false
     else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true

@@ -436,6 +436,7 @@ export const t = {
     notes: 'Notes',
     notesHint: 'Where it hangs, who looks after it…',
     write: 'Write a message',
+    messages: 'Messages',
     forget: 'Forget this node',
     forgetSure: (name: string) =>
       `Forget ${name}? Its track and measurements are deleted. It comes back when it is heard again.`,
@@ -508,6 +509,7 @@ export const t = {
     ask: 'Ask for a route',
     askHelp:
       'The radio asks one node every 30 seconds at most, to leave air for the others: further questions wait their turn. An answer takes up to a minute, or never comes.',
+    noRadioHere: 'A radio asks for routes, and this runtime has none. What other services send here appears below.',
     target: 'Node',
     chooseTarget: 'Choose a node…',
     asked: 'Asked for the route. The answer takes up to a minute.',
@@ -650,6 +652,7 @@ export const t = {
     bytes: (used: number, limit: number) => `${used} of ${limit} bytes`,
     over: (n: number) => `${n} too many: shorten it or send two messages`,
     readOnly: 'You may read messages, not send them.',
+    noRadioHere: 'Messages are sent by a radio, and this runtime has none. The Node service sends them.',
     readOnlyDraft: 'You may no longer send messages. Your text is kept in this tab.',
     log: 'Messages, the newest last',
   },
@@ -660,7 +663,7 @@ export const t = {
     heardDirectly: 'Heard directly',
     heardHelp: 'without a hop',
     withPosition: 'With a position',
-    messages24: 'Messages today',
+    messages24: 'Messages',
     messagesHelp: 'in the last 24 hours',
     utilization: 'Channel use',
     utilizationHelp: 'average of active nodes',
@@ -687,7 +690,7 @@ export const t = {
       `${time}: ${quantity(packets, 'packet', 'packets')}, ${quantity(messages, 'message', 'messages')}`,
     now: 'now',
     lastBackup: 'Last backup',
-    storage: (size: string) => `database ${size}`,
+    storage: (size: string) => `Database ${size}`,
     checklist: 'What to do next',
     checklistDone: 'Hide this list',
     steps: {

@@ -40,6 +40,14 @@ describe('status', () => {
     expect(audited).toStrictEqual([])
   })
 
+  test('names what the runtime has not', async () => {
+    const unsupported = async () => (await app.request('/api/auth/status')).headers.get('x-unsupported')
+    expect(await unsupported()).toBe('backups, events')
+    app.close()
+    app = await createTestApp({ ports: { radio: null } })
+    expect(await unsupported()).toBe('backups, events, radio')
+  })
+
   test('says when local sign-in is off', async () => {
     app.close()
     app = await createTestApp({ ports: { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } } })

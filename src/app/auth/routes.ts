@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../access.ts'
-import type { AppEnv } from '../context.ts'
+import type { AppEnv, Ports } from '../context.ts'
 import { answers } from '../describe.ts'
 import { AppError } from '../errors.ts'
 import { reply } from '../security.ts'
@@ -36,17 +36,28 @@ const passwordChangeSchema = z.strictObject({
   newPassword: z.string().max(4096),
 })
 
+const STATUS_SUMMARY =
+  'Who you are and what you may do; the header X-Unsupported names what the runtime has not: backups, events, radio'
+
+/** What answers 501 here, so that nobody needs to try it. */
+function unsupportedBy(ports: Ports): Record<string, string> {
+  const missing = (['backups', 'events', 'radio'] as const).filter((port) => ports[port] === null)
+  return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
+}
+
 export const authRoutes = new Hono<AppEnv>()
-  .get('/status', anyone, answers('Who you are and what you may do', { 200: statusSchema }), (c) => {
-    const { viewer, config, oidc } = c.get('ctx')
-    return reply(c, {
+  .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), (c) => {
+    const ctx = c.get('ctx')
+    const { viewer, config, oidc } = ctx
+    const status = {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
       permissions: viewer?.permissions ?? NO_PERMISSIONS,
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
-    })
+    }
+    return reply(c, status, unsupportedBy(ctx))
   })
   .post(
     '/login',

@@ -1,17 +1,14 @@
-import { api, ask } from '../api.ts'
+import type { InferResponseType } from 'hono/client'
+import type { api } from '../api.ts'
 import { bytes, clock } from '../format.ts'
-import { useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
 import { Card } from '../parts/page.tsx'
 import { t } from '../strings.ts'
 
-const POLL_MS = 30_000
+type Dashboard = InferResponseType<typeof api.dashboard.$get, 200>
 
 /** The last day, hour by hour, and what keeps the service going. */
-export function Activity() {
-  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['node'])
-  const found = data.value
-  if (found === null) return null
+export function Activity({ found }: { found: Dashboard }) {
   const { hours, lastBackup, storage, counts } = found
   const most = Math.max(1, ...hours.map(({ packets }) => packets))
   return (

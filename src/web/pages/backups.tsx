@@ -10,6 +10,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty, explain, Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { href } from '../router.ts'
+import { has } from '../session.ts'
 import { t } from '../strings.ts'
 import { BackupSchedule } from './backup-schedule.tsx'
 
@@ -19,6 +20,10 @@ type Backup = List['backups'][number]
 const PROGRESS_MS = 700
 
 export function BackupsPage() {
+  return has('backups') ? <KnownBackups /> : <Unsupported />
+}
+
+function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
   const making = useAction()
   const chosen = useSignal<string | null>(null)
@@ -29,7 +34,6 @@ export function BackupsPage() {
     const timer = setInterval(() => void reload(), PROGRESS_MS)
     return () => clearInterval(timer)
   }, [isRunning])
-  if (error.value?.code === 'unsupported_on_this_runtime') return <Unsupported />
   const make = () =>
     making.run(async () => {
       const { backup } = await ask(api.system.backup.$post())

@@ -4,7 +4,7 @@ import { useLoad } from '../load.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Card } from '../parts/page.tsx'
 import { href } from '../router.ts'
-import { status } from '../session.ts'
+import { has, status } from '../session.ts'
 import { t } from '../strings.ts'
 
 const KEY = 'checklist-hidden'
@@ -26,15 +26,9 @@ export function Checklist() {
   const { data } = useLoad(async () => {
     const [links, others, isScheduled] = await Promise.all([
       // The edge has no radio and no backups of its own: nothing is left to do there.
-      ask(api.info.$get()).then(
-        (info) => info.links,
-        () => null,
-      ),
+      has('radio') ? ask(api.info.$get()).then(({ links }) => links) : null,
       ask(api.users.$get({ query: { limit: '1' } })).then((found) => found.total - 1),
-      ask(api.system.backup.settings.$get()).then(
-        (settings) => settings.enabled,
-        () => null,
-      ),
+      has('backups') ? ask(api.system.backup.settings.$get()).then(({ enabled }) => enabled) : null,
     ])
     return { links, others, isScheduled }
   }, [])

@@ -6,7 +6,7 @@ import { type Action, useAction } from '../load.ts'
 import { BROADCAST, type Message, nameOf, nameOfId } from '../mesh.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Failure } from '../parts/notice.tsx'
-import { user } from '../session.ts'
+import { has, user } from '../session.ts'
 import { t } from '../strings.ts'
 import type { Channels } from './conversations.tsx'
 
@@ -39,7 +39,8 @@ export function Composer(props: Props) {
     event.preventDefault()
     if (canSend) void submit()
   }
-  if (!mayWrite && text.value === '') return <p class="faint about">{t.messages.readOnly}</p>
+  if (!mayWrite && text.value === '')
+    return <p class="faint about">{has('radio') ? t.messages.readOnly : t.messages.noRadioHere}</p>
   return (
     <form
       class="composer"

@@ -7,7 +7,7 @@ import { type Message, nameOf, nameOfId } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
 import { Unread } from '../parts/unread.tsx'
 import { href } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 
 export type Channels = {
@@ -63,7 +63,7 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
           />
         ))}
       </ul>
-      {can('nodes', 'read') && can('messages', 'write') && (
+      {can('nodes', 'read') && can('messages', 'write') && has('radio') && (
         <a class="new-direct" href={href('/nodes')}>
           {t.messages.newDirect}
         </a>

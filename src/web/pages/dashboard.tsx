@@ -1,4 +1,6 @@
+import { api, ask } from '../api.ts'
 import { inbox } from '../inbox.ts'
+import { useLoad } from '../load.ts'
 import { isActive, nameOf, type Node, nodeName, nodes, useNodes } from '../mesh.ts'
 import { Age, now } from '../parts/age.tsx'
 import { Empty } from '../parts/notice.tsx'
@@ -11,16 +13,20 @@ import { Checklist } from './checklist.tsx'
 import { NodeFigures } from './figures.tsx'
 import { Radios } from './radios.tsx'
 
+const POLL_MS = 30_000
+
 /** What matters at a glance, from across the room too. */
 export function DashboardPage() {
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['node', 'message'])
+  const found = data.value
   return (
     <Page title={t.dashboard.title}>
-      {can('nodes', 'read') && <NodeFigures />}
+      {can('nodes', 'read') && <NodeFigures messages={found?.counts.messages ?? null} />}
       {isAdmin.value && <Checklist />}
       <div class="cards">
         {can('nodes', 'read') && <JustHeard />}
         <div class="stack">
-          <Activity />
+          {found !== null && <Activity found={found} />}
           {can('messages', 'read') && <LatestMessages />}
           {can('info', 'read') && <Radios />}
         </div>

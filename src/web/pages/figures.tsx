@@ -1,18 +1,14 @@
 import type { ComponentChildren } from 'preact'
-import { api, askAs } from '../api.ts'
 import { count, decimal } from '../format.ts'
-import { useLoad } from '../load.ts'
-import { isActive, type MessagePage, nodes, useNodes } from '../mesh.ts'
+import { isActive, nodes, useNodes } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
 
-const POLL_MS = 10_000
-const DAY_MS = 86_400_000
 const LOW_BATTERY = 20
 
-/** The mesh in five numbers. */
-export function NodeFigures() {
+/** The mesh in five numbers. `messages`: of the last day; null while that is not known. */
+export function NodeFigures({ messages }: { messages: number | null }) {
   useNodes()
   const all = nodes.value
   if (all === null) return <div class="figures" aria-busy="true" />
@@ -38,7 +34,13 @@ export function NodeFigures() {
         help={t.dashboard.utilizationHelp}
         mood={mean !== null && mean > 25 ? 'bad' : mean !== null && mean > 15 ? 'warn' : undefined}
       />
-      {can('messages', 'read') && <MessageFigure />}
+      {can('messages', 'read') && (
+        <Figure
+          name={t.dashboard.messages24}
+          value={messages === null ? t.common.none : count(messages)}
+          help={t.dashboard.messagesHelp}
+        />
+      )}
       <Figure
         name={t.dashboard.lowBattery}
         value={count(low.length)}
@@ -49,18 +51,6 @@ export function NodeFigures() {
       />
     </div>
   )
-}
-
-function MessageFigure() {
-  const { data } = useLoad(
-    () => askAs<MessagePage>(api.messages.$get({ query: { since: String(Date.now() - DAY_MS), limit: '1000' } })),
-    [],
-    POLL_MS,
-    ['message'],
-  )
-  const page = data.value
-  const value = page === null ? t.common.none : `${count(page.messages.length)}${page.nextBefore === null ? '' : '+'}`
-  return <Figure name={t.dashboard.messages24} value={value} help={t.dashboard.messagesHelp} />
 }
 
 function Figure(props: { name: string; value: string; help: ComponentChildren; mood?: 'warn' | 'bad' | undefined }) {

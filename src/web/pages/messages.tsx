@@ -6,7 +6,7 @@ import { SearchBox } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { href, place, setQuery } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import { Composer } from './composer.tsx'
 import { type Channels, Conversations, useChannels } from './conversations.tsx'
@@ -54,7 +54,7 @@ function channelTitle({ channel }: Wanted, channels: Channels): string {
 function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
   const conversation = useConversation(wanted)
   const replyTo = useSignal<Message | null>(null)
-  const mayWrite = can('messages', 'write')
+  const mayWrite = can('messages', 'write') && has('radio')
   return (
     <>
       <Failure error={conversation.error} retry={conversation.reload} />

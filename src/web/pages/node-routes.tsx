@@ -6,7 +6,7 @@ import { Age } from '../parts/age.tsx'
 import { Failure, say } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
 import { href } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import type { Traceroute } from './traceroute.ts'
 import { Ways } from './way.tsx'
@@ -36,6 +36,7 @@ export function NodeRoutes({ node }: { node: Node }) {
       title={t.routes.title}
       actions={
         can('info', 'write') &&
+        has('radio') &&
         !node.isLocal && (
           <button type="button" class="button small" disabled={busy.value} onClick={() => void trace()}>
             {t.routes.trace}

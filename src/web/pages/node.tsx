@@ -12,7 +12,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty, Failure, say } from '../parts/notice.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { href, navigate } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import { NodeHistory } from './node-history.tsx'
 import { NodePackets } from './node-packets.tsx'
@@ -100,7 +100,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
       {can('messages', 'read') && !node.isLocal && (
         <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />
-          {t.nodes.write}
+          {can('messages', 'write') && has('radio') ? t.nodes.write : t.nodes.messages}
         </a>
       )}
       {can('nodes', 'write') && (

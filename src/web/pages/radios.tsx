@@ -4,6 +4,7 @@ import { age } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { now } from '../parts/age.tsx'
 import { Card } from '../parts/page.tsx'
+import { has } from '../session.ts'
 import { t } from '../strings.ts'
 
 type Info = InferResponseType<typeof api.info.$get>
@@ -12,11 +13,19 @@ const POLL_MS = 10_000
 
 /** The radios of the service, and how each link is. */
 export function Radios() {
-  const { data, error } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
+  if (has('radio')) return <KnownRadios />
+  return (
+    <Card title={t.dashboard.radios}>
+      <p class="faint">{t.dashboard.noRadioHere}</p>
+    </Card>
+  )
+}
+
+function KnownRadios() {
+  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
   const links = data.value?.links
   return (
     <Card title={t.dashboard.radios}>
-      {error.value?.code === 'unsupported_on_this_runtime' && <p class="faint">{t.dashboard.noRadioHere}</p>}
       {links?.length === 0 && (
         <>
           <h3>{t.dashboard.noRadio}</h3>

@@ -9,7 +9,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty, Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { href, place, setQuery } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import { ANSWERED, type Traceroute } from './traceroute.ts'
 import { Ways } from './way.tsx'
@@ -43,7 +43,8 @@ export function TraceroutesPage() {
   return (
     <Page title={t.routes.title}>
       {can('nodes', 'read') && <NodeNames />}
-      {can('info', 'write') && <Ask preset={node} onAsked={reload} />}
+      {!has('radio') && <p class="faint measure">{t.routes.noRadioHere}</p>}
+      {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
       {node !== '' && (
         <button type="button" class="button" onClick={() => setQuery({ node: '' })}>
           {t.routes.onlyOf(nameOfId(node))} <Icon name="close" />

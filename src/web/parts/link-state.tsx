@@ -1,12 +1,17 @@
 import { api, ask, online } from '../api.ts'
 import { liveState } from '../live.ts'
 import { useLoad } from '../load.ts'
+import { has } from '../session.ts'
 import { t } from '../strings.ts'
 
 const POLL_MS = 10_000
 
 /** How the radio link is, in one line. Drawn only for those who may know. */
 export function LinkState() {
+  return has('radio') ? <KnownLinkState /> : null
+}
+
+function KnownLinkState() {
   const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
   const info = data.value
   if (info === null) return <div class="link-state" />
