@@ -1,5 +1,6 @@
 import type { Ports } from '../app/context.ts'
 import { createEngine } from '../app/automation/engine.ts'
+import { findSender } from '../app/automation/facts.ts'
 import { settleInterrupted } from '../app/automation/runs.ts'
 import type { Heard } from '../app/mesh/ingest-plan.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
@@ -18,11 +19,15 @@ export type Automatons = {
   stop(): Promise<void>
 }
 
-/** Runs the rules of automation: by the clock, and on what is heard. One thing at a time, in order. */
+/**
+ * Runs the rules of automation: by the clock, and on what is heard. One thing at a time, in order. A process without a
+ * radio leaves them to the one on the same database that has it.
+ */
 export function startAutomation(
   ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>,
   clock: LinkClock = systemClock,
 ): Automatons {
+  if (findSender(ports.radio) === null) return { hear() {}, stop: () => Promise.resolve() }
   const engine = createEngine(ports)
   const timer = createTimer(clock)
   let isStopped = false

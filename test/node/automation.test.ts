@@ -1,11 +1,13 @@
 import { afterEach, expect, it } from 'vitest'
+import { parseConfig } from '../../src/app/config.ts'
+import { createLog } from '../../src/app/log.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { startAutomation } from '../../src/node/automation.ts'
-import type { NodeRadio } from '../../src/node/radio/radio.ts'
-import { auditRows, createTestApp, START } from '../support/app.ts'
-import { ACKNOWLEDGE, ANNOUNCE, HOUR, MINUTE, SCHEDULE } from '../support/automation.ts'
+import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
+import { auditRows, START } from '../support/app.ts'
+import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR, MINUTE, SCHEDULE } from '../support/automation.ts'
 import { fromRadio } from '../support/radio-device.ts'
 import { FAR, LORA, OWN, type RadioService, startRadioService, until } from '../support/radio-service.ts'
 
@@ -157,9 +159,8 @@ it('refuses while the radio must not transmit', async () => {
 })
 
 it('does not spin when a missed run can not be noted', async () => {
-  const app = await createTestApp()
-  const admin = await app.admin()
-  expect((await admin.send('POST', '/api/automation', { ...SCHEDULE, cron: '*/5 * * * *' })).status).toBe(201)
+  const { app, add } = await createTestAutomation()
+  await add({ ...SCHEDULE, cron: '*/5 * * * *' })
   // The run of 12:05 was missed, that of 12:10 is due, and there is nowhere to write that down.
   app.clock.advance(11 * MINUTE)
   app.store.sqlite.exec('drop table automation_runs')
@@ -180,3 +181,37 @@ it('does not spin when a missed run can not be noted', async () => {
   await automatons.stop()
   app.close()
 })
+
+it('is left to the process that has the radio, as is what is under way', async () => {
+  const service = await startRadioService()
+  running.push(service)
+  const admin = await service.app.admin()
+  expect((await admin.send('POST', '/api/automation', { ...SCHEDULE, cron: '5 12 * * *' })).status).toBe(201)
+  expect((await service.send({ text: 'on its way' })).status).toBe(202)
+  await service.untilState('sent')
+  await startOther(service).stop()
+  await service.untilState('sent')
+  // Its timers come first.
+  const other = startOther(service)
+  service.automate()
+  await pass(service, service.radio, 6)
+  await until(() => expect(packetsSent(service)).toBe(2))
+  await other.stop()
+  const runs = service.store.sqlite.prepare('select outcome, reason from automation_runs').all()
+  expect(runs).toStrictEqual([{ outcome: 'sent', reason: null }])
+})
+
+/** A process on the same database without radios. */
+function startOther({ store, clock }: RadioService): { stop(): Promise<void> } {
+  const parsed = parseConfig({})
+  if (!parsed.ok) throw new Error(parsed.problems.join())
+  const log = createLog({ level: 'error', format: 'json', now: clock.now, write: (line) => expect(line).toBe('') })
+  const radio = openRadio({ config: parsed.config, store, log, clock })
+  const automation = startAutomation({ store, radio, events: null, log, now: clock.now }, clock)
+  return {
+    async stop() {
+      await automation.stop()
+      await radio.close()
+    },
+  }
+}

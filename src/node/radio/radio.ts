@@ -67,8 +67,6 @@ export function openRadio(needs: Needs): NodeRadio {
     },
   })
   const records = createRecords(log)
-  records.add(() => loseUnfinished(store))
-  records.add(() => loseChanges(store, clock.now()))
   const shared: Shared = { store, log, publish, clock, random, batcher, records }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
@@ -92,6 +90,11 @@ export function openRadio(needs: Needs): NodeRadio {
       })
     },
   })
+  // Of several processes on one database it is the one with the radios that knows what is under way.
+  if (radios.length > 0) {
+    records.add(() => loseUnfinished(store))
+    records.add(() => loseChanges(store, clock.now()))
+  }
   const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
   const links = [...radios.map(({ link }) => link), ...brokers]
   for (const link of links) link.start()
