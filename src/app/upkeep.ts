@@ -17,9 +17,14 @@ export async function keepUp(
   pause: Pause,
   share: Share = wholeSlices,
 ): Promise<void> {
-  const hours = await rollUp(ports.store, pause, share)
+  let goesOn = true
+  const watched = async () => {
+    goesOn = await pause()
+    return goesOn
+  }
+  const hours = await rollUp(ports.store, watched, share)
   if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
-  await followRenumbered(ports)
+  if (goesOn) await followRenumbered(ports, pause, share)
 }
 
 /**

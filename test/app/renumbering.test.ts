@@ -4,6 +4,7 @@ import { rollUp } from '../../src/app/mesh/roll-up.ts'
 import { type Client, START } from '../support/app.ts'
 import {
   createTestMesh,
+  nodeInfo,
   packet,
   position,
   seconds,
@@ -52,7 +53,7 @@ async function speak(
 }
 
 async function follow(at: number): Promise<void> {
-  await followRenumbered({ store: mesh.app.store, log: mesh.app.ports.log, now: () => at })
+  await followRenumbered({ store: mesh.app.store, log: mesh.app.ports.log, now: () => at }, async () => true)
 }
 
 async function get(path: string): Promise<Record<string, unknown> | null> {
@@ -86,7 +87,11 @@ describe('a node with a new number and its old key', () => {
       { notes: '', formerNodeNums: [] },
     ])
     await follow(START + 2 * HOUR)
-    expect(await node(OLD)).toBeNull()
+    // To read it is enough to know the number that it had.
+    expect(await node(OLD)).toStrictEqual(await node(NEW))
+    expect(await history(OLD)).toStrictEqual(await history(NEW))
+    expect((await admin.send('PUT', `/api/nodes/${OLD}`, { notes: 'x' })).status).toBe(404)
+    expect((await admin.send('DELETE', `/api/nodes/${OLD}`)).status).toBe(404)
     expect(await node(NEW)).toMatchObject({
       notes: 'on the mast',
       isFavorite: true,
@@ -149,6 +154,33 @@ describe('a node with a new number and its old key', () => {
     expect(await history(NEWEST)).toMatchObject({ levels: [30] })
   })
 
+  it('stays one node when a radio remembers the old number, and is not two to others by that', async () => {
+    await follow(START + 2 * HOUR)
+    await admin.send('PUT', `/api/nodes/${NEW}`, { notes: 'moved' })
+    const remembered = { num: OLD, lastHeard: seconds(START), user: { longName: 'Of old', shortName: 'O' } }
+    await store(mesh.ingest, [nodeInfo(remembered)], { at: START + 3 * HOUR })
+    await follow(START + 3 * HOUR)
+    expect((await mesh.nodes()).map((each) => each['nodeNum'])).toStrictEqual([NEW])
+    expect(await node(NEW)).toMatchObject({
+      longName: 'Renewed',
+      notes: 'moved',
+      formerNodeNums: [OLD],
+      firstHeard: START,
+    })
+    expect(mesh.count('renumberings')).toBe(1)
+  })
+
+  it('is followed once by runs at the same time', async () => {
+    await Promise.all([follow(START + 2 * HOUR), follow(START + 2 * HOUR)])
+    expect(mesh.count('renumberings')).toBe(1)
+    expect(await node(NEW)).toMatchObject({ notes: 'on the mast', formerNodeNums: [OLD] })
+    await speak(OLD, START + 3 * HOUR, { level: 30 })
+    await Promise.all([follow(START + 3 * HOUR), follow(START + 3 * HOUR)])
+    expect(await node(OLD)).toMatchObject({ notes: 'on the mast', firstHeard: START })
+    expect(await node(NEW)).toMatchObject({ notes: '', firstHeard: START + HOUR })
+    expect([await history(OLD), await history(NEW)]).toMatchObject([{ levels: [10, 30] }, { levels: [20] }])
+  })
+
   it('is forgotten with the numbers that it had', async () => {
     await follow(START + 2 * HOUR)
     expect((await admin.send('DELETE', `/api/nodes/${NEW}`)).status).toBe(204)
@@ -156,6 +188,74 @@ describe('a node with a new number and its old key', () => {
     await speak(OLD, START + 3 * HOUR)
     await follow(START + 3 * HOUR)
     expect([await node(OLD), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
+  })
+})
+
+describe('a long history', () => {
+  const LONG = 1300
+
+  beforeEach(async () => {
+    const power = (level: number) => ({ case: 'deviceMetrics', value: { batteryLevel: level } }) as const
+    const years = Array.from({ length: LONG }, (_, n) => START - (LONG - n) * HOUR)
+    for (const at of years) {
+      const said = [telemetry({ time: seconds(at), variant: power(10) })]
+      await store(
+        mesh.ingest,
+        said.map((data) => packet(data, { from: OLD })),
+        { at },
+      )
+    }
+    await speak(OLD, START, { level: 10 })
+    await rollUp(mesh.app.store, async () => true)
+    await admin.send('PUT', `/api/nodes/${OLD}`, { notes: 'on the mast' })
+    await speak(NEW, START + HOUR, { level: 20 })
+  })
+
+  const rows = (table: string, nodeNum: number) =>
+    mesh.app.store.sqlite
+      .prepare(`select count(*) from ${table} where node_id = (select id from nodes where node_num = ?)`)
+      .pluck()
+      .get(nodeNum)
+  const followSlices = async (at: number, slices: number) => {
+    let left = slices
+    const needs = { store: mesh.app.store, log: mesh.app.ports.log, now: () => at }
+    await followRenumbered(needs, async () => --left > 0)
+  }
+
+  it('is moved in slices, as many in a run as there is time for', async () => {
+    const deleted = () => LONG + 1 - Number(rows('telemetry_hourly', OLD))
+    await followSlices(START + 2 * HOUR, 1)
+    expect(deleted()).toBe(500)
+    await followSlices(START + 2 * HOUR, 2)
+    expect(deleted()).toBe(LONG + 1)
+    expect(rows('telemetry', OLD)).toBe(LONG + 1)
+    for (let run = 0; run < 20; run++) await followSlices(START + 2 * HOUR, 1)
+    await rollUp(mesh.app.store, async () => true)
+    expect(await mesh.nodes()).toHaveLength(1)
+    expect([rows('telemetry', NEW), mesh.count('telemetry')]).toStrictEqual([LONG + 2, LONG + 2])
+    expect([rows('telemetry_hourly', NEW), mesh.count('telemetry_hourly')]).toStrictEqual([LONG + 2, LONG + 2])
+    const sums = mesh.app.store.sqlite.prepare('select sum(n) from telemetry_daily').pluck()
+    expect([sums.get(), mesh.count('telemetry_dirty')]).toStrictEqual([LONG + 2, 0])
+  })
+
+  it('goes back whole when the old number is heard in the middle of that', async () => {
+    await followSlices(START + 2 * HOUR, 6)
+    expect([rows('telemetry', OLD), rows('telemetry', NEW)]).toStrictEqual([LONG + 1 - 500, 501])
+    await speak(OLD, START + 2 * HOUR, { level: 30 })
+    for (let run = 0; run < 20; run++) await followSlices(START + 2 * HOUR, 1)
+    await rollUp(mesh.app.store, async () => true)
+    expect([rows('telemetry', OLD), rows('telemetry', NEW)]).toStrictEqual([LONG + 2, 1])
+    expect([rows('telemetry_hourly', OLD), rows('telemetry_hourly', NEW)]).toStrictEqual([LONG + 2, 1])
+    expect(await node(OLD)).toMatchObject({ notes: 'on the mast', formerNodeNums: [] })
+    expect(await node(NEW)).toMatchObject({ notes: '', formerNodeNums: [], firstHeard: START + HOUR })
+  })
+
+  it('of a node that is deleted in the middle of that goes with it', async () => {
+    await followSlices(START + 2 * HOUR, 6)
+    await admin.send('DELETE', `/api/nodes/${OLD}`)
+    await followSlices(START + 2 * HOUR, 50)
+    expect(await node(OLD)).toBeNull()
+    expect(await node(NEW)).toMatchObject({ formerNodeNums: [], notes: '' })
   })
 })
 

@@ -166,7 +166,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       }
       const lines: string[] = []
       const log = createLog({ level: 'info', format: 'json', now: () => NOW, write: (line) => lines.push(line) })
-      const follow = (at: number) => followRenumbered({ store: open(), log, now: () => at })
+      const follow = (at: number) => followRenumbered({ store: open(), log, now: () => at }, async () => true)
       const hour = 3_600_000
       await speak(from, NOW)
       await speak(to, NOW + hour)

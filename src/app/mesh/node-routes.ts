@@ -46,7 +46,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('nodes', 'read'),
-    answers('One node', { 200: nodeDetailSchema }, ['node_not_found']),
+    answers('One node, also by a number that it had before', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
   )

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import {
   neighbors,
@@ -17,7 +17,7 @@ import { BROADCAST, formatNodeId, parseNodeId } from '../../meshtastic/node-id.t
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { listFormerNums } from './renumbering.ts'
+import { listFormerNums, readPresentNum } from './renumbering.ts'
 
 export const nodeSchema = z.object({
   nodeNum: z.int().describe('Unsigned 32 bits'),
@@ -154,21 +154,27 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
   return row
 }
 
-/** Throws `node_not_found`. */
+/** For those who read: by a number that a node had before, too. */
+async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
+  const row = await byNum(store).get.get({ nodeNum })
+  return row ?? findNode(store, (await readPresentNum(store, nodeNum)) ?? nodeNum)
+}
+
+/** Also by a number that it had before. Throws `node_not_found`. */
 export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
-  const row = await findNode(store, nodeNum)
+  const row = await findByAnyNum(store, nodeNum)
   const { previousPublicKey, spoofSuspected } = row
   return {
     ...publicNode(row),
-    formerNodeNums: await listFormerNums(store, nodeNum),
+    formerNodeNums: await listFormerNums(store, row.nodeNum),
     previousPublicKey,
     spoofSuspected,
   }
 }
 
-/** The row id of a node. Throws `node_not_found`. */
+/** The row id of a node, also by a number that it had before. Throws `node_not_found`. */
 export async function getNodeRowId(store: Store, nodeNum: number): Promise<number> {
-  const { id } = await findNode(store, nodeNum)
+  const { id } = await findByAnyNum(store, nodeNum)
   return id
 }
 
@@ -201,7 +207,7 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
     ...[telemetry, telemetryHourly, telemetryDaily, telemetryDirty].map((t) => db.delete(t).where(eq(t.nodeId, id))),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
-    db.delete(renumberings).where(eq(renumberings.toNodeNum, nodeNum)),
+    db.delete(renumberings).where(or(eq(renumberings.toNodeNum, nodeNum), eq(renumberings.fromNodeNum, nodeNum))),
   ])
 }
 

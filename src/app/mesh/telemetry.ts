@@ -1,9 +1,9 @@
 import { and, eq, gte, lte, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { metrics, nodes, telemetry, telemetryDaily, telemetryHourly } from '../../db/schema.ts'
+import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
-import { AppError } from '../errors.ts'
 import { unitOf } from './metric-units.ts'
+import { getNodeRowId } from './nodes.ts'
 import { DAY_MS, HOUR_MS } from './roll-up.ts'
 
 /** A range up to this long is read measurement by measurement; up to the other one, hour by hour; else day by day. */
@@ -54,11 +54,6 @@ const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDail
     .prepare()
 
 const queries = prepareOnce((db) => ({
-  node: db
-    .select({ id: nodes.id })
-    .from(nodes)
-    .where(eq(nodes.nodeNum, value('nodeNum')))
-    .prepare(),
   metric: db
     .select({ id: metrics.id })
     .from(metrics)
@@ -114,7 +109,7 @@ type Sum = {
 /** Which metrics a node has measured, or with null any node. Throws `node_not_found`. */
 export async function listMetrics(store: Store, nodeNum: number | null): Promise<z.infer<typeof metricsSchema>> {
   const { all, ofNode } = queries(store)
-  const rows = nodeNum === null ? await all.all() : await ofNode.all({ nodeId: await findNodeId(store, nodeNum) })
+  const rows = nodeNum === null ? await all.all() : await ofNode.all({ nodeId: await getNodeRowId(store, nodeNum) })
   return { metrics: rows.map(({ metric }) => ({ metric, unit: unitOf(metric) })) }
 }
 
@@ -124,7 +119,7 @@ export async function listMetrics(store: Store, nodeNum: number | null): Promise
  */
 export async function readSeries(store: Store, { nodeNum, metric, from, to, points }: Range): Promise<Series> {
   const prepared = queries(store)
-  const nodeId = await findNodeId(store, nodeNum)
+  const nodeId = await getNodeRowId(store, nodeNum)
   const known = await prepared.metric.get({ name: metric })
   const resolution = to - from <= RAW_RANGE_MS ? 'raw' : to - from <= HOURLY_RANGE_MS ? 'hour' : 'day'
   const answer = { metric, unit: unitOf(metric), resolution } as const
@@ -175,10 +170,4 @@ function toSum({ t, v }: { t: number; v: number }): Sum {
 
 function toPoint({ t, n, min, max, sum }: Sum): Series['series'][number] {
   return [t, min, max, sum / n]
-}
-
-async function findNodeId(store: Store, nodeNum: number): Promise<number> {
-  const row = await queries(store).node.get({ nodeNum })
-  if (row === undefined) throw new AppError('node_not_found')
-  return row.id
 }
