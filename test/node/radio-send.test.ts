@@ -122,6 +122,22 @@ describe('POST /api/messages', () => {
     await until(() => expect(states()).toStrictEqual(['delivered', 'unknown']))
   })
 
+  it('sends nothing that waited by another radio at the same address', async () => {
+    const extra = [LORA]
+    const service = await startService(extra)
+    await service.send({ text: 'one' })
+    await service.send({ text: 'two' })
+    await service.sent()
+    extra.push(fromRadio({ case: 'myInfo', value: { myNodeNum: 0xa0cb0009 } }))
+    service.device.kick()
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+    service.clock.advance(5000)
+    await until(() => expect(service.radio.links()[0]?.state).toBe('connected'))
+    await service.untilState('failed', 'NO_INTERFACE')
+    expect((await service.send({ text: 'three' })).body).toMatchObject({ message: { fromNodeNum: 0xa0cb0009 } })
+    expect((await service.sent()).payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode('three') })
+  })
+
   it('leaves 2.2 s between two texts', async () => {
     const service = await startService()
     await service.send({ text: 'one' })

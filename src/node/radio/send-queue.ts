@@ -37,6 +37,8 @@ export type SendQueue = {
   readonly waiting: number
   /** Takes what the radio says. */
   observe(event: RadioEvent): void
+  /** Gives up all that waits. */
+  abandon(): void
   /** Says that the link is up, or down. */
   setConnected(isConnected: boolean): void
   stop(): void
@@ -94,6 +96,7 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
     for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
   }
   return {
+    abandon,
     get waiting() {
       return entries.length + reserved
     },

@@ -40,11 +40,16 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
   let isTxEnabled = true
   let lora: LoraSettings | null = null
   const ownNum = () => link.info().radio?.nodeNum ?? null
-  const report = (packetId: number, event: DeliveryEvent) => {
-    const nodeNum = ownNum()
+  /** The radio that what waits is meant for. */
+  let servedNum: number | null = null
+  const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
     if (nodeNum !== null) onDelivery({ nodeNum, packetId }, event)
   }
-  const queue = createSendQueue({ clock, send: (message) => link.send(message), onDelivery: report })
+  const queue = createSendQueue({
+    clock,
+    send: (message) => link.send(message),
+    onDelivery: (packetId, event) => report(servedNum, packetId, event),
+  })
   return {
     canSend: () => link.info().state === 'connected' && isTxEnabled,
     reserve(kind) {
@@ -66,7 +71,12 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
         nodeNum,
         packetId,
         hopLimit,
-        send: (message) => once(() => queue.push({ packetId, kind, message })),
+        send: (message) =>
+          once(() => {
+            if (nodeNum === servedNum) return queue.push({ packetId, kind, message })
+            queue.release()
+            report(nodeNum, packetId, { type: 'not-sent' })
+          }),
         release: () => once(() => queue.release()),
       }
     },
@@ -85,9 +95,17 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
       // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
       const isForged = from === own && rssi !== null
       if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
-      report(requestId, { type: 'routing', error: payload.error, from })
+      report(own, requestId, { type: 'routing', error: payload.error, from })
     },
-    onState: ({ state }) => queue.setConnected(state === 'connected'),
+    onState({ state }) {
+      const nodeNum = ownNum()
+      if (state === 'connected' && nodeNum !== servedNum) {
+        // Another radio answers at this address: its channels are others.
+        queue.abandon()
+        servedNum = nodeNum
+      }
+      queue.setConnected(state === 'connected')
+    },
     stop: () => queue.stop(),
   }
 }
