@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Ports } from '../../src/app/context.ts'
 import { createEvents } from '../../src/app/mesh/events.ts'
+import { storeDelivery } from '../../src/app/mesh/ingest-delivery.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
@@ -199,5 +200,19 @@ describe('beside the radios of this service', () => {
       body: { accepted: 3, duplicates: 0, rejected: [{ index: 1, reason: 'not_storable' }] },
     })
     expect((await messages()).map((message) => message['text'])).toStrictEqual(['three', 'two', 'one'])
+  })
+
+  test('a database that is closed in the middle refuses nothing for good', async () => {
+    const { sqlite, atomic } = app.store
+    const store = {
+      ...app.store,
+      atomic: (all: Parameters<typeof atomic>[0]) => {
+        sqlite.close()
+        return atomic(all)
+      },
+    }
+    const delivery = { source: 'hill', packets: [item(packet(text('one')))] }
+    const ctx = { ...app.ports, store, viewer: null, ip: null, requestId: 'one' }
+    await expect(storeDelivery(ctx, delivery)).rejects.toThrow('database connection is not open')
   })
 })

@@ -7,9 +7,10 @@ import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
 import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
 import { writeTraffic } from './ingest-traffic.ts'
-import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
 import { listDeliverable, writeOutbox } from './outbox.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { readContent } from './refused-content.ts'
+import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
 
 /** Turns what radios say into rows. Calls come one after the other: there is one writer. */
 export type Ingest = {
@@ -62,7 +63,8 @@ export function createIngest(store: Store, onKept: ((rows: number) => void) | nu
       if (first === undefined) return []
       memory ??= await recall(store, first.event.receivedAt)
       const sightings = memory.window.open()
-      const plan = planBatch(batch, memory, sightings)
+      const { localNodes, sources } = memory
+      const plan = readContent(() => planBatch(batch, { localNodes, sources }, sightings))
       const kept = onKept === null ? [] : listDeliverable(batch)
       const [statement, ...others] = [...statementsOf(store, plan, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
@@ -92,7 +94,7 @@ export async function storeBatch(store: Store, batch: readonly Heard[], known: K
     sources: new Set(known === null ? [] : [known.name]),
     metrics: new Set(),
   }
-  const plan = planBatch(batch, memory, window.open())
+  const plan = readContent(() => planBatch(batch, memory, window.open()))
   const [statement, ...others] = statementsOf(store, plan, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
   return { news: plan.news, duplicates: plan.duplicates.length }
