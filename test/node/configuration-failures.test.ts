@@ -34,8 +34,8 @@ describe('a radio that', () => {
   it.each([
     ['the set', 1, 'failed', 'it has its old values'],
     ['the saving', 2, 'unknown', 'it has some of the new values'],
-  ])('refuses %s is asked what it has', async (_step, refusesAfter, state, words) => {
-    const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, refusesAfter })
+  ])('refuses %s is asked what it has', async (_step, takes, state, words) => {
+    const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, takes })
     const outcome = await service.outcome('mqtt')
     expect(outcome).toMatchObject({ state, reason: expect.stringContaining('the radio refused it: BAD_REQUEST; ') })
     expect(outcome['reason']).toContain(words)
@@ -53,6 +53,17 @@ describe('a radio that', () => {
     service.clock.advance(1)
     expect(await service.outcome('mqtt')).toMatchObject({ state: 'failed', reason: expect.stringMatching('nothing') })
     expect(service.device.admin).toHaveLength(1)
+  })
+
+  it('falls silent midway is asked what it has', async () => {
+    const service = await begin({ isMute: true, takes: 1 })
+    await until(() => expect(service.device.admin).toHaveLength(2))
+    service.clock.advance(15_000)
+    expect(await service.outcome('mqtt')).toMatchObject({
+      state: 'failed',
+      reason: 'the radio stopped answering before it was told to save; it has its old values',
+    })
+    expect(service.device.admin).toHaveLength(2)
   })
 
   it('does not restart: whether it saved is not known', async () => {

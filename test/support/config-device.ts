@@ -12,8 +12,8 @@ import { fromRadio, type RadioDevice, startRadioDevice } from './radio-device.ts
 export type Manners = {
   /** Answers each admin packet with this error and does nothing. */
   refuseWith: Routing_Error | null
-  /** Admin packets that it takes before it refuses. */
-  refusesAfter: number
+  /** Admin packets that it takes before it refuses or falls silent. */
+  takes: number
   /** Changes what it was told, and neither saves nor restarts. */
   ignoresCommit: boolean
   /** Hangs up instead of taking the first set. */
@@ -61,7 +61,7 @@ export type ConfigDevice = RadioDevice & {
 export async function startConfigDevice(nodeNum: number, init: SettingsInit): Promise<ConfigDevice> {
   const manners: Manners = {
     refuseWith: null,
-    refusesAfter: 0,
+    takes: 0,
     ignoresCommit: false,
     hangsUpMidway: false,
     isMute: false,
@@ -99,8 +99,9 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
     const message = fromBinary(AdminMessageSchema, data.payload)
     admin.push(message)
     const { case: variant } = message.payloadVariant
-    if (manners.isMute) return
-    if (manners.refuseWith !== null && admin.length > manners.refusesAfter) return reply(packet, manners.refuseWith)
+    const isWilling = admin.length <= manners.takes
+    if (manners.isMute && !isWilling) return
+    if (manners.refuseWith !== null && !isWilling) return reply(packet, manners.refuseWith)
     if (variant === 'beginEditSettings') isEditing = true
     else if (variant === 'commitEditSettings') return isEditing ? commit(packet) : undefined
     else if (manners.hangsUpMidway) return device.kick()
