@@ -82,12 +82,6 @@ export async function deleteOldTraffic(
     }
   }
   const cutoff = (days: number) => now - days * DAY_MS
-  let hours = 0
-  for await (const charts of listCharts(store, share)) {
-    const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
-    hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
-    if (!goesOn) break
-  }
   const packetCutoff = cutoff(settings.packetRetentionDays)
   const upTo = ((await prepared.newest.get())?.id ?? 0) - MAX_PACKETS
   const log = await inSlices(async (rows) => {
@@ -98,6 +92,13 @@ export async function deleteOldTraffic(
   })
   const routeCutoff = cutoff(settings.messageRetentionDays)
   const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
+  // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
+  let hours = 0
+  for await (const charts of listCharts(store, share)) {
+    const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
+    hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
+    if (!goesOn) break
+  }
   return { hours, packets: log, traceroutes: routes }
 }
 
