@@ -271,6 +271,17 @@ describe('what the target does not take', () => {
     expect(sent().at(-1)).toStrictEqual(items.slice(2))
   })
 
+  it('without a time when this clock was ahead and is not any more', async () => {
+    const ahead = heard(packet(text('of tomorrow')), { at: START + 86_400_000 })
+    const raw = fromRadio(packet(text('of tomorrow')))
+    await createIngest(store, collector.onKept).store([{ ...ahead, raw }])
+    await hear(['of today'])
+    clock.advance(1000)
+    await untilEmpty()
+    const [delivery] = target.deliveries
+    expect(delivery?.packets.map((each) => each.receivedAt)).toStrictEqual([undefined, START])
+  })
+
   it('the oldest go when too many wait, or for too long', async () => {
     await restart({ maxWaiting: 50 })
     target.answer = () => ({ status: 503 })

@@ -174,7 +174,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
       await trim()
       const rows = isClosed ? [] : await readOutbox(store, memory.limit, memory.suspects)
       if (rows.length === 0) return endOfRows()
-      const verdict = await deliver(target, rows, closing.signal)
+      const verdict = await deliver(target, rows, { now: clock.now(), closing: closing.signal })
       const pauseMs = await settle(rows, verdict)
       if (pauseMs > 0) return pauseMs
       await setImmediate()

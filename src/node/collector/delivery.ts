@@ -28,13 +28,21 @@ const answerSchema = z.object({
   rejected: z.array(z.object({ index: z.int().min(0), reason: z.string().max(100) })).max(500),
 })
 
-/** Delivers rows of one source. Never throws; the token goes to the target alone, and to nobody it points to. */
-export async function deliver(target: Target, rows: readonly Waiting[], closing: AbortSignal): Promise<Verdict> {
+/**
+ * Delivers rows of one source; `now` in milliseconds. Never throws; the token goes to the target alone, and to nobody it
+ * points to.
+ */
+export async function deliver(
+  target: Target,
+  rows: readonly Waiting[],
+  { now, closing }: { readonly now: number; readonly closing: AbortSignal },
+): Promise<Verdict> {
   const body = JSON.stringify({
     source: nameSource(target, rows[0]?.source ?? ''),
     packets: rows.map(({ data, receivedAt, replayed, gateway }) => ({
       data,
-      receivedAt,
+      // This clock was wrong then, and put right since: the target knows better what the packet says of its time.
+      ...(receivedAt <= now && { receivedAt }),
       replayed,
       ...(gateway !== null && { gateway }),
     })),
