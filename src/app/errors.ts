@@ -35,6 +35,7 @@ export const ERRORS = {
   automation_name_taken: [409, 'Name of an automation taken'],
   too_many_automations: [409, 'Too many automations'],
   source_taken: [409, 'Name of a source of another kind'],
+  too_many_sources: [409, 'Too many sources'],
   confirmation_required: [409, 'Confirmation required'],
   configuration_changed: [409, 'Configuration changed meanwhile'],
   configuration_change_in_progress: [409, 'Configuration change in progress'],

@@ -130,6 +130,23 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select local_node_num from sources').pluck().all()).toStrictEqual([null])
   })
 
+  test('collectors have 200 sources, and no more by whatever name', async () => {
+    app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 200)
+      insert into sources (kind, name, created_at) select 'ingest', 'source ' || n, 1 from i`)
+    const packets = [item(packet(text('x')))]
+    expect(await deliver(packets)).toMatchObject({ status: 409, body: { code: 'too_many_sources' } })
+    expect(await deliver(packets, { source: 'source 7' })).toMatchObject({ status: 200, body: { accepted: 1 } })
+    expect(app.store.sqlite.prepare('select count(*) from sources').pluck().get()).toBe(200)
+  })
+
+  test('channels are those that a radio or a broker can have', async () => {
+    const channels = [-1, 0, 7, 255, 256, 2 ** 31 - 1].map((index) =>
+      item({ case: 'channel', value: { index, role: 2, settings: { name: 'c' } } }),
+    )
+    const rejected = [0, 4, 5].map((index) => ({ index, reason: 'not_taken' }))
+    expect(await deliver(channels)).toMatchObject({ body: { accepted: 3, rejected } })
+  })
+
   test('its radio sends what it does not hear itself, and whoever else does is told', async () => {
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
     const own = { from: LOCAL, rxRssi: undefined, rxSnr: 0, hopStart: 0 }

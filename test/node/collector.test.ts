@@ -174,6 +174,7 @@ describe('a target that fails', () => {
     ['a token it does not know', { status: 401 }, 'refused'],
     ['a token without the scope', { status: 403 }, 'refused'],
     ['a source that is taken', { status: 409 }, 'refused'],
+    ['too many sources', { status: 409, body: '{"code":"too_many_sources"}' }, 'refused'],
     ['no such route', { status: 404 }, 'refused'],
   ])('loses nothing: %s', async (_, answer, state) => {
     target.answer = () => answer

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { announce } from './announce.ts'
 import { storeBatch, type Stored } from './ingest.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './ingest-items.ts'
-import { type KnownSource, readSource } from './ingest-sources.ts'
+import { countIngestSources, type KnownSource, readSource } from './ingest-sources.ts'
 import { isRefusedContent } from './refused-content.ts'
 
 export const ingestAnswerSchema = z.object({
@@ -17,7 +17,10 @@ export const ingestAnswerSchema = z.object({
     .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
 })
 
-/** Stores what a collector delivers. Throws `source_taken` when a radio of this service has the name. */
+/** Of all collectors: a source is for ever, since what it delivered is. */
+const MAX_SOURCES = 200
+
+/** Stores what a collector delivers. Throws `source_taken` when a radio of this service has the name, `too_many_sources`. */
 export async function storeDelivery(
   ctx: Ctx,
   delivery: z.infer<typeof ingestSchema>,
@@ -27,6 +30,12 @@ export async function storeDelivery(
   const known = await readSource(store, source)
   if (known !== null && known.kind !== 'ingest') {
     throw new AppError('source_taken', 'This service listens to a source of this name itself')
+  }
+  if (known === null && (await countIngestSources(store)) >= MAX_SOURCES) {
+    throw new AppError(
+      'too_many_sources',
+      `Collectors have ${MAX_SOURCES} sources already; deliver under one of their names`,
+    )
   }
   const { taken, rejected } = readItems(delivery, known, ctx.now())
   const { stored, refused } = await storeTaken(store, taken, known)

@@ -16,6 +16,8 @@ export const MAX_ITEMS = 500
 const LATE_MS = 5 * 60_000
 /** A radio's message has 512 bytes at most; one made of what a broker published may have some more. */
 const MAX_BYTES = 1024
+/** A radio has 8 channels; those of a broker are known by their hash. */
+const MAX_CHANNEL = 255
 const MAX_BASE64 = Math.ceil(MAX_BYTES / 3) * 4
 
 /** Why an item is not stored. */
@@ -137,7 +139,8 @@ function isTaken({ payloadVariant: { case: variant, value } }: FromRadio): boole
   if (variant === 'packet') {
     return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
   }
-  return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata' || variant === 'channel'
+  if (variant === 'channel') return value.index >= 0 && value.index <= MAX_CHANNEL
+  return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata'
 }
 
 function myInfo(myNodeNum: number): FromRadio {

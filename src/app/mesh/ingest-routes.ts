@@ -12,7 +12,7 @@ export const ingestRoutes = new Hono<AppEnv>().post(
   answers(
     'Store what a collector beside a radio has heard; the same delivery again changes nothing',
     { 200: ingestAnswerSchema },
-    ['source_taken'],
+    ['source_taken', 'too_many_sources'],
   ),
   validate('json', ingestSchema),
   async (c) => c.json(await storeDelivery(c.var.ctx, c.req.valid('json'))),

@@ -66,6 +66,11 @@ const queries = prepareOnce((db) => ({
     .from(sources)
     .where(eq(sources.name, sql.placeholder('name')))
     .prepare(),
+  countIngest: db
+    .select({ n: sql<number>`count(*)` })
+    .from(sources)
+    .where(eq(sources.kind, 'ingest'))
+    .prepare(),
   list: db.select({ name: sources.name, localNodeNum: sources.localNodeNum }).from(sources).prepare(),
 }))
 
@@ -86,6 +91,11 @@ export function markLocalNodes(store: Store): Statement {
 /** Null when there is none of this name. */
 export async function readSource(store: Store, name: string): Promise<KnownSource | null> {
   return (await queries(store).byName.get({ name })) ?? null
+}
+
+/** How many sources collectors have. */
+export async function countIngestSources(store: Store): Promise<number> {
+  return (await queries(store).countIngest.get())?.n ?? 0
 }
 
 /** Which node each known source is. */

@@ -28,6 +28,8 @@ const answerSchema = z.object({
   rejected: z.array(z.object({ index: z.int().min(0), reason: z.string().max(100) })).max(500),
 })
 
+const problemSchema = z.object({ code: z.string() })
+
 /**
  * Delivers rows of one source; `now` in milliseconds. Never throws; the token goes to the target alone, and to nobody it
  * points to.
@@ -56,7 +58,7 @@ export async function deliver(
       signal: AbortSignal.any([closing, AbortSignal.timeout(TIMEOUT_MS)]),
     })
     const text = await readBounded(response)
-    return response.status === 200 ? readAnswer(text, rows.length) : judge(response)
+    return response.status === 200 ? readAnswer(text, rows.length) : judge(response, text)
   } catch (error) {
     return { kind: 'failed', reason: explain(error), retryAfterMs: null }
   }
@@ -98,7 +100,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function judge({ status, headers }: Response): Verdict {
+function judge({ status, headers }: Response, text: string | null): Verdict {
   switch (status) {
     case 400:
     case 422:
@@ -108,7 +110,7 @@ function judge({ status, headers }: Response): Verdict {
     case 403:
       return { kind: 'refused', reason: 'the token may not deliver: it needs nodes:write (403)' }
     case 409:
-      return { kind: 'refused', reason: 'the target listens to a radio of this name itself (409)' }
+      return { kind: 'refused', reason: readCode(text) === 'too_many_sources' ? TOO_MANY : TAKEN }
     case 413:
       return { kind: 'too-large' }
     case 408:
@@ -121,6 +123,13 @@ function judge({ status, headers }: Response): Verdict {
       }
       return { kind: 'refused', reason: `${STRANGER} (${status})` }
   }
+}
+
+const TAKEN = 'the target listens to a radio of this name itself (409)'
+const TOO_MANY = 'the target has as many radios and brokers of collectors as it takes (409)'
+
+function readCode(text: string | null): string | null {
+  return problemSchema.safeParse(text === null ? null : parseJson(text)).data?.code ?? null
 }
 
 /** Seconds only: a date of another clock is of no use. */
