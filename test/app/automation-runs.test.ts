@@ -60,6 +60,20 @@ describe('an announcement', () => {
     expect(await t.get(id)).toMatchObject({ lastRun: { at: START + 24 * HOUR }, nextRunAt: START + 30 * HOUR })
   })
 
+  test('is not said again early by a machine that starts in 1970 until it is told the time', async () => {
+    const t = await createTestAutomation()
+    const id = await t.add(ANNOUNCE)
+    expect(await t.pass(6 * HOUR)).toBe(1)
+    const said = t.app.clock.now
+    t.app.clock.now = 2 * HOUR
+    expect(await t.pass(MINUTE)).toBe(0)
+    // Intervals now count from another moment.
+    t.app.clock.now = said + HOUR
+    expect(await t.pass(5 * HOUR - 2 * MINUTE)).toBe(0)
+    expect((await t.runs(id)).map(({ reason }) => reason)).toStrictEqual(['too_soon', 'missed', null])
+    expect(await t.pass(6 * HOUR)).toBe(1)
+  })
+
   test('is made in time when the restart itself was short', async () => {
     const t = await createTestAutomation()
     await t.add(ANNOUNCE)

@@ -3,7 +3,7 @@ import type { Facts, SpeakerFacts } from './facts.ts'
 import { matches } from './matcher.ts'
 import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import type { Reason } from './runs.ts'
-import { GRACE_MS, quietAt } from './slots.ts'
+import { GRACE_MS, intervalOf, quietAt } from './slots.ts'
 
 const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
@@ -132,8 +132,13 @@ export function slotBlock(
   rule: TimedRule,
   { slot, lastFiredAt, facts, now }: { slot: number; lastFiredAt: number | null; facts: Facts; now: number },
 ): Reason | null {
-  // Of a pattern that is dense on rare days, or where clocks jump: no two runs come close together.
-  const gap = rule.kind === 'announce' ? 2 * HOUR_MS : 5 * MINUTE_MS - GRACE_MS
-  if (lastFiredAt !== null && lastFiredAt <= now && slot - lastFiredAt < gap) return 'too_soon'
+  if (lastFiredAt !== null && lastFiredAt <= now && slot - lastFiredAt < leastGap(rule)) return 'too_soon'
   return sendingBlock(rule, facts, now)
+}
+
+/** No two runs come closer together, also when a pattern is dense on rare days, or a clock was wrong for a while. */
+function leastGap(rule: TimedRule): number {
+  const interval = intervalOf(rule)
+  if (interval !== null) return interval - GRACE_MS
+  return rule.kind === 'announce' ? 2 * HOUR_MS : 5 * MINUTE_MS - GRACE_MS
 }

@@ -30,7 +30,7 @@ function timingOf(rule: Rule): string {
 }
 
 /** Milliseconds between two runs; null for a rule with a cron pattern. */
-function intervalOf(rule: TimedRule): number | null {
+export function intervalOf(rule: TimedRule): number | null {
   if (rule.kind === 'traceroute') return rule.everyMinutes * MINUTE_MS
   return rule.kind === 'announce' && rule.when.kind === 'interval' ? rule.when.hours * HOUR_MS : null
 }
