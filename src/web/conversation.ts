@@ -4,7 +4,10 @@ import { useAction, useLoad } from './load.ts'
 import type { Message, MessagePage } from './mesh.ts'
 
 const POLL_MS = 4000
-const PAGE_SIZE = '60'
+const PAGE_SIZE = 60
+/** While one message is looked for, larger steps, and so many of them before the reader is asked again. */
+const SEEK_SIZE = 250
+const SEEK_STEPS = 4
 
 /** Which messages are looked at: those of a channel, with one node, of all; all of them or those with a text. */
 export type Wanted = { readonly channel: string | null; readonly partner: string | null; readonly q: string }
@@ -16,6 +19,8 @@ export type Conversation = {
   readonly hasOlder: boolean
   readonly isBusy: boolean
   older(): void
+  /** Loads earlier messages until the packet is among them, and answers it; null: not found yet. */
+  seek(packetId: number): Promise<Message | null>
   reload(): void
   /** Shows a message that was just sent. */
   add(message: Message): void
@@ -26,11 +31,11 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
   const messages = useSignal<readonly Message[] | null>(null)
   const next = useSignal<number | null>(null)
   const action = useAction()
-  const load = (before: number | null) =>
+  const load = (before: number | null, limit = PAGE_SIZE) =>
     askAs<MessagePage>(
       api.messages.$get({
         query: {
-          limit: PAGE_SIZE,
+          limit: String(limit),
           ...(channel !== null && { channel }),
           ...(partner !== null && { with: partner }),
           ...(q !== '' && { q }),
@@ -48,20 +53,29 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
       next.value = page.nextBefore
     } else messages.value = merge(before, page.messages)
   })
+  const loadOlder = async (limit: number) => {
+    const before = next.peek()
+    const page = await load(before, limit)
+    // The conversation began anew meanwhile: this page is not what comes before it now.
+    if (next.peek() !== before) return
+    messages.value = merge(messages.peek() ?? [], page.messages)
+    next.value = page.nextBefore
+  }
+  const find = (packetId: number) => messages.peek()?.findLast((message) => message.packetId === packetId) ?? null
   return {
     messages: messages.value,
     error: newest.error.value ?? action.error.value,
     hasOlder: next.value !== null,
     isBusy: action.busy.value,
-    older: () =>
-      void action.run(async () => {
-        const before = next.peek()
-        const page = await load(before)
-        // The conversation began anew meanwhile: this page is not what comes before it now.
-        if (next.peek() !== before) return
-        messages.value = merge(messages.peek() ?? [], page.messages)
-        next.value = page.nextBefore
-      }),
+    older: () => void action.run(() => loadOlder(PAGE_SIZE)),
+    seek: async (packetId) => {
+      await action.run(async () => {
+        for (let step = 0; step < SEEK_STEPS && next.peek() !== null && find(packetId) === null; step++) {
+          await loadOlder(SEEK_SIZE)
+        }
+      })
+      return find(packetId)
+    },
     reload: () => void newest.reload(),
     add: (message) => {
       if (messages.peek() !== null) messages.value = merge(messages.peek() ?? [], [message])

@@ -1,7 +1,8 @@
-import { computed, signal } from '@preact/signals'
+import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ApiError, reconnects, ask, send, watchRefusals } from './api.ts'
 import { dropDrafts } from './drafts.ts'
+import { RESOURCES } from './permissions.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
 export type User = NonNullable<Status['user']>
@@ -26,12 +27,16 @@ export function can(resource: Resource, action: Action): boolean {
   return status.value?.permissions[resource][action] ?? false
 }
 
-/** Who reads, and what: when it changes, nothing that was loaded before may be shown any more. */
-export const readerKey = computed(() => {
-  const known = status.value
-  const readable = Object.entries(known?.permissions ?? {}).flatMap(([resource, { read }]) => (read ? [resource] : []))
-  return `${known?.user?.id ?? ''} ${readable.join(' ')}`
-})
+/**
+ * Grows when nothing that was loaded before may be shown any more: somebody else reads, or the same person may read
+ * less. What is given to somebody appears without taking away what they are writing.
+ */
+export const readerKey = signal(0)
+
+function mayReadLess(before: Status | null, next: Status): boolean {
+  if (before?.user?.id !== next.user?.id) return true
+  return RESOURCES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
+}
 
 /** Radios, live events and backups are the Node service's: the edge has none of them. */
 type Part = 'radio' | 'events' | 'backups'
@@ -52,7 +57,12 @@ export async function refreshStatus(): Promise<void> {
     if (next.authenticated) hasEnded.value = false
     else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true
     // The same news must not draw the whole page again.
-    if (JSON.stringify(next) !== JSON.stringify(status.value)) status.value = next
+    const before = status.peek()
+    if (JSON.stringify(next) === JSON.stringify(before)) return
+    batch(() => {
+      if (mayReadLess(before, next)) readerKey.value++
+      status.value = next
+    })
   } catch (error) {
     statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
   }

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { users } from '../../src/db/schema.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { openSite, type Site } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -99,6 +101,57 @@ test('an administrator made on the page sees what administrators see; write brin
   await karl.page.reload()
   await karl.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
   expect(await audit.count()).toBe(0)
+})
+
+test('more users than one answer holds are all reached', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const createdAt = Date.UTC(2026, 0, 1)
+  const crowd = Array.from({ length: 650 }, (_, index) => ({
+    username: `crowd-${String(index).padStart(4, '0')}`,
+    authProvider: 'local' as const,
+    createdAt,
+  }))
+  for (let at = 0; at < crowd.length; at += 50) await store.db.insert(users).values(crowd.slice(at, at + 50))
+  store.close()
+  await page.goto(`${site.base}/users?q=crowd`)
+  await page.getByText('100 of 650 users').waitFor()
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await page.getByText('600 of 650 users').waitFor()
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await page.getByText('650 users', { exact: true }).waitFor()
+  expect(await page.getByRole('row').count()).toBe(651)
+  await page.getByRole('link', { name: 'crowd-0649' }).waitFor()
+  expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0)
+})
+
+test('notes that are being written outlive a permission that is given and a session that ends', async () => {
+  const { id } = Object(Object(await (await page.request.get(`${site.base}/api/users?q=karl`)).json()).users[0])
+  const grant = (permissions: object) =>
+    page.request.put(`${site.base}/api/users/${id}/permissions`, {
+      data: { permissions },
+      headers: { origin: site.base },
+    })
+  await grant({ nodes: { read: true, write: true }, settings: { read: false, write: false } })
+  const karl = await visitAs('karl', '/nodes')
+  await karl.page.getByRole('link', { name: 'Castle Hill Relay' }).click()
+  const box = karl.page.getByLabel('Notes')
+  await box.fill('On the north tower, key at the museum')
+  await grant({ settings: { read: true, write: false } })
+  await karl.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+  await karl.page.getByRole('link', { name: 'Settings' }).waitFor()
+  expect(await box.inputValue()).toBe('On the north tower, key at the museum')
+  await karl.page.context().clearCookies()
+  await karl.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+  await karl.page.getByText('Your session has ended').waitFor()
+  await karl.signIn('karl', PASSWORD)
+  await box.waitFor()
+  await expect.poll(() => box.inputValue()).toBe('On the north tower, key at the museum')
+  await karl.page.getByRole('button', { name: 'Save' }).click()
+  await karl.page.getByText('Saved').waitFor()
+  await karl.page.reload()
+  await box.waitFor()
+  await expect.poll(() => box.inputValue()).toBe('On the north tower, key at the museum')
+  expect(await karl.page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
 })
 
 test('every setting that the API offers can be set, and the audit log tells what it was before', async () => {

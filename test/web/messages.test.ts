@@ -126,6 +126,41 @@ test('older messages come when they are scrolled to', async () => {
   await page.locator('p', { hasText: 'Storm from the west tonight' }).waitFor({ state: 'attached' })
 })
 
+test('the message that another one answers is found further up', async () => {
+  const { page } = admin
+  mesh.hear(text('Who has the key of the tower?'), { id: 0x6000 })
+  for (let n = 0; n < 130; n++) mesh.hear(text(`noise ${n} on the line`))
+  mesh.hear(text('The key is with me', { replyId: 0x6000 }))
+  mesh.hear(text('It never was', { replyId: 0x6fff }))
+  await admin.goto('/messages?channel=0')
+  const answer = page.locator('.message', { hasText: 'The key is with me' })
+  await answer.getByRole('button', { name: 'In reply to an earlier message' }).click()
+  await page.locator('article:focus', { hasText: 'Who has the key of the tower?' }).waitFor()
+  await answer.getByRole('button', { name: 'Far Hill Who has the key of the tower?' }).waitFor()
+  const lost = page.locator('.message', { hasText: 'It never was' })
+  await lost.getByText('In reply to a message that is not here').waitFor()
+})
+
+test('nothing is written to a channel that the radio has switched off', async () => {
+  const { page } = admin
+  mesh.hear(text('left over from last year'), { channel: 5 })
+  await admin.goto('/messages?channel=5')
+  const message = page.locator('.message', { hasText: 'left over from last year' })
+  await message.waitFor()
+  await page.getByText('The radio has switched this channel off.').waitFor()
+  expect(await page.getByLabel('Write a message').count()).toBe(0)
+  expect(await message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
+})
+
+test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'x'.repeat(300)}`])(
+  'an address that no conversation has shows all of them: %s',
+  async (query) => {
+    await admin.goto(`/messages${query}`)
+    await admin.page.getByRole('heading', { name: 'Everything' }).waitFor()
+    expect(await admin.page.getByRole('alert').count()).toBe(0)
+  },
+)
+
 test('all of this without an error in the console or a request to another host', () => {
   expect(admin.complaints).toEqual([])
 })

@@ -3,10 +3,11 @@ import type { InferResponseType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useAction } from '../load.ts'
-import { Field, SearchBox, Select } from '../parts/field.tsx'
+import { Field, Select } from '../parts/field.tsx'
 import { LogTable, More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { SearchQuery } from '../parts/search-query.tsx'
 import { href, place, setQuery } from '../router.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../strings.ts'
 import { AuditRow } from './audit-entry.tsx'
@@ -14,7 +15,6 @@ import { AuditRow } from './audit-entry.tsx'
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
-const PAUSE_MS = 250
 const PAGE = '100'
 
 /** What the address says, as the API wants it: days become milliseconds. */
@@ -78,21 +78,11 @@ export function AuditPage() {
 }
 
 function Filters({ query, hasAny }: { query: URLSearchParams; hasAny: boolean }) {
-  const typed = useSignal(query.get('q') ?? '')
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery({ q: typed.value }), PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [typed.value])
   const all = ['', t.common.all] as const
   const actions = Object.entries(AUDIT_NAMES).toSorted(([, a], [, b]) => a.localeCompare(b))
   return (
     <div class="toolbar">
-      <SearchBox
-        label={t.audit.searchLabel}
-        hint={t.audit.searchHint}
-        value={typed.value}
-        onInput={(text) => (typed.value = text)}
-      />
+      <SearchQuery label={t.audit.searchLabel} hint={t.audit.searchHint} />
       <Select
         label={t.audit.action}
         value={query.get('action') ?? ''}
@@ -121,10 +111,7 @@ function Filters({ query, hasAny }: { query: URLSearchParams; hasAny: boolean })
         <button
           type="button"
           class="button"
-          onClick={() => {
-            typed.value = ''
-            setQuery(Object.fromEntries(NAMES.map((name) => [name, ''])))
-          }}
+          onClick={() => setQuery(Object.fromEntries(NAMES.map((name) => [name, ''])))}
         >
           {t.common.clear}
         </button>

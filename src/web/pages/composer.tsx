@@ -6,26 +6,30 @@ import { type Action, useAction } from '../load.ts'
 import { BROADCAST, type Message, nameOf, nameOfId } from '../mesh.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Failure } from '../parts/notice.tsx'
-import { has, user } from '../session.ts'
+import { user } from '../session.ts'
 import { t } from '../strings.ts'
 import type { Channels } from './conversations.tsx'
 
 /** Bytes of UTF-8 that the service takes. */
 const MAX_BYTES = 200
 
+/** Why nothing can be sent: words of `t.messages`. */
+export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | null
+
 type Props = {
   channel: number
   /** Node id of the receiver; null: everybody on the channel. */
   partner: string | null
   replyTo: Signal<Message | null>
-  mayWrite: boolean
+  obstacle: Obstacle
   channels: Channels
   onSent(message: Message): void
 }
 
 /** Writes a text. What could not be sent stays in the box, also when the page or the permission goes away. */
 export function Composer(props: Props) {
-  const { replyTo, mayWrite } = props
+  const { replyTo, obstacle } = props
+  const mayWrite = obstacle === null
   const box = useRef<HTMLTextAreaElement>(null)
   const { text, action, submit } = useDraft(props)
   const used = new TextEncoder().encode(text.value).length
@@ -39,8 +43,7 @@ export function Composer(props: Props) {
     event.preventDefault()
     if (canSend) void submit()
   }
-  if (!mayWrite && text.value === '')
-    return <p class="faint about">{has('radio') ? t.messages.readOnly : t.messages.noRadioHere}</p>
+  if (obstacle !== null && text.value === '') return <p class="faint about">{t.messages[obstacle]}</p>
   return (
     <form
       class="composer"
@@ -67,7 +70,7 @@ export function Composer(props: Props) {
           {t.messages.send}
         </button>
       </div>
-      <Counter used={used} note={mayWrite ? noteOf(action) : t.messages.readOnlyDraft} />
+      <Counter used={used} note={noteOf(action, obstacle)} />
     </form>
   )
 }
@@ -105,7 +108,9 @@ function newKey(): string {
 }
 
 /** What was typed is still there after a failure: nobody needs to fear for it. */
-function noteOf({ error }: Action): string {
+function noteOf({ error }: Action, obstacle: Obstacle): string {
+  if (obstacle === 'readOnly') return t.messages.readOnlyDraft
+  if (obstacle !== null) return `${t.messages[obstacle]} ${t.messages.kept}`
   return error.value === null ? '' : t.messages.kept
 }
 

@@ -14,14 +14,19 @@ export type Channels = {
   /** Slots that are in use. */
   readonly used: readonly number[]
   name(index: number): string
+  /** Whether the radio would take a text for it. */
+  isOn(index: number): boolean
 }
 
 /** What the radio calls its channels. */
 export function useChannels(): Channels {
   const { data } = useLoad(() => ask(api.channels.$get()), [])
   const all = data.value?.channels ?? []
+  const used = all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
   return {
-    used: all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index])),
+    used,
+    // Nothing is known before the radio has told its channels: it decides then.
+    isOn: (index) => used.length === 0 || used.includes(index),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }
 }

@@ -21,6 +21,8 @@ type Props = {
   /** Null: the reader may not write. */
   onReply: (() => void) | null
   onJump(): void
+  /** A message that this one answers may stand further up than what is loaded. */
+  mayBeOlder: boolean
 }
 
 /** One text: who, to whom, when, how it came or what became of it, and what others think of it. */
@@ -36,7 +38,7 @@ export function MessageItem(props: Props) {
   return (
     <article class={`message ${message.direction} ${props.isContinued ? 'continued' : ''}`} tabIndex={-1}>
       {!props.isContinued && <From message={message} where={props.where} />}
-      {message.replyId !== null && <Quote repliedTo={props.repliedTo} onJump={props.onJump} />}
+      {message.replyId !== null && <Quote {...props} />}
       <p class="pre">{message.text}</p>
       <Reactions reactions={reactions} onReact={mayReact && !busy.value ? react : null} />
       <footer>
@@ -86,8 +88,20 @@ function From({ message, where }: { message: Message; where: string | null }) {
   )
 }
 
-function Quote({ repliedTo, onJump }: { repliedTo: Message | undefined; onJump(): void }) {
-  if (repliedTo === undefined) return <blockquote class="faint">{t.messages.replyToOlder}</blockquote>
+function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJump' | 'mayBeOlder'>) {
+  if (repliedTo === undefined) {
+    return (
+      <blockquote class="faint">
+        {mayBeOlder ? (
+          <button type="button" class="quote" onClick={onJump}>
+            {t.messages.replyToOlder}
+          </button>
+        ) : (
+          t.messages.replyToGone
+        )}
+      </blockquote>
+    )
+  }
   const { fromNodeNum, fromNodeId, text } = repliedTo
   return (
     <blockquote>

@@ -28,6 +28,11 @@ export function MessageLog({ wanted, conversation, channels, onReply }: Props) {
   const reactions = reactionsOf(all)
   const byPacket = new Map(all.map((message) => [message.packetId, message]))
   const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
+  const seek = async (packetId: number) => {
+    const found = await conversation.seek(packetId)
+    // What was found is drawn first.
+    if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
+  }
   return (
     <div class="log-box">
       <div
@@ -56,8 +61,9 @@ export function MessageLog({ wanted, conversation, channels, onReply }: Props) {
               repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
               reactions={reactions.get(message.packetId) ?? []}
               where={whereOf(message, wanted, channels)}
-              onReply={onReply}
+              onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
               onJump={scroll.jumpTo}
+              onSeek={wanted.q === '' && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
             />
           ))}
         </ol>
@@ -121,6 +127,8 @@ type RowProps = {
   where: string | null
   onReply: ((message: Message) => void) | null
   onJump(id: number): void
+  /** Looks for a packet further up; null: there is nothing further up. */
+  onSeek: ((packetId: number) => void) | null
 }
 
 function Row(props: RowProps) {
@@ -139,7 +147,11 @@ function Row(props: RowProps) {
         reactions={reactions}
         where={where}
         onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
-        onJump={() => repliedTo !== undefined && latest.current.onJump(repliedTo.id)}
+        onJump={() => {
+          if (repliedTo !== undefined) latest.current.onJump(repliedTo.id)
+          else if (message.replyId !== null) latest.current.onSeek?.(message.replyId)
+        }}
+        mayBeOlder={props.onSeek !== null}
       />
     ),
     [
@@ -149,6 +161,7 @@ function Row(props: RowProps) {
       reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
       where,
       onReply === null,
+      props.onSeek === null,
     ],
   )
   return (

@@ -1,28 +1,22 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { useConversation, type Wanted } from '../conversation.ts'
 import { type Message, nameOfId, useNodes } from '../mesh.ts'
-import { SearchBox } from '../parts/field.tsx'
+import { MAX_SEARCH } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { href, place, setQuery } from '../router.ts'
+import { SearchQuery } from '../parts/search-query.tsx'
+import { href, place } from '../router.ts'
 import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
-import { Composer } from './composer.tsx'
+import { Composer, type Obstacle } from './composer.tsx'
 import { type Channels, Conversations, useChannels } from './conversations.tsx'
 import { MessageLog } from './message-log.tsx'
-
-const PAUSE_MS = 250
 
 /** Channels and direct conversations, and the one that is open. */
 export function MessagesPage() {
   useNodes()
   const { query } = place.value
-  const wanted: Wanted = {
-    channel: query.get('channel'),
-    partner: query.get('with'),
-    q: query.get('q')?.trim() ?? '',
-  }
+  const wanted = wantedBy(query)
   const channels = useChannels()
   const title = wanted.partner === null ? channelTitle(wanted, channels) : nameOfId(wanted.partner)
   return (
@@ -38,7 +32,7 @@ export function MessagesPage() {
                 title
               )}
             </h2>
-            <Search q={wanted.q} />
+            <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
           </header>
           <OpenConversation wanted={wanted} channels={channels} key={JSON.stringify(wanted)} />
         </section>
@@ -47,14 +41,36 @@ export function MessagesPage() {
   )
 }
 
+/** What the address asks for; what no conversation can be is passed over. */
+function wantedBy(query: URLSearchParams): Wanted {
+  const channel = query.get('channel')
+  const partner = query.get('with')
+  return {
+    channel: channel !== null && /^\d{1,2}$/.test(channel) ? channel : null,
+    partner: partner !== null && /^!(?!0{8}|f{8})[0-9a-f]{8}$/.test(partner) ? partner : null,
+    q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
+  }
+}
+
 function channelTitle({ channel }: Wanted, channels: Channels): string {
   return channel === null ? t.messages.all : channels.name(Number(channel))
+}
+
+function mayWrite(): boolean {
+  return can('messages', 'write') && has('radio')
+}
+
+/** Why nothing can be written here; null: it can. */
+function obstacleOf({ channel, partner }: Wanted, channels: Channels): Obstacle {
+  if (!can('messages', 'write')) return 'readOnly'
+  if (!has('radio')) return 'noRadioHere'
+  return partner === null && channel !== null && !channels.isOn(Number(channel)) ? 'channelOff' : null
 }
 
 function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
   const conversation = useConversation(wanted)
   const replyTo = useSignal<Message | null>(null)
-  const mayWrite = can('messages', 'write') && has('radio')
+  const obstacle = obstacleOf(wanted, channels)
   return (
     <>
       <Failure error={conversation.error} retry={conversation.reload} />
@@ -62,38 +78,16 @@ function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Chan
         wanted={wanted}
         conversation={conversation}
         channels={channels}
-        onReply={mayWrite ? (message) => (replyTo.value = message) : null}
+        onReply={mayWrite() ? (message) => (replyTo.value = message) : null}
       />
       <Composer
         channel={wanted.channel === null ? 0 : Number(wanted.channel)}
         partner={wanted.partner}
         replyTo={replyTo}
-        mayWrite={mayWrite}
+        obstacle={obstacle}
         channels={channels}
         onSent={conversation.add}
       />
     </>
-  )
-}
-
-function Search({ q }: { q: string }) {
-  const typed = useSignal(q)
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      if (typed.value.trim() !== q) setQuery({ q: typed.value.trim() })
-    }, PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [typed.value])
-  // Another conversation begins without the text that was looked for in the last one.
-  useEffect(() => {
-    if (q === '') typed.value = ''
-  }, [q])
-  return (
-    <SearchBox
-      label={t.messages.searchLabel}
-      hint={t.messages.searchHint}
-      value={typed.value}
-      onInput={(text) => (typed.value = text)}
-    />
   )
 }

@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
+import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../api.ts'
+import { keepDraft, readDraft } from '../drafts.ts'
 import { decimal, duration, humanize, modelName } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { type Node, nodeName, precisionMeters, refreshNodes } from '../mesh.ts'
@@ -12,7 +14,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty, Failure, say } from '../parts/notice.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { href, navigate } from '../router.ts'
-import { can, has } from '../session.ts'
+import { can, has, user } from '../session.ts'
 import { t } from '../strings.ts'
 import { NodeHistory } from './node-history.tsx'
 import { NodePackets } from './node-packets.tsx'
@@ -236,7 +238,9 @@ function FormerIds({ nodeNums }: { nodeNums: readonly number[] }) {
 
 function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
   const { busy, error, run } = useAction()
-  const edited = useSignal<string | null>(null)
+  const draft = `${user.value?.id}:notes:${node.nodeId}`
+  const edited = useSignal<string | null>(readDraft(draft) || null)
+  useEffect(() => keepDraft(draft, edited.value ?? ''), [edited.value])
   if (!can('nodes', 'write')) {
     return node.notes === '' ? null : (
       <Card title={t.nodes.notes}>

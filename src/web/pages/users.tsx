@@ -1,9 +1,10 @@
-import { useComputed, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { api, ask } from '../api.ts'
 import { date } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { SearchQuery } from '../parts/search-query.tsx'
@@ -11,17 +12,30 @@ import { href, place } from '../router.ts'
 import { status, type User, user } from '../session.ts'
 import { t } from '../strings.ts'
 
-const PAGE_SIZE = 100
+const FIRST_PAGE = 100
+/** Of one answer at most. */
+const PAGE = 500
+
+/** The first `wanted` users that match, page by page. */
+async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; total: number }> {
+  const users = new Map<number, User>()
+  for (let offset = 0; ;) {
+    const limit = Math.min(PAGE, wanted - offset)
+    const page = await ask(
+      api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit), offset: String(offset) } }),
+    )
+    // Somebody who was made meanwhile moves others to the next page: each stands here once.
+    for (const found of page.users) users.set(found.id, found)
+    offset += limit
+    if (offset >= wanted || offset >= page.total) return { users: [...users.values()], total: page.total }
+  }
+}
 
 export function UsersPage() {
   const q = place.value.query.get('q') ?? ''
-  const limit = useSignal(PAGE_SIZE)
-  const { data, error, reload } = useLoad(
-    () => ask(api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit.value) } })),
-    [q, limit.value],
-  )
+  const limit = useSignal(FIRST_PAGE)
+  const { data, error, busy, reload } = useLoad(() => loadUsers(q, limit.value), [q, limit.value])
   const found = data.value
-  const hasMore = useComputed(() => (data.value?.users.length ?? 0) < Math.min(500, data.value?.total ?? 0))
   return (
     <Page
       title={t.users.title}
@@ -44,10 +58,8 @@ export function UsersPage() {
       <Failure error={error.value} retry={reload} />
       {found?.users.length === 0 && <p class="faint">{t.users.none}</p>}
       {found !== null && found.users.length > 0 && <UserTable users={found.users} />}
-      {hasMore.value && (
-        <button type="button" class="button" onClick={() => (limit.value = Math.min(500, limit.value + PAGE_SIZE))}>
-          {t.common.more}
-        </button>
+      {found !== null && found.total > limit.value && (
+        <More next={limit.value + PAGE} isBusy={busy.value} onMore={(next) => (limit.value = next)} />
       )}
     </Page>
   )

@@ -99,6 +99,9 @@ export function Select<K extends string>(props: {
   )
 }
 
+/** Characters that the service looks for at most. */
+export const MAX_SEARCH = 200
+
 export function SearchBox(props: { label: string; hint: string; value: string; onInput(value: string): void }) {
   return (
     <label class="search">
@@ -109,6 +112,7 @@ export function SearchBox(props: { label: string; hint: string; value: string; o
         placeholder={props.hint}
         value={props.value}
         onInput={(event) => props.onInput(event.currentTarget.value)}
+        maxLength={MAX_SEARCH}
         autocomplete="off"
         spellcheck={false}
       />
