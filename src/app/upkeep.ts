@@ -5,6 +5,7 @@ import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
 import { HOUR_MS, rollUp } from './mesh/roll-up.ts'
 import { type Share, wholeSlices } from './mesh/slice-share.ts'
+import { forgetSurplusNodes } from './mesh/surplus-nodes.ts'
 import { deleteOldTraffic } from './mesh/traffic-retention.ts'
 import { readSettings } from './settings/settings.ts'
 
@@ -54,6 +55,7 @@ export async function deleteOld(
     ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
     ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
     automationRuns: await deleteOldRuns(store, now(), pause),
+    surplusNodes: await forgetSurplusNodes(store, pause, { share }),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
 }

@@ -3,10 +3,10 @@ import type { Ports } from '../app/context.ts'
 import { deleteOld, keepUp, type Pause } from '../app/upkeep.ts'
 
 /**
- * Slices of one job in one run. A slice is four queries at most, and one run of a worker may make 1000
+ * Slices of one job in one run. A slice is four queries, of nodes eight, and one run of a worker may make 1000
  * (developers.cloudflare.com/d1/platform/limits). The next run goes on.
  */
-const SLICES = 90
+const SLICES = 75
 const HOUR_MS = 3_600_000
 /** How often wrangler.toml fires the trigger. */
 const EVERY_MS = 10 * 60_000

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { deleteExpired, retentionCutoffs } from '../../src/app/mesh/retention.ts'
 import { rollUp } from '../../src/app/mesh/roll-up.ts'
 import { FIRST_SHARE, nextShare, partOf } from '../../src/app/mesh/slice-share.ts'
+import { forgetSurplusNodes } from '../../src/app/mesh/surplus-nodes.ts'
 import { deleteOldTraffic } from '../../src/app/mesh/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { createPace } from '../../src/node/pace.ts'
@@ -113,6 +114,26 @@ describe('a slice', () => {
     // A message counts once more for the number of its table's state.
     expect(Math.max(...changes)).toBeLessThanOrEqual(2000 * share)
     expect(Math.max(...changes)).toBeGreaterThanOrEqual(1000 * share)
+  })
+
+  it('of nodes beyond the most that are kept has those that were heard once, the oldest first', async () => {
+    const { sqlite } = mesh.app.store
+    sqlite.exec(`update nodes set last_heard = 1000 - node_num, first_heard = iif(node_num > 30, 1000 - node_num, 1);
+      update nodes set is_favorite = 1 where node_num = 40; update nodes set notes = 'x' where node_num = 39;
+      update nodes set is_local = 1 where node_num = 38; update nodes set is_ignored = 1 where node_num = 37;
+      insert into neighbors values (36, 1, 1, 1)`)
+    const nums = () => sqlite.prepare('select node_num from nodes order by 1').pluck().all()
+    const { changes, pause } = watch()
+    expect(await forgetSurplusNodes(mesh.app.store, pause, { most: 36, share: () => 0.1 })).toBe(4)
+    expect(nums()).toStrictEqual([...Array.from({ length: 32 }, (_, n) => n + 1), 37, 38, 39, 40])
+    for (const table of ['telemetry', 'positions', 'telemetry_dirty']) {
+      const left = sqlite.prepare(`select count(*) from ${table} where node_id not in (select id from nodes)`).pluck()
+      expect([table, left.get()]).toStrictEqual([table, 0])
+    }
+    expect(mesh.count('neighbors')).toBe(0)
+    expect(Math.max(...changes)).toBeLessThanOrEqual(500)
+    expect(await forgetSurplusNodes(mesh.app.store, async () => true, { most: 0 })).toBe(32)
+    expect(nums()).toStrictEqual([37, 38, 39, 40])
   })
 
   it.each([1, 0.1])('of roll-ups takes at most 100 hours × %d', async (share) => {
