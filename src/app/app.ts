@@ -41,16 +41,15 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
     return ports.meter?.now()
   }
-  const end = (c: Context<AppEnv>, began: number | undefined) => {
-    finishHeaders(c)
-    if (began !== undefined) countRequest(c, began)
-  }
   const app = new Hono<AppEnv>({
-    router: leanRouter((answer) => (c) => {
+    router: leanRouter((answer, route) => (c) => {
       const began = begin(c)
       const finish = (response: Response) => {
+        const { status } = response
+        if (began !== undefined) countRequest(c, route, status, began)
+        if (c.get('hasHeaders') === true) return response
         c.res = response
-        end(c, began)
+        finishHeaders(c)
         return c.res
       }
       const response = answer(c)
@@ -63,7 +62,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
     else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
     else c.res = await pages(c.req.raw)
-    end(c, began)
+    finishHeaders(c)
+    if (began !== undefined) countRequest(c, matchedPattern(c), c.res.status, began)
   })
 
   const routes = app
@@ -108,12 +108,14 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   return routes
 }
 
-/** Counts by the pattern of the route: a path that a client makes up is no route. */
-function countRequest(c: Context<AppEnv>, began: number): void {
+/** The pattern of the route: a path that a client makes up is no route. */
+function matchedPattern(c: Context<AppEnv>): string {
+  return matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
+}
+
+function countRequest(c: Context<AppEnv>, route: string, status: number, began: number): void {
   const { meter } = c.get('ctx')
-  if (meter === null) return
-  const route = matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
-  meter.countRequest(c.req.method, route, c.res.status, meter.now() - began)
+  if (meter !== null) meter.countRequest(c.req.method, route, status, meter.now() - began)
 }
 
 /** Lets an unsafe request pass when it is of this origin and its body is what the API takes. */

@@ -24,7 +24,7 @@ export function alone<H extends Answer>(handler: H, quick: (c: Context) => Respo
  * They stay in `app.routes`. A GET of a fixed path whose handler stands alone goes straight to what `wrap` makes of it,
  * where Hono would begin a chain of promises.
  */
-export function leanRouter(wrap: (answer: Answer) => Answer): Router<[H, RouterRoute]> {
+export function leanRouter(wrap: (answer: Answer, path: string) => Answer): Router<[H, RouterRoute]> {
   const inner = new SmartRouter<[H, RouterRoute]>({ routers: [new RegExpRouter(), new TrieRouter()] })
   const direct = new Map<string, Result<[H, RouterRoute]>>()
   return {
@@ -34,7 +34,7 @@ export function leanRouter(wrap: (answer: Answer) => Answer): Router<[H, RouterR
       if (isPassive(handler)) return
       inner.add(method, path, entry)
       const answer = method === 'GET' ? standingAlone.get(handler) : undefined
-      if (answer !== undefined) direct.set(path, [[[[wrap(answer), route], {}]]])
+      if (answer !== undefined) direct.set(path, [[[[wrap(answer, path), route], {}]]])
     },
     match: (method, path) => (method === 'GET' ? direct.get(path) : undefined) ?? inner.match(method, path),
   }

@@ -61,10 +61,11 @@ const POLLED_HEADERS = {
 export function reply<T>(
   c: Context<AppEnv>,
   body: T,
-  more: Readonly<Record<string, string>> = {},
+  more?: Readonly<Record<string, string>>,
 ): Response & TypedResponse<JSONParsed<T>, 200, 'json'> {
   c.set('hasHeaders', true)
-  const headers = { ...POLLED_HEADERS, ...more, 'X-Request-Id': c.get('ctx').requestId }
+  const own = { ...POLLED_HEADERS, 'X-Request-Id': c.get('ctx').requestId }
+  const headers = more === undefined ? own : { ...own, ...more }
   return typed<T>(
     new Response(JSON.stringify(body), {
       status: 200,
