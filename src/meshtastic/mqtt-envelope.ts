@@ -26,7 +26,13 @@ export function parseMqttTopic(topic: string): MqttTopic | null {
   const match = /(?:^|\/)2\/(?:(map)\/?|[ec]\/(.+)\/([^/]*))$/.exec(topic)
   if (match === null) return null
   const [, map, channelName = '', gateway = ''] = match
-  return { kind: map === undefined ? 'packet' : 'map', channelName, gateway: parseNodeId(gateway) }
+  return { kind: map === undefined ? 'packet' : 'map', channelName, gateway: parseGateway(gateway) }
+}
+
+/** Anybody can publish as anything; nobody's number and everybody's are no gateway. */
+function parseGateway(text: string): number | null {
+  const nodeNum = parseNodeId(text)
+  return nodeNum === 0 || nodeNum === BROADCAST ? null : nodeNum
 }
 
 /** A packet that a gateway heard or sent, and what the gateway says about it. */
@@ -42,7 +48,7 @@ export function decodeEnvelope(topic: MqttTopic, bytes: Uint8Array): Envelope | 
   if (envelope === null) return null
   const { packet, channelId, gatewayId } = envelope
   if (packet === undefined || packet.from === 0 || packet.payloadVariant.case === undefined) return null
-  return { packet, channelName: channelId || topic.channelName, gateway: parseNodeId(gatewayId) ?? topic.gateway }
+  return { packet, channelName: channelId || topic.channelName, gateway: parseGateway(gatewayId) ?? topic.gateway }
 }
 
 /** `name` empty: any channel with this key, whatever its name. `key` from `expandPsk`. */

@@ -120,6 +120,8 @@ describe('parseMqttTopic', () => {
     ['msh/EU_868/2/e/LongFast/!a0cb0001', { kind: 'packet', channelName: 'LongFast', gateway: 0xa0cb0001 }],
     ['msh/2/c/LongFast/!a0cb0001', { kind: 'packet', channelName: 'LongFast', gateway: 0xa0cb0001 }],
     ['2/e/PKI/!00000001', { kind: 'packet', channelName: 'PKI', gateway: 1 }],
+    ['msh/2/e/LongFast/!ffffffff', { kind: 'packet', channelName: 'LongFast', gateway: null }],
+    ['msh/2/e/LongFast/!00000000', { kind: 'packet', channelName: 'LongFast', gateway: null }],
     ['my/own/root/2/e/a/b/^all', { kind: 'packet', channelName: 'a/b', gateway: null }],
     ['msh/EU_868/2/map/', { kind: 'map', channelName: '', gateway: null }],
     ['msh/EU_868/2/map', { kind: 'map', channelName: '', gateway: null }],
