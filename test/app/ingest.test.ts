@@ -139,6 +139,15 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select count(*) from sources').pluck().get()).toBe(200)
   })
 
+  test('two collectors that use one name are told in the log', async () => {
+    const warnings = () => app.logged.filter((line) => line.includes('do two collectors use its name')).length
+    await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
+    await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
+    expect(warnings()).toBe(0)
+    await deliver([item({ case: 'myInfo', value: { myNodeNum: FAR } })])
+    expect(warnings()).toBe(1)
+  })
+
   test('channels are those that a radio or a broker can have', async () => {
     const channels = [-1, 0, 7, 255, 256, 2 ** 31 - 1].map((index) =>
       item({ case: 'channel', value: { index, role: 2, settings: { name: 'c' } } }),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Store } from '../../db/store.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { announce } from './announce.ts'
@@ -38,6 +39,9 @@ export async function storeDelivery(
     )
   }
   const { taken, rejected } = readItems(delivery, known, ctx.now())
+  const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
+  if (changed !== undefined)
+    log.warn('A source is another node than before; do two collectors use its name?', { source })
   const { stored, refused } = await storeTaken(store, taken, known)
   announce(
     ctx,
@@ -52,6 +56,12 @@ export async function storeDelivery(
   }
   const duplicates = stored.reduce((sum, { duplicates }) => sum + duplicates, 0)
   return { accepted: taken.length - refused.length, duplicates, rejected: all }
+}
+
+/** A radio has a number of its own; of two that take turns under one name, each hears the other's as a forgery. */
+function isOtherNode(event: RadioEvent, known: KnownSource | null): boolean {
+  const before = known?.localNodeNum ?? null
+  return event.type === 'my-info' && before !== null && event.nodeNum !== before
 }
 
 /** One batch, and only when the database refuses something of it the halves: one item must not keep the others out. */

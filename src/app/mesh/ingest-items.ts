@@ -16,6 +16,8 @@ export const MAX_ITEMS = 500
 const LATE_MS = 5 * 60_000
 /** A radio's message has 512 bytes at most; one made of what a broker published may have some more. */
 const MAX_BYTES = 1024
+/** The name of a collector, and of its radio: a host name and a port. */
+const MAX_SOURCE = 300
 /** A radio has 8 channels; those of a broker are known by their hash. */
 const MAX_CHANNEL = 255
 const MAX_BASE64 = Math.ceil(MAX_BYTES / 3) * 4
@@ -48,7 +50,7 @@ export const ingestSchema = z.strictObject({
   source: z
     .string()
     .min(1)
-    .max(100)
+    .max(MAX_SOURCE)
     .regex(/^[^\p{Cc}\p{Cs}]+$/u)
     .describe("Name of the collector's radio or broker, the same in each delivery"),
   packets: z
