@@ -20,12 +20,11 @@ import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
-import { startRetention } from './retention.ts'
-import { startRollUps } from './roll-ups.ts'
 import { keptSessionSecret } from './secret.ts'
 import { listen } from './server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts'
 import { builtSite, serveSite } from './static.ts'
+import { startUpkeep } from './upkeep.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
 const SHUTDOWN_GRACE_MS = 8000
@@ -96,8 +95,7 @@ async function start(config: Config, log: Log): Promise<void> {
     refuseAddress(config, error),
   )
   const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
-  const retention = startRetention(ports)
-  const rollUps = startRollUps(ports)
+  const upkeep = startUpkeep(ports)
   await backups.start()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
@@ -105,7 +103,7 @@ async function start(config: Config, log: Log): Promise<void> {
     backups.stop()
     events.close()
     await automation.stop()
-    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), retention.stop(), rollUps.stop()])
+    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), upkeep.stop()])
     await backups.close()
     await sessions.close()
     store.close()

@@ -1,0 +1,60 @@
+import type { Ports } from '../app/context.ts'
+import { deleteOld, keepUp } from '../app/upkeep.ts'
+import { createPace } from './pace.ts'
+import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+type Needs = Pick<Ports, 'store' | 'log' | 'now'>
+type Upkeep = { stop(): Promise<void> }
+
+/** Brings what is derived up to date, each minute, and deletes what the settings no longer keep, each hour. */
+export function startUpkeep(ports: Needs): Upkeep {
+  const jobs = [
+    startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
+    startJob(ports, { name: 'Deleting old data', job: deleteOld, everyMs: HOUR_MS }),
+  ]
+  return {
+    async stop() {
+      await Promise.all(jobs.map((job) => job.stop()))
+    },
+  }
+}
+
+type Job = {
+  readonly name: string
+  readonly job: typeof keepUp
+  readonly everyMs: number
+  readonly clock?: LinkClock
+}
+
+/**
+ * Runs a job a minute after the start, and again each time so long after it ended. Requests are served between its
+ * slices; when it fails the next run tries again. `stop` waits for the slice that is under way.
+ */
+export function startJob(ports: Needs, { name, job, everyMs, clock = systemClock }: Job): Upkeep {
+  const due = createTimer(clock)
+  let isStopping = false
+  let running = Promise.resolve()
+  const runOnce = async () => {
+    try {
+      const { pause, share } = createPace(() => !isStopping)
+      await job(ports, pause, share)
+    } catch (error) {
+      ports.log.error(`${name} failed`, { error })
+    }
+    if (!isStopping) due.start(everyMs, run)
+  }
+  const run = () => {
+    running = runOnce()
+  }
+  due.start(MINUTE_MS, run)
+  return {
+    async stop() {
+      isStopping = true
+      due.stop()
+      await running
+    },
+  }
+}
