@@ -121,11 +121,14 @@ describe('a link to a broker', () => {
     expect(raw).toBeNull()
   })
 
-  it('signs in with the name and password of the URL, and shows them to nobody', async () => {
-    const broker = await startBroker({ login: { username: 'club', password: 'hidden-word' } })
+  it.each([
+    ['club', 'hidden-word'],
+    ['a club', 'p@ss:w/ord?#%41[ü]:hidden-word'],
+  ])('signs in as %s with the password of the URL, and shows them to nobody', async (username, password) => {
+    const broker = await startBroker({ login: { username, password } })
     const url = new URL(broker.url)
-    url.username = 'club'
-    url.password = 'hidden-word'
+    url.username = encodeURIComponent(username)
+    url.password = encodeURIComponent(password)
     const link = listenTo(String(url))
     await link.until('connected')
     url.password = 'other-word'

@@ -150,7 +150,7 @@ function subscribe(
   const connect = async () => {
     const { default: mqtt } = await import('mqtt')
     if (isOver) return
-    const made = mqtt.connect(url, settingsOf(timings))
+    const made = mqtt.connect({ ...addressOf(url), ...settingsOf(timings) })
     client = made
     made.on('error', (error) => {
       reason = explainMqttError(error)
@@ -174,6 +174,22 @@ function subscribe(
 
 function failWith(end: (reason: string) => void) {
   return (error: unknown) => end(error instanceof Error ? error.message : 'the connection to the broker failed')
+}
+
+const PROTOCOLS = ['mqtt', 'mqtts', 'ws', 'wss'] as const
+
+// The library splits the two at the last colon, and a password may have one.
+function addressOf(url: string): IClientOptions {
+  const { protocol, hostname, port, pathname, search, username, password } = new URL(url)
+  const isWeb = protocol.startsWith('ws')
+  return {
+    protocol: PROTOCOLS.find((name) => `${name}:` === protocol) ?? 'mqtt',
+    host: isWeb ? hostname : hostname.replace(/^\[(.*)\]$/, '$1'),
+    ...(port === '' ? {} : { port: Number(port) }),
+    ...(isWeb ? { path: pathname + search } : {}),
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+  }
 }
 
 /** Connecting again is the link's own business. */
