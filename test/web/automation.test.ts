@@ -87,13 +87,15 @@ test('a ping that the radio hears is answered, and the log says by what', async 
 test('times are read in the time zone of the rule, and those in quiet hours are held back', async () => {
   const { page } = admin
   await admin.goto('/automation/new?kind=schedule')
-  await writeText(page, 'Net tonight')
   await page.getByRole('button', { name: 'daily at 8:00' }).click()
   await page.getByLabel('Time zone').selectOption('Asia/Tokyo')
   const runs = tryCard(page).getByRole('listitem')
   await tryCard(page).getByText('in the time zone Asia/Tokyo, if it is on').waitFor()
   await expect.poll(() => runs.allTextContents()).toEqual(Array(5).fill(expect.stringMatching(/, 08:00$/)))
   expect(await runs.first().locator('time').getAttribute('datetime')).toMatch(/T23:00:00\.000Z$/)
+  await tryCard(page).getByText('What it would do stands here as soon as the form is complete.').waitFor()
+  await writeText(page, 'Net tonight')
+  await tryCard(page).getByText('Net tonight').waitFor()
   await page.getByRole('switch', { name: 'Keep quiet hours' }).check()
   await page.getByLabel('Until').fill('09:00')
   await expect
@@ -127,6 +129,9 @@ test('a rule is changed and deleted; a version of somebody else is not written o
   await page.request.put(`${mesh.site.base}/api/automation/1`, { headers, data: { ...rule, name: 'Evening' } })
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Meanwhile admin changed this rule.').waitFor()
+  await page.getByRole('link', { name: 'All rules' }).click()
+  await page.getByRole('link', { name: 'Evening' }).click()
+  expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Good morning')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Rule saved').waitFor()
   expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Good morning')

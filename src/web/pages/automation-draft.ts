@@ -196,8 +196,26 @@ export function wordsOf({ words }: Draft): string[] {
     .filter((word) => word !== '')
 }
 
-/** Whether there is anything to try yet: what nobody has filled in is not wrong, but missing. */
-export function isComplete(draft: Draft): boolean {
+/** What can be tried of a draft. `isWhole` false: something stands in for what is missing, but its times are right. */
+export type Tryable = { readonly rule: NewRule; readonly isWhole: boolean }
+
+const STAND_IN = '–'
+
+/** What nobody has filled in is not wrong, but missing. Null: nothing can be said yet. */
+export function tryableOf(draft: Draft): Tryable | null {
+  if (isWhole(draft)) return { rule: ruleOf(draft), isWhole: true }
+  if (draft.kind === 'acknowledge') return null
+  const text = {
+    announceText: STAND_IN,
+    channels: [0],
+    action: 'text',
+    actionText: STAND_IN,
+    targets: 'oldest',
+  } as const
+  return { rule: ruleOf({ ...draft, ...text }), isWhole: false }
+}
+
+function isWhole(draft: Draft): boolean {
   switch (draft.kind) {
     case 'announce':
       return draft.announceText.trim() !== '' && draft.channels.length > 0
@@ -205,7 +223,7 @@ export function isComplete(draft: Draft): boolean {
       return (
         wordsOf(draft).length > 0 &&
         (draft.heardOn.length > 0 || draft.direct) &&
-        (draft.answer === 'tapback' ? draft.emoji.trim() : draft.answerText.trim()) !== ''
+        (draft.answer === 'tapback' ? draft.emoji : draft.answerText).trim() !== ''
       )
     case 'traceroute':
       return draft.targets === 'oldest' || draft.nodes.length > 0

@@ -17,11 +17,12 @@ import {
   type Draft,
   draftOf,
   emptyDraft,
-  isComplete,
   KINDS,
   type NewRule,
   ruleOf,
+  tryableOf,
 } from './automation-draft.ts'
+import { type Begun, forgetDraft, useKeptDraft } from './automation-drafts.ts'
 import { type Form, NodeNames } from './automation-fields.tsx'
 import { RuleFields } from './automation-form.tsx'
 import { RunLog } from './automation-log.tsx'
@@ -35,7 +36,9 @@ const UP = { path: '/automation', name: a.back }
 /** A rule that is not there yet. */
 export function NewAutomationPage() {
   const wanted = place.value.query.get('kind')
-  const draft = useSignal(emptyDraft(KINDS.find((kind) => kind === wanted) ?? 'announce'))
+  const initial = useRef(emptyDraft(KINDS.find((kind) => kind === wanted) ?? 'announce')).current
+  const begun = useKeptDraft(null, initial)
+  const { draft } = begun
   return (
     <Page title={a.newTitle} up={UP}>
       <NodeNames />
@@ -54,7 +57,7 @@ export function NewAutomationPage() {
           </label>
         ))}
       </fieldset>
-      <Editor draft={draft} saved={null} onSaved={() => {}} />
+      <Editor begun={begun} saved={null} initial={initial} onSaved={() => {}} />
     </Page>
   )
 }
@@ -111,8 +114,9 @@ function Delete({ automation: { id, rule } }: { automation: Automation }) {
 }
 
 function EditRule({ automation, onSaved }: { automation: Automation; onSaved(next: Automation): void }) {
-  const draft = useSignal(draftOf(automation.rule))
-  return <Editor draft={draft} saved={automation} onSaved={onSaved} />
+  const initial = draftOf(automation.rule)
+  const begun = useKeptDraft(automation, initial)
+  return <Editor begun={begun} saved={automation} initial={initial} onSaved={onSaved} />
 }
 
 function ShowRule({ automation }: { automation: Automation }) {
@@ -145,14 +149,23 @@ function sampleFor(kind: Draft['kind'], sample: Signal<Sample>): Sample | null {
   return kind === 'acknowledge' && sample.value.text !== '' ? sample.value : null
 }
 
-type EditorProps = { draft: Signal<Draft>; saved: Automation | null; onSaved(next: Automation): void }
+type EditorProps = {
+  begun: Begun
+  saved: Automation | null
+  /** What is saved, or nothing yet. */
+  initial: Draft
+  /** The service has this by now. */
+  onSaved(next: Automation): void
+}
 
-function Editor({ draft, saved, onSaved }: EditorProps) {
+function Editor({ begun, saved, initial, onSaved }: EditorProps) {
+  const { draft } = begun
   const channels = useChannels()
   const sample = useSample(draft.peek())
-  const trial = useTrial(isComplete(draft.value) ? ruleOf(draft.value) : null, sampleFor(draft.value.kind, sample))
-  const saving = useSave(draft, saved, onSaved)
-  const isDirty = saved === null || JSON.stringify(draft.value) !== JSON.stringify(draftOf(saved.rule))
+  const tryable = tryableOf(draft.value)
+  const trial = useTrial(tryable, sampleFor(draft.value.kind, sample))
+  const saving = useSave(begun, saved, onSaved)
+  const isDirty = JSON.stringify(draft.value) !== JSON.stringify(initial)
   const box = useRef<HTMLFormElement>(null)
   useEffect(() => {
     if (saving.action.error.value !== null) box.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
@@ -170,7 +183,7 @@ function Editor({ draft, saved, onSaved }: EditorProps) {
         }}
       >
         <RuleFields form={createForm(draft, channels, trial, saving)} air={airOf(trial)} />
-        <SaveLine draft={draft} saved={saved} saving={saving} isDirty={isDirty} />
+        <SaveLine isNew={saved === null} isDirty={isDirty} saving={saving} onDiscard={() => (draft.value = initial)} />
       </form>
       <div class="beside">
         <TryCard kind={kind} timeZone={timeZone} trial={trial} channels={channels} sample={sample} />
@@ -180,12 +193,12 @@ function Editor({ draft, saved, onSaved }: EditorProps) {
   )
 }
 
-function airOf({ result, error }: Trial): string | null {
-  return result.value === null || error.value !== null ? null : airADay(result.value.estimate)
+function airOf({ isWhole, result, error }: Trial): string | null {
+  return !isWhole || result.value === null || error.value !== null ? null : airADay(result.value.estimate)
 }
 
 function createForm(draft: Signal<Draft>, channels: Form['channels'], trial: Trial, saving: Saving): Form {
-  const preview = trial.error.value === null ? (trial.result.value?.messages[0]?.text ?? null) : null
+  const preview = trial.isWhole && trial.error.value === null ? (trial.result.value?.messages[0]?.text ?? null) : null
   return {
     draft: draft.value,
     channels,
@@ -223,11 +236,10 @@ type Saving = {
   save(): Promise<void>
 }
 
-function useSave(draft: Signal<Draft>, saved: Automation | null, onSaved: EditorProps['onSaved']): Saving {
+function useSave({ draft, seenAt }: Begun, saved: Automation | null, onSaved: EditorProps['onSaved']): Saving {
   const action = useAction()
   const refused = useRef<NewRule | null>(null)
   const rival = useSignal<string | null>(null)
-  const seenAt = useRef(saved?.updatedAt ?? 0)
   const save = async () => {
     const json = ruleOf(draft.value)
     refused.current = json
@@ -235,20 +247,23 @@ function useSave(draft: Signal<Draft>, saved: Automation | null, onSaved: Editor
       if (saved === null) {
         const { automation } = await ask(api.automation.$post({ json }))
         say(a.created(automation.rule.name))
+        forgetDraft(null)
         navigate(`/automation/${automation.id}`, { replace: true })
         return
       }
       const param = { id: String(saved.id) }
       const { automation: present } = await ask(api.automation[':id'].$get({ param }))
-      if (present.updatedAt !== seenAt.current) {
-        seenAt.current = present.updatedAt
+      if (present.updatedAt !== seenAt.value) {
+        seenAt.value = present.updatedAt
         rival.value = present.updatedBy ?? a.somebody
+        onSaved(present)
         return
       }
       const { automation } = await ask(api.automation[':id'].$put({ param, json }))
-      seenAt.current = automation.updatedAt
+      seenAt.value = automation.updatedAt
       rival.value = null
       draft.value = draftOf(automation.rule)
+      forgetDraft(automation)
       onSaved(automation)
       say(a.saved)
     })
@@ -258,13 +273,13 @@ function useSave(draft: Signal<Draft>, saved: Automation | null, onSaved: Editor
   return { action, issuesFor, rival, save }
 }
 
-function SaveLine(props: { draft: Signal<Draft>; saved: Automation | null; saving: Saving; isDirty: boolean }) {
-  const { draft, saved, saving, isDirty } = props
+function SaveLine(props: { isNew: boolean; isDirty: boolean; saving: Saving; onDiscard(): void }) {
+  const { isNew, isDirty, saving, onDiscard } = props
   const { action, rival } = saving
-  const isNew = saved === null
+  const isMarked = issuesOf(action.error.value).length > 0
   return (
     <div class="save-line">
-      {action.error.value !== null && issuesOf(action.error.value).length > 0 ? (
+      {isMarked ? (
         <div class="bad" role="alert">
           {a.lookAbove}
         </div>
@@ -277,12 +292,12 @@ function SaveLine(props: { draft: Signal<Draft>; saved: Automation | null; savin
         </div>
       )}
       <Actions>
-        {!isNew && isDirty && (
+        {isDirty && (
           <button
             type="button"
             class="button"
             onClick={() => {
-              draft.value = draftOf(saved.rule)
+              onDiscard()
               rival.value = null
               action.error.value = null
             }}
@@ -294,7 +309,7 @@ function SaveLine(props: { draft: Signal<Draft>; saved: Automation | null; savin
           busy={action.busy.value}
           idle={isNew ? a.create : t.common.save}
           working={isNew ? a.creating : t.common.saving}
-          disabled={!isDirty}
+          disabled={!isNew && !isDirty}
         />
       </Actions>
     </div>

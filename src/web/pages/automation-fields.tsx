@@ -226,7 +226,7 @@ export function NodeList({ form }: { form: Form }) {
   }
   const error = form.errorAt('targets.nodes')
   return (
-    <Group legend={a.targetKinds.list} error={error && a.nodesNeeded}>
+    <Group legend={a.nodes} error={error && a.nodesNeeded}>
       {draft.nodes.length > 0 && (
         <ul class="picked">
           {draft.nodes.map((nodeId) => (

@@ -3,13 +3,15 @@ import type { InferRequestType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, type ApiError, ask } from '../api.ts'
 import { asApiError } from '../load.ts'
-import type { NewRule } from './automation-draft.ts'
+import type { NewRule, Tryable } from './automation-draft.ts'
 import type { DryRun } from './automation-words.ts'
 
 type Body = InferRequestType<(typeof api.automation)['dry-run']['$post']>['json']
 export type Sample = NonNullable<Body['sample']>
 
 export type Trial = {
+  /** The form is complete; else its times are all that can be told. */
+  readonly isWhole: boolean
   /** What came last; it stays while the form is not complete. */
   readonly result: Signal<DryRun | null>
   readonly error: Signal<ApiError | null>
@@ -18,21 +20,22 @@ export type Trial = {
 /** Somebody who types rests for so long now and then. */
 const PAUSE_MS = 350
 
-/** Tries a rule as it is typed, null while it is not complete. */
-export function useTrial(rule: NewRule | null, sample: Sample | null): Trial {
+/** Tries a rule as it is typed. */
+export function useTrial(tryable: Tryable | null, sample: Sample | null): Trial {
+  const rule = tryable?.rule ?? null
   // To try it, a rule needs no name; to be saved it does.
   const tried = rule?.name === '' ? { ...rule, name: '–' } : rule
-  return useDryRun(tried === null ? null : { rule: tried, sample })
+  return useDryRun(tried === null ? null : { rule: tried, sample }, tryable?.isWhole ?? false)
 }
 
 /** Tries the rule that is saved, for those who may not change it. */
 export function useSavedTrial(id: number, sample: Sample | null): Trial {
-  return useDryRun({ id, sample })
+  return useDryRun({ id, sample }, true)
 }
 
 type Tried = { readonly sample: Sample | null } & ({ readonly rule: NewRule } | { readonly id: number })
 
-function useDryRun(tried: Tried | null): Trial {
+function useDryRun(tried: Tried | null, isWhole: boolean): Trial {
   const result = useSignal<DryRun | null>(null)
   const error = useSignal<ApiError | null>(null)
   const turn = useRef(0)
@@ -62,7 +65,7 @@ function useDryRun(tried: Tried | null): Trial {
     },
     [],
   )
-  return { result, error }
+  return { isWhole, result, error }
 }
 
 function request(tried: Tried): Promise<DryRun> {

@@ -25,16 +25,16 @@ type Props = {
 export function TryCard({ kind, timeZone, trial, channels, sample }: Props) {
   const result = trial.result.value
   const error = trial.error.value
-  const isIncomplete = error === null ? result === null : error.issues.length > 0
+  const isWrong = error !== null && error.issues.length > 0
   return (
     <Card title={a.try} help={a.tryHelp}>
       {kind === 'acknowledge' && <SampleFields sample={sample} channels={channels} />}
-      {isIncomplete ? <p class="faint">{a.tryIncomplete}</p> : <Failure error={error} />}
-      {result !== null && !isIncomplete && (
+      {!trial.isWhole || isWrong ? <p class="faint">{a.tryIncomplete}</p> : <Failure error={error} />}
+      {result !== null && error === null && (
         <div class="stack">
-          <Sending result={result} channels={channels} />
+          {trial.isWhole && <Sending result={result} channels={channels} />}
           {kind !== 'acknowledge' && <NextRuns runs={result.nextRuns} timeZone={timeZone} />}
-          <Estimate result={result} />
+          {trial.isWhole && <Estimate result={result} />}
         </div>
       )}
     </Card>

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { precisionMeters } from '../mesh.ts'
 import { decimal } from '../format.ts'
 import { Icon } from '../parts/icon.tsx'
@@ -55,9 +54,9 @@ export function SettingField(props: Props) {
 function Hint({ section, leaf, value }: Props) {
   const { field } = leaf
   const time = isSeconds(section, leaf) ? asDuration(value) : ''
-  const parts: ComponentChildren[] = [
+  const parts = [
     fieldHelp(section, leaf),
-    isSeconds(section, leaf) && !fieldHelp(section, leaf).startsWith('In seconds') ? c.seconds : '',
+    isSeconds(section, leaf) && !fieldHelp(section, leaf).startsWith(c.seconds) ? c.seconds : '',
     time === '' ? '' : c.equals(time),
     fieldHelp(section, leaf) === '' || field.list ? boundsOf(field) : '',
     field.maxBytes === null || field.list || typeof value === 'boolean'
@@ -67,7 +66,7 @@ function Hint({ section, leaf, value }: Props) {
   const told = parts.filter((part) => part !== '')
   return (
     <>
-      {told.flatMap((part, index) => (index === 0 ? [part] : [' · ', part]))}
+      {told.join(' · ').replace(` · ${c.equals('')}`, ` ${c.equals('')}`)}
       {field.risk !== null && <span class="sr-only"> {c.riskHelp[field.risk]}</span>}
     </>
   )

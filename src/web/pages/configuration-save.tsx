@@ -4,7 +4,7 @@ import { capital } from '../format.ts'
 import { asApiError, type Loaded, useAction } from '../load.ts'
 import { say } from '../parts/notice.tsx'
 import { c } from '../strings-configuration.ts'
-import { keepEdits } from './configuration-edits.ts'
+import { keepEdits, noteSent } from './configuration-edits.ts'
 import {
   bodyOf,
   type Change,
@@ -109,6 +109,7 @@ function useSending({ section, differences, edits, refused, loaded, onSent }: Sa
         const { change } = await askAs<{ change: Change | null }>(
           api.configuration[':section'].$put({ param, query, json }),
         )
+        if (change !== null) noteSent(change.id)
         say(change === null ? c.nothing : c.sent)
         refused.value = null
         isOpen.value = false

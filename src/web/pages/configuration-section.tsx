@@ -9,7 +9,7 @@ import { Facts } from '../parts/page.tsx'
 import { can } from '../session.ts'
 import { c, SECTIONS } from '../strings-configuration.ts'
 import { ChangeNotice } from './configuration-change.tsx'
-import { editsOf, keepEdits } from './configuration-edits.ts'
+import { editsOf, keepEdits, usePruning } from './configuration-edits.ts'
 import { SettingField } from './configuration-field.tsx'
 import {
   channelsOf,
@@ -121,7 +121,7 @@ function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps
   const refused = useSignal<Refusal | null>(null)
   const differences = differencesOf(section, edits)
   const box = useRef<HTMLFormElement>(null)
-  useSettled(section)
+  usePruning(section)
   useEffect(() => {
     if (refused.value !== null) box.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [refused.value])
@@ -161,23 +161,6 @@ function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps
       )}
     </form>
   )
-}
-
-/** What the radio took over is no longer an edit. */
-function useSettled(section: Section): void {
-  const { source, section: name, lastChange } = section
-  const seen = useRef(lastChange?.state === 'applying' ? '' : lastChange?.id)
-  useEffect(() => {
-    if (lastChange === null || lastChange.state === 'applying' || lastChange.id === seen.current) return
-    seen.current = lastChange.id
-    if (lastChange.state !== 'applied') return
-    const edits = editsOf(source, name)
-    const isOver = ([path]: readonly [string, unknown]) => !lastChange.fields.includes(path)
-    keepEdits(source, name, {
-      values: new Map([...edits.values].filter(isOver)),
-      secrets: new Map([...edits.secrets].filter(isOver)),
-    })
-  }, [lastChange?.id, lastChange?.state])
 }
 
 function errorAt(leaf: Leaf, edits: Edits, refused: Refusal | null): string | null {

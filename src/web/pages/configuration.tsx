@@ -9,8 +9,8 @@ import { href, place, setQuery } from '../router.ts'
 import { c, SECTIONS } from '../strings-configuration.ts'
 import '../styles/configuration.css'
 import { ChangeTag } from './configuration-change.tsx'
-import { editsOf, useSecretsForgotten } from './configuration-edits.ts'
-import { NO_EDITS, type Overview } from './configuration-model.ts'
+import { isEdited, useSecretsForgotten } from './configuration-edits.ts'
+import type { Overview } from './configuration-model.ts'
 import { SectionPane } from './configuration-section.tsx'
 import { sectionName } from './configuration-words.ts'
 
@@ -113,12 +113,15 @@ function Sections({ overview, source, chosen }: SectionsProps) {
 function SectionLink(props: { entry: Overview['sections'][number]; source: string; isHere: boolean }) {
   const { entry, source, isHere } = props
   const { section, lastChange } = entry
-  const isEdited = editsOf(source, section) !== NO_EDITS
   const isTold = lastChange !== null && lastChange.state !== 'applied'
   return (
     <a class="section-link" href={pathOf(section)} aria-current={isHere ? 'page' : undefined}>
       <span class="grow clip">{sectionName(section)}</span>
-      {isTold ? <ChangeTag change={lastChange} /> : isEdited && <span class="tag accent">{c.edited}</span>}
+      {isTold ? (
+        <ChangeTag change={lastChange} />
+      ) : (
+        isEdited(source, section) && <span class="tag accent">{c.edited}</span>
+      )}
       <Icon name="next" />
     </a>
   )
