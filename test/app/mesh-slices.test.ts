@@ -85,7 +85,20 @@ describe('a slice', () => {
       `insert into telemetry_hourly select node_id, metric, t - ${500 * DAY}, 1, 1, 1, 1, 1 from telemetry`,
     )
     const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => false })
-    expect(deleted).toStrictEqual({ hours: 0, packets: 1000, traceroutes: 0 })
+    expect(deleted).toMatchObject({ hours: 0, packets: 1000, traceroutes: 0 })
+  })
+
+  it('is of the oldest neighbours and waypoints when there are too many', async () => {
+    const settings = await readSettings(mesh.app.store)
+    const { sqlite } = mesh.app.store
+    sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 21500)
+        insert into neighbors select n % 7, n, 1, 30000 - n from i;
+      insert into waypoints select neighbor_num, 1, neighbor_num, '', '', null, 1, 1, null, null from neighbors
+        where neighbor_num <= 5003`)
+    const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
+    expect(deleted).toMatchObject({ neighbors: 1500, waypoints: 3 })
+    expect(sqlite.prepare('select max(neighbor_num) from neighbors').pluck().get()).toBe(20_000)
+    expect(sqlite.prepare('select min(id) from waypoints').pluck().get()).toBe(4)
   })
 
   /** Changed rows, of all tables, between one pause and the next. */

@@ -204,7 +204,7 @@ describe('retention', () => {
       values (1, 1, 2, ${START - 366 * DAY}, 'unknown'), (2, 1, 2, ${START - 364 * DAY}, 'unknown')`)
     const settings = await readSettings(mesh.app.store)
     const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
-    expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1 })
+    expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1, neighbors: 0, waypoints: 0 })
     expect(rows('telemetry_hourly')).toMatchObject([{ max: 1 }, { max: 3 }])
     expect(rows('telemetry_daily')).toHaveLength(3)
     expect(mesh.app.store.sqlite.prepare('select t from packets').pluck().all()).toStrictEqual([START - 6 * DAY])

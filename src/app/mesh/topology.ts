@@ -4,8 +4,9 @@ import { channels, neighbors, sources, waypoints } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 
-const MAX_NEIGHBORS = 20_000
-const MAX_WAYPOINTS = 5000
+/** More are not shown, and not kept either: anybody can make them up. The latest count. */
+export const MAX_NEIGHBORS = 20_000
+export const MAX_WAYPOINTS = 5000
 const MAX_CHANNELS = 1000
 
 export const neighborSchema = z.object({
