@@ -216,6 +216,16 @@ describe('a target that fails', () => {
 })
 
 describe('what the target does not take', () => {
+  it('what breaks the target again and again is halved too', async () => {
+    target.answer = ({ packets }) => (packets.length > 100 ? { status: 503 } : null)
+    await hear(Array.from({ length: 300 }, (_, n) => `${n}`))
+    await until(() => {
+      clock.advance(1000)
+      expect(outbox()).toBe(0)
+    })
+    expect(target.deliveries.slice(0, 5).map(({ packets }) => packets.length)).toStrictEqual([300, 300, 300, 150, 75])
+  })
+
   it('too much at once is halved', async () => {
     target.answer = ({ packets }) => (packets.length > 2 ? { status: 413 } : null)
     const items = await hear(['1', '2', '3', '4', '5', '6', '7'])

@@ -16,6 +16,8 @@ import { deliver, type Target, type Verdict } from './delivery.ts'
 const MAX_WAITING = 200_000
 /** Rows beyond the bound before they are deleted. */
 const TRIM_AT = 1000
+/** Fewer are not too much for anybody. */
+const FEW_ITEMS = 25
 /** Items that are refused one by one before the target is thought to refuse everything. */
 const MAX_SUSPECTS = 10
 /** How long a delivery under way may take when the service stops: what is not confirmed is sent again. */
@@ -153,7 +155,10 @@ export function startCollector(options: CollectorOptions): NodeCollector {
       case 'refused':
         return refuse(verdict.reason)
       case 'failed':
-        return isClosed ? timings.gatherMs : fail(verdict.reason, verdict.retryAfterMs)
+        if (isClosed) return timings.gatherMs
+        // It may be too much for the target, which on a small plan just breaks off.
+        if (memory.failures >= 2) memory.limit = Math.max(FEW_ITEMS, rows.length >> 1)
+        return fail(verdict.reason, verdict.retryAfterMs)
       default:
         return verdict satisfies never
     }
