@@ -202,6 +202,22 @@ describe('the timing of a link', () => {
     expect(states.at(-1)).toBe('waiting')
   })
 
+  it('begins anew with 1 s after each restart that was asked for', () => {
+    const radio = createRadio()
+    radio.link.start()
+    for (let count = 0; count < 4; count += 1) {
+      radio.open()
+      radio.completeHandshake()
+      radio.clock.advance(1000)
+      radio.link.expectRestart()
+      radio.close('the radio closed the connection')
+      radio.clock.advance(1000)
+      radio.close('the radio refuses connections')
+      radio.clock.advance(2000)
+    }
+    expect(radio.opened.map((at) => at / 1000)).toStrictEqual([0, 2, 4, 6, 8, 10, 12, 14, 16])
+  })
+
   it('does nothing more once it is stopped', () => {
     const radio = createRadio()
     radio.link.start()

@@ -189,7 +189,9 @@ function planRetry(
   { now, hungUp, reason, random }: Loss,
 ): { readonly state: State; readonly delayMs: number; readonly reason: string } {
   const restarting = isRestarting(memory, now)
-  const wasStable = memory.connectedAt !== null && now - memory.connectedAt >= timings.kickWindowMs
+  const { connectedAt } = memory
+  // The loss that a restart begins with was asked for: it is no failure.
+  const wasStable = connectedAt !== null && (restarting || now - connectedAt >= timings.kickWindowMs)
   memory.connectedAt = null
   if (wasStable) Object.assign(memory, { failures: 0, isContested: false } satisfies Partial<Memory>)
   if (hungUp && !restarting) {
