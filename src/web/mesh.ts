@@ -145,7 +145,22 @@ export function nameOfId(nodeId: string): string {
 
 /** What a node is called: its long name, else what its number makes. */
 export function nodeName(node: Node): string {
-  return node.longName ?? `${t.nodes.unnamed} ${node.nodeId}`
+  return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
+}
+
+/** The few characters that stand for a node where there is little room. */
+export function shortNameOf(node: Node): string {
+  return legible(node.shortName) ?? node.nodeId.slice(-4)
+}
+
+// Control characters, and those that would turn the direction of the text around them.
+const UNPRINTABLE = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
+const VISIBLE = /[^\p{Cf}\s]/u
+
+/** A name as it may stand within a line; null where there is nothing to see. */
+function legible(name: string | null): string | null {
+  const text = name?.replace(UNPRINTABLE, '').trim() ?? ''
+  return VISIBLE.test(text) ? text : null
 }
 
 export function isActive(node: Node, now: number): boolean {

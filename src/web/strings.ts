@@ -291,7 +291,7 @@ export const t = {
     after: 'After',
     request: 'Request',
     end: 'That is everything.',
-    onlyUser: (id: string) => `Only user ${id}`,
+    onlyUser: (name: string) => `Only ${name}`,
   },
   backups: {
     title: 'Backups',

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
-import { FAR, LOCAL, text } from '../support/mesh.ts'
+import { FAR, LOCAL, text, user } from '../support/mesh.ts'
 import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
 import type { Visitor } from '../support/web-site.ts'
 
@@ -160,6 +160,28 @@ test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'
     expect(await admin.page.getByRole('alert').count()).toBe(0)
   },
 )
+
+test('a name is text, whatever it is made of, and makes no page wider than the screen', async () => {
+  const HOSTILE = 0xa0cb0066
+  const longName = '<img src=x onerror=alert(1)>\u202e' + 'W'.repeat(8)
+  mesh.hear(user({ longName, shortName: '\u202e ' }), { from: HOSTILE })
+  mesh.hear(text('<script>alert(1)</script>' + 'M'.repeat(150)), { from: HOSTILE })
+  const visitor = await mesh.site.visit(PHONE)
+  await visitor.goto('/messages?channel=0')
+  await visitor.signIn('admin', SITE_PASSWORD)
+  await said(visitor.page, '<script>alert(1)</script>').waitFor()
+  const name = longName.replace('\u202e', '')
+  for (const path of ['/messages?channel=0', '/nodes', '/nodes/!a0cb0066', '/packets', '/traceroutes']) {
+    await visitor.goto(path)
+    await visitor.page
+      .getByText(name)
+      .or(visitor.page.getByRole('option', { name }))
+      .first()
+      .waitFor({ state: 'attached' })
+    expect([path, await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([path, 0])
+  }
+  expect(visitor.complaints).toEqual([])
+})
 
 test('all of this without an error in the console or a request to another host', () => {
   expect(admin.complaints).toEqual([])

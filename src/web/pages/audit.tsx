@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useAction } from '../load.ts'
 import { Field, Select } from '../parts/field.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { LogTable, More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -68,7 +69,7 @@ export function AuditPage() {
         </>
       }
     >
-      <Filters query={query} hasAny={key !== '{}'} />
+      <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
       {entries.value?.length === 0 && <p class="faint">{t.audit.none}</p>}
       {entries.value !== null && entries.value.length > 0 && <AuditTable entries={entries.value} />}
@@ -77,7 +78,17 @@ export function AuditPage() {
   )
 }
 
-function Filters({ query, hasAny }: { query: URLSearchParams; hasAny: boolean }) {
+function Filters({
+  query,
+  hasAny,
+  entries,
+}: {
+  query: URLSearchParams
+  hasAny: boolean
+  entries: readonly AuditEntry[]
+}) {
+  const userId = query.get('userId')
+  const name = entries.find((entry) => String(entry.userId) === userId)?.username
   const all = ['', t.common.all] as const
   const actions = Object.entries(AUDIT_NAMES).toSorted(([, a], [, b]) => a.localeCompare(b))
   return (
@@ -107,6 +118,11 @@ function Filters({ query, hasAny }: { query: URLSearchParams; hasAny: boolean })
         value={query.get('to') ?? ''}
         onChange={(event) => setQuery({ to: event.currentTarget.value })}
       />
+      {userId !== null && (
+        <button type="button" class="button" onClick={() => setQuery({ userId: '' })}>
+          {t.audit.onlyUser(name ?? userId)} <Icon name="close" />
+        </button>
+      )}
       {hasAny && (
         <button
           type="button"

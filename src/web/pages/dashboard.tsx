@@ -1,7 +1,7 @@
 import { api, ask } from '../api.ts'
 import { inbox } from '../inbox.ts'
 import { useLoad } from '../load.ts'
-import { isActive, nameOf, type Node, nodeName, nodes, useNodes } from '../mesh.ts'
+import { isActive, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../mesh.ts'
 import { Age, now } from '../parts/age.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -68,13 +68,13 @@ function HeardRow({ node }: { node: Node }) {
   return (
     <li>
       <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
-        {node.shortName ?? node.nodeId.slice(-4)}
+        {shortNameOf(node)}
       </span>
       <a class="grow clip" href={href(`/nodes/${node.nodeId}`)}>
         {nodeName(node)}
       </a>
       <span class="faint nowrap">
-        {node.hopsAway === null ? '' : `${t.nodes.hopsAway(node.hopsAway)} · `}
+        {node.hopsAway !== null && <span class="phone-hidden">{t.nodes.hopsAway(node.hopsAway)} · </span>}
         <Age at={node.lastHeard} />
       </span>
     </li>

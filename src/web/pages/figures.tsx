@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { count, decimal } from '../format.ts'
-import { isActive, nodes, useNodes } from '../mesh.ts'
+import { isActive, nodes, shortNameOf, useNodes } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
@@ -44,9 +44,7 @@ export function NodeFigures({ messages }: { messages: number | null }) {
       <Figure
         name={t.dashboard.lowBattery}
         value={count(low.length)}
-        help={
-          low.length === 0 ? t.dashboard.lowBatteryHelp : low.map((node) => node.shortName ?? node.nodeId).join(', ')
-        }
+        help={low.length === 0 ? t.dashboard.lowBatteryHelp : low.map(shortNameOf).join(', ')}
         mood={low.length > 0 ? 'warn' : undefined}
       />
     </div>

@@ -14,7 +14,7 @@ import {
   marker,
 } from 'leaflet'
 import { age } from '../format.ts'
-import { type Node, nodeName, precisionMeters } from '../mesh.ts'
+import { type Node, nodeName, precisionMeters, shortNameOf } from '../mesh.ts'
 import { colour } from './colour.ts'
 import { ageOf } from './map-filter.ts'
 
@@ -60,7 +60,7 @@ export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) =>
     for (const { dot, node } of inSight) {
       const isChosen = node.nodeNum === last.chosen
       if (!isChosen && (inSight.length > MOST_LABELS || node.shortName === null)) continue
-      nameMarker(dot.getLatLng(), isChosen ? nodeName(node) : (node.shortName ?? ''), isChosen).addTo(names)
+      nameMarker(dot.getLatLng(), isChosen ? nodeName(node) : shortNameOf(node), isChosen).addTo(names)
     }
   }
   map.on('moveend', label)

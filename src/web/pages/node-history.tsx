@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { api, askAs } from '../api.ts'
 import { dateTime, humanize, zoneName } from '../format.ts'
 import { useLoad } from '../load.ts'
-import { type Node, nodeName } from '../mesh.ts'
+import { type Node, shortNameOf } from '../mesh.ts'
 import { Segments, Select } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
@@ -193,7 +193,7 @@ function saveCsv({ metric, unit, series }: Series, node: Node): void {
   })
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([[head, ...rows, ''].join('\r\n')], { type: 'text/csv' }))
-  link.download = `${node.shortName ?? nodeName(node)}-${metric}.csv`
+  link.download = `${shortNameOf(node)}-${metric}.csv`
   link.click()
   URL.revokeObjectURL(link.href)
 }

@@ -1,12 +1,13 @@
 import { api, ask } from '../api.ts'
-import { decimal, humanize } from '../format.ts'
+import { decimal } from '../format.ts'
 import { useLoad } from '../load.ts'
-import { BROADCAST, type Node } from '../mesh.ts'
+import { BROADCAST, nameOf, type Node } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
 import { href } from '../router.ts'
 import { t } from '../strings.ts'
+import { packetKind } from './packet-kind.ts'
 
 const POLL_MS = 10_000
 const SHOWN = '8'
@@ -36,8 +37,8 @@ export function NodePackets({ node }: { node: Node }) {
         {packets.map(({ id, portName, toNodeNum, toNodeId, rxSnr, timestamp }) => (
           <li key={id}>
             <span class="grow clip">
-              {portName === null ? t.packets.unreadable : humanize(portName.replace(/_APP$/, ''))}
-              {toNodeNum !== BROADCAST && <span class="faint"> → {toNodeId}</span>}
+              {packetKind(portName)}
+              {toNodeNum !== BROADCAST && <span class="faint"> → {nameOf(toNodeNum, toNodeId)}</span>}
             </span>
             <span class="faint nowrap">
               {rxSnr !== null && `${decimal(rxSnr, 2)} dB · `}

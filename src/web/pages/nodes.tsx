@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useMemo } from 'preact/hooks'
-import { decimal, humanize, modelName } from '../format.ts'
-import { isActive, type Node, nodeName, nodes, nodesError, refreshNodes, useNodes } from '../mesh.ts'
+import { humanize, modelName } from '../format.ts'
+import { isActive, type Node, nodeName, nodes, nodesError, refreshNodes, shortNameOf, useNodes } from '../mesh.ts'
 import { Age, now } from '../parts/age.tsx'
 import { Segments, Select } from '../parts/field.tsx'
 import { Battery, Signal } from '../parts/gauges.tsx'
@@ -69,7 +69,7 @@ const COLUMNS: readonly Column<Node, Key>[] = [
 ]
 
 export function percent(value: number | null | undefined): string {
-  return value === null || value === undefined ? t.common.none : `${decimal(value)} %`
+  return value === null || value === undefined ? t.common.none : `${value.toFixed(1)} %`
 }
 
 /** A name of the protocol, readable; whole in the tooltip where the column is too narrow. */
@@ -88,13 +88,18 @@ function NameCell({ node }: { node: Node }) {
   return (
     <span class="node-name">
       <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
-        {node.shortName ?? node.nodeId.slice(-4)}
+        {shortNameOf(node)}
       </span>
       <a class="row-link" href={href(`/nodes/${node.nodeId}`)}>
         {nodeName(node)}
       </a>
       {node.isFavorite && <Icon name="star" filled />}
-      {node.keyMismatch && <span class="tag bad">{t.nodes.mismatch}</span>}
+      {node.keyMismatch && (
+        <span class="bad" title={t.nodes.mismatch}>
+          <Icon name="warning" />
+          <span class="sr-only">{t.nodes.mismatch}</span>
+        </span>
+      )}
     </span>
   )
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
 import { api, ask, isRecord } from '../api.ts'
-import { decimal, humanize } from '../format.ts'
+import { decimal } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { BROADCAST, nameOf, useNodes } from '../mesh.ts'
 import { Select } from '../parts/field.tsx'
@@ -13,6 +13,7 @@ import { Page } from '../parts/page.tsx'
 import { href, place, setQuery } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
+import { packetKind } from './packet-kind.ts'
 
 type Packet = InferResponseType<typeof api.packets.$get>['packets'][number]
 type Filter = { readonly port: string; readonly from: string }
@@ -144,18 +145,13 @@ function PacketRow({ packet }: { packet: Packet }) {
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}
         </button>
       </td>
-      <td>{kindName(packet.portName)}</td>
+      <td>{packetKind(packet.portName)}</td>
       <td class="wide-only">
         {packet.toNodeNum === BROADCAST ? t.packets.everybody : nameOf(packet.toNodeNum, packet.toNodeId)}
       </td>
       <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
     </LogRow>
   )
-}
-
-function kindName(portName: string | null): string {
-  const names: Readonly<Record<string, string>> = t.packets.kinds
-  return portName === null ? t.packets.unreadable : (names[portName] ?? humanize(portName.replace(/_APP$/, '')))
 }
 
 function Details({ packet }: { packet: Packet }) {

@@ -109,7 +109,7 @@ function UserTable({ users }: { users: readonly User[] }) {
               <td class="phone-hidden">
                 <Age at={row.lastLoginAt} />
               </td>
-              <td class="wide-only">{date(row.createdAt)}</td>
+              <td class="wide-only nowrap">{date(row.createdAt)}</td>
             </tr>
           ))}
         </tbody>

@@ -1,4 +1,4 @@
-import { nodeByNum, nodeName } from '../mesh.ts'
+import { nodeByNum, nodeName, shortNameOf } from '../mesh.ts'
 import { href } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
@@ -54,7 +54,7 @@ export function NodeChip({ nodeNum }: { nodeNum: number | null }) {
   const id = `!${nodeNum.toString(16).padStart(8, '0')}`
   const node = nodeByNum(nodeNum)
   if (node === undefined) return <span class="node-chip mono">{id}</span>
-  const text = node.shortName ?? id
+  const text = shortNameOf(node)
   return can('nodes', 'read') ? (
     <a class="node-chip" href={href(`/nodes/${id}`)} title={nodeName(node)}>
       {text}

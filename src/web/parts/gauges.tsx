@@ -28,7 +28,7 @@ export function Signal({ snr }: { snr: number | null | undefined }) {
         <i />
         <i />
       </span>
-      {decimal(snr)} dB
+      {snr.toFixed(1).replace('-', '−')} dB
     </span>
   )
 }

@@ -57,7 +57,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
       <table class="table fixed" aria-rowcount={rows.length + 1}>
         <Head {...props} />
         <tbody>
-          <Gap rows={first} span={columns.length} />
+          <Gap rows={first} />
           {rows.slice(first, last).map((row, index) => (
             <tr key={props.rowKey(row)} aria-rowindex={first + index + 2} class={props.rowClass?.(row) ?? ''}>
               {columns.map((column, at) => (
@@ -65,7 +65,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
               ))}
             </tr>
           ))}
-          <Gap rows={rows.length - last} span={columns.length} />
+          <Gap rows={rows.length - last} />
         </tbody>
       </table>
     </div>
@@ -103,11 +103,12 @@ function Head<T, K extends string>({ columns, sort, onSort }: Props<T, K>) {
   )
 }
 
-function Gap({ rows, span }: { rows: number; span: number }) {
+// One cell: across all columns it would bring those back that narrow screens do without.
+function Gap({ rows }: { rows: number }) {
   if (rows <= 0) return null
   return (
     <tr aria-hidden="true" class="gap">
-      <td colSpan={span} style={{ height: `${rows * ROW_PX}px` }} />
+      <td style={{ height: `${rows * ROW_PX}px` }} />
     </tr>
   )
 }
