@@ -92,9 +92,10 @@ function Sections({ overview, source, chosen }: SectionsProps) {
     [c.groups.radio, all.filter(({ kind }) => kind !== 'moduleConfig')],
     [c.groups.modules, all.filter(({ kind }) => kind === 'moduleConfig')],
   ] as const
+  const filled = groups.filter(([, entries]) => entries.length > 0)
   return (
     <nav class="sections" aria-label={c.sections}>
-      {groups.map(([name, entries]) => (
+      {filled.map(([name, entries]) => (
         <div key={name}>
           <div class="nav-title">{name}</div>
           <ul>
