@@ -1,6 +1,6 @@
 import { deleteOldRuns } from './automation/runs.ts'
 import type { Ports } from './context.ts'
-import { OUTBOX_AGE_MS, trimOutbox } from './mesh/outbox.ts'
+import { expireOutbox, OUTBOX_AGE_MS } from './mesh/outbox.ts'
 import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
 import { HOUR_MS, rollUp } from './mesh/roll-up.ts'
@@ -49,7 +49,7 @@ export async function deleteOld(
   )
   if (!goesOn) return
   // Of a collector that is configured no more; a running one does this itself, and sooner.
-  const undelivered = await trimOutbox(store, 0, now() - OUTBOX_AGE_MS - HOUR_MS)
+  const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, pause)
   const deleted = {
     undelivered,
     ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),

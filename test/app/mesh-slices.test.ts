@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { expireOutbox } from '../../src/app/mesh/outbox.ts'
 import { deleteExpired, retentionCutoffs } from '../../src/app/mesh/retention.ts'
 import { rollUp } from '../../src/app/mesh/roll-up.ts'
 import { FIRST_SHARE, nextShare, partOf } from '../../src/app/mesh/slice-share.ts'
@@ -147,6 +148,15 @@ describe('a slice', () => {
     expect(Math.max(...changes)).toBeLessThanOrEqual(500)
     expect(await forgetSurplusNodes(mesh.app.store, async () => true, { most: 0 })).toBe(32)
     expect(nums()).toStrictEqual([37, 38, 39, 40])
+  })
+
+  it('of packets that were not delivered in time has 2000 rows', async () => {
+    mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 4500)
+      insert into collector_outbox (source, received_at, replayed, data) select 'r', iif(n > 4400, 9, 1), 0, 'x' from i`)
+    const { changes, pause } = watch()
+    expect(await expireOutbox(mesh.app.store, 5, pause)).toBe(4400)
+    expect(changes).toStrictEqual([expect.any(Number), 2000, 2000])
+    expect(mesh.count('collector_outbox')).toBe(100)
   })
 
   it.each([1, 0.1])('of roll-ups takes at most 100 hours × %d', async (share) => {

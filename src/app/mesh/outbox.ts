@@ -14,7 +14,7 @@ const SLICE_ROWS = 2000
 /** What waits for its delivery. */
 export type Waiting = Pick<
   typeof collectorOutbox.$inferSelect,
-  'id' | 'source' | 'receivedAt' | 'replayed' | 'gateway' | 'data'
+  'id' | 'source' | 'receivedAt' | 'replayed' | 'gateway' | 'identity' | 'data'
 >
 
 const VALUES = {
@@ -23,6 +23,7 @@ const VALUES = {
   receivedAt: field('receivedAt'),
   replayed: field('replayed'),
   gateway: field('gateway'),
+  identity: field('identity'),
   data: field('data'),
 } satisfies Record<keyof typeof collectorOutbox.$inferSelect, SQL>
 
@@ -78,6 +79,7 @@ export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] 
         receivedAt: event.receivedAt,
         replayed: isPacket && event.replayed,
         gateway: isPacket ? (event.gateway ?? null) : null,
+        identity: event.type === 'channel' ? event.channel.identity : null,
         data: base64Encode(raw),
       },
     ]
@@ -94,7 +96,7 @@ export async function addToOutbox(
   store: Store,
   { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },
 ): Promise<void> {
-  const row = { source, receivedAt, replayed: false, gateway: null, data: base64Encode(raw) }
+  const row = { source, receivedAt, replayed: false, gateway: null, identity: null, data: base64Encode(raw) }
   await store.atomic([queries(store).add([row])])
 }
 
@@ -113,19 +115,28 @@ export async function removeFromOutbox(store: Store, ids: readonly number[]): Pr
   return (await queries(store).remove.all({ ids: JSON.stringify(ids) })).length
 }
 
-/** Deletes the oldest `excess` rows, and all that were received before `before`. Answers how many. */
-export async function trimOutbox(store: Store, excess: number, before: number): Promise<number> {
+/** Deletes the oldest `excess` rows. Answers how many there were. */
+export async function trimOutbox(store: Store, excess: number): Promise<number> {
+  const { trim } = queries(store)
+  for (let deleted = 0; ;) {
+    const limit = Math.min(excess - deleted, SLICE_ROWS)
+    const { length } = limit <= 0 ? [] : await trim.all({ limit, before: Number.MAX_SAFE_INTEGER })
+    deleted += length
+    if (length < limit || limit <= 0) return deleted
+  }
+}
+
+/**
+ * Deletes what was received before `before`, in slices; `pause` is awaited after each and answers whether to go on.
+ * Answers how many there were.
+ */
+export async function expireOutbox(store: Store, before: number, pause: () => Promise<boolean>): Promise<number> {
   const { trim } = queries(store)
   let deleted = 0
-  for (let left = excess; left > 0;) {
-    const { length } = await trim.all({ limit: Math.min(left, SLICE_ROWS), before: Number.MAX_SAFE_INTEGER })
-    deleted += length
-    left = length === 0 ? 0 : left - length
-  }
   // Mostly the oldest one stays, and so do all others.
   for (let limit = 1; ; limit = SLICE_ROWS) {
     const { length } = await trim.all({ limit, before })
     deleted += length
-    if (length < limit) return deleted
+    if (length < limit || !(await pause())) return deleted
   }
 }

@@ -3,6 +3,7 @@ import type { CollectorInfo, Ports } from '../../app/context.ts'
 import { MAX_ITEMS } from '../../app/mesh/ingest-items.ts'
 import {
   countOutbox,
+  expireOutbox,
   OUTBOX_AGE_MS,
   readOutbox,
   removeFromOutbox,
@@ -107,9 +108,14 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     memory.waiting -= rows
     log.warn('Packets are not delivered', { target: host, packets: rows, reason: why })
   }
+  const serveOthers = async () => {
+    await setImmediate()
+    return !isClosed
+  }
   const trim = async () => {
     const excess = memory.waiting - maxWaiting
-    drop(await trimOutbox(store, excess, clock.now() - OUTBOX_AGE_MS), 'too many waited, or for too long')
+    drop(await trimOutbox(store, excess), 'too many waited')
+    drop(await expireOutbox(store, clock.now() - OUTBOX_AGE_MS, serveOthers), 'they waited for too long')
   }
   const remove = async (rows: readonly Waiting[]) => {
     const removed = await removeFromOutbox(
