@@ -86,13 +86,18 @@ describe('a link to a radio', () => {
     expect(link.info().lastFrameAt).toBeGreaterThan(0)
   })
 
-  it('passes bytes on for nodes and packets, never for channels', async () => {
+  it('passes bytes on for nodes and packets, and of a channel all but its key', async () => {
     const device = await startDevice()
     const link = linkTo(device)
     await link.until('connected')
     device.send(textPayload('hello'))
     expect((await link.untilEvent(isText('hello'))).raw).toStrictEqual(textPayload('hello'))
-    expect(link.received.find(({ event }) => event.type === 'channel')?.raw).toBeNull()
+    const channel = link.received.find(({ event }) => event.type === 'channel')?.raw
+    const value = { index: 0, role: 1, settings: { name: '' } }
+    expect(channel).toStrictEqual(fromRadio({ case: 'channel', value }))
+    expect(channel).not.toStrictEqual(
+      fromRadio({ case: 'channel', value: { ...value, settings: { psk: Uint8Array.of(1) } } }),
+    )
     expect(link.received.find(({ event }) => event.type === 'node-info')?.raw).not.toBeNull()
   })
 

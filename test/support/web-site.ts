@@ -65,6 +65,7 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const stopped = new Promise((resolve) => service.once('exit', resolve))
   let printed = ''
   const port = await new Promise<number>((resolve, reject) => {
     service.once('exit', (code) => reject(new Error(`the service stopped with ${code}: ${printed}`)))
@@ -84,7 +85,6 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
     visit: browser.visit,
     close: async () => {
       await browser.close()
-      const stopped = new Promise((resolve) => service.once('exit', resolve))
       service.kill()
       await stopped
       rmSync(data, { recursive: true })
