@@ -129,7 +129,10 @@ export const messages = sqliteTable(
   ],
 )
 
-/** Names and roles only; channel keys are never stored. */
+/**
+ * Names, roles and hashes only; channel keys are never stored. `index`: the slot of a radio, or what a broker's channel
+ * is numbered by.
+ */
 export const channels = sqliteTable(
   'channels',
   {
@@ -139,6 +142,8 @@ export const channels = sqliteTable(
     index: integer('channel_index').notNull(),
     name: text('name').notNull(),
     role: text('role', { enum: ['DISABLED', 'PRIMARY', 'SECONDARY'] }).notNull(),
+    /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
+    identity: text('identity'),
   },
   (t) => [primaryKey({ columns: [t.sourceId, t.index] })],
 )

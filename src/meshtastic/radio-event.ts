@@ -90,7 +90,7 @@ function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {
     case 'metadata':
       return { type: 'metadata', metadata: decodeMetadata(variant.value) }
     case 'channel':
-      return { type: 'channel', channel: describeChannel(variant.value) }
+      return { type: 'channel', channel: describeChannel(variant.value, null) }
     case 'config':
       return toSettings(describeConfig(variant.value), variant.case)
     case 'moduleConfig':

@@ -32,9 +32,11 @@ export type ChannelInfo = {
   readonly downlinkEnabled: boolean
   /** Bits of positions sent there: 0 none, 32 exact. */
   readonly positionPrecision: number
+  /** As `identifyChannel` has it; null when the channel is off, or when that is not known. */
+  readonly identity: string | null
 }
 
-export function describeChannel(channel: Channel): ChannelInfo {
+export function describeChannel(channel: Channel, identity: string | null): ChannelInfo {
   const settings: ChannelSettings = channel.settings ?? create(ChannelSettingsSchema)
   const { psk } = settings
   return {
@@ -47,6 +49,7 @@ export function describeChannel(channel: Channel): ChannelInfo {
     uplinkEnabled: settings.uplinkEnabled,
     downlinkEnabled: settings.downlinkEnabled,
     positionPrecision: settings.moduleSettings?.positionPrecision ?? 0,
+    identity,
   }
 }
 

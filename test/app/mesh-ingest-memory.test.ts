@@ -133,7 +133,7 @@ describe('sources', () => {
     ])
     const rows = mesh.app.store.sqlite.prepare('select s.name as source, c.* from channels c join sources s').all()
     expect(rows).toStrictEqual([
-      { source: RADIO.name, source_id: 1, channel_index: 1, name: 'Hut 2', role: 'SECONDARY' },
+      { source: RADIO.name, source_id: 1, channel_index: 1, name: 'Hut 2', role: 'SECONDARY', identity: null },
     ])
     const sources = mesh.app.store.sqlite
       .prepare('select kind, name, local_node_num, firmware_version from sources')

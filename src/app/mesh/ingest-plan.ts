@@ -89,8 +89,8 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
       noteSource(plan, source, receivedAt, { firmwareVersion: event.metadata.firmwareVersion })
       return
     case 'channel': {
-      const { index, name, role } = event.channel
-      plan.channels.push({ source: source.name, index, name, role })
+      const { index, name, role, identity } = event.channel
+      plan.channels.push({ source: source.name, index, name, role, identity })
       return
     }
     case 'node-info':

@@ -22,6 +22,7 @@ export type ChannelRow = {
   readonly index: number
   readonly name: string
   readonly role: string
+  readonly identity: string | null
 }
 
 const SOURCE_VALUES = {
@@ -38,6 +39,7 @@ const CHANNEL_VALUES = {
   index: field('index'),
   name: field('name'),
   role: field('role'),
+  identity: field('identity'),
 } satisfies Record<keyof typeof channels.$inferSelect, SQL>
 
 /** Whether a node number is that of a radio of ours. */
@@ -54,7 +56,8 @@ const queries = prepareOnce((db) => ({
   }),
   channels: prepareJsonInsert(db, channels, {
     values: CHANNEL_VALUES,
-    onConflict: sql`on conflict (source_id, channel_index) do update set name = excluded.name, role = excluded.role`,
+    onConflict: sql`on conflict (source_id, channel_index) do update set
+      name = excluded.name, role = excluded.role, identity = excluded.identity`,
   }),
   markLocal: db
     .update(nodes)

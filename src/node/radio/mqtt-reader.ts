@@ -71,6 +71,7 @@ function nameChannel(index: number, name: string, receivedAt: number): ReceivedE
     uplinkEnabled: true,
     downlinkEnabled: false,
     positionPrecision: 0,
+    identity: null,
   }
   const told = { index, role: Channel_Role.SECONDARY, settings: { name } }
   const message = create(FromRadioSchema, { payloadVariant: { case: 'channel', value: told } })
