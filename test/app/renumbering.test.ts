@@ -250,6 +250,25 @@ describe('a long history', () => {
     expect(await node(NEW)).toMatchObject({ notes: '', formerNodeNums: [], firstHeard: START + HOUR })
   })
 
+  it('goes back with its days when the measurements themselves are not kept any more', async () => {
+    await followSlices(START + 2 * HOUR, 50)
+    await rollUp(mesh.app.store, async () => true)
+    mesh.app.store.sqlite.exec('delete from telemetry')
+    await speak(OLD, START + 40 * DAY)
+    await followSlices(START + 40 * DAY, 50)
+    await rollUp(mesh.app.store, async () => true)
+    const days = mesh.app.store.sqlite
+      .prepare(
+        'select node_num, sum(n) as n from telemetry_daily join nodes on nodes.id = node_id group by 1 order by 1',
+      )
+      .all()
+    // The day on which the number changed is of both: what was counted once stays counted.
+    expect(days).toStrictEqual([
+      { node_num: OLD, n: LONG + 3 },
+      { node_num: NEW, n: 1 },
+    ])
+  })
+
   it('of a node that is deleted in the middle of that goes with it', async () => {
     await followSlices(START + 2 * HOUR, 6)
     await admin.send('DELETE', `/api/nodes/${OLD}`)

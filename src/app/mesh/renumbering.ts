@@ -32,6 +32,8 @@ const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('f
   and not exists (select 1 from positions x where x.node_id = a.id))
   and exists (select 1 from nodes b where b.node_num = ${value('to')})`
 
+const IS_FIRST_DAY = sql`x.t >= ${value('since')} and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}`
+
 const IS_IN_FORCE = sql`exists (select 1 from renumberings where id = ${value('id')} and undone_at is null)`
 
 const mergeWords = (other: string) => ({
@@ -138,13 +140,14 @@ const queries = prepareOnce((db) => ({
     .set({ notes: '', isFavorite: false, isIgnored: false, firstHeard: sql`${value('since')}` })
     .where(sql`node_num = ${value('to')} and ${IS_IN_FORCE}`)
     .prepare(),
-  // The first hours of the new number were in sums of both.
+  // The first hour and day of the new number were in sums of both.
   sumUpOwn: db
     .insert(telemetryDirty)
     .select(
-      sql`select distinct x.node_id, x.metric, x.t - x.t % ${sql.raw(String(HOUR_MS))} from metrics m cross join telemetry x
-        on x.node_id = ${nodeOf('to')} and x.metric = m.id and x.t >= ${value('since')}
-          and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}
+      sql`select x.node_id, x.metric, x.t - x.t % ${sql.raw(String(HOUR_MS))} from metrics m cross join telemetry x
+          on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
+        union select x.node_id, x.metric, x.t from metrics m cross join telemetry_hourly x
+          on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
         where true on conflict do nothing`,
     )
     .prepare(),
