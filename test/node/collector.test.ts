@@ -272,10 +272,16 @@ describe('what the target does not take', () => {
     const items = await hear(['bad', 'good', 'of tomorrow'])
     clock.advance(1000)
     await untilState('waiting')
-    expect([outbox(), collector.info().reason]).toStrictEqual([
+    expect([outbox(), collector.info()]).toMatchObject([
       1,
-      'the clock of this machine is ahead of that of the target',
+      {
+        reason: 'the clock of this machine is ahead of that of the target',
+        waiting: 1,
+        delivered: 1,
+        dropped: 1,
+      },
     ])
+    expect(logged.join('\n')).toContain('the target rejects them: not_storable')
     target.answer = null
     clock.advance(1000)
     await untilEmpty()

@@ -135,12 +135,13 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const settle = async (rows: readonly Waiting[], verdict: Verdict): Promise<number> => {
     switch (verdict.kind) {
       case 'delivered': {
-        const ahead = new Set(verdict.rejected.flatMap(({ index, reason }) => (reason === TOO_NEW ? [index] : [])))
-        const done = rows.filter((_, index) => !ahead.has(index))
-        await remove(done)
-        const others = verdict.rejected.filter(({ reason }) => reason !== TOO_NEW)
-        if (others.length > 0) log.warn('The target rejected packets', { target: host, ...countReasons(others) })
-        if (ahead.size > 0) return fail('the clock of this machine is ahead of that of the target', null)
+        const reasons = new Map(verdict.rejected.map(({ index, reason }) => [index, reason]))
+        await remove(rows.filter((_, index) => !reasons.has(index)))
+        for (const [reason, lost] of groupRejected(rows, reasons)) {
+          drop(await removeFromOutbox(store, lost), `the target rejects them: ${reason}`)
+        }
+        if (verdict.rejected.some(({ reason }) => reason === TOO_NEW))
+          return fail('the clock of this machine is ahead of that of the target', null)
         memory.lastDeliveredAt = clock.now()
         memory.failures = 0
         memory.limit = Math.min(MAX_ITEMS, memory.limit * 2)
@@ -259,7 +260,12 @@ export function startCollector(options: CollectorOptions): NodeCollector {
 /** How the target calls a time in its future. */
 const TOO_NEW = 'received_in_future'
 
-function countReasons(rejected: readonly { readonly reason: string }[]): Record<string, number> {
-  const byReason = Map.groupBy(rejected, ({ reason }) => reason)
-  return Object.fromEntries([...byReason].map(([reason, { length }]) => [reason, length]))
+/** Ids of the rows that are rejected for good, by the reason. */
+function groupRejected(rows: readonly Waiting[], reasons: ReadonlyMap<number, string>): Map<string, number[]> {
+  const groups = new Map<string, number[]>()
+  for (const [index, reason] of reasons) {
+    const id = rows[index]?.id
+    if (reason !== TOO_NEW && id !== undefined) groups.set(reason, [...(groups.get(reason) ?? []), id])
+  }
+  return groups
 }
