@@ -251,6 +251,15 @@ describe('what the target does not take', () => {
     expect(logged.some((line) => line.includes('does not understand them'))).toBe(true)
   })
 
+  it('many items in a row are given up when a newer one is understood', async () => {
+    const items = await hear(Array.from({ length: 40 }, (_, n) => `${n}`))
+    const poison = new Set(items.slice(0, 25))
+    target.answer = ({ packets }) => (packets.some(({ data }) => poison.has(data)) ? { status: 400 } : null)
+    clock.advance(1000)
+    await untilEmpty()
+    expect(collector.info()).toMatchObject({ delivered: 15, dropped: 25 })
+  })
+
   it('everything is kept when nothing is understood', async () => {
     target.answer = () => ({ status: 400 })
     await hear(Array.from({ length: 30 }, (_, n) => `${n}`))

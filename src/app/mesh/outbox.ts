@@ -1,5 +1,5 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
-import { sql, type SQL } from 'drizzle-orm'
+import { desc, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { collectorOutbox } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -47,6 +47,7 @@ const queries = prepareOnce((db) => ({
     .orderBy(collectorOutbox.id)
     .limit(value('limit'))
     .prepare(),
+  newest: db.select().from(collectorOutbox).orderBy(desc(collectorOutbox.id)).limit(1).prepare(),
   remove: db
     .delete(collectorOutbox)
     .where(sql`id in (select value from json_each(${value('ids')}))`)
@@ -108,6 +109,11 @@ export async function countOutbox(store: Store): Promise<number> {
 /** At most `limit` rows of one source, the oldest first; none of `except`. */
 export async function readOutbox(store: Store, limit: number, except: Iterable<number>): Promise<Waiting[]> {
   return queries(store).next.all({ limit, except: JSON.stringify([...except]) })
+}
+
+/** The row that came last, if there is one. */
+export async function readNewestOfOutbox(store: Store): Promise<Waiting[]> {
+  return queries(store).newest.all()
 }
 
 /** Answers how many there were. */

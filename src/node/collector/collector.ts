@@ -5,6 +5,7 @@ import {
   countOutbox,
   expireOutbox,
   OUTBOX_AGE_MS,
+  readNewestOfOutbox,
   readOutbox,
   removeFromOutbox,
   trimOutbox,
@@ -154,8 +155,10 @@ export function startCollector(options: CollectorOptions): NodeCollector {
         const [only] = rows
         memory.limit = Math.max(1, rows.length >> 1)
         if (rows.length > 1 || only === undefined) return 0
-        memory.suspects.add(only.id)
-        if (memory.suspects.size < MAX_SUSPECTS) return 0
+        if (memory.suspects.size < MAX_SUSPECTS) {
+          memory.suspects.add(only.id)
+          return 0
+        }
         memory.suspects.clear()
         return refuse('the target does not understand what is delivered')
       }
@@ -181,10 +184,13 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     enter('refused', reason)
     return timings.refusedMs * jitter()
   }
+  // After so many that are not understood the newest one tells whether it is they or the target.
+  const readNext = () =>
+    memory.suspects.size < MAX_SUSPECTS ? readOutbox(store, memory.limit, memory.suspects) : readNewestOfOutbox(store)
   const drain = async (): Promise<number | null> => {
     for (;;) {
       await trim()
-      const rows = isClosed ? [] : await readOutbox(store, memory.limit, memory.suspects)
+      const rows = isClosed ? [] : await readNext()
       if (rows.length === 0) return endOfRows()
       const verdict = await deliver(target, rows, { now: clock.now(), closing: closing.signal })
       const pauseMs = await settle(rows, verdict)
