@@ -7,6 +7,7 @@ import { scale } from 'leaflet/src/control/Control.Scale.js'
 import { zoom } from 'leaflet/src/control/Control.Zoom.js'
 import { Map } from 'leaflet/src/map/Map.js'
 import 'leaflet/src/layer/Tooltip.js'
+import { Canvas } from 'leaflet/src/layer/vector/Canvas.js'
 import 'leaflet/src/map/handler/Map.BoxZoom.js'
 import 'leaflet/src/map/handler/Map.DoubleClickZoom.js'
 import 'leaflet/src/map/handler/Map.Drag.js'
@@ -39,6 +40,14 @@ Map.include({
     const renderer = options.renderer ?? this.options.renderer
     if (renderer !== undefined && !this.hasLayer(renderer)) this.addLayer(renderer)
     return renderer
+  },
+})
+
+// A frame that was asked for before the map was left finds nothing to draw on.
+const { _redraw: redraw } = Canvas.prototype
+Canvas.include({
+  _redraw(this: { readonly _ctx?: object }) {
+    if (this._ctx !== undefined) redraw.call(this)
   },
 })
 

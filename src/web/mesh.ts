@@ -27,8 +27,9 @@ export function nodeByNum(nodeNum: number): Node | undefined {
 
 let etag: string | null = null
 
-/** Asks for the nodes; an unchanged list costs an empty answer. Throws nothing: see `nodesError`. */
+/** Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. Throws nothing: see `nodesError`. */
 export async function refreshNodes(): Promise<void> {
+  if (!can('nodes', 'read')) return
   try {
     const headers: Record<string, string> = etag === null ? {} : { 'If-None-Match': etag }
     const response = await send(api.nodes.$get({ query: {} }, { headers }))

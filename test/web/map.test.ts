@@ -41,6 +41,19 @@ test('the list beside the map has every node, and choosing one there tells of it
   expect(complaints).toEqual([])
 })
 
+test('the map is left and come back to without an error', async () => {
+  const { page, complaints } = await openSignedIn(site, '/map')
+  for (let n = 0; n < 3; n++) {
+    await page.locator('.map-name').first().waitFor({ state: 'attached' })
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
+  }
+  await page.getByText('25 nodes on the map').waitFor()
+  expect(complaints).toEqual([])
+})
+
 test('keys alone choose a node', async () => {
   const { page } = await openSignedIn(site, '/map')
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill bridge')
