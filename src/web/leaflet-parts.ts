@@ -46,8 +46,8 @@ Map.include({
 // A frame that was asked for before the map was left finds nothing to draw on.
 const { _redraw: redraw } = Canvas.prototype
 Canvas.include({
-  _redraw(this: { readonly _ctx?: object }) {
-    if (this._ctx !== undefined) redraw.call(this)
+  _redraw(this: object) {
+    if ('_ctx' in this) redraw.call(this)
   },
 })
 

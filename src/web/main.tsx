@@ -9,7 +9,7 @@ import './styles/pages.css'
 import './styles/forced-colors.css'
 import { keepTime } from './parts/age.tsx'
 import { Asker } from './parts/dialog.tsx'
-import { Empty, Toaster } from './parts/notice.tsx'
+import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/new-password.tsx'
@@ -37,7 +37,7 @@ function App() {
 
 function Screen() {
   const known = status.value
-  if (known === null) return statusError.value === null ? null : <Unreachable />
+  if (known === null) return statusError.value === null ? <Loading /> : <Unreachable />
   if (!known.authenticated) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
   if (place.value.path === '/login') return <FromSignIn />

@@ -90,6 +90,8 @@ function LocalForm() {
     const text = formText(form)
     const password = text('password')
     hasNoCookie.value = false
+    // What went wrong at the provider is no longer what is being tried.
+    if (place.peek().query.has('error')) setQuery({ error: '' })
     await run(async () => {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))
       temporaryPassword.value = answer.mustChangePassword ? password : null

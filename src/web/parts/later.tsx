@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { t } from '../strings.ts'
-import { Empty } from './notice.tsx'
+import { Empty, Loading } from './notice.tsx'
 import { Page } from './page.tsx'
 
 /** A page whose code is loaded when it is first opened. */
@@ -22,7 +22,7 @@ export function later<P extends object>(load: () => Promise<FunctionComponent<P>
   return (props) => {
     if (!hasBegun) void begin()
     if (hasFailed.value) return <Missing retry={() => void begin()} />
-    return found.value === null ? null : <found.value.Page {...props} />
+    return found.value === null ? <Loading /> : <found.value.Page {...props} />
   }
 }
 

@@ -78,6 +78,15 @@ export function Toaster() {
   )
 }
 
+/** In place of what is on its way; seen when that takes long. */
+export function Loading() {
+  return (
+    <p class="boot" role="status">
+      {t.common.loading}
+    </p>
+  )
+}
+
 /** A place without content, and what would fill it. */
 export function Empty(props: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
