@@ -179,6 +179,7 @@ export const a = {
   somebody: 'somebody else',
   deleteSure: (name: string) => `Delete the rule “${name}” and its log? This cannot be undone.`,
   deleted: 'Rule deleted',
+  nothingRunsHere: 'Rules send through a radio, and this runtime has none: no rule runs here.',
   readOnly: 'You may see the rules, not change them.',
   gone: 'This rule is gone',
   goneHelp: 'Somebody deleted it.',

@@ -9,7 +9,7 @@ import { Empty, explain, Failure, say } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Switch } from '../parts/switch.tsx'
 import { href } from '../router.ts'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { a } from '../strings-automation.ts'
 import '../styles/automation.css'
 import { type Channels, useChannels } from './automation-channels.ts'
@@ -31,6 +31,7 @@ export function AutomationPage() {
       <NodeNames />
       <Failure error={error.value} retry={reload} />
       {!can('automation', 'write') && <p class="faint">{a.readOnly}</p>}
+      {!has('radio') && <p class="faint measure">{a.nothingRunsHere}</p>}
       {list?.automations.length === 0 && (
         <Empty icon="automation" title={a.none}>
           <p>{a.noneHelp}</p>
@@ -43,7 +44,7 @@ export function AutomationPage() {
 }
 
 function NewRule({ list: { automations, maxAutomations } }: { list: List }) {
-  if (!can('automation', 'write')) return null
+  if (!can('automation', 'write') || !has('radio')) return null
   if (automations.length >= maxAutomations) return <span class="faint">{a.full(maxAutomations)}</span>
   return (
     <a class="button primary" href={href('/automation/new')}>

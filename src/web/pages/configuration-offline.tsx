@@ -3,20 +3,20 @@ import { age } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { now } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { can } from '../session.ts'
+import { can, has } from '../session.ts'
 import { c } from '../strings-configuration.ts'
 import { t } from '../strings.ts'
 import type { Section } from './configuration-model.ts'
 
 /** Why nothing can be changed now. */
 export function Offline({ section }: { section: Section }) {
+  if (!has('radio')) return <Notice text={c.edge} />
   return can('info', 'read') ? <KnownReason section={section} /> : <Reason section={section} reason={null} />
 }
 
 function KnownReason({ section }: { section: Section }) {
-  const { data, error } = useLoad(() => ask(api.info.$get()), [], 10_000, ['link'])
+  const { data } = useLoad(() => ask(api.info.$get()), [], 10_000, ['link'])
   const link = data.value?.links.find(({ name }) => name === section.source)
-  if (error.value?.code === 'unsupported_on_this_runtime') return <Notice text={c.edge} />
   const state = link === undefined ? null : t.shell.link[link.state]
   return <Reason section={section} reason={[state, link?.reason].filter(Boolean).join(': ')} />
 }

@@ -100,7 +100,7 @@ function LatestMessages() {
               <div class="faint">
                 {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
               </div>
-              <div class="pre">{message.text}</div>
+              <div class="pre short">{message.text}</div>
             </div>
           </li>
         ))}
