@@ -89,7 +89,7 @@ test('over longer ranges a band reaches from least to greatest, and the table of
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Export CSV' }).click(),
   ])
-  expect(download.suggestedFilename()).toBe(`Measured-${METRIC}.csv`)
+  expect(download.suggestedFilename()).toBe(`1000-${METRIC}.csv`)
   const [head, first = '', ...rows] = readFileSync(await download.path(), 'utf8')
     .trim()
     .split('\r\n')
