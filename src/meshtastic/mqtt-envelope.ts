@@ -1,4 +1,5 @@
 import { clone } from '@bufbuild/protobuf'
+import { identifyChannel, numberChannel } from './channel-identity.ts'
 import { applyChannelKey, expandPsk, hashChannel } from './channel-crypto.ts'
 import { decodeDecrypted } from './decrypted-data.ts'
 import { ServiceEnvelopeSchema } from './gen/mqtt_pb.ts'
@@ -60,8 +61,8 @@ export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8A
 export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise<Uint8Array | null>
 
 /**
- * The packet as a radio with these keys would hand it over: decrypted if one of them fits, else as it came. Its channel
- * is the hash of the channel, also when the gateway told its own slot number.
+ * The packet as a radio with these keys would hand it over: decrypted if one of them fits, else as it came. When it can
+ * be read its channel is the number of that channel, also when the gateway told its own slot.
  */
 export async function openEnvelope(
   { packet, channelName }: Envelope,
@@ -69,7 +70,7 @@ export async function openEnvelope(
   openDirect: OpenDirect,
 ): Promise<MeshPacket> {
   const { case: variant, value } = packet.payloadVariant
-  if (variant !== 'encrypted') return withChannel(packet, channelOf(channelName, keys))
+  if (variant !== 'encrypted') return { ...clone(MeshPacketSchema, packet), channel: channelOf(channelName, keys) }
   const isDirect = packet.pkiEncrypted || channelName === PKI_CHANNEL
   if (isDirect) {
     const opened = packet.to === BROADCAST ? null : await openDirect(packet, value)
@@ -79,19 +80,16 @@ export async function openEnvelope(
   for (const { name, key } of keys) {
     if (hashChannel(name || channelName, key) !== packet.channel) continue
     const data = decodeDecrypted(await applyChannelKey(key, packet, value))
-    if (data !== null) return withData(packet, data)
+    if (data !== null)
+      return { ...withData(packet, data), channel: numberChannel(identifyChannel(packet.channel, channelName)) }
   }
   return packet
 }
 
-/** The hash of the channel of this name: with the key that is known for it, else with the one that every radio knows. */
+/** The number of the channel of this name: with the key that is known for it, else with the one that every radio knows. */
 function channelOf(channelName: string, keys: readonly ChannelKey[]): number {
   const { key } = keys.find(({ name }) => name === channelName) ?? DEFAULT_CHANNEL_KEY
-  return hashChannel(channelName, key)
-}
-
-function withChannel(packet: MeshPacket, channel: number): MeshPacket {
-  return { ...clone(MeshPacketSchema, packet), channel }
+  return numberChannel(identifyChannel(hashChannel(channelName, key), channelName))
 }
 
 function withData(packet: MeshPacket, value: Data): MeshPacket {

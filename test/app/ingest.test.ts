@@ -3,6 +3,7 @@ import type { Ports } from '../../src/app/context.ts'
 import { createEvents } from '../../src/app/mesh/events.ts'
 import { storeDelivery } from '../../src/app/mesh/ingest-delivery.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
+import { MAX_NUMBER } from '../../src/meshtastic/channel-identity.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 import { item } from '../support/delivery.ts'
@@ -149,11 +150,11 @@ describe('beside the radios of this service', () => {
   })
 
   test('channels are those that a radio or a broker can have', async () => {
-    const channels = [-1, 0, 7, 255, 256, 2 ** 31 - 1].map((index) =>
+    const channels = [-1, 0, 7, 255, MAX_NUMBER, MAX_NUMBER + 1, 2 ** 31 - 1].map((index) =>
       item({ case: 'channel', value: { index, role: 2, settings: { name: 'c' } } }),
     )
-    const rejected = [0, 4, 5].map((index) => ({ index, reason: 'not_taken' }))
-    expect(await deliver(channels)).toMatchObject({ body: { accepted: 3, rejected } })
+    const rejected = [0, 5, 6].map((index) => ({ index, reason: 'not_taken' }))
+    expect(await deliver(channels)).toMatchObject({ body: { accepted: 4, rejected } })
   })
 
   test('its radio sends what it does not hear itself, and whoever else does is told', async () => {

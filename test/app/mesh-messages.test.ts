@@ -192,7 +192,7 @@ describe('GET /api/messages', () => {
     expect(texts(await list(`?with=${FAR}&limit=1`))).toStrictEqual(['from us'])
   })
 
-  it.each(['limit=0', 'limit=1001', 'limit=x', 'before=0', 'before=x', 'since=-1', 'channel=256', 'with=x', 'q='])(
+  it.each(['limit=0', 'limit=1001', 'limit=x', 'before=0', 'before=x', 'since=-1', 'channel=1048832', 'with=x', 'q='])(
     'refuses %s',
     async (query) => {
       const answer = await admin.send('GET', `/api/messages?${query}`)

@@ -2,6 +2,7 @@ import { createCipheriv } from 'node:crypto'
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { applyChannelKey, expandPsk, hashChannel } from '../../src/meshtastic/channel-crypto.ts'
+import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { parseChannelKey, parsePrivateKey } from '../../src/meshtastic/configured-keys.ts'
 import { decodeDecrypted } from '../../src/meshtastic/decrypted-data.ts'
 import { ServiceEnvelopeSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
@@ -187,7 +188,7 @@ describe('openEnvelope', () => {
     for (const envelope of [send(CLUB.key, 'Club', textData('hi')), send(DEFAULT_KEY, 'Anything', textData('hi'))]) {
       const packet = await openEnvelope(envelope, [CLUB, DEFAULT_CHANNEL_KEY], closed)
       expect(packet.payloadVariant).toMatchObject({ case: 'decoded', value: { portnum: 1, payload: bytes('hi') } })
-      expect(packet.channel).toBe(envelope.packet.channel)
+      expect(packet.channel).toBe(numberChannel(`${envelope.packet.channel}:${envelope.channelName}`))
     }
   })
 
@@ -209,7 +210,7 @@ describe('openEnvelope', () => {
     const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: bytes('open') }
     const packet = create(MeshPacketSchema, { ...NONCE, channel: 3, payloadVariant: { case: 'decoded', value } })
     const opened = await openEnvelope({ packet, channelName: 'LongFast', gateway: 1 }, [DEFAULT_CHANNEL_KEY], closed)
-    expect(opened).toMatchObject({ channel: 8, payloadVariant: { case: 'decoded', value } })
+    expect(opened).toMatchObject({ channel: numberChannel('8:LongFast'), payloadVariant: { case: 'decoded', value } })
   })
 
   // As real firmware sent it, with throw-away keys: the sender's public one, the receiver's private one.

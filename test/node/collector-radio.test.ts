@@ -38,11 +38,11 @@ test('the handshake is delivered without settings and keys', async () => {
   expect(variants.map((variant) => variant?.case)).toStrictEqual([
     'myInfo',
     'metadata',
+    'nodeInfo',
+    'nodeInfo',
     'channel',
-    'nodeInfo',
-    'nodeInfo',
   ])
-  expect(variants[2]).toMatchObject({ value: { settings: { psk: new Uint8Array(0) } } })
+  expect(variants[4]).toMatchObject({ value: { settings: { psk: new Uint8Array(0) } } })
 })
 
 test('what is sent from here is delivered too, as what its radio said', async () => {

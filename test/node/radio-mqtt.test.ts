@@ -1,6 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/app/config.ts'
+import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { MapReportSchema, ServiceEnvelopeSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
@@ -8,6 +9,8 @@ import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { createMqttLink, type MqttLinkOptions } from '../../src/node/radio/mqtt.ts'
 import { type MqttBroker, type MqttBrokerOptions, startMqttBroker } from '../support/mqtt-broker.ts'
 import { type WatchedLink, watchLink } from '../support/watched-link.ts'
+
+const LONG_FAST = numberChannel('8:LongFast')
 
 const running: { stop(): void | Promise<void> }[] = []
 
@@ -61,8 +64,10 @@ describe('a link to a broker', () => {
     await broker.publishPacket(text(2, 'hi'))
     await untilPacket(link, 2)
     expect(link.received.map(({ event }) => event.type)).toStrictEqual(['channel', 'packet', 'packet'])
-    expect(link.received[0]?.event).toMatchObject({ channel: { index: 8, name: 'LongFast', role: 'SECONDARY' } })
-    expect(link.received[1]?.event).toMatchObject({ packet: { channel: 8 } })
+    expect(link.received[0]?.event).toMatchObject({
+      channel: { index: LONG_FAST, name: 'LongFast', role: 'SECONDARY', identity: '8:LongFast' },
+    })
+    expect(link.received[1]?.event).toMatchObject({ packet: { channel: LONG_FAST } })
   })
 
   it('raises nothing for what the broker had kept', async () => {

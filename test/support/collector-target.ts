@@ -6,7 +6,13 @@ import * as z from 'zod'
 const bodySchema = z.object({
   source: z.string(),
   packets: z.array(
-    z.object({ data: z.string(), receivedAt: z.int().optional(), replayed: z.boolean(), gateway: z.int().optional() }),
+    z.object({
+      data: z.string(),
+      receivedAt: z.int().optional(),
+      replayed: z.boolean(),
+      gateway: z.int().optional(),
+      identity: z.string().optional(),
+    }),
   ),
 })
 export type Delivered = z.infer<typeof bodySchema>

@@ -5,7 +5,7 @@ import { Aedes } from 'aedes'
 import { applyChannelKey, hashChannel } from '../../src/meshtastic/channel-crypto.ts'
 import { ServiceEnvelopeSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
 import { DataSchema, type MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
-import { DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
+import { type ChannelKey, DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
 import { formatNodeId } from '../../src/meshtastic/node-id.ts'
 
 /** A broker on loopback, with gateways that publish to it. */
@@ -71,18 +71,21 @@ export async function startMqttBroker({ port = 0, login, refusesTopics }: MqttBr
   }
 }
 
-/** The ServiceEnvelope of a decoded packet, closed with the default key. */
-export async function envelopeOf(packet: MeshPacket, gateway: number): Promise<Uint8Array> {
+/** The ServiceEnvelope of a decoded packet, closed with the key of a channel: LongFast with the default one. */
+export async function envelopeOf(
+  packet: MeshPacket,
+  gateway: number,
+  { name, key }: ChannelKey = { ...DEFAULT_CHANNEL_KEY, name: 'LongFast' },
+): Promise<Uint8Array> {
   const { case: variant, value } = packet.payloadVariant
   if (variant !== 'decoded') throw new TypeError('not a decoded packet')
-  const { key } = DEFAULT_CHANNEL_KEY
   const encrypted = await applyChannelKey(key, packet, toBinary(DataSchema, value))
   const closed = {
     ...packet,
-    channel: hashChannel('LongFast', key),
+    channel: hashChannel(name, key),
     payloadVariant: { case: 'encrypted', value: encrypted },
   } as const
-  const envelope = { packet: closed, channelId: 'LongFast', gatewayId: formatNodeId(gateway) }
+  const envelope = { packet: closed, channelId: name, gatewayId: formatNodeId(gateway) }
   return toBinary(ServiceEnvelopeSchema, create(ServiceEnvelopeSchema, envelope))
 }
 

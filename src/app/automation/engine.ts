@@ -2,6 +2,7 @@ import { BROADCAST } from '../../meshtastic/node-id.ts'
 import type { Packet } from '../../meshtastic/packet.ts'
 import type { Ports } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { configuredRadios, readChannelTable } from '../mesh/channel-table.ts'
 import type { Heard } from '../mesh/ingest-plan.ts'
 import { type SendCtx, sendMessage } from '../mesh/send-message.ts'
 import { requestTraceroute } from '../mesh/traceroutes.ts'
@@ -50,8 +51,10 @@ export function createEngine(needs: Needs): Engine {
       const sender = findSender(needs.radio)
       if (sender === null || sender.nodeNum === null) return
       const own = sender.nodeNum
-      const texts = batch.flatMap((heard) => (heard.source.name === sender.source ? toText(heard, own) : []))
-      if (texts.length === 0) return
+      const heardTexts = batch.flatMap((heard) => (heard.source.name === sender.source ? toText(heard, own) : []))
+      if (heardTexts.length === 0) return
+      const table = await readChannelTable(needs.store, configuredRadios(needs.radio))
+      const texts = heardTexts.map((text) => underNumber(text, table.numberOf(sender.source, text.said.channel)))
       const automations = await listAutomations(needs.store, 'enabled')
       for (const text of texts) {
         for (const automation of automations) {
@@ -119,6 +122,11 @@ function toText({ event, isLate = false }: Heard, own: number): Text[] {
     isReplayed: replayed || isLate,
   }
   return [{ said, packet }]
+}
+
+/** Rules name channels as everybody else does, whatever the slot is in the radio that heard it. */
+function underNumber({ said, packet }: Text, channel: number): Text {
+  return { said: { ...said, channel }, packet }
 }
 
 type Question = Text & { readonly automation: Automation; readonly rule: RuleOf<'acknowledge'> }

@@ -4,6 +4,7 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { announce } from './announce.ts'
+import { configuredRadios } from './channel-table.ts'
 import { storeBatch, type Stored } from './ingest.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './ingest-items.ts'
 import { countIngestSources, type KnownSource, readSource } from './ingest-sources.ts'
@@ -42,7 +43,7 @@ export async function storeDelivery(
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
     log.warn('A source is another node than before; do two collectors use its name?', { source })
-  const { stored, refused } = await storeTaken(store, taken, known)
+  const { stored, refused } = await storeTaken(store, taken, { known, radios: configuredRadios(ctx.radio) })
   announce(
     ctx,
     stored.flatMap(({ news }) => news),
@@ -68,7 +69,7 @@ function isOtherNode(event: RadioEvent, known: KnownSource | null): boolean {
 async function storeTaken(
   store: Store,
   taken: readonly Taken[],
-  known: KnownSource | null,
+  beside: Parameters<typeof storeBatch>[2],
 ): Promise<{ stored: Stored[]; refused: Rejection[] }> {
   if (taken.length === 0) return { stored: [], refused: [] }
   try {
@@ -77,7 +78,7 @@ async function storeTaken(
         await storeBatch(
           store,
           taken.map(({ heard }) => heard),
-          known,
+          beside,
         ),
       ],
       refused: [],
@@ -89,8 +90,8 @@ async function storeTaken(
       return { stored: [], refused: [{ index: only.index, reason: 'not_storable' }] }
     }
     const middle = taken.length >> 1
-    const first = await storeTaken(store, taken.slice(0, middle), known)
-    const second = await storeTaken(store, taken.slice(middle), known)
+    const first = await storeTaken(store, taken.slice(0, middle), beside)
+    const second = await storeTaken(store, taken.slice(middle), beside)
     return { stored: [...first.stored, ...second.stored], refused: [...first.refused, ...second.refused] }
   }
 }

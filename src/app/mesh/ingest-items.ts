@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { base64Decode } from '@bufbuild/protobuf/wire'
 import * as z from 'zod'
+import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
 import { EARLIEST_MS, MAX_AHEAD_MS, parseDeviceTime } from '../../meshtastic/device-time.ts'
 import { decodeFromRadio } from '../../meshtastic/from-radio.ts'
 import { PortNum } from '../../meshtastic/gen/ports_pb.ts'
@@ -18,8 +19,6 @@ const LATE_MS = 5 * 60_000
 const MAX_BYTES = 1024
 /** The name of a collector, and of its radio: a host name and a port. */
 const MAX_SOURCE = 300
-/** A radio has 8 channels; those of a broker are known by their hash. */
-const MAX_CHANNEL = 255
 const MAX_BASE64 = Math.ceil(MAX_BYTES / 3) * 4
 
 /** Why an item is not stored. */
@@ -43,6 +42,12 @@ const itemSchema = z.union([
     receivedAt: receiptTime.optional().describe('When the collector received it, ms; goes before that of the delivery'),
     replayed: z.boolean().optional().describe("Out of the radio's memory after a handshake, or kept by a broker"),
     gateway: z.int().min(1).max(0xfffffffe).optional().describe('Node that published it at a broker'),
+    identity: z
+      .string()
+      .max(MAX_BYTES)
+      .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5]):/)
+      .optional()
+      .describe('Of a channel of a radio: its hash, a colon and its name, that of the modem preset if it has none'),
   }),
 ])
 
@@ -118,6 +123,9 @@ function readItem(
   if (!isTaken(message)) return 'not_taken'
   const event = toRadioEvent(message, receivedAt, item.replayed ?? wasReplayed)
   const isLate = now - receivedAt > LATE_MS
+  if (event.type === 'channel' && item.identity !== undefined && event.channel.role !== 'DISABLED') {
+    return { source, event: { ...event, channel: { ...event.channel, identity: item.identity } }, isLate }
+  }
   if (event.type !== 'packet' || item.gateway === undefined) return { source, event, isLate }
   return { source, event: { ...event, gateway: item.gateway }, isLate }
 }
@@ -141,7 +149,7 @@ function isTaken({ payloadVariant: { case: variant, value } }: FromRadio): boole
   if (variant === 'packet') {
     return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
   }
-  if (variant === 'channel') return value.index >= 0 && value.index <= MAX_CHANNEL
+  if (variant === 'channel') return value.index >= 0 && value.index <= MAX_NUMBER
   return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata'
 }
 

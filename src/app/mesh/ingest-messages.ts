@@ -1,7 +1,8 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { messages } from '../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import type { Refiling } from './channel-table.ts'
 
 /** One arrival of a text. */
 export type MessageRow = {
@@ -49,11 +50,30 @@ const RECEPTION = sql`on conflict (from_node_num, packet_id) do update set
   hops_away = excluded.hops_away, rx_snr = excluded.rx_snr, rx_rssi = excluded.rx_rssi, via_mqtt = excluded.via_mqtt
   where direction = 'in' and excluded.hops_away < coalesce(hops_away, 256)`
 
+/** Messages that move to another channel in one transaction: what is left follows with the next batches. */
+const REFILED_ROWS = 500
+
+const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql.placeholder('refilings')}) p
+  cross join sources s on s.name = p.value ->> 'source'
+  cross join messages m on m.channel = p.value ->> 'from' and m.source_id = s.id and not m.pki_encrypted
+  limit ${sql.raw(String(REFILED_ROWS))}) moved`
+
 const queries = prepareOnce((db) => ({
   messages: prepareJsonInsert(db, messages, { values: VALUES, onConflict: RECEPTION }),
+  refile: db
+    .update(messages)
+    .set({ channel: sql`moved.channel` })
+    .from(MOVED)
+    .where(sql`messages.id = moved.id`)
+    .prepare(),
 }))
 
 /** Statements that store texts, or their receptions. */
 export function writeMessages(store: Store, rows: readonly MessageRow[]): Statement[] {
   return rows.length === 0 ? [] : [queries(store).messages(rows)]
+}
+
+/** Statements that put what brokers told before into the channels where it belongs by now. */
+export function refileMessages(store: Store, refilings: readonly Refiling[]): Statement[] {
+  return refilings.length === 0 ? [] : [bind(queries(store).refile, { refilings: JSON.stringify(refilings) })]
 }

@@ -3,11 +3,12 @@ import type { MapReport } from '../../meshtastic/map-report.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import type { Packet } from '../../meshtastic/packet.ts'
 import type { NodeFacts, RadioEvent } from '../../meshtastic/radio-event.ts'
+import { type ChannelTable, type KnownChannel, toKnownChannel } from './channel-table.ts'
 import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './ingest-history.ts'
 import type { MessageRow } from './ingest-messages.ts'
 import { deviceMetricsFields, type NodeRow, placeFields, userFields } from './ingest-nodes.ts'
-import type { ChannelRow, Source, SourceRow } from './ingest-sources.ts'
+import type { Source, SourceRow } from './ingest-sources.ts'
 import type { Traffic } from './ingest-traffic.ts'
 import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
@@ -30,7 +31,9 @@ export type Plan = {
   readonly sources: Map<string, SourceRow>
   /** Node numbers of the sources themselves, as they are after this batch. */
   readonly localNodes: Map<string, number>
-  readonly channels: ChannelRow[]
+  /** As it is after this batch. */
+  readonly table: ChannelTable
+  readonly channels: KnownChannel[]
   /** Of nodes that are in a radio's memory. */
   readonly remembered: NodeRow[]
   /** Of nodes that were heard. */
@@ -49,15 +52,23 @@ export type Plan = {
 /** The event of a packet, with what is known around it. */
 type Arrival = TrafficArrival & { readonly source: Source; readonly isOwn: boolean; readonly isLate: boolean }
 
-/** What the events mean; `localNodes` is what earlier batches told, `knownSources` who is in the database already. */
+/**
+ * What the events mean; `localNodes` is what earlier batches told, `sources` who is in the database already. `table` is
+ * told what the events say of channels.
+ */
 export function planBatch(
   batch: readonly Heard[],
-  known: { readonly localNodes: ReadonlyMap<string, number>; readonly sources: ReadonlySet<string> },
+  known: {
+    readonly localNodes: ReadonlyMap<string, number>
+    readonly sources: ReadonlySet<string>
+    readonly table: ChannelTable
+  },
   sightings: Sightings,
 ): Plan {
   const plan: Plan = {
     sources: new Map(),
     localNodes: new Map(known.localNodes),
+    table: known.table,
     channels: [],
     remembered: [],
     heard: [],
@@ -89,19 +100,26 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
       noteSource(plan, source, receivedAt, { firmwareVersion: event.metadata.firmwareVersion })
       return
     case 'channel': {
-      const { index, name, role, identity } = event.channel
-      plan.channels.push({ source: source.name, index, name, role, identity })
+      const channel = toKnownChannel(source, event.channel)
+      plan.table.tell(channel)
+      plan.channels.push(channel)
       return
     }
     case 'node-info':
-      addNode(plan, event.node, {
-        seenAt: receivedAt,
-        isOwn: event.node.nodeNum === plan.localNodes.get(source.name),
-        rows: isLate ? plan.late : plan.remembered,
-      })
+      const channel = plan.table.numberOf(source.name, event.node.channel)
+      addNode(
+        plan,
+        { ...event.node, channel },
+        {
+          seenAt: receivedAt,
+          isOwn: event.node.nodeNum === plan.localNodes.get(source.name),
+          rows: isLate ? plan.late : plan.remembered,
+        },
+      )
       return
     case 'packet': {
-      const { packet, replayed: isReplayed } = event
+      const { replayed: isReplayed } = event
+      const packet = underNumber(plan.table, source.name, event.packet)
       const isOwn = packet.from === plan.localNodes.get(source.name)
       const gateway = event.gateway ?? null
       addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn, isLate, gateway }, sightings)
@@ -109,6 +127,13 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
     }
     default:
   }
+}
+
+/** The hash of what nobody here can read says nothing, and direct messages of two nodes are in no channel. */
+function underNumber(table: ChannelTable, source: string, packet: Packet): Packet {
+  if (packet.port === null || packet.pkiEncrypted) return packet
+  const channel = table.numberOf(source, packet.channel)
+  return channel === packet.channel ? packet : { ...packet, channel }
 }
 
 /** 0 is no sender, and the number of everybody is nobody's. */

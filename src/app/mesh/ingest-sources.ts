@@ -2,6 +2,7 @@ import { eq, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import type { KnownChannel } from './channel-table.ts'
 
 /** Where events come from; the name is unique. */
 export type Source = { readonly kind: (typeof sources.$inferInsert)['kind']; readonly name: string }
@@ -15,15 +16,6 @@ export type SourceRow = Source & {
 
 /** A source that is in the database. */
 export type KnownSource = Source & { readonly localNodeNum: number | null }
-
-/** A slot of a channel table, without its key. */
-export type ChannelRow = {
-  readonly source: string
-  readonly index: number
-  readonly name: string
-  readonly role: string
-  readonly identity: string | null
-}
 
 const SOURCE_VALUES = {
   id: sql`null`,
@@ -82,7 +74,7 @@ export function writeSources(store: Store, rows: readonly SourceRow[]): Statemen
   return rows.length === 0 ? [] : [queries(store).sources(rows)]
 }
 
-export function writeChannels(store: Store, rows: readonly ChannelRow[]): Statement[] {
+export function writeChannels(store: Store, rows: readonly KnownChannel[]): Statement[] {
   return rows.length === 0 ? [] : [queries(store).channels(rows)]
 }
 

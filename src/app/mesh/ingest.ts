@@ -1,8 +1,9 @@
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { readChannelTable } from './channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './ingest-history.ts'
-import { writeMessages } from './ingest-messages.ts'
+import { refileMessages, writeMessages } from './ingest-messages.ts'
 import { writeNodes } from './ingest-nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './ingest-plan.ts'
 import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './ingest-sources.ts'
@@ -53,9 +54,13 @@ const queries = prepareOnce((db) => ({
 
 /**
  * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
- * `onKept` is told how many rows that were.
+ * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order.
  */
-export function createIngest(store: Store, onKept: ((rows: number) => void) | null = null): Ingest {
+export function createIngest(
+  store: Store,
+  onKept: ((rows: number) => void) | null = null,
+  radios: readonly string[] | null = null,
+): Ingest {
   let memory: Memory | null = null
   return {
     async store(batch) {
@@ -64,7 +69,8 @@ export function createIngest(store: Store, onKept: ((rows: number) => void) | nu
       memory ??= await recall(store, first.event.receivedAt)
       const sightings = memory.window.open()
       const { localNodes, sources } = memory
-      const plan = readContent(() => planBatch(batch, { localNodes, sources }, sightings))
+      const table = await readChannelTable(store, radios)
+      const plan = readContent(() => planBatch(batch, { localNodes, sources, table }, sightings))
       const kept = onKept === null ? [] : listDeliverable(batch)
       const [statement, ...others] = [...statementsOf(store, plan, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
@@ -80,9 +86,14 @@ export function createIngest(store: Store, onKept: ((rows: number) => void) | nu
 
 /**
  * Stores a batch of one source as one atomic step, beside other writers: what is known already is asked of the database.
- * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new.
+ * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new;
+ * `radios` as above.
  */
-export async function storeBatch(store: Store, batch: readonly Heard[], known: KnownSource | null): Promise<Stored> {
+export async function storeBatch(
+  store: Store,
+  batch: readonly Heard[],
+  { known, radios }: { readonly known: KnownSource | null; readonly radios: readonly string[] | null },
+): Promise<Stored> {
   const window = createPacketWindow()
   const seen = window.open()
   for (const packet of await readSeenPackets(store, batch)) seen.see(packet)
@@ -94,7 +105,8 @@ export async function storeBatch(store: Store, batch: readonly Heard[], known: K
     sources: new Set(known === null ? [] : [known.name]),
     metrics: new Set(),
   }
-  const plan = readContent(() => planBatch(batch, memory, window.open()))
+  const table = await readChannelTable(store, radios)
+  const plan = readContent(() => planBatch(batch, { ...memory, table }, window.open()))
   const [statement, ...others] = statementsOf(store, plan, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
   return { news: plan.news, duplicates: plan.duplicates.length }
@@ -122,6 +134,7 @@ function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),
     ...writeMessages(store, plan.messages),
+    ...refileMessages(store, plan.table.refilings()),
     ...writeTraffic(store, plan.traffic),
   ]
 }

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
 import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
@@ -21,7 +22,7 @@ export const messageRoutes = new Hono<AppEnv>()
         limit: integerQuery(1, MAX_MESSAGES).default(100),
         before: idSchema.optional().describe('Id of a message: those that arrived before it'),
         since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
-        channel: integerQuery(0, 255).optional(),
+        channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
         q: z.string().min(1).max(200).optional().describe('Part of the text'),
       }),

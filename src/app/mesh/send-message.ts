@@ -1,12 +1,13 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { channels, idempotencyKeys, messages, sources } from '../../db/schema.ts'
+import { idempotencyKeys, messages } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement } from '../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
 import type { Ctx, Outgoing } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { configuredRadios, readChannelTable } from './channel-table.ts'
 import { deliveryEvent } from './events.ts'
 import { type Message, publicMessage } from './messages.ts'
 
@@ -31,7 +32,7 @@ export const newMessageSchema = z
       .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
       .describe(`At most ${MAX_TEXT_BYTES} bytes of UTF-8`),
     to: bodyNodeNum.default(BROADCAST).describe('Node number or !hex; without it everybody'),
-    channel: z.int().min(0).max(7).default(0),
+    channel: z.int().min(0).max(7).default(0).describe('As GET /api/channels numbers it'),
     replyId: z.int().min(1).max(0xffffffff).optional().describe('packetId of the message this answers'),
     emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
     wantAck: z.boolean().optional().describe('Ask for an acknowledgement; true unless hopLimit is 0'),
@@ -81,12 +82,6 @@ const queries = prepareOnce((db) => ({
     .delete(idempotencyKeys)
     .where(lte(idempotencyKeys.createdAt, value('before')))
     .prepare(),
-  channelRole: db
-    .select({ role: channels.role })
-    .from(channels)
-    .innerJoin(sources, eq(sources.id, channels.sourceId))
-    .where(and(eq(sources.name, value('source')), eq(channels.index, value('index'))))
-    .prepare(),
 }))
 
 /**
@@ -112,8 +107,8 @@ export async function sendMessage(
   if (earlier !== null) return earlier
   const outgoing = ctx.radio.reserve('text')
   try {
-    await checkChannel(ctx, outgoing.source, message.channel)
-    return await storeAndSend(ctx, message, outgoing, { idempotency, automatic })
+    const slot = await findSlot(ctx, outgoing, message)
+    return await storeAndSend(ctx, message, outgoing, { idempotency, automatic, slot })
   } finally {
     outgoing.release()
   }
@@ -141,13 +136,13 @@ async function storeAndSend(
   ctx: SendCtx,
   message: NewMessage,
   outgoing: Outgoing,
-  { idempotency, automatic }: Origin,
+  { idempotency, automatic, slot }: Origin & { readonly slot: number },
 ): Promise<Message> {
   const { text, to, channel, replyId = null, emoji } = message
   const { nodeNum, packetId } = outgoing
   const hopLimit = Math.min(message.hopLimit ?? outgoing.hopLimit, outgoing.hopLimit)
   const wantAck = (message.wantAck ?? true) && hopLimit > 0
-  const packet = encodeText({ to, channel, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
+  const packet = encodeText({ to, channel: slot, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
   try {
     await ctx.store.atomic([
       insertMessage(ctx, message, outgoing, nameSender(ctx, automatic)),
@@ -223,11 +218,13 @@ async function hashRequest(message: NewMessage): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** A radio takes a text for a channel that is switched off, and drops it. */
-async function checkChannel({ store }: SendCtx, source: string, index: number): Promise<void> {
-  const row = await queries(store).channelRole.get({ source, index })
-  if (row?.role !== 'DISABLED') return
-  throw new AppError('invalid_request', 'channel: switched off in the radio', {
-    issues: [{ path: 'channel', message: 'switched off in the radio' }],
-  })
+/** A radio takes a text for a channel that is switched off, and drops it; another radio may have others. */
+async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
+  const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
+  const slot = table.slotOf(source, channel)
+  if (slot !== null) return slot
+  // What goes to one node is mostly not in a channel at all.
+  if (to !== BROADCAST && channel === 0) return 0
+  const message = 'switched off, or another one, in the radio that sends'
+  throw new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

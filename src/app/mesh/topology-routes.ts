@@ -4,6 +4,7 @@ import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../describe.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
+import { configuredRadios } from './channel-table.ts'
 import { nodeNumSchema } from './nodes.ts'
 import { listPackets, packetPageSchema } from './packets.ts'
 import {
@@ -25,10 +26,10 @@ export const neighborRoutes = new Hono<AppEnv>().get(
 export const channelRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('messages', 'read'),
-  answers('Channels of all radios and brokers, without their keys', {
+  answers('Channels of all radios and brokers, each once, without their keys', {
     200: z.object({ channels: z.array(channelSchema) }),
   }),
-  async (c) => c.json({ channels: await listChannels(c.var.ctx.store) }),
+  async (c) => c.json({ channels: await listChannels(c.var.ctx.store, configuredRadios(c.var.ctx.radio)) }),
 )
 
 export const waypointRoutes = new Hono<AppEnv>().get(

@@ -1,13 +1,13 @@
-import { desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { desc, gt, isNull, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { channels, neighbors, sources, waypoints } from '../../db/schema.ts'
+import { neighbors, waypoints } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
+import { readChannelTable } from './channel-table.ts'
 
 /** More are not shown, and not kept either: anybody can make them up. The latest count. */
 export const MAX_NEIGHBORS = 20_000
 export const MAX_WAYPOINTS = 5000
-const MAX_CHANNELS = 1000
 
 export const neighborSchema = z.object({
   nodeNum: z.int().describe('Who hears'),
@@ -19,8 +19,12 @@ export const neighborSchema = z.object({
 })
 
 export const channelSchema = z.object({
-  source: z.string().describe('The radio or broker'),
-  index: z.int().describe('Slot of the radio, or at a broker the hash of the channel: `channel` of its messages'),
+  source: z.string().describe('The radio or broker; of several that have it the first'),
+  index: z
+    .int()
+    .describe(
+      '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
+    ),
   name: z.string().describe('Empty: named after the modem preset'),
   role: z.enum(['DISABLED', 'PRIMARY', 'SECONDARY']),
 })
@@ -41,13 +45,6 @@ export const waypointSchema = z.object({
 
 const queries = prepareOnce((db) => ({
   neighbors: db.select().from(neighbors).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare(),
-  channels: db
-    .select({ source: sources.name, index: channels.index, name: channels.name, role: channels.role })
-    .from(channels)
-    .innerJoin(sources, eq(sources.id, channels.sourceId))
-    .orderBy(sources.id, channels.index)
-    .limit(MAX_CHANNELS)
-    .prepare(),
   waypoints: db
     .select()
     .from(waypoints)
@@ -70,9 +67,12 @@ export async function listNeighbors(store: Store): Promise<z.infer<typeof neighb
   }))
 }
 
-/** Names and roles; keys are not stored. */
-export async function listChannels(store: Store): Promise<z.infer<typeof channelSchema>[]> {
-  return await queries(store).channels.all()
+/** Names and roles; keys are not stored. `radios`: names of those that are configured, in their order, or null. */
+export async function listChannels(
+  store: Store,
+  radios: readonly string[] | null,
+): Promise<z.infer<typeof channelSchema>[]> {
+  return (await readChannelTable(store, radios)).list()
 }
 
 /** Those that have not expired at `now`, the latest first. */

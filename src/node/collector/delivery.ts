@@ -41,12 +41,13 @@ export async function deliver(
 ): Promise<Verdict> {
   const body = JSON.stringify({
     source: nameSource(target, rows[0]?.source ?? ''),
-    packets: rows.map(({ data, receivedAt, replayed, gateway }) => ({
+    packets: rows.map(({ data, receivedAt, replayed, gateway, identity }) => ({
       data,
       // This clock was wrong then, and put right since: the target knows better what the packet says of its time.
       ...(receivedAt <= now && { receivedAt }),
       replayed,
       ...(gateway !== null && { gateway }),
+      ...(identity !== null && { identity }),
     })),
   })
   try {

@@ -1,4 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { identifyChannel } from '../../meshtastic/channel-identity.ts'
 import { isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
 import { Channel_Role } from '../../meshtastic/gen/channel_pb.ts'
 import { type MeshPacket, MeshPacket_TransportMechanism } from '../../meshtastic/gen/packet_pb.ts'
@@ -71,7 +72,7 @@ function nameChannel(index: number, name: string, receivedAt: number): ReceivedE
     uplinkEnabled: true,
     downlinkEnabled: false,
     positionPrecision: 0,
-    identity: null,
+    identity: identifyChannel(index % 256, name),
   }
   const told = { index, role: Channel_Role.SECONDARY, settings: { name } }
   const message = create(FromRadioSchema, { payloadVariant: { case: 'channel', value: told } })

@@ -57,8 +57,9 @@ export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
   const collector = openCollector(needs)
+  const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
   const batcher = createBatcher({
-    ingest: createIngest(store, collector === null ? null : collector.onKept),
+    ingest: createIngest(store, collector === null ? null : collector.onKept, names),
     log,
     clock,
     onStored(news, batch) {

@@ -1,8 +1,12 @@
+import { create } from '@bufbuild/protobuf'
+import { createChannelReader } from '../../meshtastic/channel-identity.ts'
 import { createFrameDecoder, encodeFrame, type Frame, WAKE_BYTES } from '../../meshtastic/framing.ts'
 import { bytesWithoutSecrets, decodeFromRadio } from '../../meshtastic/from-radio.ts'
-import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
+import type { Channel } from '../../meshtastic/gen/channel_pb.ts'
+import { type FromRadio, FromRadioSchema } from '../../meshtastic/gen/stream_pb.ts'
 import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
+import { describeChannel } from '../../meshtastic/settings.ts'
 import { encodeHeartbeat } from '../../meshtastic/to-radio.ts'
 import { type Connect, createTimer, type LinkClock } from './connection.ts'
 import { createHandshake } from './handshake.ts'
@@ -84,7 +88,7 @@ export function openSession(options: SessionOptions): Session {
       heard = true
       watchSilence()
       for (const { message } of frames) options.onMessage?.(message)
-      options.onEvents(frames.map(toReceived))
+      options.onEvents(frames.flatMap(toReceived))
       for (const { message } of frames) follow(message)
     },
     onClose: (reason) => end(reason, heard),
@@ -94,11 +98,22 @@ export function openSession(options: SessionOptions): Session {
 }
 
 /** What the frames of one connection say, in order. */
-function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEvent {
+function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEvent[] {
   const replay = createReplayDetector()
+  const readChannels = createChannelReader()
   return ({ message, payload }) => {
     const now = clock.now()
+    const channels = readChannels(message).map(({ channel, identity }) => toChannelEvent(channel, identity, now))
+    if (message.payloadVariant.case === 'channel') return channels
     const event = toRadioEvent(message, now, replay.isReplayed(message, now))
-    return { event, raw: bytesWithoutSecrets(message, payload) }
+    return [...channels, { event, raw: bytesWithoutSecrets(message, payload) }]
   }
 }
+
+function toChannelEvent(value: Channel, identity: string | null, receivedAt: number): ReceivedEvent {
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'channel', value } })
+  const channel = describeChannel(value, identity)
+  return { event: { receivedAt, type: 'channel', channel }, raw: bytesWithoutSecrets(message, NOTHING) }
+}
+
+const NOTHING = new Uint8Array(0)

@@ -1,0 +1,105 @@
+import { expandPsk, hashChannel } from './channel-crypto.ts'
+import { type Channel, Channel_Role } from './gen/channel_pb.ts'
+import { type Config_LoRaConfig, Config_LoRaConfig_ModemPreset as Preset } from './gen/config_pb.ts'
+import type { FromRadio } from './gen/stream_pb.ts'
+
+/** Slots of a radio: 0 to 7. */
+export const SLOTS = 8
+
+/** Where the numbers of channels begin that are no slot of a radio. */
+export const FIRST_NUMBER = 256
+const NAMES = 4096
+export const MAX_NUMBER = FIRST_NUMBER + NAMES * 256 - 1
+
+/**
+ * What is the same for one channel on all radios and brokers: its hash, which each of its packets shows, and its name;
+ * each alone is shared by others. No secret, and no key can be told from it.
+ */
+export function identifyChannel(hash: number, name: string): string {
+  return `${hash}:${name}`
+}
+
+/** The number of a channel that is no slot: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256 it is the hash. */
+export function numberChannel(identity: string): number {
+  const name = identity.slice(identity.indexOf(':') + 1)
+  // FNV-1a: one hash is shared by many channels, and with a name's worth of bits more by none that one will meet.
+  const digest = new TextEncoder().encode(name).reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5)
+  return FIRST_NUMBER + ((digest >>> 0) % NAMES) * 256 + Number.parseInt(identity, 10)
+}
+
+/** A slot as the radio told it, key included, and the identity that follows from it; null: off, or not known. */
+export type ToldChannel = { readonly channel: Channel; readonly identity: string | null }
+
+/**
+ * Takes all messages of one connection in order and answers the channels that are complete with this one. In a handshake
+ * they wait for the modem preset, which names those without a name, and for its end at most.
+ */
+export function createChannelReader(): (message: FromRadio) => readonly ToldChannel[] {
+  const slots = new Map<number, Channel>()
+  const waiting = new Map<number, Channel>()
+  let isHandshake = true
+  let preset: string | null = null
+  const release = () => {
+    const told = [...waiting.values()].map((channel) => ({ channel, identity: identityOf(channel, slots, preset) }))
+    waiting.clear()
+    isHandshake = false
+    return told
+  }
+  return ({ payloadVariant: { case: variant, value } }) => {
+    switch (variant) {
+      case 'myInfo':
+        isHandshake = true
+        return []
+      case 'channel':
+        if (value.index < 0 || value.index >= SLOTS) return []
+        slots.set(value.index, value)
+        waiting.set(value.index, value)
+        return isHandshake ? [] : release()
+      case 'config':
+        if (value.payloadVariant.case !== 'lora') return []
+        preset = presetName(value.payloadVariant.value)
+        return release()
+      case 'configCompleteId':
+        return release()
+      default:
+        return []
+    }
+  }
+}
+
+function identityOf(channel: Channel, slots: ReadonlyMap<number, Channel>, preset: string | null): string | null {
+  const name = channel.settings?.name || preset
+  const psk = keyOf(channel, slots)
+  if (channel.role === Channel_Role.DISABLED || name === null || psk === null || psk.length > 32) return null
+  return identifyChannel(hashChannel(name, expandPsk(psk)), name)
+}
+
+/** Without a key of its own a secondary channel has that of the primary one. */
+function keyOf({ role, settings }: Channel, slots: ReadonlyMap<number, Channel>): Uint8Array | null {
+  const psk = settings?.psk ?? new Uint8Array(0)
+  if (psk.length > 0 || role !== Channel_Role.SECONDARY) return psk
+  const primary = [...slots.values()].find((slot) => slot.role === Channel_Role.PRIMARY)
+  return primary === undefined ? null : (primary.settings?.psk ?? psk)
+}
+
+/** What firmware calls a channel without a name; null for a preset newer than our table. */
+function presetName({ usePreset, modemPreset }: Config_LoRaConfig): string | null {
+  return usePreset ? (PRESET_NAMES.get(modemPreset) ?? null) : 'Custom'
+}
+
+const PRESET_NAMES: ReadonlyMap<Preset, string> = new Map([
+  [Preset.LONG_FAST, 'LongFast'],
+  [Preset.LONG_SLOW, 'LongSlow'],
+  [Preset.VERY_LONG_SLOW, 'VLongSlow'],
+  [Preset.MEDIUM_SLOW, 'MediumSlow'],
+  [Preset.MEDIUM_FAST, 'MediumFast'],
+  [Preset.SHORT_SLOW, 'ShortSlow'],
+  [Preset.SHORT_FAST, 'ShortFast'],
+  [Preset.LONG_MODERATE, 'LongMod'],
+  [Preset.SHORT_TURBO, 'ShortTurbo'],
+  [Preset.LONG_TURBO, 'LongTurbo'],
+  [Preset.LITE_FAST, 'LiteFast'],
+  [Preset.LITE_SLOW, 'LiteSlow'],
+  [Preset.NARROW_FAST, 'NarrowFast'],
+  [Preset.NARROW_SLOW, 'NarrowSlow'],
+])
