@@ -82,7 +82,7 @@ function Elsewhere({ need }: { need: string }) {
   if (open !== undefined) return <Denied need={need} />
   return (
     <Page title={t.shell.nothing}>
-      <Empty icon="lock" title={t.shell.nothing}>
+      <Empty icon="lock">
         <p>{t.shell.nothingHelp}</p>
       </Empty>
     </Page>
@@ -92,7 +92,7 @@ function Elsewhere({ need }: { need: string }) {
 function Denied({ need }: { need: string }) {
   return (
     <Page title={t.shell.denied}>
-      <Empty icon="lock" title={t.shell.denied}>
+      <Empty icon="lock">
         <p>{t.shell.deniedHelp(need)}</p>
         <a class="button" href={href('/')}>
           {t.shell.home}
@@ -105,7 +105,7 @@ function Denied({ need }: { need: string }) {
 function NotFound() {
   return (
     <Page title={t.shell.notFound}>
-      <Empty icon="search" title={t.shell.notFound}>
+      <Empty icon="search">
         <p>{t.shell.notFoundHelp}</p>
         <a class="button" href={href('/')}>
           {t.shell.home}
@@ -122,7 +122,8 @@ function Unreachable() {
   }, [])
   return (
     <main class="alone">
-      <Empty icon="warning" title={t.shell.unreachable}>
+      <Empty icon="warning">
+        <h1>{t.shell.unreachable}</h1>
         <p>{t.shell.unreachableHelp}</p>
         <button type="button" class="button" onClick={() => void refreshStatus()}>
           {t.common.retry}

@@ -32,7 +32,7 @@ export function NodePage({ id }: { id: string }) {
   if (error.value?.code === 'node_not_found') {
     return (
       <Page title={t.nodes.gone} up={up}>
-        <Empty icon="nodes" title={t.nodes.gone}>
+        <Empty icon="nodes">
           <p>{t.nodes.goneHelp}</p>
         </Empty>
       </Page>

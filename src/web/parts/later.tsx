@@ -30,7 +30,7 @@ export function later<P extends object>(load: () => Promise<FunctionComponent<P>
 function Missing({ retry }: { retry: () => void }) {
   return (
     <Page title={t.shell.missing}>
-      <Empty icon="warning" title={t.shell.missing}>
+      <Empty icon="warning">
         <p>{t.shell.missingHelp}</p>
         <button type="button" class="button" onClick={retry}>
           {t.common.retry}

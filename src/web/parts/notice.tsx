@@ -87,12 +87,12 @@ export function Loading() {
   )
 }
 
-/** A place without content, and what would fill it. */
-export function Empty(props: { icon: IconName; title: string; children?: ComponentChildren }) {
+/** A place without content, and what would fill it. Without a `title` the page's own says enough. */
+export function Empty(props: { icon: IconName; title?: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
       <Icon name={props.icon} />
-      <h2>{props.title}</h2>
+      {props.title !== undefined && <h2>{props.title}</h2>}
       {props.children !== undefined && <div class="measure">{props.children}</div>}
     </div>
   )
