@@ -19,12 +19,15 @@ import { permissionsFrom } from '../../src/app/users/permissions.ts'
 import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
 import { channels, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
+import { identifyChannel, numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
+import { Channel_Role, ChannelSchema } from '../../src/meshtastic/gen/channel_pb.ts'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
+import { describeChannel } from '../../src/meshtastic/settings.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
-import { FAR, packet, position, store as storePackets, telemetry as measured, user } from '../support/mesh.ts'
+import { FAR, packet, position, store as storePackets, telemetry as measured, text, user } from '../support/mesh.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)
 
@@ -179,6 +182,31 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await getNode(open(), from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
       expect([await count(telemetry), await count(positions)]).toStrictEqual([3, 3])
       expect(lines).toHaveLength(2)
+    })
+
+    it('puts what a broker told into the channel of a radio, once that is known', async () => {
+      const broker = { source: { kind: 'mqtt', name: 'mqtt://broker' }, at: NOW } as const
+      const number = numberChannel('8:LongFast')
+      const ingest = createIngest(open(), null, ['hilltop'])
+      const words = ['by', 'the', 'broker'].map((word) => packet(text(word), { channel: number }))
+      const named = { case: 'channel', value: { index: number, role: 2, settings: { name: 'LongFast' } } } as const
+      await storePackets(ingest, [named, ...words], broker)
+      const list = async (channel: number) => {
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 100, channel }))
+        return messages.map(({ text }: { text: string }) => text)
+      }
+      expect(await list(number)).toStrictEqual(['broker', 'the', 'by'])
+      const channel = describeChannel(
+        create(ChannelSchema, { index: 6, role: Channel_Role.SECONDARY }),
+        identifyChannel(8, 'LongFast'),
+      )
+      const event = { type: 'channel', receivedAt: NOW, channel } as const
+      await createIngest(open(), null, ['hilltop']).store([{ source: { kind: 'tcp', name: 'hilltop' }, event }])
+      expect([await list(number), await list(6)]).toStrictEqual([[], ['broker', 'the', 'by']])
+      await storePackets(ingest, [packet(text('later'), { channel: number })], broker)
+      expect(await list(6)).toContain('later')
+      const names = (await listChannels(open(), ['hilltop'])).filter(({ index }) => index === 6 || index === number)
+      expect(names).toStrictEqual([{ source: 'hilltop', index: 6, name: '', role: 'SECONDARY' }])
     })
   })
 }

@@ -1,19 +1,20 @@
-import { create } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
-import { expandPsk, hashChannel } from '../../src/meshtastic/channel-crypto.ts'
+import { hashChannel } from '../../src/meshtastic/channel-crypto.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../src/meshtastic/gen/config_pb.ts'
-import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
-import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
-import { identifyChannel, numberChannel } from '../../src/meshtastic/channel-identity.ts'
-import { type ChannelKey, DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
-import { BROADCAST } from '../../src/meshtastic/node-id.ts'
-import { openDatabase } from '../../src/node/database.ts'
-import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
-import { type Client, createTestApp, START } from '../support/app.ts'
-import { createManualClock } from '../support/manual-clock.ts'
-import { envelopeOf, type MqttBroker, startMqttBroker } from '../support/mqtt-broker.ts'
-import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio-device.ts'
+import { DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
+import { createTestApp } from '../support/app.ts'
+import {
+  CLUB,
+  CLUB_PSK,
+  DEFAULT_PSK,
+  findOpenChannel,
+  LONG_FAST,
+  numberOf,
+  startClub as openClub,
+  type Told,
+} from '../support/club.ts'
+import { startCollectorTarget } from '../support/collector-target.ts'
+import { fromRadio, type RadioDevice } from '../support/radio-device.ts'
 import { until } from '../support/radio-service.ts'
 
 const endings: (() => unknown)[] = []
@@ -22,160 +23,11 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-const DEFAULT_PSK = Uint8Array.of(1)
-const CLUB_PSK = new Uint8Array(32).fill(7).fill(9, 1, 2)
-const CLUB: ChannelKey = { name: 'Rescue', key: expandPsk(CLUB_PSK) }
-const LONG_FAST = 'LongFast'
-
-type Slot = { readonly name?: string; readonly psk?: Uint8Array; readonly off?: boolean }
-/** What a radio tells; may change between two handshakes. */
-type Told = { channels: readonly Slot[]; preset?: Preset }
-
-function handshakeOf(nodeNum: number, told: Told): (nonce: number) => Uint8Array[] {
-  return (nonce) => [
-    fromRadio({ case: 'myInfo', value: { myNodeNum: nodeNum } }),
-    ...told.channels.map(({ name = '', psk = DEFAULT_PSK, off }, index) =>
-      fromRadio({ case: 'channel', value: { index, role: off ? 0 : index === 0 ? 1 : 2, settings: { name, psk } } }),
-    ),
-    fromRadio({
-      case: 'config',
-      value: {
-        payloadVariant: {
-          case: 'lora',
-          value: { usePreset: true, modemPreset: told.preset ?? Preset.LONG_FAST, hopLimit: 3, txEnabled: true },
-        },
-      },
-    }),
-    fromRadio({ case: 'configCompleteId', value: nonce }),
-  ]
+const startClub: typeof openClub = async (...options) => {
+  const club = await openClub(...options)
+  endings.push(() => club.stop())
+  return club
 }
-
-type Club = {
-  readonly devices: readonly RadioDevice[]
-  readonly broker: MqttBroker
-  readonly admin: Client
-  readonly clock: ReturnType<typeof createManualClock>
-  readonly radio: () => NodeRadio
-  /** A packet heard by radio `device` in its slot. */
-  byRadio(id: number, slot?: number, device?: number): void
-  byBroker(id: number, channel?: ChannelKey): Promise<void>
-  get(path: string): Promise<Record<string, unknown>>
-  /** Number of the channel by text; `m1` is packet 1. */
-  numbers(): Promise<Record<string, number>>
-  untilHeard(receptions: number): Promise<void>
-  /** Numbers and names of channels that are on. */
-  channels(): Promise<(readonly [number, string])[]>
-  untilLinks(...states: string[]): Promise<void>
-  restart(): Promise<void>
-}
-
-/** Radios that tell this, and a broker. */
-async function startClub(
-  radios: readonly Told[],
-  { env = {}, refusing = false }: { env?: Readonly<Record<string, string>>; refusing?: boolean } = {},
-): Promise<Club> {
-  const devices = await Promise.all(
-    radios.map((told, i) => startRadioDevice({ handshake: (nonce) => handshakeOf(0xa0cb0001 + i, told)(nonce) })),
-  )
-  for (const device of devices) device.refuse(refusing)
-  const broker = await startMqttBroker()
-  endings.push(() => Promise.all([...devices.map((device) => device.stop()), broker.stop()]))
-  const parsed = parseConfig({
-    MESHTASTIC_TCP: devices.map(({ port }) => `127.0.0.1:${port}`).join(','),
-    MESHTASTIC_MQTT_URL: broker.url,
-    MESHTASTIC_MQTT_KEYS: `Rescue=${Buffer.from(CLUB_PSK).toString('base64')}`,
-    ...env,
-  })
-  if (!parsed.ok) throw new Error(parsed.problems.join())
-  const clock = createManualClock(START)
-  const store = openDatabase(':memory:')
-  endings.push(() => store.close())
-  const tell = () => {}
-  const log = { debug: tell, info: tell, warn: tell, error: tell }
-  const open = () => openRadio({ config: parsed.config, store, log, clock })
-  let radio = open()
-  endings.push(() => radio.close())
-  const app = await createTestApp({ store, ports: { radio: proxyOf(() => radio), now: () => clock.now() } })
-  const admin = await app.admin()
-  const get = async (path: string) => Object(await (await admin.send('GET', path)).json())
-  const untilLinks = (...states: string[]) =>
-    until(() => {
-      clock.advance(100)
-      expect(radio.links().map(({ state }) => state)).toStrictEqual(states)
-    })
-  return {
-    devices,
-    broker,
-    admin,
-    clock,
-    radio: () => radio,
-    byRadio: (id, slot = 0, device = 0) =>
-      devices[device]?.send(fromRadio({ case: 'packet', value: { ...text(id), channel: slot } })),
-    byBroker: async (id, channel = { ...DEFAULT_CHANNEL_KEY, name: LONG_FAST }) =>
-      broker.publish(`msh/EU_868/2/e/${channel.name}/!0000000a`, await envelopeOf(text(id), 0xa, channel)),
-    get,
-    async numbers() {
-      const { messages } = await get('/api/messages')
-      const found: { text: string; channel: number }[] = messages
-      return Object.fromEntries(found.map((message) => [message.text, message.channel]))
-    },
-    untilHeard: (receptions) =>
-      until(() => {
-        clock.advance(100)
-        expect(store.sqlite.prepare('select count(*) from receptions').pluck().get()).toBe(receptions)
-      }),
-    async channels() {
-      const { channels } = await get('/api/channels')
-      const found: { index: number; name: string; role: string }[] = channels
-      return found.flatMap(({ index, name, role }) => (role === 'DISABLED' ? [] : [[index, name] as const]))
-    },
-    untilLinks,
-    async restart() {
-      await radio.close()
-      radio = open()
-    },
-  }
-}
-
-/** The radio of the process that runs now. */
-function proxyOf(current: () => NodeRadio): NodeRadio {
-  return {
-    links: () => current().links(),
-    devices: () => current().devices(),
-    waiting: () => current().waiting(),
-    collector: () => current().collector(),
-    reserve: (kind) => current().reserve(kind),
-    lora: () => current().lora(),
-    close: () => current().close(),
-  }
-}
-
-function text(id: number): MeshPacket {
-  const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(`m${id}`) }
-  const arrival = { hopStart: 3, hopLimit: 2, rxSnr: 4, rxRssi: -80 }
-  return create(MeshPacketSchema, {
-    from: 5,
-    to: BROADCAST,
-    id,
-    ...arrival,
-    payloadVariant: { case: 'decoded', value },
-  })
-}
-
-/** A channel that everybody can read, with this hash. */
-function findOpenChannel(hash: number): ChannelKey {
-  const { key } = DEFAULT_CHANNEL_KEY
-  for (const first of LETTERS) {
-    const found = LETTERS.find((second) => hashChannel(`Hut${first}${second}`, key) === hash)
-    if (found !== undefined) return { name: `Hut${first}${found}`, key }
-  }
-  throw new Error('no such channel')
-}
-
-/** Of a channel that no radio has. */
-const numberOf = ({ name, key }: ChannelKey) => numberChannel(identifyChannel(hashChannel(name, key), name))
-
-const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789']
 
 const ONE_RADIO: Told = { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }, { off: true }] }
 
@@ -247,5 +99,161 @@ describe('a channel of a radio and of a broker', () => {
       [0, ''],
       [1, 'Rescue'],
     ])
+  })
+})
+
+describe('what a radio has told of its channels', () => {
+  it('is known after a restart, before the radio answers', async () => {
+    const club = await startClub([ONE_RADIO])
+    await club.untilLinks('connected', 'connected')
+    club.byRadio(1)
+    await club.untilHeard(1)
+    club.devices[0]?.refuse(true)
+    await club.restart()
+    await club.untilLinks('waiting', 'connected')
+    await club.byBroker(2)
+    await club.byBroker(3, CLUB)
+    await club.untilHeard(3)
+    expect(await club.numbers()).toStrictEqual({ m1: 0, m2: 0, m3: 1 })
+  })
+
+  it('changes with its preset and its channels', async () => {
+    const told: Told = { channels: ONE_RADIO.channels }
+    const club = await startClub([told])
+    const again = async () => {
+      club.devices[0]?.send(fromRadio({ case: 'rebooted', value: true }))
+      await until(async () => {
+        club.clock.advance(100)
+        expect(await club.channels()).toContainEqual([1, told.channels[1]?.name])
+        expect(club.radio().links()[0]?.state).toBe('connected')
+      })
+    }
+    const mediumFast = { ...DEFAULT_CHANNEL_KEY, name: 'MediumFast' }
+    const longFast = { ...DEFAULT_CHANNEL_KEY, name: LONG_FAST }
+    await club.untilLinks('connected', 'connected')
+    await club.byBroker(1)
+    await club.byBroker(2, mediumFast)
+    await club.untilHeard(2)
+    expect(await club.numbers()).toStrictEqual({ m1: 0, m2: numberOf(mediumFast) })
+    told.preset = Preset.MEDIUM_FAST
+    // Without a key of its own it has that of the first.
+    told.channels = [{}, { name: 'Cabin', psk: new Uint8Array(0) }]
+    await again()
+    const cabin = { ...DEFAULT_CHANNEL_KEY, name: 'Cabin' }
+    await club.byBroker(3)
+    await club.byBroker(4, mediumFast)
+    await club.byBroker(5, cabin)
+    await club.byBroker(6, CLUB)
+    await club.untilHeard(6)
+    // What was said on a channel before it was the radio's goes along; what was said in a slot stays there.
+    const others = { m3: numberOf(longFast), m6: numberOf(CLUB) }
+    expect(await club.numbers()).toStrictEqual({ m1: 0, m2: 0, m4: 0, m5: 1, ...others })
+  })
+})
+
+describe('channels of two radios', () => {
+  const HUT = { name: 'Hut', psk: DEFAULT_PSK }
+  const BARN = { name: 'Barn', psk: DEFAULT_PSK }
+  const TWO: readonly Told[] = [
+    { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }, HUT] },
+    { channels: [{ name: 'Rescue', psk: CLUB_PSK }, {}, BARN, HUT] },
+  ]
+  const barn = { ...DEFAULT_CHANNEL_KEY, name: 'Barn' }
+
+  it('have the number that the first one gives them, each once', async () => {
+    const club = await startClub(TWO)
+    await club.untilLinks('connected', 'connected', 'connected')
+    club.byRadio(1, 0, 0)
+    club.byRadio(2, 1, 1)
+    club.byRadio(3, 1, 0)
+    club.byRadio(4, 0, 1)
+    club.byRadio(5, 2, 0)
+    club.byRadio(6, 3, 1)
+    club.byRadio(7, 2, 1)
+    await club.byBroker(8)
+    await club.byBroker(9, barn)
+    await club.untilHeard(9)
+    const inSlots = { m1: 0, m2: 0, m3: 1, m4: 1, m5: 2, m6: 2, m8: 0 }
+    expect(await club.numbers()).toStrictEqual({ ...inSlots, m7: numberOf(barn), m9: numberOf(barn) })
+    expect(await club.channels()).toStrictEqual([
+      [0, ''],
+      [1, 'Rescue'],
+      [2, 'Hut'],
+      [numberOf(barn), 'Barn'],
+    ])
+  })
+
+  it('are told by that number to whichever radio sends, or not at all', async () => {
+    const club = await startClub(TWO)
+    const [first, second] = club.devices
+    await club.untilLinks('connected', 'connected', 'connected')
+    const send = async (body: object) =>
+      (await club.admin.send('POST', '/api/messages', { text: 'hi', ...body })).status
+    const slot = async (device: RadioDevice | undefined) => {
+      club.clock.advance(5000)
+      const message = await device?.next('packet')
+      return message?.payloadVariant.case === 'packet' ? message.payloadVariant.value.channel : null
+    }
+    expect(await send({ channel: 1 })).toBe(202)
+    expect(await slot(first)).toBe(1)
+    first?.refuse(true)
+    first?.kick()
+    await until(() => expect(club.radio().links()[0]?.state).toBe('waiting'))
+    expect(await send({ channel: 1 })).toBe(202)
+    expect(await slot(second)).toBe(0)
+    expect(await send({ channel: 2 })).toBe(202)
+    expect(await slot(second)).toBe(3)
+    const { messages } = await club.get('/api/messages')
+    expect(Object(messages).map((message: { channel: number }) => message.channel)).toStrictEqual([2, 1, 1])
+    club.devices[1]?.send(fromRadio({ case: 'channel', value: { index: 3, role: 0 } }))
+    await until(async () => {
+      club.clock.advance(100)
+      expect(await send({ channel: 2 })).toBe(400)
+    })
+    expect(await send({ channel: 0, to: '!00000005' })).toBe(202)
+  })
+})
+
+describe('where a collector delivers', () => {
+  it('channels of its radio and its broker are one too', async () => {
+    const target = await startCollectorTarget()
+    endings.push(() => target.stop())
+    const env = { COLLECTOR_TARGET_URL: target.url, COLLECTOR_TOKEN: `mm_${'t'.repeat(43)}`, COLLECTOR_NAME: 'hill' }
+    const club = await startClub([ONE_RADIO], { env })
+    await club.untilLinks('connected', 'connected')
+    club.byRadio(1)
+    await club.byBroker(2)
+    await club.byBroker(3, CLUB)
+    const hut = findOpenChannel(1)
+    await club.byBroker(4, hut)
+    await club.untilHeard(4)
+    await until(() => {
+      club.clock.advance(1000)
+      expect(club.radio().collector()).toMatchObject({ state: 'idle', waiting: 0 })
+    })
+    const hub = await createTestApp({ ports: { now: () => club.clock.now() } })
+    endings.push(() => hub.close())
+    const admin = await hub.admin()
+    const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['nodes:write'] })
+    const headers = { authorization: `Bearer ${Object(await made.json()).token}` }
+    const { deliveries } = target
+    // The broker's first: the target learns of the radio's channels later.
+    const ordered = deliveries.toSorted((a, b) => Number(b.source.includes('://')) - Number(a.source.includes('://')))
+    for (const delivery of ordered) {
+      const answer = await hub.client().send('POST', '/api/ingest', delivery, headers)
+      expect(await answer.json()).toMatchObject({ rejected: [] })
+    }
+    const { messages } = Object(await (await admin.send('GET', '/api/messages')).json())
+    const found: { text: string; channel: number }[] = messages
+    expect(Object.fromEntries(found.map((message) => [message.text, message.channel]))).toStrictEqual({
+      m1: 0,
+      m2: 0,
+      m3: 1,
+      m4: numberOf(hut),
+    })
+    const { channels } = Object(await (await admin.send('GET', '/api/channels')).json())
+    expect(Object(channels).map(({ index }: { index: number }) => index)).toStrictEqual([0, 1, 2, numberOf(hut)])
+    const bytes = deliveries.flatMap(({ packets }) => packets.map(({ data }) => Buffer.from(data, 'base64')))
+    expect(bytes.filter((each) => each.includes(Buffer.from(CLUB_PSK)))).toStrictEqual([])
   })
 })

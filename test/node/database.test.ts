@@ -104,6 +104,52 @@ describe('migrations', () => {
     expect(schema(opened())).toStrictEqual(schema(opened(':memory:')))
   })
 
+  test('number the channels of brokers anew, and leave the slots of radios', () => {
+    const sqlite = new Database(file())
+    const before = journal.entries.filter(({ tag }) => tag < '0009')
+    for (const { tag } of before) {
+      const sql = readFileSync(join(MIGRATIONS_DIR, `${tag}.sql`), 'utf8')
+      for (const statement of sql.split('--> statement-breakpoint')) sqlite.exec(statement)
+    }
+    sqlite.exec(`
+      create table "__drizzle_migrations" (id integer primary key autoincrement, hash text not null, created_at numeric);
+      insert into "__drizzle_migrations" (hash, created_at) values ('', ${before.at(-1)?.when});
+      insert into sources (kind, name, created_at) values
+        ('tcp', 'radio', 1), ('mqtt', 'mqtt://broker', 1), ('ingest', 'hill/radio', 1), ('ingest', 'hill/mqtt://broker', 1);
+      insert into channels (source_id, channel_index, name, role) values
+        (1, 7, '', 'PRIMARY'), (2, 7, 'Low', 'SECONDARY'), (2, 8, 'LongFast', 'SECONDARY'), (3, 7, '', 'PRIMARY'),
+        (4, 7, 'Low', 'SECONDARY'), (4, 255, 'High', 'SECONDARY');
+      with recursive s(id) as (select 1 union all select id + 1 from s where id < 4), c(n) as (values (7), (8), (255))
+        insert into messages (source_id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+          select s.id, s.id * 1000 + c.n, 5, 6, c.n, 'hi', 1, 'in' from s, c where s.id % 2 = 0 or c.n = 7;
+      insert into messages
+        (source_id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction, pki_encrypted) values
+        (2, 1, 5, 6, 0, 'direct', 1, 'in', 1);
+      insert into nodes (node_num, first_heard, channel) values (5, 1, 8), (6, 1, 7), (7, 1, null);`)
+    sqlite.close()
+    const { sqlite: after } = opened()
+    const rows = (sql: string) => after.prepare(sql).raw().all()
+    expect(rows('select source_id, channel from messages order by source_id, channel')).toStrictEqual([
+      [1, 7],
+      ...[0, 263, 264, 511].map((channel) => [2, channel]),
+      [3, 7],
+      ...[263, 264, 511].map((channel) => [4, channel]),
+    ])
+    expect(rows('select source_id, channel_index, identity from channels')).toStrictEqual([
+      [1, 7, null],
+      [2, 263, '7:Low'],
+      [2, 264, '8:LongFast'],
+      [3, 7, null],
+      [4, 263, '7:Low'],
+      [4, 511, '255:High'],
+    ])
+    expect(rows('select node_num, channel from nodes')).toStrictEqual([
+      [5, 264],
+      [6, 7],
+      [7, null],
+    ])
+  })
+
   test('are not applied twice', () => {
     const first = opened()
     first.sqlite.exec("insert into settings (key, value, updated_at) values ('a', '1', 1)")
