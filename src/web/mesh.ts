@@ -174,3 +174,8 @@ export function precisionMeters(precisionBits: number | null): number | null {
   // 1e-7 degrees a unit, 111,320 m a degree; the cell is 2^(32 − bits) units wide.
   return (2 ** (32 - precisionBits) * 1e-7 * 111_320) / 2
 }
+
+/** Whether a channel is a slot of a radio. Others have a number of their own: they are heard through MQTT, or by a radio that does not send now. */
+export function isInRadio(index: number): boolean {
+  return index < 8
+}

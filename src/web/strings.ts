@@ -654,6 +654,7 @@ export const t = {
     over: (n: number) => `${n} too many: shorten it or send two messages`,
     readOnly: 'You may read messages, not send them.',
     channelOff: 'The radio has switched this channel off. You may read what came on it before.',
+    channelElsewhere: 'The radio that sends does not have this channel. You may read what is heard on it.',
     noRadioHere: 'Messages are sent by a radio, and this runtime has none. The Node service sends them.',
     readOnlyDraft: 'You may no longer send messages. Your text is kept in this tab.',
     log: 'Messages, the newest last',

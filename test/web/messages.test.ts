@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
-import { FAR, LOCAL, text, user } from '../support/mesh.ts'
+import { item } from '../support/delivery.ts'
+import { FAR, LOCAL, packet, text, user } from '../support/mesh.ts'
 import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
 import type { Visitor } from '../support/web-site.ts'
 
@@ -150,6 +152,33 @@ test('nothing is written to a channel that the radio has switched off', async ()
   await page.getByText('The radio has switched this channel off.').waitFor()
   expect(await page.getByLabel('Write a message').count()).toBe(0)
   expect(await message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
+})
+
+test('a channel that no radio has is read by its name, and not written to', async () => {
+  const { page } = admin
+  const { base } = mesh.site
+  const headers = { origin: base }
+  const data = { name: 'collector', scopes: ['nodes:write'] }
+  const made = await page.request.post(`${base}/api/tokens`, { headers, data })
+  const number = numberChannel('8:Valley')
+  const told = { case: 'channel', value: { index: number, role: 2, settings: { name: 'Valley' } } } as const
+  const heard = packet(text('down here'), { channel: number, from: 0xa0cb0042 })
+  const answer = await fetch(`${base}/api/ingest`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${Object(await made.json()).token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ source: 'mqtt://broker', packets: [item(told), item(heard)] }),
+  })
+  expect(await answer.json()).toMatchObject({ accepted: 2, rejected: [] })
+  await admin.goto('/messages')
+  await page.getByRole('link', { name: 'Valley' }).click()
+  const message = page.locator('.message', { hasText: 'down here' })
+  await message.waitFor()
+  await page.getByRole('heading', { name: 'Valley' }).waitFor()
+  await page.getByText('The radio that sends does not have this channel.').waitFor()
+  expect(await page.getByLabel('Write a message').count()).toBe(0)
+  expect(await message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
+  await admin.goto('/nodes/!a0cb0042')
+  await page.getByText('Valley', { exact: true }).waitFor()
 })
 
 test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'x'.repeat(300)}`])(

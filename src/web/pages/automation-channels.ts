@@ -1,5 +1,6 @@
 import { api, ask } from '../api.ts'
 import { useLoad } from '../load.ts'
+import { isInRadio } from '../mesh.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
 
@@ -14,7 +15,7 @@ export function useChannels(): Channels {
   const { data } = useLoad(async () => (can('messages', 'read') ? (await ask(api.channels.$get())).channels : []), [])
   const all = data.value ?? []
   return {
-    used: all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index])),
+    used: all.flatMap(({ index, role }) => (role === 'DISABLED' || !isInRadio(index) ? [] : [index])),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }
 }

@@ -14,7 +14,7 @@ import type { Channels } from './conversations.tsx'
 const MAX_BYTES = 200
 
 /** Why nothing can be sent: words of `t.messages`. */
-export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | null
+export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | 'channelElsewhere' | null
 
 type Props = {
   channel: number

@@ -3,7 +3,7 @@ import { api, ask } from '../api.ts'
 import type { Wanted } from '../conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../inbox.ts'
 import { useLoad } from '../load.ts'
-import { type Message, nameOf, nameOfId } from '../mesh.ts'
+import { isInRadio, type Message, nameOf, nameOfId } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
 import { Unread } from '../parts/unread.tsx'
 import { href } from '../router.ts'
@@ -11,7 +11,7 @@ import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 
 export type Channels = {
-  /** Slots that are in use. */
+  /** Numbers of those that are in use. */
   readonly used: readonly number[]
   name(index: number): string
   /** Whether the radio would take a text for it. */
@@ -23,10 +23,11 @@ export function useChannels(): Channels {
   const { data } = useLoad(() => ask(api.channels.$get()), [])
   const all = data.value?.channels ?? []
   const used = all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
+  const inRadio = used.filter(isInRadio)
   return {
     used,
     // Nothing is known before the radio has told its channels: it decides then.
-    isOn: (index) => used.length === 0 || used.includes(index),
+    isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useConversation, type Wanted } from '../conversation.ts'
-import { type Message, nameOfId, useNodes } from '../mesh.ts'
+import { isInRadio, type Message, nameOfId, useNodes } from '../mesh.ts'
 import { MAX_SEARCH } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -46,7 +46,7 @@ function wantedBy(query: URLSearchParams): Wanted {
   const channel = query.get('channel')
   const partner = query.get('with')
   return {
-    channel: channel !== null && /^\d{1,2}$/.test(channel) ? channel : null,
+    channel: channel !== null && /^\d{1,7}$/.test(channel) ? channel : null,
     partner: partner !== null && /^!(?!0{8}|f{8})[0-9a-f]{8}$/.test(partner) ? partner : null,
     q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
   }
@@ -64,7 +64,8 @@ function mayWrite(): boolean {
 function obstacleOf({ channel, partner }: Wanted, channels: Channels): Obstacle {
   if (!can('messages', 'write')) return 'readOnly'
   if (!has('radio')) return 'noRadioHere'
-  return partner === null && channel !== null && !channels.isOn(Number(channel)) ? 'channelOff' : null
+  if (partner !== null || channel === null || channels.isOn(Number(channel))) return null
+  return isInRadio(Number(channel)) ? 'channelOff' : 'channelElsewhere'
 }
 
 function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Channels }) {

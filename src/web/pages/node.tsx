@@ -16,6 +16,7 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { href, navigate } from '../router.ts'
 import { can, has, user } from '../session.ts'
 import { t } from '../strings.ts'
+import { useChannels } from './automation-channels.ts'
 import { NodeHistory } from './node-history.tsx'
 import { NodePackets } from './node-packets.tsx'
 import { NodeRoutes } from './node-routes.tsx'
@@ -136,6 +137,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
 }
 
 function SignalCard({ node }: { node: Node }) {
+  const channels = useChannels()
   return (
     <Card title={t.nodes.signal}>
       <Facts
@@ -145,7 +147,7 @@ function SignalCard({ node }: { node: Node }) {
           [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
           [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
           [t.nodes.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
-          [t.nodes.channel, node.channel],
+          [t.nodes.channel, node.channel === null ? null : channels.name(node.channel)],
           [t.nodes.firstHeard, <Age at={node.firstHeard} />],
         ]}
       />
