@@ -19,11 +19,17 @@ export function identifyChannel(hash: number, name: string): string {
   return `${hash}:${name}`
 }
 
+/** The name in an identity. */
+export function nameIn(identity: string): string {
+  return identity.slice(identity.indexOf(':') + 1)
+}
+
 /** The number of a channel that is no slot: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256 it is the hash. */
 export function numberChannel(identity: string): number {
-  const name = identity.slice(identity.indexOf(':') + 1)
   // FNV-1a: one hash is shared by many channels, and with a name's worth of bits more by none that one will meet.
-  const digest = new TextEncoder().encode(name).reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5)
+  const digest = new TextEncoder()
+    .encode(nameIn(identity))
+    .reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5)
   return FIRST_NUMBER + ((digest >>> 0) % NAMES) * 256 + Number.parseInt(identity, 10)
 }
 

@@ -18,7 +18,7 @@ export type Packet = {
   readonly to: number
   /** Unique for one sender, for some hours. 0: none. */
   readonly id: number
-  /** Slot of the radio's channel table; for an encrypted packet the hash of an unknown channel. */
+  /** Slot of the radio's channel table, or `numberChannel`; for an encrypted packet the hash of an unknown channel. */
   readonly channel: number
   /** When the radio heard it, by the radio's clock. */
   readonly rxTime: number | null

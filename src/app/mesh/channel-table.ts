@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import { FIRST_NUMBER, identifyChannel, numberChannel, SLOTS } from '../../meshtastic/channel-identity.ts'
+import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../meshtastic/settings.ts'
 import type { LinkInfo } from '../context.ts'
 import type { Source } from './ingest-sources.ts'
@@ -24,7 +24,7 @@ export type Refiling = { readonly source: string; readonly from: number; readonl
 export type ChannelTable = {
   /** Takes what a source tells now. */
   tell(channel: KnownChannel): void
-  /** The number of what the source calls by this one: a slot, or at a broker a number made of the hash. */
+  /** The number of what the source calls by this one: a slot, or at a broker what `numberChannel` says. */
   numberOf(source: string, told: number): number
   /** By which slot the radio has the channel of this number; null: it does not have it. */
   slotOf(radio: string, number: number): number | null
@@ -73,8 +73,10 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
   const numberOf = (source: string, told: number): number => {
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
-    if (identity === null) return index
-    return numbers().byIdentity.get(identity) ?? (isSlot(index) ? index : numberChannel(identity))
+    if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
+    // What a broker's channel is called may have been lost on the way; its number says as much.
+    const number = identity === null ? index : numberChannel(identity)
+    return numbers().byNumber.get(number) ?? number
   }
   return {
     tell(channel) {
@@ -96,7 +98,8 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
         for (const channel of bySource.get(source)?.values() ?? []) {
           const index = numberOf(source, channel.index)
           const known = listed.get(index)
-          if (known === undefined || (!isOn(known) && isOn(channel))) listed.set(index, { ...channel, index })
+          const isBetter = known === undefined || (first.includes(source) && !isOn(known) && isOn(channel))
+          if (isBetter) listed.set(index, { ...channel, index, name: nameUnder(index, channel) })
         }
       }
       return [...listed.values()]
@@ -129,6 +132,11 @@ function isSlot(index: number): boolean {
   return index < SLOTS
 }
 
+/** Only in a slot everybody knows what no name means. */
+function nameUnder(index: number, { name, identity }: KnownChannel): string {
+  return isSlot(index) || identity === null ? name : nameIn(identity)
+}
+
 function isOn({ role }: KnownChannel): boolean {
   return role !== 'DISABLED'
 }
@@ -137,6 +145,8 @@ type Numbers = {
   /** In the order in which they give numbers. */
   readonly radios: readonly string[]
   readonly byIdentity: ReadonlyMap<string, number>
+  /** By what `numberChannel` says. */
+  readonly byNumber: ReadonlyMap<number, number>
 }
 
 function numberSlots(
@@ -161,5 +171,6 @@ function numberSlots(
       taken.add(index)
     }
   }
-  return { radios, byIdentity }
+  const byNumber = new Map([...byIdentity].map(([identity, number]) => [numberChannel(identity), number]))
+  return { radios, byIdentity, byNumber }
 }

@@ -15,7 +15,7 @@ export const messageSchema = z.object({
   fromNodeId: z.string(),
   toNodeNum: z.int().describe('4294967295: everybody'),
   toNodeId: z.string(),
-  channel: z.int(),
+  channel: z.int().describe('As GET /api/channels numbers it; of no meaning when pkiEncrypted'),
   text: z.string(),
   replyId: z.int().nullable().describe('The packetId this answers'),
   emoji: z.boolean().describe('The text is a reaction to replyId'),

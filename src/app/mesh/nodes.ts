@@ -53,7 +53,7 @@ export const nodeSchema = z.object({
   lastHeard: z.int().nullable(),
   firstHeard: z.int(),
   viaMqtt: z.boolean(),
-  channel: z.int().nullable(),
+  channel: z.int().nullable().describe('The one it was last heard on, as GET /api/channels numbers it'),
   isFavorite: z.boolean(),
   isIgnored: z.boolean(),
   isLocal: z.boolean().describe('A radio of this service'),

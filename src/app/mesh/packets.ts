@@ -17,7 +17,7 @@ export const packetSchema = z.object({
   toNodeNum: z.int(),
   toNodeId: z.string(),
   gateway: z.int().nullable().describe('Node that published it at the broker'),
-  channel: z.int(),
+  channel: z.int().describe('As GET /api/channels numbers it; of what could not be read the hash in its header'),
   port: z.int().nullable().describe('Null: nobody here could decrypt it'),
   portName: z.string().nullable(),
   rxSnr: z.number().nullable(),
