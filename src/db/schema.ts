@@ -129,10 +129,7 @@ export const messages = sqliteTable(
   ],
 )
 
-/**
- * Names, roles and hashes only; channel keys are never stored. `index`: the slot of a radio, or what a broker's channel
- * is numbered by.
- */
+/** Never their keys. `index`: the slot of a radio, or the number of a broker's channel. */
 export const channels = sqliteTable(
   'channels',
   {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { startRadioService, until } from '../support/radio-service.ts'
+import { LORA, startRadioService, until } from '../support/radio-service.ts'
 import { fromRadio } from '../support/radio-device.ts'
 
 const NODES = 2000
@@ -23,7 +23,7 @@ it('all 2000 nodes of a radio are in the list after it is connected, each with w
       },
     }),
   )
-  const service = await startRadioService(told)
+  const service = await startRadioService([LORA, ...told])
   endings.push(() => service.stop())
   const admin = await service.app.admin()
   const list = async (): Promise<Record<string, unknown>[]> =>
