@@ -119,6 +119,7 @@ export function useAction(): Action {
   const error = useSignal<ApiError | null>(null)
   const run = async (work: () => Promise<void>) => {
     if (busy.peek()) return false
+    const held = document.activeElement
     busy.value = true
     error.value = null
     try {
@@ -129,9 +130,18 @@ export function useAction(): Action {
       return false
     } finally {
       busy.value = false
+      requestAnimationFrame(() => giveFocusBack(held))
     }
   }
   return { busy, error, run }
+}
+
+/** A button that was disabled while it worked has lost the focus: whoever uses keys would begin anew at the top. */
+function giveFocusBack(held: Element | null): void {
+  if (held === null || held === document.body) return
+  for (const next of [held, document.querySelector('h1')]) {
+    if (document.activeElement === document.body && next instanceof HTMLElement) next.focus({ preventScroll: true })
+  }
 }
 
 /** A failure as the page can explain it; one of the page itself is told to the console. */

@@ -25,13 +25,15 @@ function throwawayPassword(): string {
 
 export function NewUserPage() {
   const made = useSignal<Made | null>(null)
-  return (
-    <Page title={t.users.createTitle} up={{ path: '/users', name: t.users.back }}>
-      {made.value === null ? (
-        <NewUserForm onMade={(result) => (made.value = result)} />
-      ) : (
-        <MadeCard made={made.value} onAnother={() => (made.value = null)} />
-      )}
+  const up = { path: '/users', name: t.users.back }
+  // Pages of their own: the heading of each takes the focus.
+  return made.value === null ? (
+    <Page title={t.users.createTitle} up={up} key="form">
+      <NewUserForm onMade={(result) => (made.value = result)} />
+    </Page>
+  ) : (
+    <Page title={t.users.createdTitle(made.value.user.username)} up={up} key="made">
+      <MadeCard made={made.value} onAnother={() => (made.value = null)} />
     </Page>
   )
 }
@@ -108,7 +110,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
 
 function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
   return (
-    <Card title={t.users.createdTitle(made.user.username)} help={t.users.onceHelp}>
+    <Card title={t.users.temporary} help={t.users.onceHelp}>
       <CopyText text={made.password} label={t.users.temporary} />
       <Actions>
         <button type="button" class="button" onClick={onAnother}>
