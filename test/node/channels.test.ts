@@ -3,6 +3,7 @@ import { hashChannel } from '../../src/meshtastic/channel-crypto.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../src/meshtastic/gen/config_pb.ts'
 import { DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
 import { createTestApp } from '../support/app.ts'
+import { ACKNOWLEDGE } from '../support/automation.ts'
 import {
   CLUB,
   CLUB_PSK,
@@ -211,6 +212,29 @@ describe('channels of two radios', () => {
       expect(await send({ channel: 2 })).toBe(400)
     })
     expect(await send({ channel: 0, to: '!00000005' })).toBe(202)
+  })
+})
+
+describe('rules', () => {
+  it('answer what is said on their channel, in whatever slot the radio has it', async () => {
+    const club = await startClub([
+      { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }] },
+      { channels: [{ name: 'Rescue', psk: CLUB_PSK }, {}] },
+    ])
+    const [first, second] = club.devices
+    const rule = { ...ACKNOWLEDGE, enabled: true, channels: [1], match: { mode: 'contains', words: ['m1', 'm2'] } }
+    expect((await club.admin.send('POST', '/api/automation', rule)).status).toBe(201)
+    await club.untilLinks('connected', 'connected', 'connected')
+    first?.refuse(true)
+    first?.kick()
+    await until(() => expect(club.radio().links()[0]?.state).toBe('waiting'))
+    club.byRadio(1, 1, 1)
+    club.byRadio(2, 0, 1)
+    await club.untilHeard(2)
+    const answer = await second?.next('packet')
+    expect(answer?.payloadVariant.value).toMatchObject({ channel: 0, payloadVariant: { value: { replyId: 2 } } })
+    const { messages } = await club.get('/api/messages')
+    expect(Object(messages)[0]).toMatchObject({ replyId: 2, channel: 1, direction: 'out' })
   })
 })
 

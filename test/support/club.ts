@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { expect } from 'vitest'
 import { parseConfig } from '../../src/app/config.ts'
+import type { Heard } from '../../src/app/mesh/ingest-plan.ts'
 import { expandPsk, hashChannel } from '../../src/meshtastic/channel-crypto.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../src/meshtastic/gen/config_pb.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
@@ -9,6 +10,7 @@ import { identifyChannel, numberChannel } from '../../src/meshtastic/channel-ide
 import { type ChannelKey, DEFAULT_CHANNEL_KEY } from '../../src/meshtastic/mqtt-envelope.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { openDatabase } from '../../src/node/database.ts'
+import { startAutomation } from '../../src/node/automation.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from './app.ts'
 import { createManualClock } from './manual-clock.ts'
@@ -65,7 +67,7 @@ type Club = {
   stop(): Promise<void>
 }
 
-/** Radios that tell this, and a broker. */
+/** Radios that tell this, and a broker; the rules of automation run. */
 export async function startClub(
   radios: readonly Told[],
   { env = {}, refusing = false }: { env?: Readonly<Record<string, string>>; refusing?: boolean } = {},
@@ -87,12 +89,17 @@ export async function startClub(
   const clock = createManualClock(START)
   const store = openDatabase(':memory:')
   endings.push(() => store.close())
+  let hear: (batch: readonly Heard[]) => void = () => {}
   const tell = () => {}
   const log = { debug: tell, info: tell, warn: tell, error: tell }
-  const open = () => openRadio({ config: parsed.config, store, log, clock })
+  const open = () => openRadio({ config: parsed.config, store, log, clock, onHeard: (batch) => hear(batch) })
   let radio = open()
   endings.push(() => radio.close())
   const app = await createTestApp({ store, ports: { radio: proxyOf(() => radio), now: () => clock.now() } })
+  const current = proxyOf(() => radio)
+  const automation = startAutomation({ store, radio: current, events: null, log, now: () => clock.now() }, clock)
+  hear = automation.hear
+  endings.push(() => automation.stop())
   const admin = await app.admin()
   const get = async (path: string) => Object(await (await admin.send('GET', path)).json())
   const untilLinks = (...states: string[]) =>
