@@ -17,6 +17,7 @@ import { createAddressing } from './client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { lowerPoolPriority } from './pool-priority.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
@@ -66,6 +67,7 @@ function withSecret(config: Config): Config {
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const lock = await settleDatabase(config, log)
+  await lowerPoolPriority()
   const store = openDatabase(databaseFile(config))
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
