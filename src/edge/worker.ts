@@ -6,6 +6,7 @@ import type { Ports } from '../app/context.ts'
 import { AppError, problem, toAppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { isApi } from '../app/pages.ts'
+import { newRequestId } from '../app/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
@@ -100,7 +101,7 @@ function firstAdminOnce(ports: Ports): () => Promise<void> {
 
 /** Answers for the app when it could not start. */
 function refuse(log: Log, error: AppError, fields: Record<string, unknown>): Response {
-  const requestId = crypto.randomUUID()
+  const requestId = newRequestId()
   log.error('The service could not start', { requestId, ...fields })
   const response = problem(error, requestId)
   response.headers.set('Cache-Control', 'no-store')

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import type { Duplex } from 'node:stream'
 import { RequestError } from '@hono/node-server'
 import { AppError, problem, toAppError } from '../app/errors.ts'
+import { newRequestId } from '../app/request-id.ts'
 import { SECURITY_HEADERS } from '../app/security.ts'
 
 const HEADERS = { ...SECURITY_HEADERS, 'Cache-Control': 'no-store', Connection: 'close' } as const
@@ -31,7 +32,7 @@ export function refuseHostless(): Response {
 }
 
 function refusal(error: AppError): Response {
-  const requestId = crypto.randomUUID()
+  const requestId = newRequestId()
   const response = problem(error, requestId)
   for (const [name, value] of Object.entries(HEADERS)) response.headers.set(name, value)
   response.headers.set('X-Request-Id', requestId)
