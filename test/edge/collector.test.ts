@@ -67,7 +67,7 @@ const texts = async () => {
   const rows = await workerd.sql('select text from messages order by id')
   return rows.map((row) => String(row['text']))
 }
-const untilDelivered = () => expect.poll(texts, { timeout: 20_000, interval: 100 }).toStrictEqual(heard)
+const untilDelivered = () => expect.poll(texts, { interval: 100 }).toStrictEqual(heard)
 
 test('what a radio says is on the edge, without its keys', async () => {
   await device.next('heartbeat')
@@ -98,19 +98,17 @@ test('nothing is lost while the edge is away, and the service says so', async ()
   const collector = async () => Object((await local.send('GET', '/api/info')).body).collector
   gate.mode = 'shut'
   for (let n = 0; n < 20; n++) hear(`away ${n}`)
-  await expect.poll(collector, { timeout: 10_000 }).toMatchObject({ state: 'waiting', waiting: 20 })
+  await expect.poll(collector).toMatchObject({ state: 'waiting', waiting: 20 })
   expect((await collector()).reason).toMatch(/^the target can not be reached/)
   gate.mode = 'open'
   await untilDelivered()
-  await expect
-    .poll(collector, { timeout: 10_000 })
-    .toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
+  await expect.poll(collector).toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
 })
 
 test('nothing is doubled by answers that are lost, nor by a collector that is killed', async () => {
   gate.mode = 'deaf'
   for (let n = 0; n < 20; n++) hear(`unconfirmed ${n}`)
-  await expect.poll(() => gate.lost(), { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(() => gate.lost()).toBeGreaterThan(0)
   await untilDelivered()
   await service.stop('SIGKILL')
   gate.mode = 'open'
@@ -127,6 +125,6 @@ test('nothing is doubled by answers that are lost, nor by a collector that is ki
 test('the service stops at once, also with a delivery under way', async () => {
   gate.mode = 'deaf'
   hear('the last word')
-  await expect.poll(texts, { timeout: 10_000 }).toContain('the last word')
+  await expect.poll(texts).toContain('the last word')
   expect(await service.stop('SIGTERM')).toBe(0)
 })

@@ -95,7 +95,7 @@ describe('a radio over TCP', () => {
     await device.next('heartbeat')
     const burst = Array.from({ length: 2000 }, (_, n) => fromRadio(packet(text(`m${n}`), { from: 10 + (n % 50) })))
     device.send(...burst)
-    await expect.poll(() => countMessages(app), { timeout: 10_000 }).toBe(2000)
+    await expect.poll(() => countMessages(app)).toBe(2000)
     await radio.close()
     const texts = app.store.sqlite.prepare('select text from messages order by id').pluck().all()
     expect(texts).toStrictEqual(Array.from({ length: 2000 }, (_, n) => `m${n}`))

@@ -46,7 +46,7 @@ it('shows a running service from outside: live, at a glance, as metrics; and let
     const dashboard = Object(await (await fetch(`${service.url}/api/dashboard`, { headers })).json())
     expect(dashboard).toMatchObject({ link: { kind: 'demo', state: 'connected' }, lastBackup: null })
     expect(dashboard.counts.nodes).toBeGreaterThan(5)
-  })
+  }, 20_000)
   const metrics = await (await fetch(`${service.url}/api/metrics`, { headers })).text()
   for (const name of [
     'mesh_link_up{link="demo",kind="demo"} 1',
@@ -59,7 +59,7 @@ it('shows a running service from outside: live, at a glance, as metrics; and let
   }
   const began = performance.now()
   expect(await service.stop('SIGTERM')).toBe(0)
-  expect(performance.now() - began).toBeLessThan(4000)
+  expect(performance.now() - began).toBeLessThan(8000)
   let last = await reader?.read()
   while (last?.done === false) last = await reader?.read()
   expect(last?.done).toBe(true)

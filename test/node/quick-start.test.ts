@@ -62,6 +62,6 @@ async function untilNodes(url: string, password: string): Promise<void> {
       const answer = await fetch(`${url}/api/nodes`, { headers: { cookie } })
       expect(await answer.json()).not.toStrictEqual([])
     },
-    { timeout: 10_000, interval: 100 },
+    { timeout: 20_000, interval: 100 },
   )
 }

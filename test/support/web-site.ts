@@ -102,7 +102,7 @@ export async function openBrowser(base: string): Promise<SiteBrowser> {
 async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(20_000)
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {

@@ -41,7 +41,7 @@ test('a node that is heard appears by itself, without anybody asking from time t
   await page.clock.runFor(30_000)
   expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([])
   mesh.hear(user({ longName: 'Lighthouse', shortName: 'LITE' }), { from: LIGHTHOUSE })
-  await page.getByRole('link', { name: 'Lighthouse' }).waitFor({ timeout: 4000 })
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
   expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([`/api/nodes/${LIGHTHOUSE}`])
 })
 
@@ -53,7 +53,7 @@ test('a text that cannot be sent stays, and so does one that the writer may no l
   await box.fill('ä'.repeat(101))
   await page.getByText('202 of 200 bytes').waitFor()
   await page.getByText('2 too many').waitFor()
-  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true)
+  await expect.poll(() => page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true)
   await box.fill('Stay where you are')
   await isLive(writer)
   await mesh.grant(writer.id, { messages: READ })
@@ -68,7 +68,7 @@ test('a text that cannot be sent stays, and so does one that the writer may no l
   await mesh.grant(writer.id, { messages: ALL })
   mesh.hear(text('welcome back'))
   await said(page, 'welcome back').waitFor()
-  expect(await box.inputValue()).toBe('Stay where you are')
+  await expect.poll(() => box.inputValue()).toBe('Stay where you are')
 })
 
 test('without a radio nothing is lost: the text stays, and the reason is said', async () => {
@@ -82,7 +82,7 @@ test('without a radio nothing is lost: the text stays, and the reason is said', 
   await page.getByRole('button', { name: 'Send' }).click()
   await page.getByRole('alert').getByText('The radio is not connected. Nothing was sent.').waitFor()
   await page.getByText('Your text is still here.').waitFor()
-  expect(await page.getByLabel('Write a message').inputValue()).toBe('Can you hear me?')
+  await expect.poll(() => page.getByLabel('Write a message').inputValue()).toBe('Can you hear me?')
   mesh.device.setSilent(false)
   mesh.device.kick()
   await page.getByText('Radio connected').first().waitFor()
@@ -138,7 +138,7 @@ test('signing out ends the stream, in every tab, and the other tab says why', as
   const ended = other.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/events'))
   await visitor.page.getByRole('button', { name: 'Sign out' }).first().click()
   await visitor.page.getByRole('heading', { name: 'Sign in' }).waitFor()
-  expect(await visitor.page.getByText('Your session has ended').count()).toBe(0)
+  await expect.poll(() => visitor.page.getByText('Your session has ended').count()).toBe(0)
   await other.getByText('Your session has ended').waitFor()
   await ended
   await other.getByLabel('Username').fill('guest')

@@ -70,7 +70,7 @@ describe('tiles of another host', () => {
     const notice = page.getByText('The map’s background can’t be loaded.')
     await notice.waitFor()
     await page.locator('.graticule-label').first().waitFor()
-    expect(await page.locator('.leaflet-tile').count()).toBe(0)
+    await expect.poll(() => page.locator('.leaflet-tile').count()).toBe(0)
     const asked = tiles.asked.length
     await page.getByRole('button', { name: 'Zoom in' }).click()
     await page.getByRole('button', { name: 'Show all' }).click()
@@ -111,7 +111,7 @@ describe('a local map file', () => {
     const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0001')
     await page.locator('.leaflet-tile-loaded').first().waitFor()
     await page.getByText('© Map makers', { exact: true }).waitFor()
-    expect(await tileColours(page)).toContainEqual([...RED, 255])
+    await expect.poll(() => tileColours(page)).toContainEqual([...RED, 255])
     expect(complaints).toEqual([])
   })
 

@@ -30,7 +30,7 @@ test('the list beside the map has every node, and choosing one there tells of it
   await page.getByRole('heading', { name: 'Town Hall Gateway', level: 2 }).waitFor()
   const panel = page.getByRole('region', { name: 'List of the map' })
   await panel.getByText('−4.75 dB').waitFor()
-  expect(await panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Is heard by'])
+  await expect.poll(() => panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Is heard by'])
   // Beside the lines themselves, each with an arrow and its number.
   await expect
     .poll(() => page.locator('.hop-label').allTextContents())
@@ -74,14 +74,13 @@ test('a traceroute is drawn hop by hop in both directions, an unknown hop withou
   const { page } = await openSignedIn(site, '/map?trace=1')
   const panel = page.getByRole('region', { name: 'List of the map' })
   await panel.getByText('Back', { exact: true }).waitFor()
-  expect(await panel.locator('.way').allTextContents()).toEqual([
-    'ThereHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT',
-    'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL',
-  ])
+  await expect
+    .poll(() => panel.locator('.way').allTextContents())
+    .toEqual(['ThereHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT', 'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL'])
   const labels = page.locator('.hop-label')
   const signals = async () => (await labels.allTextContents()).toSorted()
   await expect.poll(signals).toEqual(['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted())
-  expect(await labels.nth(2).getAttribute('class')).toContain('snr-weak')
+  await expect.poll(() => labels.nth(2).getAttribute('class')).toContain('snr-weak')
   await page.getByRole('button', { name: 'Hide the route' }).click()
   await labels.first().waitFor({ state: 'detached' })
   await page.evaluate("history.pushState(null, '', '/map?trace=2'); dispatchEvent(new PopStateEvent('popstate'))")
@@ -92,10 +91,10 @@ test('a traceroute is drawn hop by hop in both directions, an unknown hop withou
 test('waypoints stand on the map and in the list until they end', async () => {
   const { page } = await openSignedIn(site, '/map')
   await page.getByRole('button', { name: 'Meeting point: Thursday 19:00' }).waitFor()
-  expect(await page.locator('.waypoint').count()).toBe(2)
+  await expect.poll(() => page.locator('.waypoint').count()).toBe(2)
   await page.getByText('2 waypoints').click()
   await page.getByRole('button', { name: 'Flooded path', exact: false }).last().waitFor()
-  expect(await page.getByText('Gone by now').count()).toBe(0)
+  await expect.poll(() => page.getByText('Gone by now').count()).toBe(0)
 })
 
 test('filters are in the address, ignored and forgotten nodes nowhere', async () => {
@@ -112,7 +111,7 @@ test('filters are in the address, ignored and forgotten nodes nowhere', async ()
   await page.getByText('24 nodes on the map').waitFor()
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill')
   await page.getByText('1 of 24 nodes on the map').waitFor()
-  expect(await page.getByRole('button', { name: 'Mill Bridge' }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('button', { name: 'Mill Bridge' }).count()).toBe(0)
 })
 
 test('the map comes back where it was left', async () => {
@@ -134,14 +133,9 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
   const { page, complaints } = await openSignedIn(site, '/traceroutes')
   const list = page.getByRole('list', { name: 'Traceroutes, the newest first' })
   await list.getByText('Town Hall Gateway').first().waitFor()
-  expect(await list.locator('.trace-state').allTextContents()).toEqual([
-    'on its way',
-    'answered',
-    'no answer',
-    'no way found',
-    'answered',
-    'answered',
-  ])
+  await expect
+    .poll(() => list.locator('.trace-state').allTextContents())
+    .toEqual(['on its way', 'answered', 'no answer', 'no way found', 'answered', 'answered'])
   await list.getByText('The mesh found no way there. (No response)').waitFor()
   await page.getByText('one node every 30 seconds at most').waitFor()
   await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
@@ -151,7 +145,7 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
   await first.getByText('Station Roof').waitFor()
   // The demo's radio answers after seconds.
   await first.getByText('answered').waitFor()
-  expect(await first.locator('.way').first().textContent()).toMatch(/^ThereHALL.+ dB →STAT$/)
+  await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^ThereHALL.+ dB →STAT$/)
   await first.getByRole('link', { name: 'Show on the map' }).click()
   await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
   expect(complaints).toEqual([])
@@ -161,12 +155,9 @@ test('neighbours: a table that is sorted and searched', async () => {
   const { page, complaints } = await openSignedIn(site, '/neighbors?sort=signal&order=up')
   const first = page.locator('tbody tr:not(.gap)').first()
   await first.getByText('Water Tower North').waitFor()
-  expect(await first.locator('th, td').allTextContents()).toEqual([
-    'Water Tower North',
-    'Windmill Park',
-    '−18 dB',
-    expect.any(String),
-  ])
+  await expect
+    .poll(() => first.locator('th, td').allTextContents())
+    .toEqual(['Water Tower North', 'Windmill Park', '−18 dB', expect.any(String)])
   await page.getByLabel('Search nodes').fill('forest')
   await page.getByText(/^(one link|\d links)$/).waitFor()
   for (const row of await page.locator('tbody tr:not(.gap)').allTextContents()) expect(row).toContain('Forest Hut')
@@ -191,8 +182,8 @@ test('two thousand nodes are a canvas and no elements, and names come with the z
   const { page, complaints } = await openSignedIn(site, '/map')
   await page.getByText('2024 nodes on the map').waitFor()
   const elements = page.locator('.leaflet-map-pane *:not(.graticule-label, .graticule-label *)')
-  expect(await elements.count()).toBeLessThan(60)
-  expect(await page.locator('.map-panel tbody tr:not(.gap)').count()).toBeLessThan(60)
+  await expect.poll(() => elements.count()).toBeLessThan(60)
+  await expect.poll(() => page.locator('.map-panel tbody tr:not(.gap)').count()).toBeLessThan(60)
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('crowd 1234')
   await page.getByRole('button', { name: 'Crowd 1234' }).click()
   await page.getByText('Crowd 1234').first().waitFor()
@@ -221,7 +212,7 @@ test.each([
     await visitor.page.locator('.leaflet-container, .trace, tbody tr').first().waitFor()
     if (path === '/map' && 'isMobile' in options) await visitor.page.getByText('List and filters').tap()
     expect([path, ...(await visitor.violations())]).toEqual([path])
-    expect(await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+    await expect.poll(() => visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
   }
   expect(visitor.complaints).toEqual([])
 })

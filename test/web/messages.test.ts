@@ -32,7 +32,7 @@ test('a text goes through each state, and says what the state means', async () =
   const outgoing = await mesh.sent()
   expect([outgoing.to, new TextDecoder().decode(readData(outgoing).payload)]).toEqual([FAR, 'Is the antenna up?'])
   await message.getByText('Sent by the radio').waitFor()
-  expect(await page.getByLabel('Write a message').inputValue()).toBe('')
+  await expect.poll(() => page.getByLabel('Write a message').inputValue()).toBe('')
   mesh.confirm(outgoing, LOCAL)
   await message.getByText('Repeated by another node').waitFor()
   await message.getByRole('button', { name: 'Details' }).click()
@@ -93,7 +93,7 @@ test('what comes in is counted until it is seen, and answered with a quote or a 
   const reply = readData(await mesh.sent())
   expect([new TextDecoder().decode(reply.payload), reply.replyId]).toEqual(['Thank you\nwe are in', 0x5000])
   await page.locator('.message.out').getByRole('button', { name: 'Far Hill Storm from the west tonight' }).click()
-  expect(await page.evaluate('document.activeElement.textContent')).toContain('Storm from the west tonight')
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toContain('Storm from the west tonight')
 })
 
 test('who reads further up is not moved by what arrives, and comes down with one press', async () => {
@@ -150,8 +150,8 @@ test('nothing is written to a channel that the radio has switched off', async ()
   const message = page.locator('.message', { hasText: 'left over from last year' })
   await message.waitFor()
   await page.getByText('The radio has switched this channel off.').waitFor()
-  expect(await page.getByLabel('Write a message').count()).toBe(0)
-  expect(await message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
+  await expect.poll(() => page.getByLabel('Write a message').count()).toBe(0)
+  await expect.poll(() => message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
 })
 
 test('a channel that no radio has is read by its name, and not written to', async () => {
@@ -175,8 +175,8 @@ test('a channel that no radio has is read by its name, and not written to', asyn
   await message.waitFor()
   await page.getByRole('heading', { name: 'Valley' }).waitFor()
   await page.getByText('The radio that sends does not have this channel.').waitFor()
-  expect(await page.getByLabel('Write a message').count()).toBe(0)
-  expect(await message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
+  await expect.poll(() => page.getByLabel('Write a message').count()).toBe(0)
+  await expect.poll(() => message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
   await admin.goto('/nodes/!a0cb0042')
   await page.getByText('Valley', { exact: true }).waitFor()
 })
@@ -186,7 +186,7 @@ test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'
   async (query) => {
     await admin.goto(`/messages${query}`)
     await admin.page.getByRole('heading', { name: 'Everything' }).waitFor()
-    expect(await admin.page.getByRole('alert').count()).toBe(0)
+    await expect.poll(() => admin.page.getByRole('alert').count()).toBe(0)
   },
 )
 
@@ -234,7 +234,7 @@ describe.each([
     await page.getByLabel('Write a message').fill('x'.repeat(230))
     await page.getByText('30 too many').waitFor()
     expect(await visitor.violations()).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+    await expect.poll(() => page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
     expect(visitor.complaints).toEqual([])
   })
 })

@@ -35,11 +35,11 @@ describe('beside local accounts', () => {
     await page.getByRole('link', { name: 'Anna Berg' }).click()
     await page.getByText('through your organisation', { exact: true }).waitFor()
     await page.getByText('You sign in through your organisation: your password is changed there.').waitFor()
-    expect(await page.locator('input[type=password]').count()).toBe(0)
+    await expect.poll(() => page.locator('input[type=password]').count()).toBe(0)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     // To be signed out by one's own wish needs no explanation.
-    expect(await page.getByText('Your session has ended').count()).toBe(0)
+    await expect.poll(() => page.getByText('Your session has ended').count()).toBe(0)
     expect(visitor.complaints.filter((url) => !url.startsWith(provider.issuer))).toEqual([])
   })
 
@@ -48,8 +48,8 @@ describe('beside local accounts', () => {
     const { page } = visitor
     const failure = async (text: string) => {
       await signInBy(visitor, '/login')
-      expect(await page.getByRole('alert').textContent()).toContain(text)
-      expect(await page.getByLabel('Username').count()).toBe(1)
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain(text)
+      await expect.poll(() => page.getByLabel('Username').count()).toBe(1)
     }
     provider.behave = {
       callback: (query) => {
@@ -67,8 +67,8 @@ describe('beside local accounts', () => {
     await visitor.signIn('admin', ADMIN_PASSWORD)
     await page.getByRole('link', { name: 'Users' }).click()
     await page.getByRole('link', { name: 'Anna Berg' }).click()
-    expect(await page.getByLabel('E-mail').isDisabled()).toBe(true)
-    expect(await page.getByRole('button', { name: 'Reset password' }).count()).toBe(0)
+    await expect.poll(() => page.getByLabel('E-mail').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Reset password' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Deactivate' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deactivate' }).click()
     await page.getByText('User deactivated').waitFor()
@@ -88,7 +88,7 @@ describe('beside local accounts', () => {
   ])('the code %s has words of its own', async (code, words) => {
     const { page, goto } = await site.visit()
     await goto(`/login?error=${code}`)
-    expect(await page.getByRole('alert').textContent()).toContain(words)
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain(words)
   })
 })
 
@@ -111,13 +111,13 @@ describe('without local accounts', () => {
     const { page, goto, violations } = await site.visit()
     await goto('/nodes?sort=name')
     const link = page.getByRole('link', { name: BUTTON })
-    expect(await link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
-    expect(await page.locator('input').count()).toBe(0)
+    await expect.poll(() => link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
+    await expect.poll(() => page.locator('input').count()).toBe(0)
     expect(await violations()).toEqual([])
     await link.click()
     await page.getByText('Your organisation’s sign-in does not answer right now. Try again in a minute.').waitFor()
     expect(new URL(page.url()).search).toBe('?error=oidc_unavailable&returnTo=%2Fnodes%3Fsort%3Dname')
-    expect(await link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
+    await expect.poll(() => link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
     expect(await violations()).toEqual([])
   })
 })
