@@ -1,7 +1,7 @@
 import { Segments } from '../parts/field.tsx'
 import { Group, Labelled } from '../parts/labelled.tsx'
 import { Card } from '../parts/page.tsx'
-import { a } from '../strings-automation.ts'
+import { a } from '../strings/automation.ts'
 import type { Draft } from './automation-draft.ts'
 import { ChannelChecks, type Form, Line, TemplateField } from './automation-fields.tsx'
 

@@ -1,6 +1,6 @@
 import { nameOfId } from '../mesh.ts'
 import { Card, Facts } from '../parts/page.tsx'
-import { a } from '../strings-automation.ts'
+import { a } from '../strings/automation.ts'
 import type { Channels } from './automation-channels.ts'
 import { type Automation, nodeIdOf, type Rule } from './automation-draft.ts'
 import { Last, Next } from './automation.tsx'

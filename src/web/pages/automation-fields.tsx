@@ -4,7 +4,7 @@ import { nameOfId, nodeName, nodes, useNodes } from '../mesh.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Group, Labelled } from '../parts/labelled.tsx'
 import { can } from '../session.ts'
-import { a } from '../strings-automation.ts'
+import { a } from '../strings/automation.ts'
 import { type Draft, MAX_BYTES, tokensFor, widestBytes } from './automation-draft.ts'
 import type { Channels } from './automation-channels.ts'
 

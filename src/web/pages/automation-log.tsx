@@ -7,7 +7,7 @@ import { useAction, useFresh } from '../load.ts'
 import { nameOfId } from '../mesh.ts'
 import { More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
-import { a } from '../strings-automation.ts'
+import { a } from '../strings/automation.ts'
 import { nodeIdOf } from './automation-draft.ts'
 
 type Page = Extract<InferResponseType<(typeof api.automation)[':id']['runs']['$get']>, { runs: unknown }>

@@ -1,5 +1,5 @@
 import { Age, now } from '../parts/age.tsx'
-import { c } from '../strings-configuration.ts'
+import { c } from '../strings/configuration.ts'
 import { type Change, leavesOf, type Section } from './configuration-model.ts'
 import { namesOf } from './configuration-words.ts'
 

@@ -3,7 +3,7 @@ import { decimal } from '../format.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Labelled } from '../parts/labelled.tsx'
 import { Switch } from '../parts/switch.tsx'
-import { c } from '../strings-configuration.ts'
+import { c } from '../strings/configuration.ts'
 import type { FieldInfo, Leaf, Raw } from './configuration-model.ts'
 import { asDuration, fieldHelp, fieldName, isSeconds, optionName } from './configuration-words.ts'
 

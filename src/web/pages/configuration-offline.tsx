@@ -4,7 +4,7 @@ import { useLoad } from '../load.ts'
 import { now } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { can, has } from '../session.ts'
-import { c } from '../strings-configuration.ts'
+import { c } from '../strings/configuration.ts'
 import { t } from '../strings.ts'
 import type { Section } from './configuration-model.ts'
 

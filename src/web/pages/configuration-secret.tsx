@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Field } from '../parts/field.tsx'
-import { c } from '../strings-configuration.ts'
+import { c } from '../strings/configuration.ts'
 import { RiskMark } from './configuration-field.tsx'
 import type { FieldInfo, Leaf, Section } from './configuration-model.ts'
 import { fieldHelp, fieldName, fullName } from './configuration-words.ts'

@@ -1,5 +1,5 @@
 import { capital, duration, humanize } from '../format.ts'
-import { c, FIELDS, SECTIONS, SPELLINGS } from '../strings-configuration.ts'
+import { c, FIELDS, SECTIONS, SPELLINGS } from '../strings/configuration.ts'
 import type { FieldInfo, Leaf, Raw, Section } from './configuration-model.ts'
 
 export function sectionName(section: string): string {

@@ -1,6 +1,6 @@
-import type { Kind, MATCH_MODES } from '../app/automation/rules.ts'
-import type { OUTCOMES, Reason } from '../app/automation/runs.ts'
-import type { TokenName } from '../app/automation/template.ts'
+import type { Kind, MATCH_MODES } from '../../app/automation/rules.ts'
+import type { OUTCOMES, Reason } from '../../app/automation/runs.ts'
+import type { TokenName } from '../../app/automation/template.ts'
 
 /** The texts of the pages of automation, which come with their code. */
 export const a = {
