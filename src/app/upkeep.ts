@@ -1,6 +1,7 @@
 import { deleteOldRuns } from './automation/runs.ts'
 import type { Ports } from './context.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from './mesh/outbox.ts'
+import { sweepForgotten } from './mesh/forgotten-nodes.ts'
 import { followRenumbered } from './mesh/renumbering.ts'
 import { deleteExpired, retentionCutoffs } from './mesh/retention.ts'
 import { HOUR_MS, rollUp } from './mesh/roll-up.ts'
@@ -12,7 +13,10 @@ import { readSettings } from './settings/settings.ts'
 /** Awaited after each slice of some milliseconds; answers whether to go on. */
 export type Pause = () => Promise<boolean>
 
-/** Brings what is derived up to date: hours and days of measurements, and nodes that go on under another number. */
+/**
+ * Brings up to date what follows from what happened: hours and days of measurements, nodes that go on under another
+ * number, and what is left of nodes that are gone.
+ */
 export async function keepUp(
   ports: Pick<Ports, 'store' | 'log' | 'now'>,
   pause: Pause,
@@ -25,7 +29,9 @@ export async function keepUp(
   }
   const hours = await rollUp(ports.store, watched, share)
   if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
-  if (goesOn) await followRenumbered(ports, pause, share)
+  if (goesOn) await followRenumbered(ports, watched, share)
+  const swept = goesOn ? await sweepForgotten(ports.store, watched, share) : 0
+  if (swept > 0) ports.log.debug('History of forgotten nodes deleted', { rows: swept })
 }
 
 /**

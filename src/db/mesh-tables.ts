@@ -28,3 +28,9 @@ export const renumberings = sqliteTable(
   },
   (t) => [index('renumberings_to').on(t.toNodeNum), index('renumberings_from').on(t.fromNodeNum)],
 )
+
+/**
+ * Ids of nodes that are gone, by a trigger, while rows of their history are left. An id is never given again, so that
+ * nobody finds those rows.
+ */
+export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })

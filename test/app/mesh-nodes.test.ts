@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { keepUp } from '../../src/app/upkeep.ts'
 import { auditRows, type Client, START } from '../support/app.ts'
 import {
   createTestMesh,
@@ -197,6 +198,8 @@ describe('/api/nodes/:id', () => {
     ])
     expect([mesh.count('positions'), mesh.count('telemetry')]).toStrictEqual([2, 1])
     expect((await admin.send('DELETE', `/api/nodes/${FAR}`)).status).toBe(204)
+    expect(mesh.count('nodes')).toBe(1)
+    await keepUp(mesh.app.ports, async () => true)
     expect([mesh.count('positions'), mesh.count('telemetry'), mesh.count('nodes')]).toStrictEqual([1, 0, 1])
     expect(auditRows(mesh.app).at(-1)).toStrictEqual({
       action: 'node_deleted',

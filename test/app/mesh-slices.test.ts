@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sweepForgotten } from '../../src/app/mesh/forgotten-nodes.ts'
 import { expireOutbox } from '../../src/app/mesh/outbox.ts'
 import { deleteExpired, retentionCutoffs } from '../../src/app/mesh/retention.ts'
 import { rollUp } from '../../src/app/mesh/roll-up.ts'
@@ -139,6 +140,7 @@ describe('a slice', () => {
     const nums = () => sqlite.prepare('select node_num from nodes order by 1').pluck().all()
     const { changes, pause } = watch()
     expect(await forgetSurplusNodes(mesh.app.store, pause, { most: 36, share: () => 0.1 })).toBe(4)
+    expect(await sweepForgotten(mesh.app.store, pause, () => 0.1)).toBe(4 * (180 + 30 + 60))
     expect(nums()).toStrictEqual([...Array.from({ length: 32 }, (_, n) => n + 1), 37, 38, 39, 40])
     for (const table of ['telemetry', 'positions', 'telemetry_dirty']) {
       const left = sqlite.prepare(`select count(*) from ${table} where node_id not in (select id from nodes)`).pluck()

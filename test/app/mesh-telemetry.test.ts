@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { rollUp } from '../../src/app/mesh/roll-up.ts'
 import { deleteOldTraffic } from '../../src/app/mesh/traffic-retention.ts'
+import { sweepForgotten } from '../../src/app/mesh/forgotten-nodes.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { type Client, START } from '../support/app.ts'
 import { createTestMesh, FAR, packet, seconds, store, telemetry, type TestMesh, text } from '../support/mesh.ts'
@@ -189,6 +190,7 @@ describe('GET /api/telemetry', () => {
     await rollAll()
     await measure([MINUTE, 1])
     await admin.send('DELETE', `/api/nodes/${FAR}`)
+    await sweepForgotten(mesh.app.store, async () => true)
     const tables = ['telemetry', 'telemetry_hourly', 'telemetry_daily', 'telemetry_dirty']
     expect(tables.map((table) => mesh.count(table))).toStrictEqual([0, 0, 0, 0])
   })

@@ -1,14 +1,6 @@
 import { eq, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import {
-  neighbors,
-  nodes,
-  renumberings,
-  telemetry,
-  telemetryDaily,
-  telemetryDirty,
-  telemetryHourly,
-} from '../../db/schema.ts'
+import { neighbors, nodes, renumberings } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../meshtastic/gen/config_pb.ts'
@@ -198,14 +190,16 @@ export async function updateNode(
   return getNode(ctx.store, nodeNum)
 }
 
-/** Forgets a node with its track and its telemetry; it comes back when it is heard again. Throws `node_not_found`. */
+/**
+ * Forgets a node with its track and its telemetry; it comes back, without them, when it is heard again. Nobody finds
+ * their rows from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ */
 export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)
   const { db } = ctx.store
   await ctx.store.atomic([
     db.delete(nodes).where(eq(nodes.id, id)),
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
-    ...[telemetry, telemetryHourly, telemetryDaily, telemetryDirty].map((t) => db.delete(t).where(eq(t.nodeId, id))),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
     db.delete(renumberings).where(or(eq(renumberings.toNodeNum, nodeNum), eq(renumberings.fromNodeNum, nodeNum))),
   ])

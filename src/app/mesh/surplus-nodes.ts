@@ -1,25 +1,14 @@
-import { getTableName, type Placeholder, sql } from 'drizzle-orm'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import {
-  neighbors,
-  nodes,
-  positions,
-  renumberings,
-  telemetry,
-  telemetryDaily,
-  telemetryDirty,
-  telemetryHourly,
-} from '../../db/schema.ts'
-import { bind, type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { type Placeholder, sql } from 'drizzle-orm'
+import { neighbors, nodes, renumberings } from '../../db/schema.ts'
+import { bind, prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
 /** More are not kept: anybody can make numbers up, on the air as well. */
 export const MOST_NODES = 20_000
 /** Nodes that one look-up finds. */
 const LOOK_UP_NODES = 1000
-/** Nodes, and rows of one table, deleted in one transaction at most. */
+/** Nodes forgotten in one transaction at most. */
 const SLICE_NODES = 100
-const SLICE_ROWS = 1000
 
 const value: (name: string) => Placeholder = sql.placeholder
 const among = (column: string) => sql`${sql.raw(column)} in (select value from json_each(${value('keys')}))`
@@ -37,12 +26,6 @@ const queries = prepareOnce((db) => ({
     .orderBy(sql`coalesce(last_heard > first_heard, 0), coalesce(last_heard, first_heard), id`)
     .limit(value('nodes'))
     .prepare(),
-  histories: [
-    ...[telemetry, telemetryHourly, telemetryDaily, telemetryDirty].map((table) =>
-      prepareDelete(db, table, 'metric, t'),
-    ),
-    prepareDelete(db, positions, 't'),
-  ],
   neighbors: db.delete(neighbors).where(among('node_num')).prepare(),
   renumberings: db
     .delete(renumberings)
@@ -51,21 +34,10 @@ const queries = prepareOnce((db) => ({
   nodes: db.delete(nodes).where(among('id')).prepare(),
 }))
 
-function prepareDelete(db: Db, table: SQLiteTable, key: string) {
-  const name = sql.raw(getTableName(table))
-  return db
-    .delete(table)
-    .where(
-      sql`(node_id, ${sql.raw(key)}) in (select node_id, ${sql.raw(key)} from json_each(${value('keys')}) k
-        cross join ${name} x on x.node_id = k.value limit ${value('rows')})`,
-    )
-    .returning({ t: sql<number>`t` })
-    .prepare()
-}
-
 /**
  * Forgets the nodes beyond `most`, in slices; `pause` is awaited after each and answers whether to go on. Those of which
- * somebody said something stay, and so do our own. Answers how many are forgotten.
+ * somebody said something stay, and so do our own. Their history goes with `sweepForgotten`. Answers how many are
+ * forgotten.
  */
 export async function forgetSurplusNodes(
   store: Store,
@@ -79,7 +51,7 @@ export async function forgetSurplusNodes(
     const found = await surplus.all({ nodes: Math.min(excess, LOOK_UP_NODES) })
     if (found.length === 0 || !(await pause())) return forgotten
     for (let slice; (slice = found.splice(0, partOf(SLICE_NODES, share()))).length > 0;) {
-      if (!(await forgetNodes(store, slice, pause, share))) return forgotten
+      await forgetNodes(store, slice)
       forgotten += slice.length
       if (!(await pause())) return forgotten
     }
@@ -88,23 +60,9 @@ export async function forgetSurplusNodes(
 
 type Surplus = { readonly id: number; readonly nodeNum: number }
 
-/** False when it stopped before the nodes were gone. */
-async function forgetNodes(
-  store: Store,
-  slice: readonly Surplus[],
-  pause: () => Promise<boolean>,
-  share: Share,
-): Promise<boolean> {
-  const { histories, neighbors: links, renumberings: numbers, nodes: rows } = queries(store)
-  const ids = JSON.stringify(slice.map(({ id }) => id))
-  for (const history of histories) {
-    for (let isLeft = true; isLeft;) {
-      const most = partOf(SLICE_ROWS, share())
-      isLeft = (await history.all({ keys: ids, rows: most })).length === most
-      if (isLeft && !(await pause())) return false
-    }
-  }
+async function forgetNodes(store: Store, slice: readonly Surplus[]): Promise<void> {
+  const { neighbors: links, renumberings: numbers, nodes: rows } = queries(store)
   const keys = JSON.stringify(slice.map(({ nodeNum }) => nodeNum))
+  const ids = JSON.stringify(slice.map(({ id }) => id))
   await store.atomic([bind(links, { keys }), bind(numbers, { keys }), bind(rows, { keys: ids })])
-  return true
 }
