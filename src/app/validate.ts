@@ -3,6 +3,7 @@ import type { Context, Env, MiddlewareHandler } from 'hono'
 import * as z from 'zod'
 import { describe } from './describe.ts'
 import { AppError, type Issue } from './errors.ts'
+import { findPrototypeKeys, maySpellPrototype } from './prototype-keys.ts'
 
 /** Bytes of a request body. */
 export const MAX_BODY_BYTES = 1024 * 1024
@@ -59,8 +60,17 @@ function readBody(schema: z.ZodType, text: string): object {
   return { ...Object(result.data) }
 }
 
-// JSON is UTF-8 (RFC 8259, 8.1). Hono's own reading would store a replacement character for whatever is not.
+/** The text of a body. Throws `invalid_json`, and `invalid_request` for a key that would reach a prototype. */
 async function readText(c: Context): Promise<string> {
+  const text = await decodeBody(c)
+  if (!maySpellPrototype(text)) return text
+  const issues = findPrototypeKeys(parseJson(text))
+  if (issues.length > 0) throw refusal(issues)
+  return text
+}
+
+// JSON is UTF-8 (RFC 8259, 8.1). Hono's own reading would store a replacement character for whatever is not.
+async function decodeBody(c: Context): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer())
   } catch (error) {
@@ -121,6 +131,10 @@ function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] })
     path: path.map(String).join('.').slice(0, 200).toWellFormed(),
     message: message.slice(0, 500).toWellFormed(),
   }))
+  return refusal(issues)
+}
+
+function refusal(issues: readonly Issue[]): AppError {
   const words = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
   return new AppError('invalid_request', words.join('; '), { issues })
 }
