@@ -237,7 +237,7 @@ export type RadioDevice = {
   /** Empty unless the radio is connected and has told everything on this connection. */
   sections(): readonly LiveSection[]
   /**
-   * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `confirmation_required`,
+   * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `secret_required`, `confirmation_required`,
    * `configuration_change_in_progress`; nothing is sent then.
    */
   prepare(section: string, change: SectionChange): PreparedChange

@@ -37,6 +37,7 @@ export const ERRORS = {
   source_taken: [409, 'Name of a source of another kind'],
   too_many_sources: [409, 'Too many sources'],
   confirmation_required: [409, 'Confirmation required'],
+  secret_required: [409, 'Secret required'],
   configuration_changed: [409, 'Configuration changed meanwhile'],
   configuration_change_in_progress: [409, 'Configuration change in progress'],
   payload_too_large: [413, 'Payload too large'],

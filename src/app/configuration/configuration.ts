@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { listFields } from '../../meshtastic/config-fields.ts'
+import { listRenewals } from '../../meshtastic/config-secrets.ts'
 import { SECTION_SCHEMAS } from '../../meshtastic/config-sections.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, LiveSection, RadioDevice, SignedInCtx } from '../context.ts'
@@ -66,6 +67,7 @@ export async function readSection(
       options: options === null ? null : [...options],
       sizes: sizes === null ? null : [...sizes],
     })),
+    renewals: [...listRenewals(section)],
   }
 }
 

@@ -46,6 +46,7 @@ export const configurationRoutes = new Hono<AppEnv>()
       [
         'source_not_found',
         'section_not_found',
+        'secret_required',
         'confirmation_required',
         'configuration_changed',
         'configuration_change_in_progress',

@@ -63,6 +63,9 @@ export const sectionSchema = z.object({
     .record(z.string(), z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }))
     .describe('By path: whether they are set, never what they are'),
   fields: z.array(fieldSchema),
+  renewals: z
+    .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
+    .describe('A change of path (null: any, else to this value) needs the secret anew, or cleared, while it is set'),
 })
 
 const path = z.string().min(1).max(100)

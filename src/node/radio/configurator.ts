@@ -9,6 +9,7 @@ import {
   type RawSection,
   sectionBytes,
 } from '../../meshtastic/config-sections.ts'
+import { findUnrenewed } from '../../meshtastic/config-secrets.ts'
 import { viewSection } from '../../meshtastic/config-values.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
@@ -133,7 +134,7 @@ function unread(section: string, link: LinkInfo | null): AppError {
   return new AppError('radio_unavailable', why)
 }
 
-/** Throws `configuration_changed`, `invalid_request`, `confirmation_required`. */
+/** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
 function check(section: RawSection, change: SectionChange): SectionPlan {
   if (change.revision !== null && change.revision !== describe(section, 0).revision) {
     throw new AppError('configuration_changed', 'The section has changed since it was read')
@@ -148,12 +149,24 @@ function check(section: RawSection, change: SectionChange): SectionPlan {
       issues,
     })
   }
+  demandSecrets(section, planned.plan)
   const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
   const missing = risky.filter((path) => !change.confirm.includes(path))
   if (missing.length > 0) {
     throw new AppError('confirmation_required', `To be confirmed: ${missing.join(', ')}`, { confirm: missing })
   }
   return completeKeys(section, planned.plan)
+}
+
+/** Who may write settings must not learn a secret by having it sent elsewhere. Throws `secret_required`. */
+function demandSecrets(section: RawSection, plan: SectionPlan): void {
+  const asked = findUnrenewed(section, plan.changes)
+  if (asked.length === 0) return
+  const issues = asked.map(({ path, secret }) => ({
+    path: `secrets.${secret}`,
+    message: `a change of ${path} needs it anew, or cleared: it would be used for another`,
+  }))
+  throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
 /** A radio believes the public key that it is given, even one that does not belong to the private one. */

@@ -28,6 +28,7 @@ export const errors = {
   source_not_found: 'This radio is not known any more. Choose another one.',
   section_not_found: 'This radio has no such section.',
   confirmation_required: 'The radio’s settings need another confirmation. Load the page anew and look again.',
+  secret_required: 'The radio keeps a secret that this change would use elsewhere. Enter it again, or clear it.',
   configuration_changed: 'The radio’s settings were changed elsewhere meanwhile. Look again before you send.',
   configuration_change_in_progress: 'The radio is applying another change. Wait until it is back.',
   automation_not_found: 'This rule is gone. Somebody deleted it.',
