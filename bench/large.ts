@@ -1,8 +1,10 @@
-// node bench/large.ts: at 15,000,000 metric rows, how long one slice of retention or roll-ups holds the writer, and what
-// a chart costs against a raw look-up of the same range. Seeding takes a minute or two and 600 MB.
+// node bench/large.ts: at 15,000,000 metric rows, how long one slice of retention, of roll-ups or of the history of
+// forgotten nodes holds the writer, and what a chart costs against a raw look-up of the same range. Seeding takes a
+// minute or two and 600 MB.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sweepForgotten } from '../src/app/mesh/forgotten-nodes.ts'
 import { deleteExpired } from '../src/app/mesh/retention.ts'
 import { HOUR_MS, rollUp } from '../src/app/mesh/roll-up.ts'
 import { readSeries } from '../src/app/mesh/telemetry.ts'
@@ -122,6 +124,11 @@ try {
   const cutoff = NOW - SPAN_MS + DAY_MS / 2
   const cutoffs = { telemetry: cutoff, positions: cutoff, messages: cutoff }
   reportSlices('slices of retention', await time(({ pause, share }) => deleteExpired(store, cutoffs, pause, share)))
+  const begun = performance.now()
+  store.sqlite.exec('delete from nodes where id <= 5')
+  const ms = performance.now() - begun
+  report('forgetting five nodes', `${ms.toFixed(1)} ms`, '≤ 50 ms', ms <= 50)
+  reportSlices('slices of their history', await time(({ pause, share }) => sweepForgotten(store, pause, share)))
   store.close()
 } finally {
   rmSync(scratch, { recursive: true })

@@ -1,11 +1,15 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { eq } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, it } from 'vitest'
 import { createLog } from '../../src/app/log.ts'
+import { sweepForgotten } from '../../src/app/mesh/forgotten-nodes.ts'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import { listMessages } from '../../src/app/mesh/messages.ts'
 import { getNode } from '../../src/app/mesh/nodes.ts'
 import { listNodes } from '../../src/app/mesh/node-list.ts'
 import { listPackets } from '../../src/app/mesh/packets.ts'
+import { readTrack } from '../../src/app/mesh/positions.ts'
 import { followRenumbered } from '../../src/app/mesh/renumbering.ts'
 import { listReceptions } from '../../src/app/mesh/receptions.ts'
 import { deleteExpired } from '../../src/app/mesh/retention.ts'
@@ -17,7 +21,7 @@ import { deleteOldTraffic } from '../../src/app/mesh/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { permissionsFrom } from '../../src/app/users/permissions.ts'
 import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
-import { channels, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
+import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { identifyChannel, numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
@@ -33,8 +37,7 @@ const NOW = Date.UTC(2026, 10, 21, 13)
 
 /** The statements of the mesh on a database: they are written in SQL, which each driver must read alike. */
 export function meshStoreContract(name: string, open: () => Store): void {
-  const count = (table: typeof nodes | typeof positions | typeof telemetry | typeof channels | typeof metrics) =>
-    open().db.$count(table)
+  const count = (table: SQLiteTable) => open().db.$count(table)
   const play = async () => {
     const heard = readRecordings('fromradio').flatMap(({ bytes, source }) => {
       const message = decodeFromRadio(bytes)
@@ -182,6 +185,26 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await getNode(open(), from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
       expect([await count(telemetry), await count(positions)]).toStrictEqual([3, 3])
       expect(lines).toHaveLength(2)
+    })
+
+    it('forgets a node at once and its history after it, not what it says from then on', async () => {
+      const gone = 0xd0000001
+      const speak = () =>
+        storePackets(createIngest(open()), [packet(position({ latitudeI: 5, longitudeI: 6 }), { from: gone })], {
+          at: NOW + DAY_MS,
+        })
+      const rows = async () => [await count(telemetry), await count(positions), await count(forgottenNodes)]
+      expect(await sweepForgotten(open(), async () => true)).toBe(0)
+      const before = await rows()
+      await open().db.delete(nodes).where(eq(nodes.nodeNum, gone))
+      await speak()
+      expect(await rows()).toStrictEqual([before[0], Number(before[1]) + 1, 1])
+      expect(await sweepForgotten(open(), async () => true)).toBeGreaterThan(1)
+      const [left, places, waiting] = await rows()
+      expect(left).toBeLessThan(Number(before[0]))
+      // It was at two places before, and is at one now.
+      expect([places, waiting]).toStrictEqual([Number(before[1]) - 1, 0])
+      expect((await readTrack(open(), gone, { from: 0, to: NOW * 2, limit: 9 })).positions).toHaveLength(1)
     })
 
     it('puts what a broker told into the channel of a radio, once that is known', async () => {

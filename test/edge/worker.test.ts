@@ -140,6 +140,11 @@ test('the cron trigger rolls measurements up, and once an hour deletes what is n
     120, 240, 240,
   ])
   expect(await workerd.sql('select text from messages')).toEqual([{ text: 'new' }])
+  await workerd.sql('delete from nodes where id = 120')
+  await workerd.runSchedule(new Date(hour + 20 * 60_000))
+  expect([await count('telemetry'), await count('telemetry_hourly'), await count('telemetry_daily')]).toEqual([
+    119, 238, 238,
+  ])
 })
 
 test('many sign-ins at once are checked or turned away, and the next one is served', async () => {
