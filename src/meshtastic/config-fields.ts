@@ -1,7 +1,13 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { listFlags } from './config-flags.ts'
 import { SECTION_SCHEMAS } from './config-sections.ts'
+import {
+  Config_NetworkConfig_ProtocolFlagsSchema,
+  Config_PositionConfig_PositionFlagsSchema,
+  Config_PowerConfig_PowerMonStateSchema,
+} from './gen/config_pb.ts'
 
-export const FIELD_TYPES = ['boolean', 'enum', 'integer', 'number', 'string', 'bytes', 'ipv4'] as const
+export const FIELD_TYPES = ['boolean', 'enum', 'flags', 'integer', 'number', 'string', 'bytes', 'ipv4'] as const
 /** Why a change of a field must be confirmed; see `RISKS`. */
 export const RISKS = ['region', 'mesh', 'link', 'access'] as const
 
@@ -10,7 +16,7 @@ export type ConfigField = {
   /** Protobuf JSON names from the section down, with dots. In channels `*` stands for the index. */
   readonly path: string
   readonly type: (typeof FIELD_TYPES)[number]
-  /** A list of such values. */
+  /** A list of such values. Of flags the value is a list of names in itself. */
   readonly list: boolean
   readonly options: readonly string[] | null
   /** Of numbers. */
@@ -27,10 +33,12 @@ export type ConfigField = {
   readonly risk: (typeof RISKS)[number] | null
 }
 
-/** A field of a section, and the way to it through its messages. */
+/** A field of a section, the way to it through its messages, and the table of its options. */
 export type SectionField = ConfigField & { readonly way: readonly DescField[]; readonly enum: DescEnum | null }
 
 type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
+  /** What the bits of a number mean. */
+  readonly flags?: DescEnum
   /** Neither shown nor written; it stays what it is. */
   readonly hidden?: true
 }
@@ -61,8 +69,10 @@ const NOTES: Readonly<Record<string, Note>> = {
   'channels.*.settings.moduleSettings.positionPrecision': { max: 32 },
   'device.role': MESH,
   'device.tzdef': { maxBytes: 64 },
+  'position.positionFlags': { flags: Config_PositionConfig_PositionFlagsSchema },
   // On some hardware it switches Wi-Fi off.
   'power.isPowerSaving': LINK,
+  'power.powermonEnables': { flags: Config_PowerConfig_PowerMonStateSchema },
   'network.wifiEnabled': LINK,
   'network.wifiSsid': { maxBytes: 32, risk: 'link' },
   'network.wifiPsk': { secret: true, maxBytes: 64, risk: 'link' },
@@ -70,6 +80,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'network.addressMode': LINK,
   'network.ntpServer': { maxBytes: 32 },
   'network.rsyslogServer': { maxBytes: 32 },
+  'network.enabledProtocols': { flags: Config_NetworkConfig_ProtocolFlagsSchema },
   'network.ipv4Config.ip': IPV4,
   'network.ipv4Config.gateway': IPV4,
   'network.ipv4Config.subnet': IPV4,
@@ -154,15 +165,15 @@ function walk(schema: DescMessage, section: string, prefix: string, way: readonl
 }
 
 function describeField(field: DescField, path: string, way: readonly DescField[], note: Note): SectionField {
-  const { hidden: _hidden, ...told } = note
+  const { hidden: _hidden, flags, ...told } = note
   const list = field.fieldKind === 'list'
-  const { type, min, max } = typeOf(field)
+  const { type, min, max } = flags === undefined ? typeOf(field) : FLAGS
   const isSized = type === 'string' || type === 'bytes'
   return {
     path,
     type,
     list,
-    options: field.enum?.values.map(({ name }) => name) ?? null,
+    options: flags === undefined ? (field.enum?.values.map(({ name }) => name) ?? null) : listFlags(flags),
     min,
     max,
     maxBytes: isSized ? MAX_BYTES : null,
@@ -174,13 +185,15 @@ function describeField(field: DescField, path: string, way: readonly DescField[]
     ...told,
     ...(told.sizes === undefined ? {} : { maxBytes: null }),
     way,
-    enum: field.enum ?? null,
+    enum: flags ?? field.enum ?? null,
   }
 }
 
 type Bounds = Pick<ConfigField, 'type' | 'min' | 'max'>
 
-function typeOf({ enum: options, scalar }: DescField): Bounds {
+const FLAGS: Bounds = { type: 'flags', min: null, max: null }
+
+function typeOf({ name, enum: options, scalar }: DescField): Bounds {
   if (options !== undefined) return { type: 'enum', min: null, max: null }
   switch (scalar) {
     case ScalarType.BOOL:
@@ -200,7 +213,7 @@ function typeOf({ enum: options, scalar }: DescField): Bounds {
     case ScalarType.FIXED32:
       return { type: 'integer', min: 0, max: MAX_U32 }
     default:
-      // Beyond what a JSON number holds: digits in a text.
-      return { type: 'integer', min: 0, max: null }
+      // Numbers of 64 bits are more than a JSON number holds; those of the table are flags.
+      throw new Error(`no way to edit ${name}`)
   }
 }

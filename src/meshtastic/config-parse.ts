@@ -1,6 +1,7 @@
 import { ScalarType } from '@bufbuild/protobuf'
 import { base64Decode } from '@bufbuild/protobuf/wire'
 import type { SectionField } from './config-fields.ts'
+import { writeFlags } from './config-flags.ts'
 
 /** A value as the message takes it, or what is wrong with the one given. Never repeats the value. */
 export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string }
@@ -8,7 +9,7 @@ export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly
 const refuse = (message: string): Parsed => ({ ok: false, message })
 const accept = (value: unknown): Parsed => ({ ok: true, value })
 
-/** A value out of JSON, for a field; `present` is what it is now, which may be an enum name that we do not know. */
+/** A value out of JSON, for a field; `present` is what it is now, which may have names that we do not know. */
 export function parseField(field: SectionField, value: unknown, present: unknown): Parsed {
   if (!field.list) return parseItem(field, value, present)
   if (!Array.isArray(value)) return refuse('a list')
@@ -33,6 +34,8 @@ function parseItem(field: SectionField, value: unknown, present: unknown): Parse
       return typeof value === 'boolean' ? accept(value) : refuse('true or false')
     case 'enum':
       return parseEnum(field, value, present)
+    case 'flags':
+      return parseFlags(field, value, present)
     case 'integer':
       return parseInteger(field, value)
     case 'number': {
@@ -57,12 +60,20 @@ function parseEnum({ enum: options }: SectionField, value: unknown, present: unk
   return unknown === undefined ? refuse('one of the options') : accept(Number(unknown))
 }
 
-function parseInteger({ min, max, way }: SectionField, value: unknown): Parsed {
-  const is64 = way.at(-1)?.scalar === ScalarType.UINT64
-  if (is64) {
-    const isDigits = typeof value === 'string' && /^\d{1,20}$/.test(value) && BigInt(value) < 2n ** 64n
-    return isDigits ? accept(BigInt(value)) : refuse('digits of an unsigned 64-bit number')
-  }
+function parseFlags({ enum: table, way }: SectionField, value: unknown, present: unknown): Parsed {
+  const names = textsOf(value)
+  const bits = table === null || names === null ? null : writeFlags(table, names, textsOf(present) ?? [])
+  if (bits === null) return refuse('a list of options')
+  return accept(way.at(-1)?.scalar === ScalarType.UINT64 ? bits : Number(bits))
+}
+
+function textsOf(value: unknown): string[] | null {
+  if (!Array.isArray(value)) return null
+  const texts = value.filter((each) => typeof each === 'string')
+  return texts.length === value.length ? texts : null
+}
+
+function parseInteger({ min, max }: SectionField, value: unknown): Parsed {
   const isInside = typeof value === 'number' && Number.isInteger(value) && value >= (min ?? 0) && value <= (max ?? 0)
   return isInside ? accept(value) : refuse(`an integer from ${min} to ${max}`)
 }

@@ -3,6 +3,7 @@ import { isReflectList, isReflectMessage, reflect, type ReflectMessage } from '@
 import { base64Encode } from '@bufbuild/protobuf/wire'
 import type { ConfigPart, RawSection } from './config-sections.ts'
 import { listFields, type SectionField } from './config-fields.ts'
+import { readFlags } from './config-flags.ts'
 import { enumName } from './enum-name.ts'
 
 /** Whether a secret is set; of a channel key also whether everybody knows it. */
@@ -103,7 +104,9 @@ function lastOf({ way, path }: SectionField): DescField {
 
 function toValue(field: SectionField, { scalar }: DescField, value: unknown): JsonValue {
   if (value instanceof Uint8Array) return base64Encode(value)
-  if (typeof value === 'bigint') return String(value)
+  if (field.type === 'flags' && field.enum !== null && (typeof value === 'number' || typeof value === 'bigint')) {
+    return readFlags(field.enum, value)
+  }
   if (typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value !== 'number') return null
   if (field.enum !== null) return enumName(field.enum, value)

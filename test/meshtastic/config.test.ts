@@ -57,7 +57,7 @@ const NETWORK = config({
 describe('the fields of settings', () => {
   it('are known for every section, secrets among them', () => {
     const names = [...SECTION_SCHEMAS.keys()]
-    expect(names).toHaveLength(8 + 15 + 2)
+    expect(names).toHaveLength(8 + 16 + 2)
     for (const name of names) expect(listFields(name), name).not.toHaveLength(0)
     const secrets = names.flatMap((name) =>
       listFields(name).flatMap(({ path, secret }) => (secret ? [`${name} ${path}`] : [])),
@@ -80,6 +80,9 @@ describe('the fields of settings', () => {
     expect(lora.get('frequencyOffset')).toMatchObject({ type: 'number' })
     const network = new Map(listFields('network').map((field) => [field.path, field]))
     expect(network.get('ipv4Config.ip')).toMatchObject({ type: 'ipv4', risk: 'link' })
+    expect(network.get('enabledProtocols')).toMatchObject({ type: 'flags', options: ['UDP_BROADCAST'], list: false })
+    const serial = new Map(listFields('serial').map((field) => [field.path, field]))
+    expect(serial.get('baud')).toMatchObject({ type: 'enum', options: expect.arrayContaining(['BAUD_115200']) })
     expect(listFields('no section')).toStrictEqual([])
   })
 })
@@ -205,15 +208,63 @@ describe('a change of settings', () => {
     expect(issuesOf(owner, { values: { longName: 'x'.repeat(40) } })).toHaveLength(1)
   })
 
-  it('writes numbers of 64 bits and floats as they were given', () => {
-    const power = config({
-      payloadVariant: { case: 'power', value: { adcMultiplierOverride: 3.2, powermonEnables: 5n } },
+  it('writes floats as they were given', () => {
+    const power = config({ payloadVariant: { case: 'power', value: { adcMultiplierOverride: 3.2 } } })
+    expect(viewSection(power).values).toMatchObject({ adcMultiplierOverride: 3.2 })
+    const { plan: planned } = sent(power, { values: { adcMultiplierOverride: 1.7 } })
+    expect(viewSection(planned.section).values).toMatchObject({ adcMultiplierOverride: 1.7 })
+  })
+})
+
+describe('flags', () => {
+  const position = (positionFlags: number) => config({ payloadVariant: { case: 'position', value: { positionFlags } } })
+  const shown = (section: RawSection) => viewSection(section).values['positionFlags']
+  /** The number that is sent for these flags. */
+  const bitsOf = (section: RawSection, positionFlags: readonly string[]) => {
+    const { variant } = sent(section, { values: { positionFlags, fixedPosition: true } })
+    return Object(variant).value.payloadVariant.value.positionFlags
+  }
+
+  it.each([
+    [0, []],
+    [811, ['ALTITUDE', 'ALTITUDE_MSL', 'DOP', 'SATINVIEW', 'HEADING', 'SPEED']],
+    [0x401, ['ALTITUDE', 'UNKNOWN_10']],
+    [0xffff_fc00, Array.from({ length: 22 }, (_, index) => `UNKNOWN_${index + 10}`)],
+  ])('%i is shown as %j, and means the same when it is sent back', (bits, names) => {
+    expect(shown(position(bits))).toStrictEqual(names)
+    expect(bitsOf(position(bits), names)).toBe(bits)
+  })
+
+  it('are set and cleared by name, in any order', () => {
+    expect(bitsOf(position(811), ['SPEED', 'TIMESTAMP', 'SPEED'])).toBe(0x280)
+    expect(bitsOf(position(811), [])).toBe(0)
+  })
+
+  it('keep the bits that have no name here, named or not', () => {
+    expect(bitsOf(position(0x8000_0403), ['SPEED'])).toBe(0x8000_0600)
+    expect(bitsOf(position(0x8000_0403), ['UNKNOWN_31', 'DOP'])).toBe(0x8000_0408)
+    const planned = plan(position(0x401), { values: { positionFlags: ['ALTITUDE'] } })
+    expect(planned).toMatchObject({ ok: true, plan: { changes: [] } })
+  })
+
+  it.each([
+    ['a number', 811],
+    ['a name that we do not know', ['ALTITUDE', 'DEPTH']],
+    ['the name of no flag', ['UNSET']],
+    ['a bit that is not set', ['UNKNOWN_11']],
+    ['a number for a name', ['UNKNOWN_10', 1]],
+    ['null', null],
+  ])('refuse %s', (_name, positionFlags) => {
+    expect(issuesOf(position(0x401), { values: { positionFlags } })).toMatchObject([{ path: 'values.positionFlags' }])
+  })
+
+  it('are of 64 bits where the radio has as many', () => {
+    const power = config({ payloadVariant: { case: 'power', value: { powermonEnables: (1n << 63n) | 5n } } })
+    expect(viewSection(power).values).toMatchObject({
+      powermonEnables: ['CPU_DeepSleep', 'Vext1_On', 'UNKNOWN_63'],
     })
-    expect(viewSection(power).values).toMatchObject({ adcMultiplierOverride: 3.2, powermonEnables: '5' })
-    const values = { adcMultiplierOverride: 1.7, powermonEnables: '18446744073709551615' }
-    const { plan: planned } = sent(power, { values })
-    expect(viewSection(planned.section).values).toMatchObject(values)
-    expect(issuesOf(power, { values: { powermonEnables: '18446744073709551616' } })).toHaveLength(1)
+    const { variant } = sent(power, { values: { powermonEnables: ['GPS_Active'] } })
+    expect(variant).toMatchObject({ value: { payloadVariant: { value: { powermonEnables: (1n << 63n) | 0x800n } } } })
   })
 })
 

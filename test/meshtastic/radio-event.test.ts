@@ -35,11 +35,11 @@ describe('toRadioEvent', () => {
     for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1)
     expect(Object.fromEntries(counts)).toStrictEqual({
       'my-info': 5,
-      other: 45,
+      other: 40,
       'node-info': 5,
       metadata: 5,
       channel: 40,
-      settings: 125,
+      settings: 130,
       'config-complete': 5,
       'queue-status': 55,
       packet: 79,

@@ -13,7 +13,11 @@ import { readRecordings } from './recordings.ts'
 const LEFT_OUT: readonly string[] = []
 
 /** Fields that we know and the reference does not. */
-const NOT_IN_REFERENCE: readonly string[] = ['moduleConfig.trafficManagement']
+const NOT_IN_REFERENCE: readonly string[] = [
+  'moduleConfig.trafficManagement',
+  'moduleConfig.tak',
+  'config.lora.femLnaMode',
+]
 
 const INNER_SCHEMAS = {
   [PortNum.POSITION_APP]: PositionSchema,

@@ -24,7 +24,16 @@ describe('settings of a radio', () => {
     expect(status).toBe(200)
     expect(body).toMatchObject({ ...LIVE, sources: [service.source], lastChange: null })
     const names = Object(body['sections']).map((each: { section: string }) => each.section)
-    expect(names.toSorted()).toStrictEqual(['channels', 'device', 'lora', 'mqtt', 'network', 'owner', 'security'])
+    expect(names.toSorted()).toStrictEqual([
+      'channels',
+      'device',
+      'lora',
+      'mqtt',
+      'network',
+      'owner',
+      'position',
+      'security',
+    ])
     expect(await service.read('network')).toMatchObject({
       ...LIVE,
       kind: 'config',
@@ -156,6 +165,38 @@ describe('a change', () => {
       settings: { name: 'New', psk: Uint8Array.from({ length: 16 }, (_, index) => index) },
     })
     expect(service.device.saved.channels.get(0)?.settings?.psk).toStrictEqual(Uint8Array.of(1))
+  })
+
+  it('of flags names them, and keeps the bits that have no name', async () => {
+    const service = await start()
+    expect(await service.read('position')).toMatchObject({
+      values: { positionFlags: ['ALTITUDE', 'ALTITUDE_MSL', 'UNKNOWN_10'] },
+      fields: expect.arrayContaining([
+        expect.objectContaining({
+          path: 'positionFlags',
+          type: 'flags',
+          list: false,
+          options: expect.arrayContaining(['ALTITUDE', 'SPEED']),
+        }),
+      ]),
+    })
+    const { length } = auditRows(service.app)
+    for (const positionFlags of [0x401, ['ALTITUDE', 'UNKNOWN_11'], 'ALTITUDE']) {
+      const { status, body } = await service.ask('PUT', '/api/configuration/position', { values: { positionFlags } })
+      expect([status, body['code'], body['issues']]).toMatchObject([
+        400,
+        'invalid_request',
+        [{ path: 'values.positionFlags' }],
+      ])
+    }
+    expect(auditRows(service.app)).toHaveLength(length)
+    await service.change('position', { values: { positionFlags: ['SPEED', 'ALTITUDE'] } })
+    expect(await service.outcome('position', 500)).toMatchObject({ state: 'applied', fields: ['positionFlags'] })
+    expect(service.device.saved.configs.get('position')?.payloadVariant.value).toMatchObject({ positionFlags: 0x601 })
+    expect(auditRows(service.app).at(-1)?.details).toMatchObject({
+      before: { positionFlags: ['ALTITUDE', 'ALTITUDE_MSL', 'UNKNOWN_10'] },
+      after: { positionFlags: ['ALTITUDE', 'SPEED', 'UNKNOWN_10'] },
+    })
   })
 
   it('of the owner keeps the rest of it', async () => {

@@ -1,6 +1,7 @@
 import { parseConfig } from '../../src/app/config.ts'
 import type { Ports } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
+import { createEvents } from '../../src/app/mesh/events.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
@@ -23,6 +24,8 @@ export const SETTINGS: SettingsInit = {
   ],
   configs: [
     { payloadVariant: { case: 'device', value: { role: 2, tzdef: 'CET-1' } } },
+    // Two flags, and a bit that has no name.
+    { payloadVariant: { case: 'position', value: { positionFlags: 0x403 } } },
     { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, hopLimit: 3, txEnabled: true } } },
     { payloadVariant: { case: 'network', value: { wifiEnabled: true, wifiSsid: 'home', wifiPsk: 'wifi secret' } } },
     { payloadVariant: { case: 'security', value: { publicKey: CHANNEL_KEY, privateKey: CHANNEL_KEY } } },
@@ -68,6 +71,7 @@ export async function startConfigService(
   const clock = createManualClock(START)
   const store = openDatabase(options.file ?? ':memory:')
   endings.push(() => store.close())
+  const events = createEvents(clock)
   const lines: string[] = []
   const now = () => clock.now()
   const log = createLog({ level: 'debug', format: 'json', now, write: (line) => lines.push(line) })
@@ -75,13 +79,17 @@ export async function startConfigService(
     const targets = [device.port, ...morePorts].map((port) => `127.0.0.1:${port}`)
     const parsed = parseConfig({ MESHTASTIC_TCP: targets.join() })
     if (!parsed.ok) throw new Error(parsed.problems.join())
-    const opened = openRadio({ config: parsed.config, store, log, clock })
+    const opened = openRadio({ config: parsed.config, store, log, clock, events })
     endings.push(() => opened.close())
     return opened
   }
   let radio = open()
   const port = { ...radio, links: () => radio.links(), devices: () => radio.devices() }
-  const app = await createTestApp({ store, ports: { radio: port, now, ...options.ports }, env: options.env ?? {} })
+  const app = await createTestApp({
+    store,
+    ports: { radio: port, events, now, ...options.ports },
+    env: options.env ?? {},
+  })
   const admin = await app.admin()
   const ask: ConfigService['ask'] = async (method, path, body, client = admin) => {
     const answer = await client.send(method, path, body)

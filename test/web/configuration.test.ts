@@ -24,6 +24,7 @@ beforeAll(async () => {
     ],
     configs: [
       { payloadVariant: { case: 'device', value: { role: 2, nodeInfoBroadcastSecs: 10_800 } } },
+      { payloadVariant: { case: 'position', value: { positionFlags: 0x403, gpsMode: 1 } } },
       { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, hopLimit: 3, txEnabled: true } } },
       { payloadVariant: { case: 'network', value: { wifiEnabled: true, wifiSsid: 'home', wifiPsk: 'wifi secret' } } },
       { payloadVariant: { case: 'security', value: { publicKey: new Uint8Array(32).fill(9), privateKey: KEY } } },
@@ -90,6 +91,33 @@ test('a change of the region is sent only after it was confirmed', async () => {
   await sendIt(page).click()
   await applied(page)
   expect(device.saved.configs.get('lora')?.payloadVariant.value).toMatchObject({ region: 1, hopLimit: 4 })
+})
+
+test('flags are boxes to tick, and one that nobody knows stays as it is', async () => {
+  const { page } = admin
+  await open(admin, 'position')
+  const flags = page.getByRole('group', { name: 'What it tells besides' })
+  const ticked = () => flags.getByRole('checkbox', { checked: true }).count()
+  await expect.poll(ticked).toBe(3)
+  const unknown = flags.getByLabel('Unknown (bit 10)')
+  await expect.poll(async () => [await unknown.isChecked(), await unknown.isDisabled()]).toEqual([true, true])
+  await flags.getByLabel('Altitude above sea level').uncheck()
+  await flags.getByLabel('Speed').check()
+  await review(page)
+  const rows = page.getByRole('dialog').locator('tbody tr')
+  await expect
+    .poll(() => rows.allTextContents())
+    .toEqual([
+      'What it tells besidesAltitude, Altitude above sea level, Unknown (bit 10)Altitude, Speed, Unknown (bit 10)',
+    ])
+  await sendIt(page).click()
+  await applied(page)
+  expect(device.saved.configs.get('position')?.payloadVariant.value).toMatchObject({ positionFlags: 0x601 })
+  await expect.poll(ticked).toBe(3)
+  await flags.getByLabel('Speed').uncheck()
+  await page.getByText('One change').waitFor()
+  await flags.getByLabel('Speed').check()
+  await expect.poll(() => page.getByText('One change').count()).toBe(0)
 })
 
 test('a secret is replaced, and neither the old nor the new one is ever shown or told', async () => {
@@ -212,7 +240,7 @@ test.each([
   await visitor.goto('/configuration')
   await visitor.signIn('admin', SITE_PASSWORD)
   await page.getByRole('navigation', { name: 'Sections' }).waitFor()
-  for (const section of ['', 'owner', 'channels', 'device', 'lora', 'network', 'security', 'mqtt']) {
+  for (const section of ['', 'owner', 'channels', 'device', 'position', 'lora', 'network', 'security', 'mqtt']) {
     if (section === '') await visitor.goto('/configuration')
     else await open(visitor, section)
     await page.locator('.sections, .settings').filter({ visible: true }).first().waitFor()

@@ -39,9 +39,11 @@ const fieldSchema = z.object({
   path: z.string().describe('Names with dots into the values; in channels * stands for the index'),
   type: z
     .enum(FIELD_TYPES)
-    .describe('bytes: base64; ipv4: four numbers with dots; integers without a max: digits in a text'),
+    .describe(
+      'bytes: base64; ipv4: four numbers with dots; flags: a list of options, and e.g. UNKNOWN_10 for a bit that is not among them',
+    ),
   list: z.boolean(),
-  options: z.array(z.string()).nullable(),
+  options: z.array(z.string()).nullable().describe('Of enum and flags; flags that are not options stay as they are'),
   min: z.number().nullable(),
   max: z.number().nullable(),
   maxBytes: z.int().nullable().describe('Bytes of UTF-8'),

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file channel.proto.
  */
 export const file_channel: GenFile = /*@__PURE__*/
-  fileDesc("Cg1jaGFubmVsLnByb3RvEgRtZXNoIkUKDk1vZHVsZVNldHRpbmdzEhoKEnBvc2l0aW9uX3ByZWNpc2lvbhgBIAEoDRIXCg9pc19jbGllbnRfbXV0ZWQYAiABKAgimQEKD0NoYW5uZWxTZXR0aW5ncxILCgNwc2sYAiABKAwSDAoEbmFtZRgDIAEoCRIKCgJpZBgEIAEoBxIWCg51cGxpbmtfZW5hYmxlZBgFIAEoCBIYChBkb3dubGlua19lbmFibGVkGAYgASgIEi0KD21vZHVsZV9zZXR0aW5ncxgHIAEoCzIULm1lc2guTW9kdWxlU2V0dGluZ3MilQEKB0NoYW5uZWwSDQoFaW5kZXgYASABKAUSJwoIc2V0dGluZ3MYAiABKAsyFS5tZXNoLkNoYW5uZWxTZXR0aW5ncxIgCgRyb2xlGAMgASgOMhIubWVzaC5DaGFubmVsLlJvbGUiMAoEUm9sZRIMCghESVNBQkxFRBAAEgsKB1BSSU1BUlkQARINCglTRUNPTkRBUlkQAkIHkgMECAIgA2IIZWRpdGlvbnNw6Ac");
+  fileDesc("Cg1jaGFubmVsLnByb3RvEgRtZXNoIj4KDk1vZHVsZVNldHRpbmdzEhoKEnBvc2l0aW9uX3ByZWNpc2lvbhgBIAEoDRIQCghpc19tdXRlZBgCIAEoCCKZAQoPQ2hhbm5lbFNldHRpbmdzEgsKA3BzaxgCIAEoDBIMCgRuYW1lGAMgASgJEgoKAmlkGAQgASgHEhYKDnVwbGlua19lbmFibGVkGAUgASgIEhgKEGRvd25saW5rX2VuYWJsZWQYBiABKAgSLQoPbW9kdWxlX3NldHRpbmdzGAcgASgLMhQubWVzaC5Nb2R1bGVTZXR0aW5ncyKVAQoHQ2hhbm5lbBINCgVpbmRleBgBIAEoBRInCghzZXR0aW5ncxgCIAEoCzIVLm1lc2guQ2hhbm5lbFNldHRpbmdzEiAKBHJvbGUYAyABKA4yEi5tZXNoLkNoYW5uZWwuUm9sZSIwCgRSb2xlEgwKCERJU0FCTEVEEAASCwoHUFJJTUFSWRABEg0KCVNFQ09OREFSWRACQgeSAwQIAiADYghlZGl0aW9uc3DoBw");
 
 /**
  * @generated from message mesh.ModuleSettings
@@ -27,9 +27,9 @@ export type ModuleSettings = Message<"mesh.ModuleSettings"> & {
   positionPrecision: number;
 
   /**
-   * @generated from field: bool is_client_muted = 2;
+   * @generated from field: bool is_muted = 2;
    */
-  isClientMuted: boolean;
+  isMuted: boolean;
 };
 
 /**

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file config.proto.
  */
 export const file_config: GenFile = /*@__PURE__*/
-  fileDesc("Cgxjb25maWcucHJvdG8SBG1lc2gigSYKBkNvbmZpZxIrCgZkZXZpY2UYASABKAsyGS5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWdIABIvCghwb3NpdGlvbhgCIAEoCzIbLm1lc2guQ29uZmlnLlBvc2l0aW9uQ29uZmlnSAASKQoFcG93ZXIYAyABKAsyGC5tZXNoLkNvbmZpZy5Qb3dlckNvbmZpZ0gAEi0KB25ldHdvcmsYBCABKAsyGi5tZXNoLkNvbmZpZy5OZXR3b3JrQ29uZmlnSAASLQoHZGlzcGxheRgFIAEoCzIaLm1lc2guQ29uZmlnLkRpc3BsYXlDb25maWdIABInCgRsb3JhGAYgASgLMhcubWVzaC5Db25maWcuTG9SYUNvbmZpZ0gAEjEKCWJsdWV0b290aBgHIAEoCzIcLm1lc2guQ29uZmlnLkJsdWV0b290aENvbmZpZ0gAEi8KCHNlY3VyaXR5GAggASgLMhsubWVzaC5Db25maWcuU2VjdXJpdHlDb25maWdIABIzCgpzZXNzaW9ua2V5GAkgASgLMh0ubWVzaC5Db25maWcuU2Vzc2lvbmtleUNvbmZpZ0gAEikKCWRldmljZV91aRgKIAEoCzIULm1lc2guRGV2aWNlVUlDb25maWdIABqoBgoMRGV2aWNlQ29uZmlnEiwKBHJvbGUYASABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRITCgtidXR0b25fZ3BpbxgEIAEoDRITCgtidXp6ZXJfZ3BpbxgFIAEoDRJDChByZWJyb2FkY2FzdF9tb2RlGAYgASgOMikubWVzaC5Db25maWcuRGV2aWNlQ29uZmlnLlJlYnJvYWRjYXN0TW9kZRIgChhub2RlX2luZm9fYnJvYWRjYXN0X3NlY3MYByABKA0SIgoaZG91YmxlX3RhcF9hc19idXR0b25fcHJlc3MYCCABKAgSHAoUZGlzYWJsZV90cmlwbGVfY2xpY2sYCiABKAgSDQoFdHpkZWYYCyABKAkSHgoWbGVkX2hlYXJ0YmVhdF9kaXNhYmxlZBgMIAEoCBI5CgtidXp6ZXJfbW9kZRgNIAEoDjIkLm1lc2guQ29uZmlnLkRldmljZUNvbmZpZy5CdXp6ZXJNb2RlIswBCgRSb2xlEgoKBkNMSUVOVBAAEg8KC0NMSUVOVF9NVVRFEAESCgoGUk9VVEVSEAISEQoNUk9VVEVSX0NMSUVOVBADEgwKCFJFUEVBVEVSEAQSCwoHVFJBQ0tFUhAFEgoKBlNFTlNPUhAGEgcKA1RBSxAHEhEKDUNMSUVOVF9ISURERU4QCBISCg5MT1NUX0FORF9GT1VORBAJEg8KC1RBS19UUkFDS0VSEAoSDwoLUk9VVEVSX0xBVEUQCxIPCgtDTElFTlRfQkFTRRAMInMKD1JlYnJvYWRjYXN0TW9kZRIHCgNBTEwQABIVChFBTExfU0tJUF9ERUNPRElORxABEg4KCkxPQ0FMX09OTFkQAhIOCgpLTk9XTl9PTkxZEAMSCAoETk9ORRAEEhYKEkNPUkVfUE9SVE5VTVNfT05MWRAFImkKCkJ1enplck1vZGUSDwoLQUxMX0VOQUJMRUQQABIMCghESVNBQkxFRBABEhYKEk5PVElGSUNBVElPTlNfT05MWRACEg8KC1NZU1RFTV9PTkxZEAMSEwoPRElSRUNUX01TR19PTkxZEAQapgMKDlBvc2l0aW9uQ29uZmlnEh8KF3Bvc2l0aW9uX2Jyb2FkY2FzdF9zZWNzGAEgASgNEigKIHBvc2l0aW9uX2Jyb2FkY2FzdF9zbWFydF9lbmFibGVkGAIgASgIEhYKDmZpeGVkX3Bvc2l0aW9uGAMgASgIEhsKE2dwc191cGRhdGVfaW50ZXJ2YWwYBSABKA0SFgoOcG9zaXRpb25fZmxhZ3MYByABKA0SDwoHcnhfZ3BpbxgIIAEoDRIPCgd0eF9ncGlvGAkgASgNEigKIGJyb2FkY2FzdF9zbWFydF9taW5pbXVtX2Rpc3RhbmNlGAogASgNEi0KJWJyb2FkY2FzdF9zbWFydF9taW5pbXVtX2ludGVydmFsX3NlY3MYCyABKA0SEwoLZ3BzX2VuX2dwaW8YDCABKA0SNQoIZ3BzX21vZGUYDSABKA4yIy5tZXNoLkNvbmZpZy5Qb3NpdGlvbkNvbmZpZy5HcHNNb2RlIjUKB0dwc01vZGUSDAoIRElTQUJMRUQQABILCgdFTkFCTEVEEAESDwoLTk9UX1BSRVNFTlQQAhqEAgoLUG93ZXJDb25maWcSFwoPaXNfcG93ZXJfc2F2aW5nGAEgASgIEiYKHm9uX2JhdHRlcnlfc2h1dGRvd25fYWZ0ZXJfc2VjcxgCIAEoDRIfChdhZGNfbXVsdGlwbGllcl9vdmVycmlkZRgDIAEoAhIbChN3YWl0X2JsdWV0b290aF9zZWNzGAQgASgNEhAKCHNkc19zZWNzGAYgASgNEg8KB2xzX3NlY3MYByABKA0SFQoNbWluX3dha2Vfc2VjcxgIIAEoDRIiChpkZXZpY2VfYmF0dGVyeV9pbmFfYWRkcmVzcxgJIAEoDRIYChBwb3dlcm1vbl9lbmFibGVzGCAgASgEGqMDCg1OZXR3b3JrQ29uZmlnEhQKDHdpZmlfZW5hYmxlZBgBIAEoCBIRCgl3aWZpX3NzaWQYAyABKAkSEAoId2lmaV9wc2sYBCABKAkSEgoKbnRwX3NlcnZlchgFIAEoCRITCgtldGhfZW5hYmxlZBgGIAEoCBI8CgxhZGRyZXNzX21vZGUYByABKA4yJi5tZXNoLkNvbmZpZy5OZXR3b3JrQ29uZmlnLkFkZHJlc3NNb2RlEjoKC2lwdjRfY29uZmlnGAggASgLMiUubWVzaC5Db25maWcuTmV0d29ya0NvbmZpZy5JcFY0Q29uZmlnEhYKDnJzeXNsb2dfc2VydmVyGAkgASgJEhkKEWVuYWJsZWRfcHJvdG9jb2xzGAogASgNEhQKDGlwdjZfZW5hYmxlZBgLIAEoCBpGCgpJcFY0Q29uZmlnEgoKAmlwGAEgASgHEg8KB2dhdGV3YXkYAiABKAcSDgoGc3VibmV0GAMgASgHEgsKA2RucxgEIAEoByIjCgtBZGRyZXNzTW9kZRIICgRESENQEAASCgoGU1RBVElDEAEaoQcKDURpc3BsYXlDb25maWcSFgoOc2NyZWVuX29uX3NlY3MYASABKA0SIQoZYXV0b19zY3JlZW5fY2Fyb3VzZWxfc2VjcxgDIAEoDRIZChFjb21wYXNzX25vcnRoX3RvcBgEIAEoCBITCgtmbGlwX3NjcmVlbhgFIAEoCBI2CgV1bml0cxgGIAEoDjInLm1lc2guQ29uZmlnLkRpc3BsYXlDb25maWcuRGlzcGxheVVuaXRzEjEKBG9sZWQYByABKA4yIy5tZXNoLkNvbmZpZy5EaXNwbGF5Q29uZmlnLk9sZWRUeXBlEjsKC2Rpc3BsYXltb2RlGAggASgOMiYubWVzaC5Db25maWcuRGlzcGxheUNvbmZpZy5EaXNwbGF5TW9kZRIUCgxoZWFkaW5nX2JvbGQYCSABKAgSHQoVd2FrZV9vbl90YXBfb3JfbW90aW9uGAogASgIEkoKE2NvbXBhc3Nfb3JpZW50YXRpb24YCyABKA4yLS5tZXNoLkNvbmZpZy5EaXNwbGF5Q29uZmlnLkNvbXBhc3NPcmllbnRhdGlvbhIVCg11c2VfMTJoX2Nsb2NrGAwgASgIEhoKEnVzZV9sb25nX25vZGVfbmFtZRgNIAEoCBIeChZlbmFibGVfbWVzc2FnZV9idWJibGVzGA4gASgIIigKDERpc3BsYXlVbml0cxIKCgZNRVRSSUMQABIMCghJTVBFUklBTBABIn8KCE9sZWRUeXBlEg0KCU9MRURfQVVUTxAAEhAKDE9MRURfU1NEMTMwNhABEg8KC09MRURfU0gxMTA2EAISDwoLT0xFRF9TSDExMDcQAxIXChNPTEVEX1NIMTEwN18xMjhfMTI4EAQSFwoTT0xFRF9TSDExMDdfUk9UQVRFRBAFIkEKC0Rpc3BsYXlNb2RlEgsKB0RFRkFVTFQQABIMCghUV09DT0xPUhABEgwKCElOVkVSVEVEEAISCQoFQ09MT1IQAyK6AQoSQ29tcGFzc09yaWVudGF0aW9uEg0KCURFR1JFRVNfMBAAEg4KCkRFR1JFRVNfOTAQARIPCgtERUdSRUVTXzE4MBACEg8KC0RFR1JFRVNfMjcwEAMSFgoSREVHUkVFU18wX0lOVkVSVEVEEAQSFwoTREVHUkVFU185MF9JTlZFUlRFRBAFEhgKFERFR1JFRVNfMTgwX0lOVkVSVEVEEAYSGAoUREVHUkVFU18yNzBfSU5WRVJURUQQBxrzCAoKTG9SYUNvbmZpZxISCgp1c2VfcHJlc2V0GAEgASgIEjkKDG1vZGVtX3ByZXNldBgCIAEoDjIjLm1lc2guQ29uZmlnLkxvUmFDb25maWcuTW9kZW1QcmVzZXQSEQoJYmFuZHdpZHRoGAMgASgNEhUKDXNwcmVhZF9mYWN0b3IYBCABKA0SEwoLY29kaW5nX3JhdGUYBSABKA0SGAoQZnJlcXVlbmN5X29mZnNldBgGIAEoAhIyCgZyZWdpb24YByABKA4yIi5tZXNoLkNvbmZpZy5Mb1JhQ29uZmlnLlJlZ2lvbkNvZGUSEQoJaG9wX2xpbWl0GAggASgNEhIKCnR4X2VuYWJsZWQYCSABKAgSEAoIdHhfcG93ZXIYCiABKAUSEwoLY2hhbm5lbF9udW0YCyABKA0SGwoTb3ZlcnJpZGVfZHV0eV9jeWNsZRgMIAEoCBIeChZzeDEyNnhfcnhfYm9vc3RlZF9nYWluGA0gASgIEhoKEm92ZXJyaWRlX2ZyZXF1ZW5jeRgOIAEoAhIXCg9wYV9mYW5fZGlzYWJsZWQYDyABKAgSFwoPaWdub3JlX2luY29taW5nGGcgAygNEhMKC2lnbm9yZV9tcXR0GGggASgIEhkKEWNvbmZpZ19va190b19tcXR0GGkgASgIIocDCgpSZWdpb25Db2RlEgkKBVVOU0VUEAASBgoCVVMQARIKCgZFVV80MzMQAhIKCgZFVV84NjgQAxIGCgJDThAEEgYKAkpQEAUSBwoDQU5aEAYSBgoCS1IQBxIGCgJUVxAIEgYKAlJVEAkSBgoCSU4QChIKCgZOWl84NjUQCxIGCgJUSBAMEgsKB0xPUkFfMjQQDRIKCgZVQV80MzMQDhIKCgZVQV84NjgQDxIKCgZNWV80MzMQEBIKCgZNWV85MTkQERIKCgZTR185MjMQEhIKCgZQSF80MzMQExIKCgZQSF84NjgQFBIKCgZQSF85MTUQFRILCgdBTlpfNDMzEBYSCgoGS1pfNDMzEBcSCgoGS1pfODYzEBgSCgoGTlBfODY1EBkSCgoGQlJfOTAyEBoSCwoHSVRVMV8yTRAbEgsKB0lUVTJfMk0QHBIKCgZFVV84NjYQHRIKCgZFVV84NzQQHhIKCgZFVV85MTcQHxIMCghFVV9OXzg2OBAgEgsKB0lUVTNfMk0QISL1AQoLTW9kZW1QcmVzZXQSDQoJTE9OR19GQVNUEAASDQoJTE9OR19TTE9XEAESEgoOVkVSWV9MT05HX1NMT1cQAhIPCgtNRURJVU1fU0xPVxADEg8KC01FRElVTV9GQVNUEAQSDgoKU0hPUlRfU0xPVxAFEg4KClNIT1JUX0ZBU1QQBhIRCg1MT05HX01PREVSQVRFEAcSDwoLU0hPUlRfVFVSQk8QCBIOCgpMT05HX1RVUkJPEAkSDQoJTElURV9GQVNUEAoSDQoJTElURV9TTE9XEAsSDwoLTkFSUk9XX0ZBU1QQDBIPCgtOQVJST1dfU0xPVxANGqcBCg9CbHVldG9vdGhDb25maWcSDwoHZW5hYmxlZBgBIAEoCBI2CgRtb2RlGAIgASgOMigubWVzaC5Db25maWcuQmx1ZXRvb3RoQ29uZmlnLlBhaXJpbmdNb2RlEhEKCWZpeGVkX3BpbhgDIAEoDSI4CgtQYWlyaW5nTW9kZRIOCgpSQU5ET01fUElOEAASDQoJRklYRURfUElOEAESCgoGTk9fUElOEAIatgEKDlNlY3VyaXR5Q29uZmlnEhIKCnB1YmxpY19rZXkYASABKAwSEwoLcHJpdmF0ZV9rZXkYAiABKAwSEQoJYWRtaW5fa2V5GAMgAygMEhIKCmlzX21hbmFnZWQYBCABKAgSFgoOc2VyaWFsX2VuYWJsZWQYBSABKAgSHQoVZGVidWdfbG9nX2FwaV9lbmFibGVkGAYgASgIEh0KFWFkbWluX2NoYW5uZWxfZW5hYmxlZBgIIAEoCBoSChBTZXNzaW9ua2V5Q29uZmlnQhEKD3BheWxvYWRfdmFyaWFudEIHkgMECAIgA2IIZWRpdGlvbnNw6Ac", [file_device_ui]);
+  fileDesc("Cgxjb25maWcucHJvdG8SBG1lc2giuyoKBkNvbmZpZxIrCgZkZXZpY2UYASABKAsyGS5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWdIABIvCghwb3NpdGlvbhgCIAEoCzIbLm1lc2guQ29uZmlnLlBvc2l0aW9uQ29uZmlnSAASKQoFcG93ZXIYAyABKAsyGC5tZXNoLkNvbmZpZy5Qb3dlckNvbmZpZ0gAEi0KB25ldHdvcmsYBCABKAsyGi5tZXNoLkNvbmZpZy5OZXR3b3JrQ29uZmlnSAASLQoHZGlzcGxheRgFIAEoCzIaLm1lc2guQ29uZmlnLkRpc3BsYXlDb25maWdIABInCgRsb3JhGAYgASgLMhcubWVzaC5Db25maWcuTG9SYUNvbmZpZ0gAEjEKCWJsdWV0b290aBgHIAEoCzIcLm1lc2guQ29uZmlnLkJsdWV0b290aENvbmZpZ0gAEi8KCHNlY3VyaXR5GAggASgLMhsubWVzaC5Db25maWcuU2VjdXJpdHlDb25maWdIABIzCgpzZXNzaW9ua2V5GAkgASgLMh0ubWVzaC5Db25maWcuU2Vzc2lvbmtleUNvbmZpZ0gAEikKCWRldmljZV91aRgKIAEoCzIULm1lc2guRGV2aWNlVUlDb25maWdIABqoBgoMRGV2aWNlQ29uZmlnEiwKBHJvbGUYASABKA4yHi5tZXNoLkNvbmZpZy5EZXZpY2VDb25maWcuUm9sZRITCgtidXR0b25fZ3BpbxgEIAEoDRITCgtidXp6ZXJfZ3BpbxgFIAEoDRJDChByZWJyb2FkY2FzdF9tb2RlGAYgASgOMikubWVzaC5Db25maWcuRGV2aWNlQ29uZmlnLlJlYnJvYWRjYXN0TW9kZRIgChhub2RlX2luZm9fYnJvYWRjYXN0X3NlY3MYByABKA0SIgoaZG91YmxlX3RhcF9hc19idXR0b25fcHJlc3MYCCABKAgSHAoUZGlzYWJsZV90cmlwbGVfY2xpY2sYCiABKAgSDQoFdHpkZWYYCyABKAkSHgoWbGVkX2hlYXJ0YmVhdF9kaXNhYmxlZBgMIAEoCBI5CgtidXp6ZXJfbW9kZRgNIAEoDjIkLm1lc2guQ29uZmlnLkRldmljZUNvbmZpZy5CdXp6ZXJNb2RlIswBCgRSb2xlEgoKBkNMSUVOVBAAEg8KC0NMSUVOVF9NVVRFEAESCgoGUk9VVEVSEAISEQoNUk9VVEVSX0NMSUVOVBADEgwKCFJFUEVBVEVSEAQSCwoHVFJBQ0tFUhAFEgoKBlNFTlNPUhAGEgcKA1RBSxAHEhEKDUNMSUVOVF9ISURERU4QCBISCg5MT1NUX0FORF9GT1VORBAJEg8KC1RBS19UUkFDS0VSEAoSDwoLUk9VVEVSX0xBVEUQCxIPCgtDTElFTlRfQkFTRRAMInMKD1JlYnJvYWRjYXN0TW9kZRIHCgNBTEwQABIVChFBTExfU0tJUF9ERUNPRElORxABEg4KCkxPQ0FMX09OTFkQAhIOCgpLTk9XTl9PTkxZEAMSCAoETk9ORRAEEhYKEkNPUkVfUE9SVE5VTVNfT05MWRAFImkKCkJ1enplck1vZGUSDwoLQUxMX0VOQUJMRUQQABIMCghESVNBQkxFRBABEhYKEk5PVElGSUNBVElPTlNfT05MWRACEg8KC1NZU1RFTV9PTkxZEAMSEwoPRElSRUNUX01TR19PTkxZEAQa1AQKDlBvc2l0aW9uQ29uZmlnEh8KF3Bvc2l0aW9uX2Jyb2FkY2FzdF9zZWNzGAEgASgNEigKIHBvc2l0aW9uX2Jyb2FkY2FzdF9zbWFydF9lbmFibGVkGAIgASgIEhYKDmZpeGVkX3Bvc2l0aW9uGAMgASgIEhsKE2dwc191cGRhdGVfaW50ZXJ2YWwYBSABKA0SFgoOcG9zaXRpb25fZmxhZ3MYByABKA0SDwoHcnhfZ3BpbxgIIAEoDRIPCgd0eF9ncGlvGAkgASgNEigKIGJyb2FkY2FzdF9zbWFydF9taW5pbXVtX2Rpc3RhbmNlGAogASgNEi0KJWJyb2FkY2FzdF9zbWFydF9taW5pbXVtX2ludGVydmFsX3NlY3MYCyABKA0SEwoLZ3BzX2VuX2dwaW8YDCABKA0SNQoIZ3BzX21vZGUYDSABKA4yIy5tZXNoLkNvbmZpZy5Qb3NpdGlvbkNvbmZpZy5HcHNNb2RlIqsBCg1Qb3NpdGlvbkZsYWdzEgkKBVVOU0VUEAASDAoIQUxUSVRVREUQARIQCgxBTFRJVFVERV9NU0wQAhIWChJHRU9JREFMX1NFUEFSQVRJT04QBBIHCgNET1AQCBIJCgVIVkRPUBAQEg0KCVNBVElOVklFVxAgEgoKBlNFUV9OTxBAEg4KCVRJTUVTVEFNUBCAARIMCgdIRUFESU5HEIACEgoKBVNQRUVEEIAEIjUKB0dwc01vZGUSDAoIRElTQUJMRUQQABILCgdFTkFCTEVEEAESDwoLTk9UX1BSRVNFTlQQAhriAwoLUG93ZXJDb25maWcSFwoPaXNfcG93ZXJfc2F2aW5nGAEgASgIEiYKHm9uX2JhdHRlcnlfc2h1dGRvd25fYWZ0ZXJfc2VjcxgCIAEoDRIfChdhZGNfbXVsdGlwbGllcl9vdmVycmlkZRgDIAEoAhIbChN3YWl0X2JsdWV0b290aF9zZWNzGAQgASgNEhAKCHNkc19zZWNzGAYgASgNEg8KB2xzX3NlY3MYByABKA0SFQoNbWluX3dha2Vfc2VjcxgIIAEoDRIiChpkZXZpY2VfYmF0dGVyeV9pbmFfYWRkcmVzcxgJIAEoDRIYChBwb3dlcm1vbl9lbmFibGVzGCAgASgEItsBCg1Qb3dlck1vblN0YXRlEggKBE5vbmUQABIRCg1DUFVfRGVlcFNsZWVwEAESEgoOQ1BVX0xpZ2h0U2xlZXAQAhIMCghWZXh0MV9PbhAEEg0KCUxvcmFfUlhPbhAIEg0KCUxvcmFfVFhPbhAQEhEKDUxvcmFfUlhBY3RpdmUQIBIJCgVCVF9PbhBAEgsKBkxFRF9PbhCAARIOCglTY3JlZW5fT24QgAISEwoOU2NyZWVuX0RyYXdpbmcQgAQSDAoHV2lmaV9PbhCACBIPCgpHUFNfQWN0aXZlEIAQGtkDCg1OZXR3b3JrQ29uZmlnEhQKDHdpZmlfZW5hYmxlZBgBIAEoCBIRCgl3aWZpX3NzaWQYAyABKAkSEAoId2lmaV9wc2sYBCABKAkSEgoKbnRwX3NlcnZlchgFIAEoCRITCgtldGhfZW5hYmxlZBgGIAEoCBI8CgxhZGRyZXNzX21vZGUYByABKA4yJi5tZXNoLkNvbmZpZy5OZXR3b3JrQ29uZmlnLkFkZHJlc3NNb2RlEjoKC2lwdjRfY29uZmlnGAggASgLMiUubWVzaC5Db25maWcuTmV0d29ya0NvbmZpZy5JcFY0Q29uZmlnEhYKDnJzeXNsb2dfc2VydmVyGAkgASgJEhkKEWVuYWJsZWRfcHJvdG9jb2xzGAogASgNEhQKDGlwdjZfZW5hYmxlZBgLIAEoCBpGCgpJcFY0Q29uZmlnEgoKAmlwGAEgASgHEg8KB2dhdGV3YXkYAiABKAcSDgoGc3VibmV0GAMgASgHEgsKA2RucxgEIAEoByIjCgtBZGRyZXNzTW9kZRIICgRESENQEAASCgoGU1RBVElDEAEiNAoNUHJvdG9jb2xGbGFncxIQCgxOT19CUk9BRENBU1QQABIRCg1VRFBfQlJPQURDQVNUEAEaoQcKDURpc3BsYXlDb25maWcSFgoOc2NyZWVuX29uX3NlY3MYASABKA0SIQoZYXV0b19zY3JlZW5fY2Fyb3VzZWxfc2VjcxgDIAEoDRIZChFjb21wYXNzX25vcnRoX3RvcBgEIAEoCBITCgtmbGlwX3NjcmVlbhgFIAEoCBI2CgV1bml0cxgGIAEoDjInLm1lc2guQ29uZmlnLkRpc3BsYXlDb25maWcuRGlzcGxheVVuaXRzEjEKBG9sZWQYByABKA4yIy5tZXNoLkNvbmZpZy5EaXNwbGF5Q29uZmlnLk9sZWRUeXBlEjsKC2Rpc3BsYXltb2RlGAggASgOMiYubWVzaC5Db25maWcuRGlzcGxheUNvbmZpZy5EaXNwbGF5TW9kZRIUCgxoZWFkaW5nX2JvbGQYCSABKAgSHQoVd2FrZV9vbl90YXBfb3JfbW90aW9uGAogASgIEkoKE2NvbXBhc3Nfb3JpZW50YXRpb24YCyABKA4yLS5tZXNoLkNvbmZpZy5EaXNwbGF5Q29uZmlnLkNvbXBhc3NPcmllbnRhdGlvbhIVCg11c2VfMTJoX2Nsb2NrGAwgASgIEhoKEnVzZV9sb25nX25vZGVfbmFtZRgNIAEoCBIeChZlbmFibGVfbWVzc2FnZV9idWJibGVzGA4gASgIIigKDERpc3BsYXlVbml0cxIKCgZNRVRSSUMQABIMCghJTVBFUklBTBABIn8KCE9sZWRUeXBlEg0KCU9MRURfQVVUTxAAEhAKDE9MRURfU1NEMTMwNhABEg8KC09MRURfU0gxMTA2EAISDwoLT0xFRF9TSDExMDcQAxIXChNPTEVEX1NIMTEwN18xMjhfMTI4EAQSFwoTT0xFRF9TSDExMDdfUk9UQVRFRBAFIkEKC0Rpc3BsYXlNb2RlEgsKB0RFRkFVTFQQABIMCghUV09DT0xPUhABEgwKCElOVkVSVEVEEAISCQoFQ09MT1IQAyK6AQoSQ29tcGFzc09yaWVudGF0aW9uEg0KCURFR1JFRVNfMBAAEg4KCkRFR1JFRVNfOTAQARIPCgtERUdSRUVTXzE4MBACEg8KC0RFR1JFRVNfMjcwEAMSFgoSREVHUkVFU18wX0lOVkVSVEVEEAQSFwoTREVHUkVFU185MF9JTlZFUlRFRBAFEhgKFERFR1JFRVNfMTgwX0lOVkVSVEVEEAYSGAoUREVHUkVFU18yNzBfSU5WRVJURUQQBxrrCQoKTG9SYUNvbmZpZxISCgp1c2VfcHJlc2V0GAEgASgIEjkKDG1vZGVtX3ByZXNldBgCIAEoDjIjLm1lc2guQ29uZmlnLkxvUmFDb25maWcuTW9kZW1QcmVzZXQSEQoJYmFuZHdpZHRoGAMgASgNEhUKDXNwcmVhZF9mYWN0b3IYBCABKA0SEwoLY29kaW5nX3JhdGUYBSABKA0SGAoQZnJlcXVlbmN5X29mZnNldBgGIAEoAhIyCgZyZWdpb24YByABKA4yIi5tZXNoLkNvbmZpZy5Mb1JhQ29uZmlnLlJlZ2lvbkNvZGUSEQoJaG9wX2xpbWl0GAggASgNEhIKCnR4X2VuYWJsZWQYCSABKAgSEAoIdHhfcG93ZXIYCiABKAUSEwoLY2hhbm5lbF9udW0YCyABKA0SGwoTb3ZlcnJpZGVfZHV0eV9jeWNsZRgMIAEoCBIeChZzeDEyNnhfcnhfYm9vc3RlZF9nYWluGA0gASgIEhoKEm92ZXJyaWRlX2ZyZXF1ZW5jeRgOIAEoAhIXCg9wYV9mYW5fZGlzYWJsZWQYDyABKAgSFwoPaWdub3JlX2luY29taW5nGGcgAygNEhMKC2lnbm9yZV9tcXR0GGggASgIEhkKEWNvbmZpZ19va190b19tcXR0GGkgASgIEjoKDGZlbV9sbmFfbW9kZRhqIAEoDjIkLm1lc2guQ29uZmlnLkxvUmFDb25maWcuRkVNX0xOQV9Nb2RlIocDCgpSZWdpb25Db2RlEgkKBVVOU0VUEAASBgoCVVMQARIKCgZFVV80MzMQAhIKCgZFVV84NjgQAxIGCgJDThAEEgYKAkpQEAUSBwoDQU5aEAYSBgoCS1IQBxIGCgJUVxAIEgYKAlJVEAkSBgoCSU4QChIKCgZOWl84NjUQCxIGCgJUSBAMEgsKB0xPUkFfMjQQDRIKCgZVQV80MzMQDhIKCgZVQV84NjgQDxIKCgZNWV80MzMQEBIKCgZNWV85MTkQERIKCgZTR185MjMQEhIKCgZQSF80MzMQExIKCgZQSF84NjgQFBIKCgZQSF85MTUQFRILCgdBTlpfNDMzEBYSCgoGS1pfNDMzEBcSCgoGS1pfODYzEBgSCgoGTlBfODY1EBkSCgoGQlJfOTAyEBoSCwoHSVRVMV8yTRAbEgsKB0lUVTJfMk0QHBIKCgZFVV84NjYQHRIKCgZFVV84NzQQHhIKCgZFVV85MTcQHxIMCghFVV9OXzg2OBAgEgsKB0lUVTNfMk0QISL1AQoLTW9kZW1QcmVzZXQSDQoJTE9OR19GQVNUEAASDQoJTE9OR19TTE9XEAESEgoOVkVSWV9MT05HX1NMT1cQAhIPCgtNRURJVU1fU0xPVxADEg8KC01FRElVTV9GQVNUEAQSDgoKU0hPUlRfU0xPVxAFEg4KClNIT1JUX0ZBU1QQBhIRCg1MT05HX01PREVSQVRFEAcSDwoLU0hPUlRfVFVSQk8QCBIOCgpMT05HX1RVUkJPEAkSDQoJTElURV9GQVNUEAoSDQoJTElURV9TTE9XEAsSDwoLTkFSUk9XX0ZBU1QQDBIPCgtOQVJST1dfU0xPVxANIjoKDEZFTV9MTkFfTW9kZRIMCghESVNBQkxFRBAAEgsKB0VOQUJMRUQQARIPCgtOT1RfUFJFU0VOVBACGqcBCg9CbHVldG9vdGhDb25maWcSDwoHZW5hYmxlZBgBIAEoCBI2CgRtb2RlGAIgASgOMigubWVzaC5Db25maWcuQmx1ZXRvb3RoQ29uZmlnLlBhaXJpbmdNb2RlEhEKCWZpeGVkX3BpbhgDIAEoDSI4CgtQYWlyaW5nTW9kZRIOCgpSQU5ET01fUElOEAASDQoJRklYRURfUElOEAESCgoGTk9fUElOEAIatgEKDlNlY3VyaXR5Q29uZmlnEhIKCnB1YmxpY19rZXkYASABKAwSEwoLcHJpdmF0ZV9rZXkYAiABKAwSEQoJYWRtaW5fa2V5GAMgAygMEhIKCmlzX21hbmFnZWQYBCABKAgSFgoOc2VyaWFsX2VuYWJsZWQYBSABKAgSHQoVZGVidWdfbG9nX2FwaV9lbmFibGVkGAYgASgIEh0KFWFkbWluX2NoYW5uZWxfZW5hYmxlZBgIIAEoCBoSChBTZXNzaW9ua2V5Q29uZmlnQhEKD3BheWxvYWRfdmFyaWFudEIHkgMECAIgA2IIZWRpdGlvbnNw6Ac", [file_device_ui]);
 
 /**
  * @generated from message mesh.Config
@@ -394,6 +394,81 @@ export const Config_PositionConfigSchema: GenMessage<Config_PositionConfig> = /*
   messageDesc(file_config, 0, 1);
 
 /**
+ * Bits of position_flags.
+ *
+ * @generated from enum mesh.Config.PositionConfig.PositionFlags
+ */
+export const Config_PositionConfig_PositionFlags = {
+  /**
+   * @generated from enum value: UNSET = 0;
+   */
+  UNSET: 0,
+
+  /**
+   * @generated from enum value: ALTITUDE = 1;
+   */
+  ALTITUDE: 1,
+
+  /**
+   * @generated from enum value: ALTITUDE_MSL = 2;
+   */
+  ALTITUDE_MSL: 2,
+
+  /**
+   * @generated from enum value: GEOIDAL_SEPARATION = 4;
+   */
+  GEOIDAL_SEPARATION: 4,
+
+  /**
+   * @generated from enum value: DOP = 8;
+   */
+  DOP: 8,
+
+  /**
+   * @generated from enum value: HVDOP = 16;
+   */
+  HVDOP: 16,
+
+  /**
+   * @generated from enum value: SATINVIEW = 32;
+   */
+  SATINVIEW: 32,
+
+  /**
+   * @generated from enum value: SEQ_NO = 64;
+   */
+  SEQ_NO: 64,
+
+  /**
+   * @generated from enum value: TIMESTAMP = 128;
+   */
+  TIMESTAMP: 128,
+
+  /**
+   * @generated from enum value: HEADING = 256;
+   */
+  HEADING: 256,
+
+  /**
+   * @generated from enum value: SPEED = 512;
+   */
+  SPEED: 512,
+} as const;
+
+/**
+ * Bits of position_flags.
+ *
+ * @generated from enum mesh.Config.PositionConfig.PositionFlags
+ */
+export type Config_PositionConfig_PositionFlags = (typeof Config_PositionConfig_PositionFlags)[keyof typeof Config_PositionConfig_PositionFlags] | UnknownEnum;
+
+/**
+ * Describes the enum mesh.Config.PositionConfig.PositionFlags.
+ */
+export const Config_PositionConfig_PositionFlagsSchema: GenEnum<Config_PositionConfig_PositionFlags> = /*@__PURE__*/
+  enumDesc(file_config, 0, 1, 0);
+
+/**
  * @generated from enum mesh.Config.PositionConfig.GpsMode
  */
 export const Config_PositionConfig_GpsMode = {
@@ -422,7 +497,7 @@ export type Config_PositionConfig_GpsMode = (typeof Config_PositionConfig_GpsMod
  * Describes the enum mesh.Config.PositionConfig.GpsMode.
  */
 export const Config_PositionConfig_GpsModeSchema: GenEnum<Config_PositionConfig_GpsMode> = /*@__PURE__*/
-  enumDesc(file_config, 0, 1, 0);
+  enumDesc(file_config, 0, 1, 1);
 
 /**
  * @generated from message mesh.Config.PowerConfig
@@ -480,6 +555,91 @@ export type Config_PowerConfig = Message<"mesh.Config.PowerConfig"> & {
  */
 export const Config_PowerConfigSchema: GenMessage<Config_PowerConfig> = /*@__PURE__*/
   messageDesc(file_config, 0, 2);
+
+/**
+ * Bits of powermon_enables.
+ *
+ * @generated from enum mesh.Config.PowerConfig.PowerMonState
+ */
+export const Config_PowerConfig_PowerMonState = {
+  /**
+   * @generated from enum value: None = 0;
+   */
+  None: 0,
+
+  /**
+   * @generated from enum value: CPU_DeepSleep = 1;
+   */
+  CPU_DeepSleep: 1,
+
+  /**
+   * @generated from enum value: CPU_LightSleep = 2;
+   */
+  CPU_LightSleep: 2,
+
+  /**
+   * @generated from enum value: Vext1_On = 4;
+   */
+  Vext1_On: 4,
+
+  /**
+   * @generated from enum value: Lora_RXOn = 8;
+   */
+  Lora_RXOn: 8,
+
+  /**
+   * @generated from enum value: Lora_TXOn = 16;
+   */
+  Lora_TXOn: 16,
+
+  /**
+   * @generated from enum value: Lora_RXActive = 32;
+   */
+  Lora_RXActive: 32,
+
+  /**
+   * @generated from enum value: BT_On = 64;
+   */
+  BT_On: 64,
+
+  /**
+   * @generated from enum value: LED_On = 128;
+   */
+  LED_On: 128,
+
+  /**
+   * @generated from enum value: Screen_On = 256;
+   */
+  Screen_On: 256,
+
+  /**
+   * @generated from enum value: Screen_Drawing = 512;
+   */
+  Screen_Drawing: 512,
+
+  /**
+   * @generated from enum value: Wifi_On = 1024;
+   */
+  Wifi_On: 1024,
+
+  /**
+   * @generated from enum value: GPS_Active = 2048;
+   */
+  GPS_Active: 2048,
+} as const;
+
+/**
+ * Bits of powermon_enables.
+ *
+ * @generated from enum mesh.Config.PowerConfig.PowerMonState
+ */
+export type Config_PowerConfig_PowerMonState = (typeof Config_PowerConfig_PowerMonState)[keyof typeof Config_PowerConfig_PowerMonState] | UnknownEnum;
+
+/**
+ * Describes the enum mesh.Config.PowerConfig.PowerMonState.
+ */
+export const Config_PowerConfig_PowerMonStateSchema: GenEnum<Config_PowerConfig_PowerMonState> = /*@__PURE__*/
+  enumDesc(file_config, 0, 2, 0);
 
 /**
  * @generated from message mesh.Config.NetworkConfig
@@ -600,6 +760,36 @@ export type Config_NetworkConfig_AddressMode = (typeof Config_NetworkConfig_Addr
  */
 export const Config_NetworkConfig_AddressModeSchema: GenEnum<Config_NetworkConfig_AddressMode> = /*@__PURE__*/
   enumDesc(file_config, 0, 3, 0);
+
+/**
+ * Bits of enabled_protocols.
+ *
+ * @generated from enum mesh.Config.NetworkConfig.ProtocolFlags
+ */
+export const Config_NetworkConfig_ProtocolFlags = {
+  /**
+   * @generated from enum value: NO_BROADCAST = 0;
+   */
+  NO_BROADCAST: 0,
+
+  /**
+   * @generated from enum value: UDP_BROADCAST = 1;
+   */
+  UDP_BROADCAST: 1,
+} as const;
+
+/**
+ * Bits of enabled_protocols.
+ *
+ * @generated from enum mesh.Config.NetworkConfig.ProtocolFlags
+ */
+export type Config_NetworkConfig_ProtocolFlags = (typeof Config_NetworkConfig_ProtocolFlags)[keyof typeof Config_NetworkConfig_ProtocolFlags] | UnknownEnum;
+
+/**
+ * Describes the enum mesh.Config.NetworkConfig.ProtocolFlags.
+ */
+export const Config_NetworkConfig_ProtocolFlagsSchema: GenEnum<Config_NetworkConfig_ProtocolFlags> = /*@__PURE__*/
+  enumDesc(file_config, 0, 3, 1);
 
 /**
  * @generated from message mesh.Config.DisplayConfig
@@ -935,6 +1125,11 @@ export type Config_LoRaConfig = Message<"mesh.Config.LoRaConfig"> & {
    * @generated from field: bool config_ok_to_mqtt = 105;
    */
   configOkToMqtt: boolean;
+
+  /**
+   * @generated from field: mesh.Config.LoRaConfig.FEM_LNA_Mode fem_lna_mode = 106;
+   */
+  femLnaMode: Config_LoRaConfig_FEM_LNA_Mode;
 };
 
 /**
@@ -1215,6 +1410,37 @@ export type Config_LoRaConfig_ModemPreset = (typeof Config_LoRaConfig_ModemPrese
  */
 export const Config_LoRaConfig_ModemPresetSchema: GenEnum<Config_LoRaConfig_ModemPreset> = /*@__PURE__*/
   enumDesc(file_config, 0, 5, 1);
+
+/**
+ * @generated from enum mesh.Config.LoRaConfig.FEM_LNA_Mode
+ */
+export const Config_LoRaConfig_FEM_LNA_Mode = {
+  /**
+   * @generated from enum value: DISABLED = 0;
+   */
+  DISABLED: 0,
+
+  /**
+   * @generated from enum value: ENABLED = 1;
+   */
+  ENABLED: 1,
+
+  /**
+   * @generated from enum value: NOT_PRESENT = 2;
+   */
+  NOT_PRESENT: 2,
+} as const;
+
+/**
+ * @generated from enum mesh.Config.LoRaConfig.FEM_LNA_Mode
+ */
+export type Config_LoRaConfig_FEM_LNA_Mode = (typeof Config_LoRaConfig_FEM_LNA_Mode)[keyof typeof Config_LoRaConfig_FEM_LNA_Mode] | UnknownEnum;
+
+/**
+ * Describes the enum mesh.Config.LoRaConfig.FEM_LNA_Mode.
+ */
+export const Config_LoRaConfig_FEM_LNA_ModeSchema: GenEnum<Config_LoRaConfig_FEM_LNA_Mode> = /*@__PURE__*/
+  enumDesc(file_config, 0, 5, 2);
 
 /**
  * @generated from message mesh.Config.BluetoothConfig

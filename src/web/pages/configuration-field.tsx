@@ -1,10 +1,10 @@
 import { precisionMeters } from '../mesh.ts'
 import { decimal } from '../format.ts'
 import { Icon } from '../parts/icon.tsx'
-import { Labelled } from '../parts/labelled.tsx'
+import { Group, Labelled } from '../parts/labelled.tsx'
 import { Switch } from '../parts/switch.tsx'
 import { c } from '../strings/configuration.ts'
-import type { FieldInfo, Leaf, Raw } from './configuration-model.ts'
+import { type FieldInfo, type Leaf, linesOf, type Raw } from './configuration-model.ts'
 import { asDuration, fieldHelp, fieldName, isSeconds, optionName } from './configuration-words.ts'
 
 type Props = {
@@ -29,6 +29,15 @@ export function SettingField(props: Props) {
           {name}
           <RiskMark field={field} />
         </Switch>
+      </div>
+    )
+  }
+  if (leaf.field.type === 'flags') {
+    return (
+      <div class={props.isChanged ? 'setting wide-setting is-changed' : 'setting wide-setting'}>
+        <Group legend={name} hint={hint} error={props.error}>
+          <Flags field={leaf.field} value={value} onChange={onChange} />
+        </Group>
       </div>
     )
   }
@@ -87,8 +96,7 @@ function boundsOf({ type, min, max, list, maxItems, path, options }: FieldInfo):
   if (type === 'ipv4') return c.ipv4
   if (list) return type === 'bytes' ? c.keys(maxItems ?? 0) : c.perLine(maxItems ?? 0)
   if (type !== 'integer' || options !== null || path.endsWith(PRECISION)) return ''
-  if (max === null) return c.digits
-  return min !== null && max < 0xffff ? c.between(decimal(min), decimal(max)) : ''
+  return min !== null && max !== null && max < 0xffff ? c.between(decimal(min), decimal(max)) : ''
 }
 
 const PRECISION = 'positionPrecision'
@@ -142,6 +150,30 @@ function Control({ field, value, onChange, ...aria }: ControlProps) {
       spellcheck={false}
       onInput={(event) => onChange(event.currentTarget.value)}
     />
+  )
+}
+
+/** A box for each flag. Those without a name here are ticked by the radio, and stay as they are. */
+function Flags({ field, value, onChange }: Pick<ControlProps, 'field' | 'value' | 'onChange'>) {
+  const set = linesOf(value)
+  const known = field.options ?? []
+  const unknown = set.filter((flag) => !known.includes(flag))
+  const turn = (flag: string, isOn: boolean) =>
+    onChange([...known.filter((one) => (one === flag ? isOn : set.includes(one))), ...unknown].join('\n'))
+  return (
+    <div class="flags">
+      {[...known, ...unknown].map((flag) => (
+        <label class="check" key={flag}>
+          <input
+            type="checkbox"
+            checked={set.includes(flag)}
+            disabled={unknown.includes(flag)}
+            onChange={(event) => turn(flag, event.currentTarget.checked)}
+          />
+          {optionName(field, flag)}
+        </label>
+      ))}
+    </div>
   )
 }
 

@@ -18,7 +18,7 @@ export type Leaf = {
   readonly channel: number | null
 }
 
-/** What stands in a control: a switch, or a text. A list has its items on lines. */
+/** What stands in a control: a switch, or a text. A list has its items on lines, and so have flags. */
 export type Raw = string | boolean
 
 /** What somebody wants otherwise, by path. */
@@ -56,7 +56,8 @@ export function valueAt(section: Section, { field, channel }: Leaf): unknown {
 
 /** How a value of the radio stands in its control. */
 export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
-  if (list) return Array.isArray(value) ? value.map(String).join('\n') : ''
+  if (Array.isArray(value)) return value.map(String).join('\n')
+  if (list) return ''
   if (type === 'boolean') return value === true
   // A float of 32 bits has seven digits that mean something.
   if (type === 'number' && typeof value === 'number') return String(Number(value.toPrecision(7)))
@@ -64,9 +65,9 @@ export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
 }
 
 /** Whether a number stands where one is needed; the service checks the rest. */
-export function isReadable({ type, list, max }: FieldInfo, raw: Raw): boolean {
+export function isReadable({ type, list }: FieldInfo, raw: Raw): boolean {
   if (typeof raw === 'boolean') return true
-  const isNumber = type === 'number' || (type === 'integer' && max !== null)
+  const isNumber = type === 'number' || type === 'integer'
   return !isNumber || itemsOf(raw, list).every((item) => item !== '' && Number.isFinite(Number(item)))
 }
 
@@ -76,18 +77,22 @@ export function fits({ maxBytes, list }: FieldInfo, raw: Raw): boolean {
 }
 
 function itemsOf(raw: string, list: boolean): string[] {
-  if (!list) return [raw.trim()]
+  return list ? linesOf(raw) : [raw.trim()]
+}
+
+export function linesOf(raw: string): string[] {
   return raw
     .split('\n')
     .map((item) => item.trim())
     .filter((item) => item !== '')
 }
 
-function valueOf({ type, list, max }: FieldInfo, raw: Raw): unknown {
+function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
   if (typeof raw === 'boolean') return raw
+  if (type === 'flags') return linesOf(raw)
   // Spaces in a name or a password may be meant.
   if (!list && type === 'string') return raw
-  const isNumber = type === 'number' || (type === 'integer' && max !== null)
+  const isNumber = type === 'number' || type === 'integer'
   const items = itemsOf(raw, list).map((item) => (isNumber ? Number(item) : item))
   return list ? items : items[0]
 }

@@ -1,6 +1,6 @@
 import { capital, duration, humanize } from '../format.ts'
-import { c, FIELDS, SECTIONS, SPELLINGS } from '../strings/configuration.ts'
-import type { FieldInfo, Leaf, Raw, Section } from './configuration-model.ts'
+import { c, FIELDS, OPTIONS, SECTIONS, SPELLINGS } from '../strings/configuration.ts'
+import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './configuration-model.ts'
 
 export function sectionName(section: string): string {
   return SECTIONS[section]?.[0] ?? spell(section)
@@ -36,10 +36,14 @@ function spell(name: string): string {
   return text === '' ? c.onOff : capital(text)
 }
 
-const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK'])
+const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK', 'NMEA', 'HQ', 'RTO'])
 
 /** A choice as people write it; regions are known by their capitals. */
 export function optionName(field: FieldInfo, option: string): string {
+  const words = OPTIONS[option]
+  if (words !== undefined) return words
+  const bit = field.type === 'flags' ? /^UNKNOWN_(\d+)$/.exec(option)?.[1] : undefined
+  if (bit !== undefined) return c.unknownFlag(bit)
   if (field.path === 'region' || CAPITALS.has(option) || /^[A-Z]+_?\d/.test(option)) return option.replaceAll('_', ' ')
   return humanize(option)
 }
@@ -60,11 +64,15 @@ export function describe(section: string, leaf: Leaf, raw: Raw): string {
   if (typeof raw === 'boolean') return raw ? c.on : c.off
   if (raw === '') return c.empty
   if (leaf.field.type === 'enum') return optionName(leaf.field, raw)
+  if (leaf.field.type === 'flags')
+    return linesOf(raw)
+      .map((flag) => optionName(leaf.field, flag))
+      .join(', ')
   const time = isSeconds(section, leaf) ? asDuration(raw) : ''
   return time === '' ? raw.split('\n').join(', ') : `${raw} (${time})`
 }
 
-/** What comes first in a section; the rest follows as the radio tells it, what is on or off at the end. */
+/** What comes first in a section; the rest follows as the radio tells it, what is on or off at the end, flags last. */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   channels: ['role', 'settings.name', 'settings.psk', 'settings.moduleSettings.positionPrecision'],
   lora: ['region', 'hopLimit', 'usePreset', 'modemPreset', 'txEnabled', 'txPower', 'channelNum'],
@@ -78,6 +86,7 @@ export function inOrder(section: string, leaves: readonly Leaf[]): readonly Leaf
   const rank = ({ field }: Leaf) => {
     const index = first.indexOf(field.path.replace('channels.*.', ''))
     if (index !== -1) return index
+    if (field.type === 'flags') return first.length + 2
     return field.type === 'boolean' ? first.length + 1 : first.length
   }
   return leaves.toSorted((a, b) => (a.channel ?? 0) - (b.channel ?? 0) || rank(a) - rank(b))
