@@ -5,6 +5,7 @@ import type { SectionInput } from '../meshtastic/config-change.ts'
 import type { SectionKind } from '../meshtastic/config-sections.ts'
 import type { SectionView } from '../meshtastic/config-values.ts'
 import type { LoraSettings } from '../meshtastic/airtime.ts'
+import type { Kind as AutomationKind } from './automation/rules.ts'
 import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -182,6 +183,9 @@ export type CollectorInfo = {
 /** A `request` asks a node for its position or telemetry. */
 export type OutgoingKind = 'text' | 'traceroute' | 'request'
 
+/** A rule of automation as it was when it sent something. */
+export type RuleMark = { readonly automationId: number; readonly revision: number }
+
 /** A place in the sending queue of a radio, until `send` or `release`. */
 export type Outgoing = {
   /** Name of the radio's source. */
@@ -251,8 +255,13 @@ export interface Radio {
   waiting(): number
   /** Null: nothing is delivered anywhere. */
   collector(): CollectorInfo | null
-  /** Takes a place at the first radio that is connected. Throws `radio_unavailable`, `queue_full`. */
-  reserve(kind: OutgoingKind): Outgoing
+  /**
+   * Takes a place at the first radio that is connected. A rule has a share of the places, and what it sends goes after
+   * what people send. Throws `radio_unavailable`, `queue_full`.
+   */
+  reserve(kind: OutgoingKind, rule?: RuleMark | null): Outgoing
+  /** Takes back what rules for which this is true send, unless a radio has it already. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */
   lora(): LoraSettings | null
 }
@@ -283,6 +292,8 @@ export interface Meter {
   countRequest(method: string, route: string, status: number, durationMs: number): void
   /** `portName` as in `Packet`; null: nobody here could decrypt it. */
   countPacket(portName: string | null): void
+  /** A run of a rule of automation, as it ended. */
+  countAutomation(kind: AutomationKind, result: 'sent' | 'skipped' | 'failed'): void
   families(): readonly Family[]
 }
 

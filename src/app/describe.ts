@@ -12,7 +12,7 @@ export type Rule =
   | { readonly kind: 'token'; readonly resource: Resource; readonly action: Action }
   | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
 
-export type RequestPart = 'json' | 'optional-json' | 'param' | 'query'
+export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'
 
 /** An answer: a schema of its JSON body, `null` for none, or one or more media types for anything else. */
 export type Answer = z.ZodType | null | { readonly mediaType: string | readonly string[] }
@@ -23,6 +23,8 @@ export type Description = {
   readonly request?: { readonly part: RequestPart; readonly schema: z.ZodType }
   readonly summary?: string
   readonly answers?: Readonly<Record<number, Answer>>
+  /** Headers that only answers to this route have, and what they tell. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
 }
 

@@ -24,7 +24,7 @@ export type Automatons = {
  * radio leaves them to the one on the same database that has it.
  */
 export function startAutomation(
-  ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>,
+  ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { readonly meter?: Ports['meter'] },
   clock: LinkClock = systemClock,
 ): Automatons {
   if (findSender(ports.radio) === null) return { hear() {}, stop: () => Promise.resolve() }

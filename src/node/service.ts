@@ -73,7 +73,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const events = createEvents(systemClock)
   const radio = openRadio({ config, store, log, events, meter, onHeard: (batch) => automation.hear(batch) })
-  const automation = startAutomation({ store, radio, events, log, now: Date.now })
+  const automation = startAutomation({ store, radio, events, log, meter, now: Date.now })
   const backups = serveBackups({ config, store, log })
   const ports: Ports = {
     config,

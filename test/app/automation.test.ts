@@ -75,6 +75,7 @@ test('an automation tells its rule, its state and when it runs', async () => {
     blockedBy: null,
     nextRunAt: null,
     lastRun: null,
+    revision: 1,
     createdAt: START,
     updatedAt: START,
     updatedBy: 'admin',
@@ -88,11 +89,12 @@ test('an automation tells its rule, its state and when it runs', async () => {
     state: 'blocked',
     blockedBy: 'radio_unavailable',
   }
-  const next = { nextRunAt: START + 7 * HOUR, updatedAt: START + HOUR }
+  const next = { nextRunAt: START + 7 * HOUR, updatedAt: START + HOUR, revision: 2 }
   expect(changed).toMatchObject({ status: 200, body: { automation: { ...on, ...next } } })
   const list = await ask(admin, 'GET', '/api/automation')
   expect(list.body).toStrictEqual({
     automations: [{ ...on, ...next }],
+    unreadable: [],
     maxAutomations: 50,
     answersLastHour: 0,
     maxAnswersPerHour: 20,

@@ -3,6 +3,8 @@ import type { CollectorInfo, Backups, LinkInfo, Meter, Radio } from '../../src/a
 import { formatMetrics } from '../../src/app/system/exposition.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
 import { createTestApp, START, type TestApp } from '../support/app.ts'
+import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR } from '../support/automation.ts'
+import { FAR } from '../support/mesh.ts'
 
 const LINK: LinkInfo = {
   name: 'mqtt://[2001:db8::1]:1883',
@@ -206,5 +208,29 @@ it('has what the database tells where a runtime measures nothing else', async ()
     'mesh_nodes_active',
     'mesh_database_size_bytes',
     'mesh_sessions',
+  ])
+})
+
+it('counts runs of rules by kind and by how they ended', async () => {
+  const { add, app, pass, radio, say } = await createTestAutomation(meter)
+  await add({ ...ANNOUNCE, channels: [0, 1] })
+  await add(ACKNOWLEDGE)
+  await pass(6 * HOUR)
+  await say('ping', { from: FAR, id: 1 })
+  await say('ping', { from: FAR, id: 2 })
+  radio.isFull = true
+  await pass(6 * HOUR)
+  radio.isFull = false
+  radio.reserve = () => {
+    throw new Error('the radio is on fire')
+  }
+  await pass(6 * HOUR)
+  const found = [...(await scrape(app))].filter(([name]) => name.startsWith('mesh_automation'))
+  expect(found).toStrictEqual([
+    ['mesh_automation_runs_total{kind="announce",result="sent"}', 1],
+    ['mesh_automation_runs_total{kind="acknowledge",result="sent"}', 1],
+    ['mesh_automation_runs_total{kind="acknowledge",result="skipped"}', 1],
+    ['mesh_automation_runs_total{kind="announce",result="skipped"}', 1],
+    ['mesh_automation_runs_total{kind="announce",result="failed"}', 1],
   ])
 })

@@ -18,7 +18,7 @@ const content = z.record(
 )
 const parameter = z.strictObject({
   name: z.string().min(1),
-  in: z.enum(['path', 'query']),
+  in: z.enum(['path', 'query', 'header']),
   required: z.boolean(),
   schema: schemaObject,
 })
@@ -100,6 +100,24 @@ test('resolves every reference, and every schema says what it is', async () => {
       if (schema) expect(Object.keys(schema), `${name} ${status}`).toContain('type')
     }
   }
+})
+
+test('tells which headers a request may have, and which its answer has', async () => {
+  const operations = operationsOf(await loaded())
+  const taken = operations.flatMap(({ name, parameters }) =>
+    parameters.flatMap((one) => (one.in === 'header' ? [`${name} ${one.name} ${one.required}`] : [])),
+  )
+  expect(taken.toSorted()).toStrictEqual([
+    'delete /api/automation/{id} If-Match false',
+    'post /api/messages Idempotency-Key false',
+    'put /api/automation/{id} If-Match false',
+  ])
+  const given = operations.flatMap(({ name, responses }) =>
+    Object.entries(responses).flatMap(([status, { headers = {} }]) =>
+      Object.keys(headers).map((header) => `${name} ${status} ${header}`),
+    ),
+  )
+  expect(given).toStrictEqual(['get /api/automation/{id} 200 ETag'])
 })
 
 test('every operation has a success, its refusals and what goes wrong unforeseen', async () => {

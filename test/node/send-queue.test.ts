@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { OutgoingKind } from '../../src/app/context.ts'
+import type { OutgoingKind, RuleMark } from '../../src/app/context.ts'
 import { createSendQueue } from '../../src/node/radio/send-queue.ts'
 import { createManualClock } from '../support/manual-clock.ts'
+
+const RULE: RuleMark = { automationId: 1, revision: 1 }
 
 function startQueue({ connected = true } = {}) {
   const clock = createManualClock(1_000_000)
@@ -23,9 +25,9 @@ function startQueue({ connected = true } = {}) {
     queue,
     sent,
     told,
-    push: (packetId: number, kind: OutgoingKind = 'text') => {
-      if (!queue.reserve()) return false
-      queue.push({ packetId, kind, message: Uint8Array.of(packetId) })
+    push: (packetId: number, kind: OutgoingKind = 'text', rule: RuleMark | null = null) => {
+      if (!queue.reserve(rule)) return false
+      queue.push({ packetId, kind, message: Uint8Array.of(packetId), rule })
       return true
     },
     free: (free: number, packetId: number | null = null, result = 0) =>
@@ -93,15 +95,72 @@ describe('the sending queue', () => {
   it('holds 50 packets, with those that are still being made', () => {
     const { queue, push, link, sent } = startQueue({ connected: false })
     for (let id = 1; id <= 49; id += 1) expect(push(id)).toBe(true)
-    expect(queue.reserve()).toBe(true)
+    expect(queue.reserve(null)).toBe(true)
     expect(push(51)).toBe(false)
     expect(queue.waiting).toBe(50)
-    queue.release()
+    queue.release(null)
     expect(push(50)).toBe(true)
     link(true)
     expect(sent).toHaveLength(1)
     expect(push(51)).toBe(true)
     expect(push(52)).toBe(false)
+  })
+
+  it('has 20 places for rules, also while people send, and 50 for people', () => {
+    const { clock, queue, push, link, sent } = startQueue({ connected: false })
+    for (let id = 1; id <= 19; id += 1) expect(push(id, 'text', RULE)).toBe(true)
+    expect(queue.reserve(RULE)).toBe(true)
+    expect(push(20, 'traceroute', { automationId: 2, revision: 1 })).toBe(false)
+    for (let id = 101; id <= 130; id += 1) expect(push(id)).toBe(true)
+    expect(push(131)).toBe(false)
+    queue.release(RULE)
+    expect(push(20, 'text', RULE)).toBe(true)
+    expect(push(131)).toBe(false)
+    link(true)
+    clock.advance(2200)
+    expect(sent.map(([id]) => id)).toStrictEqual([101, 102])
+    expect([push(21, 'text', RULE), push(131), push(132), push(133)]).toStrictEqual([false, true, true, false])
+  })
+
+  it('sends what people write before what rules say, as far as the pace of each kind allows', () => {
+    const { clock, push, sent } = startQueue()
+    for (const [id, kind, rule] of [
+      [1, 'text', RULE],
+      [2, 'text', RULE],
+      [3, 'traceroute', RULE],
+      [4, 'traceroute', RULE],
+      [5, 'traceroute', null],
+      [6, 'text', null],
+      [7, 'text', null],
+    ] as const) {
+      push(id, kind, rule)
+    }
+    clock.advance(60_000)
+    expect(sent).toStrictEqual([
+      [1, 0],
+      [3, 0],
+      [6, 2200],
+      [7, 4400],
+      [2, 6600],
+      [5, 30_000],
+      [4, 60_000],
+    ])
+  })
+
+  it('takes back what rules wait to send, and nothing that the radio has, and leaves their places free', () => {
+    const { clock, queue, push, told, sent } = startQueue()
+    push(1, 'text', RULE)
+    push(2, 'text', RULE)
+    push(3, 'text', { automationId: 1, revision: 2 })
+    push(4)
+    queue.withdraw(({ automationId, revision }) => automationId === 1 && revision < 2)
+    expect(queue.waiting).toBe(2)
+    clock.advance(10_000)
+    expect(sent.map(([id]) => id)).toStrictEqual([1, 4, 3])
+    expect(told.slice(0, 2)).toStrictEqual([
+      [1, 'written', 0],
+      [2, 'withdrawn', 0],
+    ])
   })
 
   it('waits while the radio has no place', () => {

@@ -157,6 +157,7 @@ const NO_RADIO: Radio = {
   reserve: () => {
     throw new AppError('radio_unavailable')
   },
+  withdraw: () => {},
   lora: () => null,
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { createEngine, type Engine } from '../../src/app/automation/engine.ts'
-import type { LinkInfo, OutgoingKind, Radio } from '../../src/app/context.ts'
+import type { LinkInfo, Meter, OutgoingKind, Radio } from '../../src/app/context.ts'
 import { AppError } from '../../src/app/errors.ts'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import type { Heard } from '../../src/app/mesh/ingest-plan.ts'
@@ -68,6 +68,7 @@ function createPortRadio(): PortRadio {
     devices: () => [],
     collector: () => null,
     lora: () => radio.loraSettings,
+    withdraw: () => {},
     links: () => [
       {
         ...RADIO,
@@ -132,9 +133,9 @@ async function patientAdmin(app: TestApp): Promise<Client> {
 }
 
 /** The app with a radio of node LOCAL, which hears a node FAR, and rules that nobody runs but the test. */
-export async function createTestAutomation(): Promise<TestAutomation> {
+export async function createTestAutomation(meter: Meter | null = null): Promise<TestAutomation> {
   const radio = createPortRadio()
-  const app = await createTestApp({ ports: { radio } })
+  const app = await createTestApp({ ports: { radio, meter } })
   const admin = await patientAdmin(app)
   const ingest = createIngest(app.store)
   let engine: Engine = createEngine(app.ports)

@@ -151,7 +151,8 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
     devices: () => current().devices(),
     waiting: () => current().waiting(),
     collector: () => current().collector(),
-    reserve: (kind) => current().reserve(kind),
+    reserve: (...asked) => current().reserve(...asked),
+    withdraw: (isStale) => current().withdraw(isStale),
     lora: () => current().lora(),
     close: () => current().close(),
   }

@@ -1,11 +1,13 @@
-import { asc, eq, gt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm'
 import { automations } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
-import type { Ctx } from '../context.ts'
+import type { Ctx, Ports, RuleMark } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { type Rule, ruleSchema } from './rules.ts'
+import type { Precondition } from '../preconditions.ts'
+import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
+import { type Automation, readAutomation, toUnreadable, type Unreadable } from './stored-rule.ts'
 
 /** Each text that is heard is held against all of them. */
 export const MAX_AUTOMATIONS = 50
@@ -13,14 +15,7 @@ export const MAX_AUTOMATIONS = 50
 const MAX_AHEAD_MS = 60_000
 
 type Row = typeof automations.$inferSelect
-
-/** An automation as the engine sees it. */
-export type Automation = Pick<
-  Row,
-  'id' | 'revision' | 'anchorAt' | 'lastFiredAt' | 'createdAt' | 'updatedAt' | 'updatedBy'
-> & {
-  readonly rule: Rule
-}
+type Needs = Pick<Ports, 'store' | 'log'>
 
 const value = sql.placeholder
 
@@ -31,6 +26,11 @@ const queries = prepareOnce((db) => ({
     .select()
     .from(automations)
     .where(eq(automations.id, value('id')))
+    .prepare(),
+  current: db
+    .select({ id: automations.id })
+    .from(automations)
+    .where(sql`id = ${value('automationId')} and revision = ${value('revision')} and enabled`)
     .prepare(),
   distrust: db
     .update(automations)
@@ -44,27 +44,58 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-function toAutomation(row: Row): Automation {
-  const { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
-  const rule = ruleSchema.parse(JSON.parse(row.rule))
-  return { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy, rule }
+/** In the order in which they were made: the order in which they get to answer. */
+export async function listAutomations(
+  needs: Needs,
+  which: 'all' | 'enabled' = 'all',
+): Promise<{ readonly automations: Automation[]; readonly unreadable: Unreadable[] }> {
+  const found: { automations: Automation[]; unreadable: Unreadable[] } = { automations: [], unreadable: [] }
+  for (const row of await queries(needs.store)[which].all()) {
+    const automation = readAutomation(needs, row)
+    if (automation === null) found.unreadable.push(toUnreadable(row))
+    else found.automations.push(automation)
+  }
+  return found
 }
 
-/** In the order in which they were made: the order in which they get to answer. */
-export async function listAutomations(store: Store, which: 'all' | 'enabled' = 'all'): Promise<Automation[]> {
-  return (await queries(store)[which].all()).map(toAutomation)
+/** Throws `automation_not_found`, `automation_unreadable`. */
+export async function getAutomation(needs: Needs, id: number): Promise<Automation> {
+  return readable(needs, await getRow(needs.store, id))
 }
 
 /** Throws `automation_not_found`. */
-export async function getAutomation(store: Store, id: number): Promise<Automation> {
-  const row = await queries(store).byId.get({ id })
-  if (row === undefined) throw new AppError('automation_not_found')
-  return toAutomation(row)
+export async function requireAutomation(store: Store, id: number): Promise<void> {
+  await getRow(store, id)
 }
 
-async function findByName(store: Store, name: string): Promise<Automation | null> {
-  const row = await queries(store).byName.get({ name })
-  return row === undefined ? null : toAutomation(row)
+/** Whether a rule is on and still as it was. */
+export async function isCurrent(store: Store, rule: RuleMark): Promise<boolean> {
+  return (await queries(store).current.get(rule)) !== undefined
+}
+
+async function getRow(store: Store, id: number): Promise<Row> {
+  const row = await queries(store).byId.get({ id })
+  if (row === undefined) throw new AppError('automation_not_found')
+  return row
+}
+
+function readable(needs: Needs, row: Row): Automation {
+  const automation = readAutomation(needs, row)
+  if (automation !== null) return automation
+  throw new AppError('automation_unreadable', 'Another version made this rule, or it is damaged; it can be deleted')
+}
+
+/** The entity tag of a version: it stands for the rule alone, which is what is replaced. */
+export function etagOf({ revision }: Pick<Row, 'revision'>): string {
+  return `"${revision}"`
+}
+
+function requireMatch(wanted: Precondition, row: Pick<Row, 'revision' | 'updatedBy'>): void {
+  if (wanted !== null && !wanted(etagOf(row))) throw changedBy(row)
+}
+
+function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
+  return new AppError('automation_changed', `It was changed by ${row.updatedBy ?? 'somebody'}; read it again`)
 }
 
 /** Throws `automation_name_taken`, `too_many_automations`. */
@@ -72,7 +103,8 @@ export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation
   if ((await queries(ctx.store).all.all()).length >= MAX_AUTOMATIONS) {
     throw new AppError('too_many_automations', `There can be ${MAX_AUTOMATIONS} automations`)
   }
-  if ((await findByName(ctx.store, rule.name)) !== null) throw new AppError('automation_name_taken')
+  if ((await queries(ctx.store).byName.get({ name: rule.name })) !== undefined)
+    throw new AppError('automation_name_taken')
   const now = ctx.now()
   const { name, kind } = rule
   const id = sql`(select id from automations where lower(name) = lower(${name}))`
@@ -87,19 +119,21 @@ export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation
     }),
     audit(ctx, 'automation_updated', { automationId: id, name, kind, before: null, after: rule }),
   ])
-  const made = await findByName(ctx.store, name)
-  if (made === null) throw new Error('an automation that was just made is gone')
-  return made
+  const made = await queries(ctx.store).byName.get({ name })
+  if (made === undefined) throw new Error('an automation that was just made is gone')
+  return readable(ctx, made)
 }
 
 /**
- * Replaces a rule. Runs by the clock begin anew when it is switched on or is to run at other times; nothing is due at
- * once by that. Throws `automation_not_found`, `automation_name_taken`.
+ * Replaces a rule; what it sent and no radio has yet is taken back. Runs by the clock begin anew when it is switched on
+ * or is to run at other times; nothing is due at once by that. Throws `automation_not_found`, `automation_unreadable`,
+ * `automation_changed`, `automation_name_taken`.
  */
-export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule): Promise<Automation> {
-  const before = await getAutomation(ctx.store, id)
-  const namesake = await findByName(ctx.store, rule.name)
-  if (namesake !== null && namesake.id !== id) throw new AppError('automation_name_taken')
+export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted: Precondition): Promise<Automation> {
+  const before = await getAutomation(ctx, id)
+  requireMatch(wanted, before)
+  const namesake = await queries(ctx.store).byName.get({ name: rule.name })
+  if (namesake !== undefined && namesake.id !== id) throw new AppError('automation_name_taken')
   const changes = changedFields(before.rule, rule)
   if (changes === null) return before
   const now = ctx.now()
@@ -115,7 +149,7 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule): Promi
         updatedAt: now,
         updatedBy: usernameOf(ctx),
       })
-      .where(eq(automations.id, id)),
+      .where(isWanted(before, wanted)),
     audit(
       ctx,
       'automation_updated',
@@ -125,15 +159,29 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule): Promi
       },
     ),
   ])
-  return getAutomation(ctx.store, id)
+  const after = await getAutomation(ctx, id)
+  const isOther = changedFields(after.rule, rule) !== null
+  if (wanted !== null && isOther) throw changedBy(after)
+  ctx.radio?.withdraw(({ automationId, revision }) => automationId === id && revision < after.revision)
+  return after
 }
 
-/** Deletes a rule; what it did stays in the count of answers. Throws `automation_not_found`. */
-export async function deleteAutomation(ctx: Ctx, id: number): Promise<void> {
-  const { rule } = await getAutomation(ctx.store, id)
-  const { name, kind } = rule
+/** Whether it is still the version that was read matters only to who asked for one. */
+function isWanted({ id, revision }: Pick<Row, 'id' | 'revision'>, wanted: Precondition): SQL | undefined {
+  return and(eq(automations.id, id), wanted === null ? undefined : eq(automations.revision, revision))
+}
+
+/**
+ * Deletes a rule; what it sent and no radio has yet is taken back, and what it did stays in the count of answers.
+ * Throws `automation_not_found`, `automation_changed`.
+ */
+export async function deleteAutomation(ctx: Ctx, id: number, wanted: Precondition): Promise<void> {
+  const row = await getRow(ctx.store, id)
+  requireMatch(wanted, row)
+  const { name, kind } = row
+  const rule = readAutomation(ctx, row)?.rule ?? { name, kind, enabled: row.enabled }
   await ctx.store.atomic([
-    ctx.store.db.delete(automations).where(eq(automations.id, id)),
+    ctx.store.db.delete(automations).where(isWanted(row, wanted)),
     audit(
       ctx,
       'automation_updated',
@@ -143,6 +191,11 @@ export async function deleteAutomation(ctx: Ctx, id: number): Promise<void> {
       },
     ),
   ])
+  if (wanted !== null) {
+    const after = await queries(ctx.store).byId.get({ id })
+    if (after !== undefined) throw changedBy(after)
+  }
+  ctx.radio?.withdraw(({ automationId }) => automationId === id)
 }
 
 /** Forgets times that a clock noted when it was ahead: rules would wait for them. */

@@ -4,17 +4,27 @@ import type { Ports } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { configuredRadios, readChannelTable } from '../mesh/channel-table.ts'
 import type { Heard } from '../mesh/ingest-plan.ts'
-import { type SendCtx, sendMessage } from '../mesh/send-message.ts'
+import { type Automatic, type SendCtx, sendMessage } from '../mesh/send-message.ts'
 import { requestTraceroute } from '../mesh/traceroutes.ts'
-import { type Automation, distrustFuture, listAutomations } from './automations.ts'
+import { distrustFuture, isCurrent, listAutomations } from './automations.ts'
 import { findSender, readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
 import { answerBlock, listensTo, type Said, slotBlock } from './guards.ts'
 import { planAnswer, type Planned, planRun, textOf } from './plan.ts'
 import type { RuleOf, TimedRule } from './rules.ts'
-import { claimRun, readAnswers, readSaid, type Reason, recordSkip, type RunPacket, settleRun } from './runs.ts'
+import {
+  claimRun,
+  readAnswers,
+  readSaid,
+  type Reason,
+  recordSkip,
+  type RunPacket,
+  settleRun,
+  type Skip,
+} from './runs.ts'
 import { dueSlot, followingSlot } from './slots.ts'
+import type { Automation } from './stored-rule.ts'
 
-type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'>
+type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { readonly meter?: Ports['meter'] }
 
 /** Messages that are remembered as considered. */
 const MAX_CONSIDERED = 2000
@@ -35,7 +45,9 @@ export function createEngine(needs: Needs): Engine {
       const now = needs.now()
       await distrustFuture(needs.store, now)
       const next: number[] = []
-      for (const automation of await listAutomations(needs.store, 'enabled')) {
+      const { automations } = await listAutomations(needs, 'enabled')
+      withdrawStale(needs, automations)
+      for (const automation of automations) {
         const { rule } = automation
         if (rule.kind === 'acknowledge') continue
         await guarded(needs, automation, async () => {
@@ -55,7 +67,7 @@ export function createEngine(needs: Needs): Engine {
       if (heardTexts.length === 0) return
       const table = await readChannelTable(needs.store, configuredRadios(needs.radio))
       const texts = heardTexts.map((text) => underNumber(text, table.numberOf(sender.source, text.said.channel)))
-      const automations = await listAutomations(needs.store, 'enabled')
+      const { automations } = await listAutomations(needs, 'enabled')
       for (const text of texts) {
         for (const automation of automations) {
           const { rule } = automation
@@ -67,6 +79,12 @@ export function createEngine(needs: Needs): Engine {
   }
 }
 
+/** What rules sent that another process has changed since. */
+function withdrawStale({ radio }: Needs, automations: readonly Automation[]): void {
+  const revisions = new Map(automations.map(({ id, revision }) => [id, revision]))
+  radio?.withdraw(({ automationId, revision }) => revisions.get(automationId) !== revision)
+}
+
 /** A rule that fails keeps no other from its work. */
 async function guarded({ log }: Needs, { id, rule }: Automation, run: () => Promise<void>): Promise<void> {
   try {
@@ -74,6 +92,15 @@ async function guarded({ log }: Needs, { id, rule }: Automation, run: () => Prom
   } catch (error) {
     log.error('An automation failed', { automation: id, name: rule.name, error })
   }
+}
+
+async function noteSkip(
+  { store, meter }: Needs,
+  { id, rule }: Automation,
+  skip: Omit<Skip, 'automationId'>,
+): Promise<void> {
+  await recordSkip(store, { automationId: id, ...skip })
+  meter?.countAutomation(rule.kind, 'skipped')
 }
 
 type SlotRun = {
@@ -85,8 +112,7 @@ type SlotRun = {
 
 async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slot }: SlotRun): Promise<void> {
   const now = needs.now()
-  const skip = (reason: Reason) =>
-    recordSkip(needs.store, { automationId: automation.id, reason, now, triggeredBy: null, slot })
+  const skip = (reason: Reason) => noteSkip(needs, automation, { reason, now, triggeredBy: null, slot })
   if (kind === 'missed') return skip('missed')
   const facts = await readFacts(needs, now)
   const block = slotBlock(rule, { slot, lastFiredAt: automation.lastFiredAt, facts, now })
@@ -149,7 +175,7 @@ async function consider(
     answerBlock(rule, said, { speaker, past, facts, now }) ??
     (await answer(ctx, needs, { automation, rule, said, packet, speaker, key }))
   if (reason !== null) {
-    await recordSkip(store, { automationId: automation.id, reason, now, triggeredBy: said.from, slot: null })
+    await noteSkip(needs, automation, { reason, now, triggeredBy: said.from, slot: null })
   }
 }
 
@@ -175,14 +201,15 @@ async function claimAndSend(
   { id: automationId, revision, rule }: Automation,
   { planned, ...sending }: Sending,
 ): Promise<Reason | null> {
-  const { store, log } = needs
+  const { store, log, meter } = needs
+  const automatic = { automationId, revision, name: rule.name, isCurrent: () => isCurrent(store, automatic) }
   const claim = await claimRun(store, { ...sending, automationId, revision, now: needs.now(), text: textOf(planned) })
   if (claim.kind === 'refused') return claim.reason
   const packets: RunPacket[] = []
   const reasons: Reason[] = []
   for (const packet of planned) {
     try {
-      packets.push(await send(ctx, packet, { automationId, name: rule.name }))
+      packets.push(await send(ctx, packet, automatic))
     } catch (error) {
       const reason = reasonOf(error, packet)
       if (reason === 'error') log.error('An automation failed', { automation: automationId, name: rule.name, error })
@@ -191,19 +218,13 @@ async function claimAndSend(
   }
   const reason = reasons[0] ?? null
   const isNothing = packets.length === 0 && reason !== 'error'
-  await settleRun(store, claim.id, {
-    outcome: reason === null ? 'sent' : isNothing ? 'skipped' : 'failed',
-    reason,
-    packets,
-  })
+  const outcome = reason === null ? 'sent' : isNothing ? 'skipped' : 'failed'
+  await settleRun(store, claim.id, { outcome, reason, packets })
+  meter?.countAutomation(rule.kind, outcome)
   return null
 }
 
-async function send(
-  ctx: SendCtx,
-  packet: Planned,
-  automatic: { readonly automationId: number; readonly name: string },
-): Promise<RunPacket> {
+async function send(ctx: SendCtx, packet: Planned, automatic: Automatic): Promise<RunPacket> {
   if (packet.kind === 'traceroute') {
     const { fromNodeNum, requestId: packetId } = await requestTraceroute(ctx, packet.to, automatic)
     return { fromNodeNum, packetId, toNodeNum: packet.to, channel: 0 }
@@ -222,6 +243,8 @@ function reasonOf(error: unknown, { kind }: Planned): Reason {
     case 'queue_full':
     case 'text_too_long':
       return error.code
+    case 'automation_changed':
+      return 'changed'
     case 'invalid_request':
       return kind === 'traceroute' ? 'no_target' : 'channel_disabled'
     default:

@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import type { Ctx } from '../context.ts'
-import type { Automation } from './automations.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
 import { isTimeZone } from './cron.ts'
 import { type Facts, readFacts } from './facts.ts'
@@ -8,6 +7,14 @@ import { MAX_ANSWERS_PER_HOUR, sendingBlock } from './guards.ts'
 import { ruleSchema } from './rules.ts'
 import { type LastRun, lastRunSchema, readAnswers, readLastRuns, reasonSchema } from './runs.ts'
 import { nextRunAt } from './slots.ts'
+import type { Automation } from './stored-rule.ts'
+
+const version = z.object({
+  revision: z.int().describe('Another one after each change; in double quotes it is the ETag'),
+  createdAt: z.int(),
+  updatedAt: z.int(),
+  updatedBy: z.string().nullable(),
+})
 
 export const automationSchema = z.object({
   id: z.int(),
@@ -16,14 +23,15 @@ export const automationSchema = z.object({
   blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
   nextRunAt: z.int().nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
   lastRun: lastRunSchema.nullable(),
-  createdAt: z.int(),
-  updatedAt: z.int(),
-  updatedBy: z.string().nullable(),
+  ...version.shape,
 })
 type ShownAutomation = z.infer<typeof automationSchema>
 
 export const automationListSchema = z.object({
   automations: z.array(automationSchema),
+  unreadable: z
+    .array(z.object({ id: z.int(), name: z.string(), kind: z.string(), ...version.shape }))
+    .describe('Rules that another version made, or that are damaged: they never run, and can be deleted'),
   maxAutomations: z.int(),
   answersLastHour: z.int().describe('Of all rules together'),
   maxAnswersPerHour: z.int(),
@@ -33,8 +41,10 @@ export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automati
   const now = ctx.now()
   const facts = await readFacts(ctx, now)
   const lastRuns = await readLastRuns(ctx.store)
+  const { automations, unreadable } = await listAutomations(ctx)
   return {
-    automations: (await listAutomations(ctx.store)).map((each) => show(ctx, each, { facts, lastRuns, now })),
+    automations: automations.map((each) => show(ctx, each, { facts, lastRuns, now })),
+    unreadable,
     maxAutomations: MAX_AUTOMATIONS,
     answersLastHour: (await readAnswers(ctx.store, now)).length,
     maxAnswersPerHour: MAX_ANSWERS_PER_HOUR,
@@ -49,7 +59,7 @@ export async function showAutomation(ctx: Ctx, automation: Automation): Promise<
 type Around = { readonly facts: Facts; readonly lastRuns: ReadonlyMap<number, LastRun>; readonly now: number }
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
-  const { id, rule, anchorAt, createdAt, updatedAt, updatedBy } = automation
+  const { id, rule, revision, anchorAt, createdAt, updatedAt, updatedBy } = automation
   // It may have been saved where more time zones are known.
   const hasTimes = isTimeZone(rule.timeZone)
   const block = hasTimes ? sendingBlock(rule, facts, now) : 'error'
@@ -62,6 +72,7 @@ function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around
     // Without a radio of its own a runtime has nothing that would run it.
     nextRunAt: ctx.radio === null || !hasTimes ? null : nextRunAt(rule, anchorAt, now),
     lastRun: lastRuns.get(id) ?? null,
+    revision,
     createdAt,
     updatedAt,
     updatedBy,

@@ -2,16 +2,25 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
+import { answers, describing } from '../describe.ts'
+import { readIfMatch, takesIfMatch } from '../preconditions.ts'
 import { basePath } from '../config.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../validate.ts'
-import { createAutomation, deleteAutomation, getAutomation, replaceAutomation } from './automations.ts'
+import {
+  createAutomation,
+  deleteAutomation,
+  etagOf,
+  getAutomation,
+  replaceAutomation,
+  requireAutomation,
+} from './automations.ts'
 import { dryRun, dryRunSchema, sampleSchema } from './dry-run.ts'
 import { automationListSchema, automationSchema, showAutomation, showAutomations } from './overview.ts'
 import { newRuleSchema } from './rules.ts'
 import { listRuns, runPageSchema } from './runs.ts'
 
 const shown = z.object({ automation: automationSchema })
+const hasEtag = describing({ headers: { ETag: 'Of this version of the rule: what If-Match takes' } })
 
 export const automationRoutes = new Hono<AppEnv>()
   .get(
@@ -48,33 +57,46 @@ export const automationRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('automation', 'read'),
-    answers('One automation', { 200: shown }, ['automation_not_found']),
+    answers('One automation', { 200: shown }, ['automation_not_found', 'automation_unreadable']),
+    hasEtag,
     validate('param', idParam),
     async (c) => {
       const { ctx } = c.var
-      const found = await getAutomation(ctx.store, c.req.valid('param').id)
-      return c.json({ automation: await showAutomation(ctx, found) })
+      const found = await getAutomation(ctx, c.req.valid('param').id)
+      return c.json({ automation: await showAutomation(ctx, found) }, 200, { ETag: etagOf(found) })
     },
   )
   .put(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Replace a rule', { 200: shown }, ['automation_not_found', 'automation_name_taken']),
+    answers('Replace a rule; what waits to be sent by it is taken back', { 200: shown }, [
+      'automation_not_found',
+      'automation_name_taken',
+      'automation_unreadable',
+      'automation_changed',
+    ]),
+    takesIfMatch,
     validate('param', idParam),
     validate('json', newRuleSchema),
     async (c) => {
       const { ctx } = c.var
-      const replaced = await replaceAutomation(ctx, c.req.valid('param').id, c.req.valid('json'))
+      const wanted = readIfMatch(c.req.header('if-match'))
+      const replaced = await replaceAutomation(ctx, c.req.valid('param').id, c.req.valid('json'), wanted)
       return c.json({ automation: await showAutomation(ctx, replaced) })
     },
   )
   .delete(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Delete an automation', { 204: null }, ['automation_not_found']),
+    answers('Delete an automation; what waits to be sent by it is taken back', { 204: null }, [
+      'automation_not_found',
+      'automation_changed',
+    ]),
+    takesIfMatch,
     validate('param', idParam),
     async (c) => {
-      await deleteAutomation(c.var.ctx, c.req.valid('param').id)
+      const wanted = readIfMatch(c.req.header('if-match'))
+      await deleteAutomation(c.var.ctx, c.req.valid('param').id, wanted)
       return c.body(null, 204)
     },
   )
@@ -94,7 +116,8 @@ export const automationRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const { store } = c.var.ctx
-      const { id } = await getAutomation(store, c.req.valid('param').id)
+      const { id } = c.req.valid('param')
+      await requireAutomation(store, id)
       return c.json(await listRuns(store, id, c.req.valid('query')))
     },
   )
@@ -103,12 +126,13 @@ export const automationRoutes = new Hono<AppEnv>()
     requirePermission('automation', 'read'),
     answers('What an automation would do now; nothing is sent or stored', { 200: dryRunSchema }, [
       'automation_not_found',
+      'automation_unreadable',
     ]),
     validate('param', idParam),
     validateOptionalBody(z.strictObject({ sample: sampleSchema.optional() }), { sample: undefined }),
     async (c) => {
       const { ctx } = c.var
-      const automation = await getAutomation(ctx.store, c.req.valid('param').id)
+      const automation = await getAutomation(ctx, c.req.valid('param').id)
       return c.json(await dryRun(ctx, automation, c.req.valid('json').sample ?? null))
     },
   )

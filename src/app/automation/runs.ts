@@ -2,6 +2,7 @@ import { and, count, desc, eq, gt, lt, ne, sql, isNotNull } from 'drizzle-orm'
 import * as z from 'zod'
 import { automationRuns, automations } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { noteWithdrawnOf } from './withdrawn.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -20,7 +21,7 @@ export const REASONS = {
   channel_busy: 'The radio measures a channel utilization above 25 %',
   radio_unavailable: 'No radio is connected',
   tx_disabled: 'Transmitting is switched off in the radio',
-  queue_full: 'Too many packets wait to be sent',
+  queue_full: 'Too many packets wait to be sent: 50, or 20 of rules',
   text_too_long: 'The text has more than 200 bytes',
   channel_disabled: 'The channel is switched off in the radio',
   no_target: 'There is no node to ask',
@@ -36,7 +37,7 @@ export const REASONS = {
   cooldown_sender: 'Its sender was answered in the last 60 seconds',
   cooldown: 'Somebody was answered in the last 10 seconds',
   hourly_limit: '20 were answered in the last hour',
-  changed: 'The rule was changed in the meantime',
+  changed: 'The rule was changed, switched off or deleted before the radio had it',
   interrupted: 'The service stopped in the middle: it may have been sent or not',
   error: 'Something went wrong, which is in the log of the service',
 } as const
@@ -78,12 +79,22 @@ type RunRow = typeof automationRuns.$inferSelect
 
 function publicRun(row: RunRow): Run {
   const { id, t: at, lastT: lastAt, count, outcome, triggeredBy, text } = row
-  const packets = z.array(packetSchema).parse(JSON.parse(row.packets))
+  const packets = readPackets(row.packets)
   return { id, at, lastAt, count, outcome, reason: readReason(row.reason), triggeredBy, text, packets }
 }
 
+/** A newer version may have had other reasons. */
 function readReason(reason: string | null): Reason | null {
-  return reasonSchema.nullable().parse(reason)
+  return reasonSchema.safeParse(reason).data ?? null
+}
+
+function readPackets(json: string): RunPacket[] {
+  try {
+    return z.array(packetSchema).safeParse(JSON.parse(json)).data ?? []
+  } catch {
+    // No JSON at all.
+    return []
+  }
 }
 
 const value = sql.placeholder
@@ -237,11 +248,13 @@ export async function settleRun(
   },
 ): Promise<void> {
   const { outcome, reason, packets } = end
-  await store.db
-    .update(automationRuns)
-    .set({ outcome, reason, packets: JSON.stringify(packets) })
-    .where(eq(automationRuns.id, id))
-    .run()
+  await store.atomic([
+    store.db
+      .update(automationRuns)
+      .set({ outcome, reason, packets: JSON.stringify(packets) })
+      .where(eq(automationRuns.id, id)),
+    noteWithdrawnOf(store, id),
+  ])
 }
 
 export type Skip = {

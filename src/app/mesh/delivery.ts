@@ -12,8 +12,13 @@ export type DeliveryEvent =
   | { readonly type: 'refused'; readonly error: string }
   /** It was never handed to the radio. */
   | { readonly type: 'not-sent' }
+  /** Nor was this one, since the rule that sent it is another by now. */
+  | { readonly type: 'withdrawn' }
   /** Nothing was heard for too long, or the link broke: nothing more will be known. */
   | { readonly type: 'lost' }
+
+/** Error of a packet that was taken back before a radio had it. */
+export const WITHDRAWN = 'WITHDRAWN'
 
 export type Delivery = {
   readonly state: DeliveryState
@@ -52,6 +57,8 @@ function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | '
       return { state: 'failed', error: event.error }
     case 'not-sent':
       return { state: 'failed', error: 'NO_INTERFACE' }
+    case 'withdrawn':
+      return { state: 'failed', error: WITHDRAWN }
     case 'lost':
       return { state: 'unknown', error: null }
     default:

@@ -3,13 +3,17 @@ import * as z from 'zod'
 import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
 import { requirePermission } from '../access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
+import { answers, describing } from '../describe.ts'
 import { AppError } from '../errors.ts'
 import { idParam, idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
 import { nodeNumSchema } from './nodes.ts'
 import { listReceptions, receptionSchema } from './receptions.ts'
 import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send-message.ts'
+
+const takesIdempotencyKey = describing({
+  request: { part: 'header', schema: z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() }) },
+})
 
 export const messageRoutes = new Hono<AppEnv>()
   .get(
@@ -38,6 +42,7 @@ export const messageRoutes = new Hono<AppEnv>()
       { 202: z.object({ message: messageSchema }) },
       ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
     ),
+    takesIdempotencyKey,
     validate('json', newMessageSchema),
     async (c) => {
       const key = readIdempotencyKey(c.req.header('idempotency-key'))

@@ -5,7 +5,7 @@ import { bind, prepareOnce, type Statement } from '../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
-import type { Ctx, Outgoing } from '../context.ts'
+import type { Ctx, Outgoing, RuleMark } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { configuredRadios, readChannelTable } from './channel-table.ts'
 import { deliveryEvent } from './events.ts'
@@ -53,7 +53,11 @@ export type NewMessage = z.infer<typeof newMessageSchema>
 export type SendCtx = AuditContext & Pick<Ctx, 'radio' | 'events'>
 
 /** The rule on whose behalf the service sends. */
-export type Automatic = { readonly automationId: number; readonly name: string }
+export type Automatic = RuleMark & {
+  readonly name: string
+  /** Whether it is on and still as it was. */
+  isCurrent(): Promise<boolean>
+}
 
 /** What a client may use as Idempotency-Key: one word of visible ASCII. */
 export const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
@@ -87,7 +91,7 @@ const queries = prepareOnce((db) => ({
 /**
  * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
  * answers that message and sends nothing. Throws `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
- * `queue_full`; nothing is stored then.
+ * `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function sendMessage(
   ctx: SendCtx,
@@ -105,13 +109,19 @@ export async function sendMessage(
   const idempotency = await readIdempotency(ctx, message, key)
   const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
   if (earlier !== null) return earlier
-  const outgoing = ctx.radio.reserve('text')
+  const outgoing = ctx.radio.reserve('text', automatic)
   try {
+    await refuseStale(automatic)
     const slot = await findSlot(ctx, outgoing, message)
     return await storeAndSend(ctx, message, outgoing, { idempotency, automatic, slot })
   } finally {
     outgoing.release()
   }
+}
+
+/** Asked with a place in hand: from then on a change of the rule takes it back. Throws `automation_changed`. */
+export async function refuseStale(automatic: Automatic | null): Promise<void> {
+  if (automatic !== null && !(await automatic.isCurrent())) throw new AppError('automation_changed')
 }
 
 type Idempotency = { readonly userId: number; readonly key: string; readonly requestHash: string }

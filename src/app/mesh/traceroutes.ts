@@ -8,7 +8,7 @@ import { audit } from '../audit/audit.ts'
 import type { Outgoing } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { DELIVERY_STATES } from './delivery.ts'
-import { type Automatic, bodyNodeNum, nameSender, type SendCtx } from './send-message.ts'
+import { type Automatic, bodyNodeNum, nameSender, refuseStale, type SendCtx } from './send-message.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
@@ -77,15 +77,16 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
   return rows.map(publicTraceroute)
 }
 
-/** Asks a node for the way to it. Throws `radio_unavailable`, `queue_full`; nothing is stored then. */
+/** Asks a node for the way to it. Throws `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then. */
 export async function requestTraceroute(
   ctx: SendCtx,
   to: number,
   automatic: Automatic | null = null,
 ): Promise<Traceroute> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
-  const outgoing = ctx.radio.reserve('traceroute')
+  const outgoing = ctx.radio.reserve('traceroute', automatic)
   try {
+    await refuseStale(automatic)
     return await storeAndAsk(ctx, to, outgoing, automatic)
   } finally {
     outgoing.release()

@@ -88,9 +88,9 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
     summary: documented?.summary ?? '',
     'x-access': rule,
     ...(rule.kind !== 'anyone' && { security: securityOf(rule) }),
-    parameters: requests
-      .filter(({ part }) => part === 'param' || part === 'query')
-      .flatMap(({ part, schema }) => parameters(part === 'param' ? 'path' : 'query', schema)),
+    parameters: requests.flatMap(({ part, schema }) =>
+      part === 'json' || part === 'optional-json' ? [] : parameters(LOCATIONS[part], schema),
+    ),
     ...(body && {
       requestBody: {
         required: body.part === 'json',
@@ -98,7 +98,7 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
       },
     }),
     responses: {
-      ...answerObjects(documented?.answers ?? {}),
+      ...answerObjects(documented?.answers ?? {}, headerObjects(descriptions)),
       ...errorObjects([...errors, ...(documented?.errors ?? [])]),
       default: { description: 'internal, database_unavailable', content: PROBLEM_CONTENT },
     },
@@ -143,7 +143,9 @@ const parameterObject = z.object({
   required: z.array(z.string()).default([]),
 })
 
-function parameters(location: 'path' | 'query', schema: z.ZodType): Json[] {
+const LOCATIONS = { param: 'path', query: 'query', header: 'header' } as const
+
+function parameters(location: (typeof LOCATIONS)[keyof typeof LOCATIONS], schema: z.ZodType): Json[] {
   const { properties, required } = parameterObject.parse(jsonSchema(schema, 'input'))
   return Object.entries(properties).map(([name, property]) => ({
     name,
@@ -153,13 +155,19 @@ function parameters(location: 'path' | 'query', schema: z.ZodType): Json[] {
   }))
 }
 
-function answerObjects(answers: Readonly<Record<number, Answer>>): Json {
+function answerObjects(answers: Readonly<Record<number, Answer>>, headers: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => [
       status,
-      { description: STATUS_TEXT[status] ?? '', ...content(answer) },
+      { description: STATUS_TEXT[status] ?? '', ...headers, ...content(answer) },
     ]),
   )
+}
+
+function headerObjects(descriptions: readonly Description[]): Json {
+  const headers = descriptions.flatMap(({ headers }) => Object.entries(headers ?? {}))
+  const described = headers.map(([name, description]) => [name, { description, schema: { type: 'string' } }])
+  return described.length === 0 ? {} : { headers: Object.fromEntries(described) }
 }
 
 const STATUS_TEXT: Readonly<Record<string, string>> = {

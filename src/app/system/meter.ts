@@ -24,6 +24,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
   const traffic = new Map<string, Map<string, Traffic>>()
   const all = () => [...traffic.values()].flatMap((methods) => [...methods.values()])
   const packets = new Map<string, number>()
+  const runs = new Map<string, Sample>()
   return {
     now,
     countRequest(method, route, status, durationMs) {
@@ -51,7 +52,17 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       const port = portName === null ? 'encrypted' : /^UNKNOWN_\d+$/.test(portName) ? OTHER : portName
       packets.set(port, (packets.get(port) ?? 0) + 1)
     },
+    countAutomation(kind, result) {
+      const key = `${kind} ${result}`
+      runs.set(key, { labels: { kind, result }, value: (runs.get(key)?.value ?? 0) + 1 })
+    },
     families: () => [
+      {
+        name: 'mesh_automation_runs_total',
+        type: 'counter',
+        help: 'Runs of automation since the start, by kind of rule. sent: all of it was given to a radio to send.',
+        samples: [...runs.values()],
+      },
       {
         name: 'mesh_packets_total',
         type: 'counter',

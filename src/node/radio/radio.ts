@@ -1,12 +1,13 @@
-import type { LinkInfo, Outgoing, Ports, Radio } from '../../app/context.ts'
+import type { LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
 import { loseChanges, settleChange, storeSections } from '../../app/configuration/records.ts'
 import { AppError } from '../../app/errors.ts'
+import { noteWithdrawn } from '../../app/automation/withdrawn.ts'
 import { addToOutbox } from '../../app/mesh/outbox.ts'
 import { echoSent } from '../../meshtastic/from-radio.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/delivery-records.ts'
 import { announce } from '../../app/mesh/announce.ts'
-import { deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/events.ts'
+import { changeEvent, deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/events.ts'
 import { createIngest } from '../../app/mesh/ingest.ts'
 import type { Heard } from '../../app/mesh/ingest-plan.ts'
 import { readPublicKey } from '../../app/mesh/nodes.ts'
@@ -47,6 +48,8 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly random: () => number
   readonly batcher: Batcher
   readonly records: Records
+  /** Takes what the radio `nodeNum` of a source got to send. */
+  readonly onSent: (source: string, message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
 
 /**
@@ -68,7 +71,17 @@ export function openRadio(needs: Needs): NodeRadio {
     },
   })
   const records = createRecords(log)
-  const shared: Shared = { store, log, publish, clock, random, batcher, records }
+  // The radio does not say again what it was told to send: where packets are collected it would be missing.
+  const onSent: Shared['onSent'] = (source, message, kind, nodeNum) => {
+    const raw = collector === null || kind !== 'text' ? null : echoSent(message, nodeNum)
+    if (raw === null) return
+    const receivedAt = clock.now()
+    records.add(async () => {
+      await addToOutbox(store, { source, receivedAt, raw })
+      collector?.onKept(1)
+    })
+  }
+  const shared: Shared = { store, log, publish, clock, random, batcher, records, onSent }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
     log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
@@ -78,19 +91,6 @@ export function openRadio(needs: Needs): NodeRadio {
     : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
-  // The radio does not say again what it was told to send: where packets are collected it would be missing.
-  const keepingSent = (place: Outgoing): Outgoing => ({
-    ...place,
-    send(message) {
-      place.send(message)
-      const raw = echoSent(message, place.nodeNum)
-      if (raw === null || collector === null) return
-      records.add(async () => {
-        await addToOutbox(store, { source: place.source, receivedAt: clock.now(), raw })
-        collector.onKept(1)
-      })
-    },
-  })
   // Of several processes on one database it is the one with the radios that knows what is under way.
   if (radios.length > 0) {
     records.add(() => loseUnfinished(store))
@@ -104,11 +104,13 @@ export function openRadio(needs: Needs): NodeRadio {
     devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
     collector: () => collector?.info() ?? null,
-    reserve(kind) {
+    reserve(kind, rule = null) {
       const able = findAble()
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
-      const place = able.transmitter.reserve(kind)
-      return collector === null || kind !== 'text' ? place : keepingSent(place)
+      return able.transmitter.reserve(kind, rule)
+    },
+    withdraw(isStale) {
+      for (const { transmitter } of radios) transmitter.withdraw(isStale)
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close() {
@@ -128,7 +130,7 @@ function openLink(
   kind: 'tcp' | 'demo',
   name: string,
   connect: Connect,
-  { store, log, publish, clock, random, batcher, records }: Shared,
+  { store, log, publish, clock, random, batcher, records, onSent }: Shared,
 ): { readonly link: Link; readonly transmitter: Transmitter; readonly configurator: Configurator } {
   const tell = createTeller(log)
   const link = createLink({
@@ -159,8 +161,10 @@ function openLink(
     onDelivery: (key, event) =>
       records.add(async () => {
         await recordDelivery(store, key, event)
+        if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
         publish([deliveryEvent(key)])
       }),
+    onSent: (message, kind, nodeNum) => onSent(name, message, kind, nodeNum),
   })
   const configurator = createConfigurator({
     source: name,
@@ -172,6 +176,7 @@ function openLink(
     onOutcome: ({ id, section }, outcome) =>
       records.add(async () => {
         await settleChange(store, id, outcome, clock.now())
+        publish([changeEvent(name, { id, section, ...outcome })])
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
       }),
   })

@@ -1,5 +1,5 @@
 import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
-import type { OutgoingKind } from '../../app/context.ts'
+import type { OutgoingKind, RuleMark } from '../../app/context.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from './connection.ts'
 
@@ -7,6 +7,8 @@ import { createTimer, type LinkClock } from './connection.ts'
 const PACES = { text: 2200, traceroute: 30_000, request: 10_000 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
+/** Of these, for rules of automation: they never leave people without a place. */
+const MAX_OF_RULES = 20
 /** After so long without an answer none is expected. */
 const ANSWER_MS = 120_000
 /** So long a packet waits for a link that broke. */
@@ -18,19 +20,25 @@ const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
 export type SendQueueOptions = {
   readonly clock: LinkClock
   /** Sends an encoded ToRadio; false when the link is not connected. */
-  readonly send: (message: Uint8Array) => boolean
+  readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
   /** What happened to a packet, in order. */
   readonly onDelivery: (packetId: number, event: DeliveryEvent) => void
 }
 
-type Entry = { readonly packetId: number; readonly kind: OutgoingKind; readonly message: Uint8Array }
+type Entry = {
+  readonly packetId: number
+  readonly kind: OutgoingKind
+  readonly message: Uint8Array
+  /** Null: a person sends. */
+  readonly rule: RuleMark | null
+}
 
-/** Packets on their way to one radio, paced by kind; within a kind in the order they came. */
+/** Packets on their way to one radio, paced by kind; those of people first, and then in the order they came. */
 export type SendQueue = {
   /** Takes a place for a packet that comes soon; false when there is none. */
-  reserve(): boolean
+  reserve(rule: RuleMark | null): boolean
   /** Gives a reserved place back. */
-  release(): void
+  release(rule: RuleMark | null): void
   /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
   push(entry: Entry): void
   /** Places taken. */
@@ -39,6 +47,8 @@ export type SendQueue = {
   observe(event: RadioEvent): void
   /** Gives up all that waits. */
   abandon(): void
+  /** Takes back what waits of rules for which this is true. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Says that the link is up, or down. */
   setConnected(isConnected: boolean): void
   stop(): void
@@ -50,7 +60,10 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
   const unanswered = new Map<number, () => void>()
   const pace = createTimer(clock)
   const patience = createTimer(clock)
-  let reserved = 0
+  const reserved = { byPeople: 0, byRules: 0 }
+  const reserverOf = (rule: RuleMark | null) => (rule === null ? 'byPeople' : 'byRules')
+  const countPlaces = () => entries.length + reserved.byPeople + reserved.byRules
+  const countOfRules = () => entries.filter(({ rule }) => rule !== null).length + reserved.byRules
   let isConnected = false
   /** Places in the radio's own queue, as it last said. */
   let free = 1
@@ -75,15 +88,15 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
   const pump = () => {
     pace.stop()
     while (isOpen() && entries.length > 0) {
-      const at = entries.findIndex(({ kind }) => waitOf(kind) === 0)
-      const entry = entries[at]
+      const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
+      const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
       if (entry === undefined) {
         pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
         return
       }
-      if (!send(entry.message)) return
-      entries.splice(at, 1)
-      const { packetId, kind } = entry
+      const { packetId, kind, message } = entry
+      if (!send(message, kind)) return
+      entries.splice(entries.indexOf(entry), 1)
       lastSentAt.set(kind, clock.now())
       unanswered.set(
         packetId,
@@ -98,18 +111,23 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
   return {
     abandon,
     get waiting() {
-      return entries.length + reserved
+      return countPlaces()
     },
-    reserve() {
-      if (entries.length + reserved >= MAX_WAITING) return false
-      reserved += 1
+    withdraw(isStale) {
+      const stale = entries.filter(({ rule }) => rule !== null && isStale(rule))
+      for (const entry of stale) entries.splice(entries.indexOf(entry), 1)
+      for (const { packetId } of stale) onDelivery(packetId, { type: 'withdrawn' })
+    },
+    reserve(rule) {
+      if (countPlaces() >= MAX_WAITING || (rule !== null && countOfRules() >= MAX_OF_RULES)) return false
+      reserved[reserverOf(rule)] += 1
       return true
     },
-    release() {
-      reserved -= 1
+    release(rule) {
+      reserved[reserverOf(rule)] -= 1
     },
     push(entry) {
-      reserved -= 1
+      reserved[reserverOf(entry.rule)] -= 1
       entries.push(entry)
       if (!isConnected) patience.start(LINK_PATIENCE_MS, abandon)
       pump()

@@ -1,4 +1,4 @@
-import type { LinkInfo, Outgoing, OutgoingKind } from '../../app/context.ts'
+import type { LinkInfo, Outgoing, OutgoingKind, RuleMark } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
 import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
 import type { PacketKey } from '../../app/mesh/delivery-records.ts'
@@ -19,13 +19,17 @@ export type TransmitterOptions = {
   readonly random: () => number
   /** What happened to a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
+  /** Called with each encoded ToRadio that the radio `nodeNum` got. */
+  readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
 
 /** The sending half of a link. */
 export type Transmitter = {
   canSend(): boolean
   /** Throws `radio_unavailable`, `queue_full`. */
-  reserve(kind: OutgoingKind): Outgoing
+  reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
+  /** Takes back what waits, or is about to, of rules for which this is true. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Null: the radio did not tell. */
   lora(): LoraSettings | null
   /** Takes what the radio says. */
@@ -34,7 +38,10 @@ export type Transmitter = {
   stop(): void
 }
 
-export function createTransmitter({ link, clock, random, onDelivery }: TransmitterOptions): Transmitter {
+/** A place that is not filled yet. */
+type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
+
+export function createTransmitter({ link, clock, random, onDelivery, onSent }: TransmitterOptions): Transmitter {
   const nextId = createPacketIds(random)
   let hopLimit = DEFAULT_HOP_LIMIT
   let isTxEnabled = true
@@ -42,29 +49,42 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
   const ownNum = () => link.info().radio?.nodeNum ?? null
   /** The radio that what waits is meant for. */
   let servedNum: number | null = null
+  const open = new Set<OpenPlace>()
   const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
     if (nodeNum !== null) onDelivery({ nodeNum, packetId }, event)
   }
   const queue = createSendQueue({
     clock,
-    send: (message) => link.send(message),
+    send(message, kind) {
+      if (!link.send(message)) return false
+      if (servedNum !== null) onSent?.(message, kind, servedNum)
+      return true
+    },
     onDelivery: (packetId, event) => report(servedNum, packetId, event),
   })
   return {
     canSend: () => link.info().state === 'connected' && isTxEnabled,
-    reserve(kind) {
+    withdraw(isStale) {
+      for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
+      queue.withdraw(isStale)
+    },
+    reserve(kind, rule) {
       const { name, state, reason } = link.info()
       const nodeNum = ownNum()
       if (state !== 'connected' || nodeNum === null) {
         throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
       }
       if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
-      if (!queue.reserve()) throw new AppError('queue_full', 'Too many packets wait to be sent')
+      if (!queue.reserve(rule)) throw new AppError('queue_full', 'Too many packets wait to be sent')
       const packetId = nextId()
-      let isOpen = true
+      const place: OpenPlace = { rule, isStale: false }
+      open.add(place)
       const once = (act: () => void) => {
-        if (isOpen) act()
-        isOpen = false
+        if (open.delete(place)) act()
+      }
+      const giveBack = (type: 'not-sent' | 'withdrawn') => {
+        queue.release(rule)
+        report(nodeNum, packetId, { type })
       }
       return {
         source: name,
@@ -73,11 +93,11 @@ export function createTransmitter({ link, clock, random, onDelivery }: Transmitt
         hopLimit,
         send: (message) =>
           once(() => {
-            if (nodeNum === servedNum) return queue.push({ packetId, kind, message })
-            queue.release()
-            report(nodeNum, packetId, { type: 'not-sent' })
+            if (place.isStale) return giveBack('withdrawn')
+            if (nodeNum !== servedNum) return giveBack('not-sent')
+            queue.push({ packetId, kind, message, rule })
           }),
-        release: () => once(() => queue.release()),
+        release: () => once(() => queue.release(rule)),
       }
     },
     lora: () => lora,

@@ -1,0 +1,52 @@
+import type { automations } from '../../db/schema.ts'
+import type { Db } from '../../db/store.ts'
+import type { Ports } from '../context.ts'
+import { type Rule, ruleSchema } from './rules.ts'
+
+type Row = typeof automations.$inferSelect
+
+/** An automation as the engine sees it. */
+export type Automation = Pick<
+  Row,
+  'id' | 'revision' | 'anchorAt' | 'lastFiredAt' | 'createdAt' | 'updatedAt' | 'updatedBy'
+> & {
+  readonly rule: Rule
+}
+
+/** An automation whose rule this version does not understand: a newer one made it, or it is damaged. */
+export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'updatedAt' | 'updatedBy'> & {
+  readonly kind: string
+}
+
+/** What was told of each database, so that it is told once. */
+const told = new WeakMap<Db, Set<string>>()
+const MOST_TOLD = 1000
+
+/** The rule of a row; null, and a line in the log, when it can not be read. */
+export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row: Row): Automation | null {
+  const { id, name, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
+  const rule = parseRule(row.rule)
+  if (rule !== null) return { id, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy, rule }
+  const known = told.get(store.db) ?? new Set()
+  told.set(store.db, known)
+  const version = `${id} ${revision}`
+  if (!known.has(version) && known.size < MOST_TOLD) {
+    known.add(version)
+    log.error('An automation can not be read and does not run', { automation: id, name })
+  }
+  return null
+}
+
+/** What a row tells beside its rule. */
+export function toUnreadable({ id, revision, name, kind, createdAt, updatedAt, updatedBy }: Row): Unreadable {
+  return { id, revision, name, kind, createdAt, updatedAt, updatedBy }
+}
+
+function parseRule(text: string): Rule | null {
+  try {
+    return ruleSchema.safeParse(JSON.parse(text)).data ?? null
+  } catch {
+    // No JSON at all.
+    return null
+  }
+}

@@ -1,0 +1,32 @@
+import * as z from 'zod'
+import { describing } from './describe.ts'
+import { AppError } from './errors.ts'
+
+/** Whether somebody wants to change the version with this entity tag; null: whatever there is. */
+export type Precondition = ((etag: string) => boolean) | null
+
+/** Documents that a route honours `If-Match`. */
+export const takesIfMatch = describing({
+  request: {
+    part: 'header',
+    schema: z.object({
+      'If-Match': z.string().optional().describe('ETag of the version that is meant; without it whatever there is'),
+    }),
+  },
+})
+
+/**
+ * What `If-Match` asks for (RFC 9110, 13.1.1). A weak tag never matches. Throws `invalid_request` for what is no list
+ * of entity tags.
+ */
+export function readIfMatch(header: string | undefined): Precondition {
+  const text = header?.trim()
+  if (text === undefined || text === '*') return null
+  // No quote is inside of a tag, though a comma may be.
+  const tags = text.split(/,(?=\s*(?:W\/)?")/).map((tag) => tag.trim())
+  if (!tags.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(tag))) {
+    const message = '* or entity tags in double quotes'
+    throw new AppError('invalid_request', `If-Match: ${message}`, { issues: [{ path: 'If-Match', message }] })
+  }
+  return (etag) => tags.includes(etag)
+}
