@@ -11,6 +11,7 @@ const RESOURCES = {
   message: 'messages',
   delivery: 'messages',
   link: 'info',
+  configuration: 'configuration',
 } as const satisfies typeof EVENT_KINDS
 
 /**
@@ -190,7 +191,7 @@ function hear(name: string, data: string): void {
   if (isRecord(body)) tell({ kind, data: body })
 }
 
-const KINDS = ['node', 'message', 'delivery', 'link'] as const satisfies readonly LiveKind[]
+const KINDS = ['node', 'message', 'delivery', 'link', 'configuration'] as const satisfies readonly LiveKind[]
 
 /** Runs `work` when asked: at once, then at most every `gapMs`, and never twice at the same time. */
 export function pace(work: () => Promise<void>, gapMs: number): { ask(): void; stop(): void } {

@@ -3,6 +3,7 @@ import type { Events } from '../../src/app/context.ts'
 import { createEvents, type NewEvent, newsEvents } from '../../src/app/mesh/events.ts'
 import { createIngest } from '../../src/app/mesh/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
+import { type EventStream, openEventStream } from '../support/event-stream.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { FAR, heard, packet, text } from '../support/mesh.ts'
 
@@ -13,7 +14,7 @@ const NONE = { read: false, write: false }
 let app: TestApp
 let events: Events
 let clock: ReturnType<typeof createManualClock>
-const open: Stream[] = []
+const open: EventStream[] = []
 
 beforeEach(async () => {
   clock = createManualClock(START)
@@ -25,49 +26,10 @@ afterEach(async () => {
   app.close()
 })
 
-type Block = { readonly id?: string; readonly event?: string; readonly data?: unknown; readonly comment?: string }
-
-/** A reader of `text/event-stream` (html.spec.whatwg.org, 9.2.6), a block at a time. */
-type Stream = {
-  /** The next block; null at the end. Throws when the stream was cut off. */
-  next(): Promise<Block | null>
-  end(): Promise<void>
-}
-
-async function connect(client: Client, lastEventId?: string): Promise<Stream> {
-  const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-  const answer = await client.send('GET', '/api/events', undefined, headers)
-  expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/event-stream'])
-  if (answer.body === null) throw new Error('no body')
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
-  let buffered = ''
-  const stream: Stream = {
-    async next() {
-      for (;;) {
-        const end = buffered.indexOf('\n\n')
-        if (end >= 0) {
-          const found = parseBlock(buffered.slice(0, end))
-          buffered = buffered.slice(end + 2)
-          return found
-        }
-        const { value, done } = await reader.read()
-        if (done) return null
-        buffered += value
-      }
-    },
-    end: () => reader.cancel().catch(() => {}),
-  }
+async function connect(client: Client, lastEventId?: string): Promise<EventStream> {
+  const stream = await openEventStream(client, lastEventId)
   open.push(stream)
   return stream
-}
-
-function parseBlock(lines: string): Block {
-  const fields = lines.split('\n').map((line) => {
-    const at = line.indexOf(':')
-    return [line.slice(0, at) || 'comment', line.slice(at + 1).trimStart()]
-  })
-  const { data, retry: _, ...rest } = Object.fromEntries(fields)
-  return { ...rest, ...(data !== undefined && { data: JSON.parse(data) }) }
 }
 
 const node = (nodeNum: number): NewEvent => ({ kind: 'node', data: { nodeNum } })

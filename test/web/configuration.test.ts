@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { type ConfigDevice, startConfigDevice } from '../support/config-device.ts'
 import { LOCAL } from '../support/mesh.ts'
 import { openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio-site.ts'
@@ -193,6 +194,21 @@ test('what the radio makes otherwise is told, and the entry is kept', async () =
   device.manners.onSave = null
   await page.getByRole('button', { name: 'Discard' }).click()
   await expect.poll(() => page.getByLabel('Long name').inputValue()).toBe('Cut')
+})
+
+test('what the radio refuses is told at once, also to another page that looks', async () => {
+  const reader = await mesh.join('onlooker', { configuration: { read: true, write: false } })
+  await open(reader, 'owner')
+  await open(admin, 'owner')
+  device.manners.refuseWith = Routing_Error.NOT_AUTHORIZED
+  device.manners.takes = device.admin.length
+  await admin.page.getByLabel('Long name').fill('Refused')
+  await review(admin.page)
+  await sendIt(admin.page).click()
+  // The link stays as it is, and nobody asks for a minute: only the event tells.
+  for (const { page } of [admin, reader]) await page.getByText('the radio refused it: NOT_AUTHORIZED').waitFor()
+  device.manners.refuseWith = null
+  await admin.page.getByRole('button', { name: 'Discard' }).click()
 })
 
 test('settings that changed meanwhile are shown anew, and what was typed is kept', async () => {

@@ -5,6 +5,7 @@ import { SECTION_SCHEMAS } from '../../meshtastic/config-sections.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx, LiveSection, RadioDevice, SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { changeEvent } from '../mesh/events.ts'
 import { writeSources } from '../mesh/ingest-sources.ts'
 import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
@@ -107,6 +108,7 @@ export async function changeSection(
       ...writeSources(ctx.store, [known]),
       writeChange(ctx.store, device.source, change),
     ])
+    ctx.events?.publish([changeEvent(device.source, change)])
     prepared.start(change.id)
     return change
   } finally {

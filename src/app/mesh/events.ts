@@ -1,4 +1,5 @@
 import { formatNodeId } from '../../meshtastic/node-id.ts'
+import type { Change } from '../configuration/schemas.ts'
 import type { Events, LinkInfo } from '../context.ts'
 import type { Resource } from '../users/permissions.ts'
 import { type News, readText } from './ingest-plan.ts'
@@ -9,6 +10,7 @@ export const EVENT_KINDS = {
   message: 'messages',
   delivery: 'messages',
   link: 'info',
+  configuration: 'configuration',
 } as const satisfies Record<string, Resource>
 
 /** Something that has just happened; `data` is told as JSON. */
@@ -99,4 +101,20 @@ export function linkEvent({ name, kind, state, since, reason }: LinkInfo): NewEv
 /** The state of a message or traceroute of ours may have changed. */
 export function deliveryEvent({ nodeNum, packetId }: { nodeNum: number; packetId: number }): NewEvent {
   return { kind: 'delivery', data: { fromNodeNum: nodeNum, packetId } }
+}
+
+/** A change of a radio's settings has begun, or something became of it. */
+export function changeEvent(
+  source: string,
+  {
+    id,
+    section,
+    state,
+    differing,
+    reason,
+  }: Pick<Change, 'id' | 'section' | 'state' | 'reason'> & {
+    readonly differing: readonly string[]
+  },
+): NewEvent {
+  return { kind: 'configuration', data: { source, section, id, state, differing, reason } }
 }

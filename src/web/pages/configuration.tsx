@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../api.ts'
+import { isTold, type LiveKind } from '../live.ts'
 import { useLoad } from '../load.ts'
 import { Select } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -15,8 +16,9 @@ import { SectionPane } from './configuration-section.tsx'
 import { sectionName } from './configuration-words.ts'
 
 const POLL_MS = 15_000
-/** While a radio restarts. */
+/** While a radio restarts, where events do not tell. */
 const WATCH_MS = 2000
+const EVENTS = ['link', 'configuration'] as const satisfies readonly LiveKind[]
 
 /** The order in which people look for them. */
 const ORDER = Object.keys(SECTIONS)
@@ -25,15 +27,15 @@ const ORDER = Object.keys(SECTIONS)
 export function ConfigurationPage({ section }: { section: string | null }) {
   const source = place.value.query.get('source')
   const query = source === null ? {} : { source }
-  const overview = useLoad(() => ask(api.configuration.$get({ query })), [source], POLL_MS, ['link'])
+  const overview = useLoad(() => ask(api.configuration.$get({ query })), [source], POLL_MS, EVENTS)
   useSecretsForgotten()
   const known = overview.data.value
-  const isApplying = known?.lastChange?.state === 'applying'
+  const isWatching = known?.lastChange?.state === 'applying' && !isTold(EVENTS)
   useEffect(() => {
-    if (!isApplying) return
+    if (!isWatching) return
     const timer = setInterval(() => void overview.reload(), WATCH_MS)
     return () => clearInterval(timer)
-  }, [isApplying])
+  }, [isWatching])
   return (
     <Page title={c.title} actions={known !== null && known.sources.length > 1 && <Sources overview={known} />}>
       <Failure error={overview.error.value} retry={overview.reload} />
@@ -138,19 +140,20 @@ type LoaderProps = { source: string; section: string; overview: Overview; onSent
 
 function SectionLoader({ source, section, overview, onSent }: LoaderProps) {
   const load = () => ask(api.configuration[':section'].$get({ param: { section }, query: { source } }))
-  const loaded = useLoad(load, [], POLL_MS, ['link'])
+  const loaded = useLoad(load, [], POLL_MS, EVENTS)
   const found = loaded.data.value
   const { state } = overview.lastChange ?? { state: null }
   const isApplying = state === 'applying' || found?.lastChange?.state === 'applying'
+  const isWatching = isApplying && !isTold(EVENTS)
   useEffect(() => {
-    if (!isApplying) return
+    if (!isWatching) return
     const timer = setInterval(() => void loaded.reload(), WATCH_MS)
     return () => {
       clearInterval(timer)
       // What came of it.
       void loaded.reload()
     }
-  }, [isApplying])
+  }, [isWatching])
   if (loaded.error.value?.code === 'section_not_found') {
     return (
       <Empty icon="radio" title={c.noSection}>
