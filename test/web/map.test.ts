@@ -54,6 +54,44 @@ test('the map is left and come back to without an error', async () => {
   expect(complaints).toEqual([])
 })
 
+/** Pairs of texts on the map of which one is written over the other. */
+const WRITTEN_OVER = `(() => {
+  const texts = [...document.querySelectorAll('.map-name > bdi, .hop-label:not(.crowded)')]
+  const boxes = texts.map((element) => [element.textContent, element.getBoundingClientRect()])
+  return boxes.flatMap(([text, a], index) => boxes.slice(index + 1)
+    .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+    .map(([other]) => text + ' and ' + other))
+})()`
+
+test.each(['/map', '/map?node=!a0cb0001&links=1', '/map?trace=1'])(
+  'no text of %s is written over another, and the chosen node has its name',
+  async (path) => {
+    const { page } = await openSignedIn(site, path, PHONE)
+    await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
+    if (path.includes('node=')) await expect.poll(() => page.locator('.hop-label').count()).toBeGreaterThan(3)
+    await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
+    const chosen = path.includes('node=') ? ['Town Hall Gateway'] : []
+    await expect.poll(() => page.locator('.map-name.chosen').allTextContents()).toEqual(chosen)
+  },
+)
+
+test('a map seen from afar has fewer names, and they keep clear of each other too', async () => {
+  const { page } = await openSignedIn(site, '/map', PHONE)
+  await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
+  const near = await page.locator('.map-name').count()
+  await page.getByRole('button', { name: 'Zoom out' }).tap()
+  await page.getByRole('button', { name: 'Zoom out' }).tap()
+  await expect.poll(() => page.locator('.map-name').count()).toBeLessThan(near)
+  await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
+})
+
+test('the legend says how old each colour is', async () => {
+  const { page, violations } = await openSignedIn(site, '/map')
+  await page.getByText('Legend').click()
+  await page.getByText('active: heard in the last 2 h').waitFor()
+  expect(await violations()).toEqual([])
+})
+
 test('keys alone choose a node', async () => {
   const { page } = await openSignedIn(site, '/map')
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill bridge')
@@ -180,7 +218,7 @@ test('two thousand nodes are a canvas and no elements, and names come with the z
   for (let at = 0; at < many.length; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
   store.close()
   const { page, complaints } = await openSignedIn(site, '/map')
-  await page.getByText('2024 nodes on the map').waitFor()
+  await page.getByText('2,024 nodes on the map').waitFor()
   const elements = page.locator('.leaflet-map-pane *:not(.graticule-label, .graticule-label *)')
   await expect.poll(() => elements.count()).toBeLessThan(60)
   await expect.poll(() => page.locator('.map-panel tbody tr:not(.gap)').count()).toBeLessThan(60)
@@ -189,7 +227,7 @@ test('two thousand nodes are a canvas and no elements, and names come with the z
   await page.getByText('Crowd 1234').first().waitFor()
   await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Crowd 1234')
   await page.getByRole('button', { name: 'Back to the list' }).click()
-  await page.getByText('1 of 2024 nodes on the map').waitFor()
+  await page.getByText('1 of 2,024 nodes on the map').waitFor()
   await expect.poll(() => page.locator('.map-name').allTextContents()).toEqual(['C1234'])
   expect(complaints).toEqual([])
 })

@@ -13,6 +13,7 @@ import {
 } from 'leaflet'
 import { dateTime } from '../format.ts'
 import { colour } from './colour.ts'
+import { type Crowd, textWidth } from './map-crowd.ts'
 import { decibels, SIGNAL_COLOURS, signalOf } from './snr.ts'
 import type { Way } from './traceroute.ts'
 
@@ -28,6 +29,8 @@ export type Lines = {
   showWays(ways: readonly Way[]): void
   /** Where one node was, oldest first. */
   showTrack(spots: readonly Spot[]): void
+  /** Puts the signals where there is room along their lines, and hides those that have none. */
+  placeSignals(crowd: Crowd): void
 }
 
 /** How far a line bends to its right, as a part of its length: so that there and back lie side by side. */
@@ -44,6 +47,8 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
   const links = layerGroup().addTo(map)
   const ways = layerGroup().addTo(map)
   const track = layerGroup().addTo(map)
+  let linkSignals: Signal[] = []
+  let waySignals: Signal[] = []
   const style = (token: string, more: PolylineOptions = {}): PolylineOptions => ({
     color: colour(token),
     interactive: false,
@@ -56,6 +61,7 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
   return {
     showLinks(shown, numbers) {
       links.clearLayers()
+      linkSignals = []
       for (const { nodeNum, neighborNum, snr } of shown) {
         // The signal travels from the neighbour to the node that hears it.
         const from = locate(neighborNum)
@@ -64,12 +70,15 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
         const token = SIGNAL_COLOURS[signalOf(snr)]
         const path = numbers ? bend(map, from, to) : [from, to]
         polyline(path, style(token, { weight: numbers ? 2 : 1.5, opacity: numbers ? 0.9 : 0.55 })).addTo(links)
-        if (numbers) hopLabel(map, path, snr, decibels(snr)).addTo(links)
+        if (numbers) linkSignals.push(createSignal(map, path, snr, links))
       }
     },
     showWays(shown) {
       ways.clearLayers()
-      for (const way of shown) drawWay(map, way, locate, ways, style)
+      waySignals = shown.flatMap((way) => drawWay(map, way, locate, ways, style))
+    },
+    placeSignals(crowd) {
+      for (const signal of [...waySignals, ...linkSignals]) signal.place(crowd)
     },
     showTrack(spots) {
       track.clearLayers()
@@ -96,7 +105,8 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
 type Style = (token: string, more?: PolylineOptions) => PolylineOptions
 
 /** Hop by hop. What lies between two nodes is dashed when the nodes between them are unknown or tell no place. */
-function drawWay(map: LeafletMap, { nodes, snr }: Way, locate: Locate, onto: LayerGroup, style: Style): void {
+function drawWay(map: LeafletMap, { nodes, snr }: Way, locate: Locate, onto: LayerGroup, style: Style): Signal[] {
+  const signals: Signal[] = []
   let last: { at: LatLng; index: number } | null = null
   for (const [index, nodeNum] of nodes.entries()) {
     const at = nodeNum === null ? undefined : locate(nodeNum)
@@ -108,10 +118,11 @@ function drawWay(map: LeafletMap, { nodes, snr }: Way, locate: Locate, onto: Lay
       const token = SIGNAL_COLOURS[signalOf(heard)]
       polyline(path, style('--surface', { weight: 6, opacity: 0.7 })).addTo(onto)
       polyline(path, style(token, { weight: 3, opacity: 1, ...(!isWhole && { dashArray: '3 8' }) })).addTo(onto)
-      hopLabel(map, path, heard, decibels(heard)).addTo(onto)
+      signals.push(createSignal(map, path, heard, onto))
     }
     last = { at, index }
   }
+  return signals
 }
 
 /** A flat arc to the right of the way from `from` to `to`. */
@@ -131,23 +142,46 @@ function bend(map: LeafletMap, from: LatLng, to: LatLng): LatLng[] {
   })
 }
 
-/** The signal in the middle of a line, and an arrow that points where it goes. */
-function hopLabel(map: LeafletMap, path: readonly LatLng[], snr: number | null, text: string) {
-  const half = Math.floor(path.length / 2)
-  const [before, at, after] = [path[half - 1], path[half], path[half + 1]]
+type Signal = { place(crowd: Crowd): void }
+
+/** Where along its line a signal may stand, the best place first. */
+const PARTS = [0.5, 0.38, 0.62, 0.26, 0.74]
+const LABEL_HEIGHT_PX = 20
+/** Arrow, gap and border of a label. */
+const LABEL_EXTRA_PX = 26
+
+/** The signal on a line, and an arrow that points where it goes. */
+function createSignal(map: LeafletMap, path: readonly LatLng[], snr: number | null, onto: LayerGroup): Signal {
+  const text = decibels(snr)
   const box = document.createElement('span')
   box.className = `hop-label snr-${signalOf(snr)}`
-  if (before !== undefined && after !== undefined) {
-    const way = map.project(after, 0).subtract(map.project(before, 0))
-    const arrow = document.createElement('i')
-    arrow.style.rotate = `${Math.atan2(way.y, way.x)}rad`
-    box.append(arrow)
-  }
-  box.append(text)
-  return marker(at ?? [0, 0], {
+  const arrow = document.createElement('i')
+  box.append(arrow, text)
+  const label = marker(path[0] ?? [0, 0], {
     icon: divIcon({ className: 'hop-place', html: box, iconSize: [0, 0] }),
     interactive: false,
     keyboard: false,
     pane: 'signals',
-  })
+  }).addTo(onto)
+  const width = textWidth(text, '--font', 12) + LABEL_EXTRA_PX
+  return {
+    place(crowd) {
+      const places = PARTS.map((part) => {
+        const index = Math.round(part * (path.length - 1))
+        const at = path[index] ?? label.getLatLng()
+        const { x, y } = map.latLngToContainerPoint(at)
+        const room = { x: x - width / 2, y: y - LABEL_HEIGHT_PX / 2, width, height: LABEL_HEIGHT_PX }
+        return { index, at, room }
+      })
+      const found = places.find(({ room }) => crowd.isFree(room))
+      box.classList.toggle('crowded', found === undefined)
+      if (found === undefined) return
+      crowd.take(found.room)
+      label.setLatLng(found.at)
+      const [before, after] = [path[found.index - 1], path[found.index + 1]]
+      if (before === undefined || after === undefined) return
+      const way = map.project(after, 0).subtract(map.project(before, 0))
+      arrow.style.rotate = `${Math.atan2(way.y, way.x)}rad`
+    },
+  }
 }

@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import { humanize } from '../format.ts'
 import { type Node, nodeName, nodes } from '../mesh.ts'
 import { Age, At } from '../parts/age.tsx'
-import { SearchBox, Select } from '../parts/field.tsx'
+import { Select } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { SearchQuery } from '../parts/search-query.tsx'
 import { type Column, VirtualTable } from '../parts/virtual-table.tsx'
 import { setQuery } from '../router.ts'
 import { t } from '../strings.ts'
@@ -93,12 +94,7 @@ function Filters({ filter }: { filter: MapFilter }) {
   const roles = [...new Set([...known, ...(filter.role === '' ? [] : [filter.role])])].toSorted()
   return (
     <>
-      <SearchBox
-        label={t.nodes.searchLabel}
-        hint={t.nodes.searchHint}
-        value={filter.q}
-        onInput={(q) => setQuery({ q })}
-      />
+      <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
       <div class="map-filters">
         <Select
           label={t.map.heard}

@@ -4,13 +4,14 @@ import { isRecord } from '../api.ts'
 import type { Node } from '../mesh.ts'
 import { isDark } from './colour.ts'
 import { graticule } from './graticule.ts'
+import { createArrangement } from './map-arrangement.ts'
 import { createLines, type Lines } from './map-lines.ts'
 import { createDots, placeOf } from './map-nodes.ts'
 import { showTiles, type TileReports, type Tiles } from './map-tiles.ts'
 import type { Waypoint } from './map-waypoint.ts'
 import { createWaypoints } from './map-waypoints.ts'
 
-export type MeshMap = Lines & {
+export type MeshMap = Omit<Lines, 'placeSignals'> & {
   /** `chosen` is marked, and brought into sight when it was another before. */
   showNodes(placed: readonly Node[], now: number, chosen: number | null): void
   showWaypoints(waypoints: readonly Waypoint[]): void
@@ -50,7 +51,9 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   let shown: readonly Node[] = []
   let dropTiles = () => {}
   let tiles: Tiles | null = null
+  const { arrange, stop } = createArrangement(map, { dots, lines, waypoints })
   map.on('click', () => onChoose(null))
+  map.on('moveend resize', arrange)
   map.on('moveend', () => {
     if (isPlaced) remember(map)
   })
@@ -87,7 +90,14 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     })
   }
   return {
-    ...lines,
+    showLinks(links, numbers) {
+      lines.showLinks(links, numbers)
+      arrange()
+    },
+    showWays(ways) {
+      lines.showWays(ways)
+      arrange()
+    },
     showTrack(spots) {
       lines.showTrack(spots)
       dots.raise()
@@ -102,8 +112,12 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
         else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at)
         isPlaced = true
       } else if (!isPlaced) fit()
+      arrange()
     },
-    showWaypoints: waypoints.show,
+    showWaypoints(shown) {
+      waypoints.show(shown)
+      arrange()
+    },
     showTiles(wanted) {
       tiles = wanted
       drawTiles()
@@ -113,6 +127,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     destroy() {
       scheme.removeEventListener('change', recolour)
       resized.disconnect()
+      stop()
       dropTiles()
       map.remove()
     },

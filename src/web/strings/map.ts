@@ -1,3 +1,5 @@
+import { numberFormat, quantity } from './quantity.ts'
+
 export const map = {
   title: 'Map',
   label: 'Map of the nodes',
@@ -6,11 +8,20 @@ export const map = {
   fit: 'Show all',
   links: 'Neighbours',
   routes: 'Traceroutes',
-  ages: ['active', 'today', 'older'],
-  precision: 'somewhere in this area',
-  atLeast: (db: number) => `${String(db).replace('-', '−')} dB or better`,
+  ages: ['active', '24 h', 'older'],
+  legend: {
+    title: 'Legend',
+    active: (time: string) => `active: heard in the last ${time}`,
+    day: 'heard in the last 24 hours',
+    older: 'not heard for longer',
+    relay: 'large: passes on what others send',
+    favorite: 'favourite',
+    local: 'radio of this service',
+  },
+  precision: 'the node is somewhere in this area',
+  atLeast: (db: number) => `heard with ${String(db).replace('-', '−')} dB or better`,
   weaker: 'weaker',
-  unknownHop: 'unknown',
+  unknownHop: 'way or signal unknown',
   open: 'Open the node',
   back: 'Back to the list',
   failed: 'The map could not be loaded.',
@@ -21,7 +32,7 @@ export const map = {
   name: 'Node',
   lastHeard: 'Heard',
   shown: (shown: number, total: number) =>
-    shown === total ? `${total} nodes on the map` : `${shown} of ${total} nodes on the map`,
+    `${shown === total ? '' : `${numberFormat.format(shown)} of `}${quantity(total, 'node', 'nodes')} on the map`,
   heard: 'Heard',
   anyTime: 'any time',
   active: 'active',

@@ -1,0 +1,53 @@
+/** A rectangle in pixels of the map's box. */
+export type Box = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
+
+/** What stands on the map already, so that no text is written over another. */
+export type Crowd = {
+  isFree(box: Box): boolean
+  take(box: Box): void
+}
+
+/** Boxes are looked for in cells of this size, in pixels: thousands of dots need not be compared with each other. */
+const CELL_PX = 64
+
+export function createCrowd(): Crowd {
+  const cells = new Map<string, Box[]>()
+  return {
+    isFree: (box) => cellsOf(box).every((cell) => !cells.get(cell)?.some((other) => overlap(box, other))),
+    take(box) {
+      for (const cell of cellsOf(box)) {
+        const there = cells.get(cell)
+        if (there === undefined) cells.set(cell, [box])
+        else there.push(box)
+      }
+    },
+  }
+}
+
+function cellsOf({ x, y, width, height }: Box): string[] {
+  const found: string[] = []
+  for (let column = Math.floor(x / CELL_PX); column * CELL_PX < x + width; column++) {
+    for (let row = Math.floor(y / CELL_PX); row * CELL_PX < y + height; row++) found.push(`${column} ${row}`)
+  }
+  return found
+}
+
+function overlap(a: Box, b: Box): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
+}
+
+const widths = new Map<string, number>()
+let pen: CanvasRenderingContext2D | null = null
+
+/** How wide a text of the map is in pixels, without drawing it; `family` is a token of the design. */
+export function textWidth(text: string, family: '--font' | '--mono', sizePx: number): number {
+  const key = `${family} ${sizePx} ${text}`
+  const known = widths.get(key)
+  if (known !== undefined) return known
+  pen ??= document.createElement('canvas').getContext('2d')
+  if (pen === null) return text.length * sizePx
+  pen.font = `600 ${sizePx}px ${getComputedStyle(document.documentElement).getPropertyValue(family)}`
+  const width = Math.ceil(pen.measureText(text).width)
+  widths.set(key, width)
+  return width
+}
