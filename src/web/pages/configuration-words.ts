@@ -1,5 +1,6 @@
 import { capital, duration, humanize } from '../format.ts'
-import { c, FIELDS, OPTIONS, SECTIONS, SPELLINGS } from '../strings/configuration.ts'
+import { FIELDS, OPTIONS, SPELLINGS } from '../strings/configuration-fields.ts'
+import { c, SECTIONS } from '../strings/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './configuration-model.ts'
 
 export function sectionName(section: string): string {
@@ -40,7 +41,8 @@ const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK', 'NMEA', 'HQ', 'RTO
 
 /** A choice as people write it; regions are known by their capitals. */
 export function optionName(field: FieldInfo, option: string): string {
-  const words = OPTIONS[option]
+  const speed = /^BAUD_(\d+)$/.exec(option)?.[1]
+  const words = OPTIONS[option] ?? speed
   if (words !== undefined) return words
   const bit = field.type === 'flags' ? /^UNKNOWN_(\d+)$/.exec(option)?.[1] : undefined
   if (bit !== undefined) return c.unknownFlag(bit)
