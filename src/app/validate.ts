@@ -35,7 +35,8 @@ export function validate<S extends z.ZodType, T extends Target>(target: T, schem
     if (!result.success) throw invalidRequest(result.error)
   })
   const strict: typeof validator = async (c, next) => {
-    if (target === 'json') await readText(c)
+    // A body that is missing is not an empty object, which hono would make of it.
+    if (target === 'json' && (await readText(c)) === '') throw new AppError('invalid_json', 'A JSON body is expected')
     return validator(c, next)
   }
   return describe(strict, { request: { part: target, schema } })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ERRORS } from '../../src/app/errors.ts'
 import { listOperations } from '../../src/app/openapi/document.ts'
+import { outcomeOf } from '../support/answers.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp
@@ -118,6 +119,20 @@ test('tells which headers a request may have, and which its answer has', async (
     ),
   )
   expect(given).toStrictEqual(['get /api/automation/{id} 200 ETag'])
+})
+
+test('a body that is required is refused when it is missing, on every route', async () => {
+  const admin = await app.admin()
+  const scopes = ['nodes:write']
+  const { token } = Object(await (await admin.send('POST', '/api/tokens', { name: 'collector', scopes })).json())
+  const required = operationsOf(await loaded()).filter(({ requestBody }) => requestBody?.required)
+  expect(required.length).toBeGreaterThan(10)
+  for (const { name, path, 'x-access': rule } of required) {
+    const [method = ''] = name.split(' ')
+    const headers = rule.kind === 'token' ? { authorization: `Bearer ${token}` } : {}
+    const answer = admin.send(method.toUpperCase(), path.replace(/\{\w+\}/g, '1'), undefined, headers)
+    expect(await outcomeOf(answer), name).toBe('400 invalid_json')
+  }
 })
 
 test('every operation has a success, its refusals and what goes wrong unforeseen', async () => {
