@@ -26,6 +26,8 @@ export type Description = {
   /** Headers that only answers to this route have, and what they tell. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
+  /** GET by this handler changes something, so HEAD is refused. */
+  readonly getOnly?: true
 }
 
 const descriptions = new WeakMap<object, Description>()

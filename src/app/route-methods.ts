@@ -1,16 +1,18 @@
 import type { RouterRoute } from 'hono/types'
+import { descriptionOf } from './describe.ts'
 
 /**
  * Which methods a path answers, for 405 and its Allow header. Built from the app's own route table, with HEAD wherever
- * there is GET.
+ * there is a GET that changes nothing.
  */
 export function allowedMethods(routes: readonly RouterRoute[]): (path: string) => string[] {
   const patterns = new Map<string, Set<string>>()
+  const getOnly = new Set(routes.filter(({ handler }) => descriptionOf(handler)?.getOnly).map(({ path }) => path))
   for (const { method, path } of routes) {
     if (method === 'ALL') continue
     const methods = patterns.get(path) ?? new Set()
     methods.add(method)
-    if (method === 'GET') methods.add('HEAD')
+    if (method === 'GET' && !getOnly.has(path)) methods.add('HEAD')
     patterns.set(path, methods)
   }
   const matchers = [...patterns].map(([path, methods]) => ({ regexp: patternOf(path), methods }))

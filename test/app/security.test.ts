@@ -71,6 +71,8 @@ describe('methods and paths', () => {
     ['HEAD', '/api/auth/login', 'POST'],
     ['PUT', '/api/health', 'GET, HEAD'],
     ['OPTIONS', '/api/users', 'GET, HEAD, POST'],
+    ['HEAD', '/api/auth/oidc/callback', 'GET'],
+    ['POST', '/api/auth/oidc/callback', 'GET'],
   ])('%s %s is 405 and allows %s', async (method, path, allow) => {
     for (const answer of [await app.request(path, { method }), await raw(method, path)]) {
       expect([answer.status, answer.headers.get('allow')]).toStrictEqual([405, allow])

@@ -21,10 +21,11 @@ const documented = (schema: z.ZodType): MiddlewareHandler =>
   describe((_c, next) => next(), { request: { part: 'query', schema } })
 
 /** Hono answers HEAD by GET's handler, and these change things. */
-const getOnly: MiddlewareHandler = async (c, next) => {
+const refuseHead: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== 'GET') throw new AppError('method_not_allowed', undefined, { allow: ['GET'] })
   await next()
 }
+const getOnly = describe(refuseHead, { getOnly: true })
 
 export const oidcRoutes = new Hono<AppEnv>()
   .get(
