@@ -66,9 +66,11 @@ export async function replaceBackupSettings(ctx: AuditContext, next: BackupSetti
   const { enabled, maxBackups, backupTime, since } = (await readBackupSchedule(ctx.store)).settings
   const startsAnew = next.backupTime !== backupTime || (next.enabled && !enabled)
   const before = { enabled, maxBackups, backupTime }
+  const changed = changes(before, next)
+  if (Object.keys(changed.after).length === 0) return
   await ctx.store.atomic([
     put(ctx.store, SETTINGS_KEY, { ...next, since: startsAnew ? now : since }, now),
-    audit(ctx, 'backup_settings_updated', changes(before, next)),
+    audit(ctx, 'backup_settings_updated', changed),
   ])
 }
 
