@@ -40,8 +40,11 @@ function csvLine(entry: AuditEntry): string {
   return `${cells.join(',')}\r\n`
 }
 
-/** RFC 4180, and a cell that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV injection). */
+/**
+ * RFC 4180, and a cell that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV injection: with
+ * some keyboards the full-width signs begin one too).
+ */
 export function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
