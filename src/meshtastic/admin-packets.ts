@@ -18,6 +18,12 @@ export function encodeEdit(section: RawSection): Uint8Array[] {
   return [toBinary(AdminMessageSchema, begin), ...sets, toBinary(AdminMessageSchema, commit)]
 }
 
+/** A payload that makes the radio restart without saving anything, after it has answered. */
+export function encodeRestart(): Uint8Array {
+  const restart = create(AdminMessageSchema, { payloadVariant: { case: 'rebootSeconds', value: 2 } })
+  return toBinary(AdminMessageSchema, restart)
+}
+
 /** An encoded ToRadio with an admin message to the radio itself, which answers it with a routing message. */
 export function encodeAdminPacket(nodeNum: number, id: number, payload: Uint8Array): Uint8Array {
   // It never leaves the radio. Should the number be another node's after all, it does not get far.

@@ -102,6 +102,8 @@ const NOTES: Readonly<Record<string, Note>> = {
   'lora.ignoreIncoming': { maxItems: 3 },
   // Some hardware has either Bluetooth or Wi-Fi.
   'bluetooth.enabled': LINK,
+  // Without a PIN whoever is near reads everything, secrets included.
+  'bluetooth.mode': { risk: 'access' },
   'bluetooth.fixedPin': { secret: true, max: 999_999 },
   // The radio makes it of the private key.
   'security.publicKey': { ...KEY, readOnly: true },

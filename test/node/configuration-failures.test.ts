@@ -34,11 +34,12 @@ describe('a radio that', () => {
   it.each([
     ['the set', 1, 'failed', 'it has its old values'],
     ['the saving', 2, 'unknown', 'it has some of the new values'],
-  ])('refuses %s is asked what it has', async (_step, takes, state, words) => {
+  ])('refuses %s and the restart is asked what it has', async (_step, takes, state, words) => {
     const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, takes })
     const outcome = await service.outcome('mqtt')
     expect(outcome).toMatchObject({ state, reason: expect.stringContaining('the radio refused it: BAD_REQUEST; ') })
-    expect(outcome['reason']).toContain(words)
+    expect(outcome['reason']).toContain(`${words}, and did not restart`)
+    expect(service.device.admin.at(-1)?.payloadVariant.case).toBe('rebootSeconds')
     expect(service.device.saved.modules.get('mqtt')).toMatchObject({ payloadVariant: { value: { root: '' } } })
     await service.untilConnected()
     const shown = service.device.active.modules.get('mqtt')?.payloadVariant.value
@@ -55,41 +56,6 @@ describe('a radio that', () => {
     expect(service.device.admin).toHaveLength(1)
   })
 
-  it('falls silent midway is asked what it has', async () => {
-    const service = await begin({ isMute: true, takes: 1 })
-    await until(() => expect(service.device.admin).toHaveLength(2))
-    service.clock.advance(15_000)
-    expect(await service.outcome('mqtt')).toMatchObject({
-      state: 'failed',
-      reason: 'the radio stopped answering before it was told to save; it has its old values',
-    })
-    expect(service.device.admin).toHaveLength(2)
-  })
-
-  it('does not restart: whether it saved is not known', async () => {
-    const service = await begin({ ignoresCommit: true })
-    await until(() => expect(service.device.admin).toHaveLength(3))
-    await until(() => {
-      service.clock.advance(1000)
-      expect(
-        service.device.received.filter(({ payloadVariant }) => payloadVariant.case === 'wantConfigId'),
-      ).toHaveLength(2)
-    })
-    const outcome = await service.outcome('mqtt')
-    expect(outcome).toMatchObject({ state: 'unknown', reason: expect.stringMatching('did not restart') })
-    expect(service.device.connections()).toBe(1)
-    await service.untilConnected()
-  })
-
-  it('hangs up midway: it has its old values', async () => {
-    const service = await begin({ hangsUpMidway: true })
-    expect(await service.outcome('mqtt', 500)).toMatchObject({
-      state: 'failed',
-      reason: expect.stringMatching('before the radio was told to save'),
-    })
-    expect(service.device.saved.modules.get('mqtt')).toMatchObject({ payloadVariant: { value: { root: '' } } })
-  })
-
   it('comes back with something else', async () => {
     const service = await begin({
       onSave: ({ modules }) => {
@@ -104,11 +70,6 @@ describe('a radio that', () => {
   it('hangs up without a word has saved when it counts one start more', async () => {
     const service = await begin({ answersCommit: false })
     expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
-  })
-
-  it('hangs up without a word and counts nothing leaves a doubt', async () => {
-    const service = await begin({ answersCommit: false, countsStarts: false })
-    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'unknown' })
   })
 
   it('never comes back', async () => {
@@ -143,17 +104,6 @@ describe('a radio that', () => {
     service.device.forge(id, Routing_Error.NOT_AUTHORIZED)
     await service.settle()
     expect((await service.read('mqtt'))['lastChange']).toMatchObject({ state: 'applying' })
-  })
-})
-
-it('a change that the service did not see the end of is unknown', async () => {
-  const service = await start()
-  service.device.manners.isMute = true
-  await service.change('mqtt', { values: { root: 'x' } })
-  await service.restart()
-  expect(await service.outcome('mqtt')).toMatchObject({
-    state: 'unknown',
-    reason: expect.stringMatching('service was stopped'),
   })
 })
 

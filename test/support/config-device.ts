@@ -12,12 +12,15 @@ import { fromRadio, type RadioDevice, startRadioDevice } from './radio-device.ts
 export type Manners = {
   /** Answers each admin packet with this error and does nothing. */
   refuseWith: Routing_Error | null
-  /** Admin packets that it takes before it refuses or falls silent. */
+  /** Admin packets that it takes before it refuses or falls silent, and how many it then treats so. */
   takes: number
+  times: number
   /** Changes what it was told, and neither saves nor restarts. */
   ignoresCommit: boolean
-  /** Hangs up instead of taking the first set. */
+  /** Takes each set and hangs up instead of an answer. */
   hangsUpMidway: boolean
+  /** Answers that it will restart, and does not. */
+  ignoresRestart: boolean
   /** Does not answer admin packets. */
   isMute: boolean
   /** Answers the commit before it hangs up. */
@@ -54,16 +57,22 @@ export type ConfigDevice = RadioDevice & {
   readonly admin: readonly AdminMessage[]
   readonly packets: readonly MeshPacket[]
   starts(): number
+  /** It was told to begin an edit, and has neither saved nor restarted since. */
+  isEditing(): boolean
+  /** Another radio takes its place, with the same settings. */
+  replace(nodeNum: number): void
   /** An answer in its name that it heard by radio. */
   forge(requestId: number, error: Routing_Error): void
 }
 
-export async function startConfigDevice(nodeNum: number, init: SettingsInit): Promise<ConfigDevice> {
+export async function startConfigDevice(firstNum: number, init: SettingsInit): Promise<ConfigDevice> {
   const manners: Manners = {
     refuseWith: null,
     takes: 0,
+    times: Infinity,
     ignoresCommit: false,
     hangsUpMidway: false,
+    ignoresRestart: false,
     isMute: false,
     answersCommit: true,
     countsStarts: true,
@@ -74,12 +83,13 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
   const packets: MeshPacket[] = []
   let saved = makeSettings(init)
   let active = copySettings(saved)
+  let nodeNum = firstNum
   let isEditing = false
   let starts = 1
+  let unwilling = 0
 
   const reply = (packet: MeshPacket, error: Routing_Error) => device.send(routingReply(nodeNum, packet.id, error))
   const restart = () => {
-    manners.onSave?.(saved)
     active = copySettings(saved)
     isEditing = false
     starts += 1
@@ -89,6 +99,7 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
   const commit = (packet: MeshPacket) => {
     if (manners.ignoresCommit) return reply(packet, Routing_Error.NONE)
     saved = copySettings(active)
+    manners.onSave?.(saved)
     if (manners.answersCommit) reply(packet, Routing_Error.NONE)
     device.afterWritten(restart)
   }
@@ -99,14 +110,18 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
     const message = fromBinary(AdminMessageSchema, data.payload)
     admin.push(message)
     const { case: variant } = message.payloadVariant
-    const isWilling = admin.length <= manners.takes
-    if (manners.isMute && !isWilling) return
-    if (manners.refuseWith !== null && !isWilling) return reply(packet, manners.refuseWith)
+    const isWilling = admin.length <= manners.takes || unwilling >= manners.times
+    if (!isWilling && (manners.isMute || manners.refuseWith !== null)) {
+      unwilling += 1
+      return manners.refuseWith === null ? undefined : reply(packet, manners.refuseWith)
+    }
     if (variant === 'beginEditSettings') isEditing = true
     else if (variant === 'commitEditSettings') return isEditing ? commit(packet) : undefined
-    else if (manners.hangsUpMidway) return device.kick()
     else apply(active, message)
+    const isSet = variant?.startsWith('set') === true
+    if (isSet && manners.hangsUpMidway) return device.kick()
     reply(packet, Routing_Error.NONE)
+    if (variant === 'rebootSeconds' && !manners.ignoresRestart) device.afterWritten(restart)
   }
   const device = await startRadioDevice({
     onPacket: take,
@@ -124,6 +139,10 @@ export async function startConfigDevice(nodeNum: number, init: SettingsInit): Pr
     admin,
     packets,
     starts: () => starts,
+    isEditing: () => isEditing,
+    replace(other) {
+      nodeNum = other
+    },
     forge: (requestId, error) => device.send(routingReply(nodeNum, requestId, error, -80)),
   }
 }

@@ -1,4 +1,4 @@
-import { asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
@@ -120,21 +120,42 @@ export function writeChange(store: Store, source: string, change: Change): State
     .onConflictDoUpdate({ target: [deviceConfigChanges.sourceId, deviceConfigChanges.section], set: values })
 }
 
-/** Records what became of a change; one that a later change has replaced is forgotten. */
-export async function settleChange(store: Store, id: string, outcome: ChangeOutcome, now: number): Promise<void> {
+/**
+ * Records what became of a change; one that a later change has replaced is forgotten. `settledAt` null: it is not over.
+ */
+export async function settleChange(
+  store: Store,
+  id: string,
+  outcome: ChangeOutcome,
+  settledAt: number | null,
+): Promise<void> {
   const { state, differing, reason } = outcome
   await store.db
     .update(deviceConfigChanges)
-    .set({ state, differing: JSON.stringify(differing), reason, settledAt: now })
+    .set({ state, differing: JSON.stringify(differing), reason, settledAt })
     .where(eq(deviceConfigChanges.id, id))
     .run()
 }
 
-/** Changes that an earlier process began: nobody saw how they ended. */
-export async function loseChanges(store: Store, now: number): Promise<void> {
-  await store.db
-    .update(deviceConfigChanges)
-    .set({ state: 'unknown', reason: 'the service was stopped while the change was made', settledAt: now })
-    .where(eq(deviceConfigChanges.state, 'applying'))
-    .run()
+/** A change that nobody saw the end of. */
+type LostChange = { readonly source: string; readonly id: string; readonly section: string }
+
+/** Changes that an earlier process began and did not see the end of: until they are settled, nobody knows. */
+export async function loseChanges(store: Store): Promise<LostChange[]> {
+  const lost = await store.db
+    .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })
+    .from(deviceConfigChanges)
+    .innerJoin(sources, eq(sources.id, deviceConfigChanges.sourceId))
+    .where(isOpen)
+    .all()
+  await store.db.update(deviceConfigChanges).set({ state: 'unknown', reason: LOST }).where(isOpen).run()
+  return lost
 }
+
+const isOpen = or(
+  eq(deviceConfigChanges.state, 'applying'),
+  and(eq(deviceConfigChanges.state, 'unknown'), isNull(deviceConfigChanges.settledAt)),
+)
+
+const LOST =
+  'the service was stopped while the change was made; the radio is restarted as soon as it is connected, to end what was begun'

@@ -17,6 +17,7 @@ import { createPacketIds } from '../../meshtastic/to-radio.ts'
 import type { LinkClock } from './connection.ts'
 import { createEdit, type Edit } from './edit.ts'
 import type { Link } from './link.ts'
+import { createRestart, type Restart } from './restart.ts'
 import { derivePublicKey } from './x25519.ts'
 
 export type ConfiguratorOptions = {
@@ -27,8 +28,11 @@ export type ConfiguratorOptions = {
   readonly random: () => number
   /** The radio told its settings; what is given here holds no secrets. */
   onRead(sections: readonly LiveSection[]): void
-  onOutcome(change: { readonly id: string; readonly section: string }, outcome: ChangeOutcome): void
+  /** `isFinal` false: that may still change. */
+  onOutcome(change: BegunChange, outcome: ChangeOutcome, isFinal: boolean): void
 }
+
+type BegunChange = { readonly id: string; readonly section: string }
 
 /** The settings of one radio: it keeps them, secrets included, in memory, as long as the connection lasts. */
 export type Configurator = {
@@ -37,6 +41,10 @@ export type Configurator = {
   take(message: FromRadio): void
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
+  /**
+   * Ends what an earlier process may have left in the middle of an edit: the radio restarts as soon as it is connected.
+   */
+  recover(changes: readonly BegunChange[]): void
   stop(): void
 }
 
@@ -52,20 +60,35 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   let sections: readonly LiveSection[] = []
   let edit: Edit | null = null
   let isReserved = false
+  let lost: readonly BegunChange[] = []
+  let recovery: Restart | null = null
 
   const current = () => (link.info().state === 'connected' ? config : null)
+  const send = (message: Uint8Array, known: RadioConfig) => current() === known && link.send(message)
+  const recoverNow = () => {
+    const known = current()
+    if (known === null || lost.length === 0 || recovery !== null) return
+    const onEnd = (_read: RadioConfig, hasRestarted: boolean) => {
+      const outcome = { state: 'unknown', differing: [], reason: hasRestarted ? RECOVERED : UNRECOVERED } as const
+      for (const change of lost) options.onOutcome(change, outcome, true)
+      lost = []
+      recovery = null
+    }
+    recovery = createRestart({ config: known, link, send, clock, nextId, onEnd })
+    recovery.start()
+  }
   const begin = (plan: SectionPlan, base: RadioConfig, id: string) => {
     const made = createEdit({
       plan,
       config: base,
       readAt,
       link,
-      send: (message, known) => current() === known && link.send(message),
+      send,
       clock,
       nextId,
       onOutcome(outcome, isFinal) {
         if (isFinal) edit = null
-        options.onOutcome({ id, section: plan.section.section }, outcome)
+        options.onOutcome({ id, section: plan.section.section }, outcome, isFinal)
       },
     })
     edit = made
@@ -76,7 +99,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
     const plan = check(section, change)
-    if (edit !== null || isReserved) throw new AppError('configuration_change_in_progress')
+    if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true
     const release = () => {
       isReserved = false
@@ -107,18 +130,37 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       sections = [...told.sections.values()].map((section) => describe(section, at))
       options.onRead(sections)
       edit?.onRead(told)
+      recovery?.onRead(told)
     },
-    observe: (event) => edit?.observe(event),
+    observe(event) {
+      edit?.observe(event)
+      recovery?.observe(event)
+    },
     onState({ state }) {
       if (state !== 'connected') {
         config = null
         sections = []
       }
       edit?.onState(state)
+      recovery?.onState(state)
+      recoverNow()
     },
-    stop: () => edit?.stop(),
+    recover(changes) {
+      lost = [...lost, ...changes]
+      recoverNow()
+    },
+    stop() {
+      edit?.stop()
+      recovery?.stop()
+      lost = []
+    },
   }
 }
+
+const RECOVERED =
+  'the service was stopped while the change was made; the radio was restarted since, and has what it had saved'
+const UNRECOVERED =
+  'the service was stopped while the change was made; the radio did not restart since: its settings may be in the middle of an edit until it does'
 
 function describe(section: RawSection, readAt: number): LiveSection {
   const { section: name, kind } = section

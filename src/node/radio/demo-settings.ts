@@ -15,7 +15,7 @@ export type DemoSettings = {
   /** Encoded FromRadio: channels and sections. */
   describe(): Uint8Array[]
   startCount(): number
-  /** Takes an admin packet to the radio itself. `ends`: it was told to save, and restarts. Null for any other packet. */
+  /** Takes an admin packet to the radio itself. `ends`: it was told to save or to restart, and does. Null for any other packet. */
   take(packet: MeshPacket): { readonly ends: boolean } | null
 }
 
@@ -32,7 +32,7 @@ export function createDemoSettings(own: DemoNode): DemoSettings {
     if (variant === 'setConfig') configs.set(value.payloadVariant.case, value)
     if (variant === 'setModuleConfig') modules.set(value.payloadVariant.case, value)
     if (variant === 'setOwner') Object.assign(own, { longName: value.longName, shortName: value.shortName })
-    return variant === 'commitEditSettings'
+    return variant === 'commitEditSettings' || variant === 'rebootSeconds'
   }
   return {
     describe: () => [

@@ -4,8 +4,10 @@ import { encodeAdminPacket, encodeEdit } from '../../meshtastic/admin-packets.ts
 import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'
 import { type RadioConfig, sectionBytes } from '../../meshtastic/config-sections.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { readAnswer } from './admin-answer.ts'
 import { createTimer, type LinkClock } from './connection.ts'
 import type { Link } from './link.ts'
+import { createRestart, HANG_UP_MS, type Restart } from './restart.ts'
 
 /** All in milliseconds. */
 export const EDIT_TIMINGS = {
@@ -13,14 +15,9 @@ export const EDIT_TIMINGS = {
   freshMs: 30_000,
   /** For the radio's answer to each step. */
   answerMs: 15_000,
-  /** A radio that saved hangs up within seconds; one that did not by then is read again as it is. */
-  hangUpMs: 60_000,
-  /** For all of it, the restart included. Later the outcome counts as unknown, until the radio is back after all. */
+  /** For all of it, a restart included. Later the outcome counts as unknown, until the radio is back after all. */
   limitMs: 240_000,
 } as const satisfies Record<string, number>
-
-/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
-const TAKEN: ReadonlySet<number> = new Set([0, 35])
 
 export type EditOptions = {
   readonly plan: SectionPlan
@@ -36,7 +33,10 @@ export type EditOptions = {
   onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
 }
 
-/** A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. */
+/**
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One that
+ * was begun and can't go on ends with a restart that saves nothing.
+ */
 export type Edit = {
   start(): void
   /** Takes what the radio says. */
@@ -45,6 +45,7 @@ export type Edit = {
   onState(state: LinkInfo['state']): void
   /** The radio told all its settings again. */
   onRead(config: RadioConfig): void
+  /** Ends it, with an outcome only where the radio is not left in the middle of it. */
   stop(): void
 }
 
@@ -57,37 +58,43 @@ type Progress = {
   sent: number
   packetId: number
   isCommitAnswered: boolean
-  /** Why the radio was not told to save, or does not; in words. */
-  obstacle: string | null
-  /** The settings are read again on purpose. */
-  isReading: boolean
   wasLost: boolean
+  /** Why it can't go on, and what was read last, once the link is there to give it up. */
+  obstacle: { readonly reason: string; readonly read: RadioConfig } | null
+  /** Gives it up. */
+  restart: Restart | null
 }
 
 export function createEdit(options: EditOptions): Edit {
-  const { plan, link, clock, nextId, onOutcome } = options
+  const { plan, link, send, clock, nextId, onOutcome } = options
   const steps = encodeEdit(plan.section)
   const patience = createTimer(clock)
   const limit = createTimer(clock)
   const at = beginProgress(options.config)
   const isCommitting = () => at.sent === steps.length
 
-  const stop = () => {
+  const end = () => {
     at.phase = 'over'
     patience.stop()
     limit.stop()
+    at.restart?.stop()
   }
   const settle = (outcome: ChangeOutcome) => {
-    stop()
+    end()
     onOutcome(outcome, true)
   }
+  const watchTime = () =>
+    limit.start(EDIT_TIMINGS.limitMs, () => {
+      if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
+      else onOutcome(unknown('the radio did not come back'), false)
+    })
   const sendNext = () => {
     const payload = steps[at.sent]
     if (payload === undefined) return
     at.packetId = nextId()
     // A radio may hang up before it has answered the last step.
     if (at.sent + 1 === steps.length) link.expectRestart()
-    if (!options.send(encodeAdminPacket(at.config.nodeNum, at.packetId, payload), at.config)) {
+    if (!send(encodeAdminPacket(at.config.nodeNum, at.packetId, payload), at.config)) {
       if (at.sent === 0) settle(failed('the radio is not connected; nothing was sent'))
       return
     }
@@ -97,30 +104,25 @@ export function createEdit(options: EditOptions): Edit {
   const onSilence = () => {
     if (at.sent === 1) settle(failed('the radio does not answer; nothing was changed'))
     else if (isCommitting()) awaitHangUp()
-    else giveUp('the radio stopped answering before it was told to save')
+    else giveUp('the radio stopped answering before it was told to save', at.config)
   }
   const awaitHangUp = () => {
     at.phase = 'waiting'
-    patience.start(EDIT_TIMINGS.hangUpMs, readAgain)
+    patience.start(HANG_UP_MS, () => giveUp('the radio did not restart after it was told to save', at.config))
   }
-  const onRefusal = (reason: string) => (at.sent === 1 ? settle(failed(reason)) : giveUp(reason))
-  /** Some steps were taken: only the radio knows what it has now. */
-  const giveUp = (obstacle: string) => {
-    at.obstacle = obstacle
-    readAgain()
-  }
-  const readAgain = () => {
+  const onRefusal = (reason: string) => (at.sent === 1 ? settle(failed(reason)) : giveUp(reason, at.config))
+  const giveUp = (obstacle: string, config: RadioConfig) => {
     patience.stop()
+    watchTime()
     at.phase = 'waiting'
-    at.isReading = true
-    if (!link.readAgain()) settle(unknown('the connection was lost, and the settings could not be read again'))
+    const onEnd = (read: RadioConfig, hasRestarted: boolean) =>
+      settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+    at.restart = createRestart({ config, link, send, clock, nextId, onEnd })
+    at.restart.start()
   }
   return {
     start() {
-      limit.start(EDIT_TIMINGS.limitMs, () => {
-        if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
-        else onOutcome(unknown('the radio did not come back'), false)
-      })
+      watchTime()
       const age = clock.now() - options.readAt
       // A clock that was set back tells no age.
       if (age >= 0 && age < EDIT_TIMINGS.freshMs) return sendNext()
@@ -128,6 +130,7 @@ export function createEdit(options: EditOptions): Edit {
       if (!link.readAgain()) settle(failed('the radio is not connected; nothing was sent'))
     },
     observe(event) {
+      at.restart?.observe(event)
       if (at.phase !== 'sending') return
       const answer = readAnswer(event, at.config.nodeNum, at.packetId)
       if (answer === null) return
@@ -138,33 +141,51 @@ export function createEdit(options: EditOptions): Edit {
       awaitHangUp()
     },
     onState(state) {
-      if (at.phase === 'over' || (at.phase === 'checking' && state === 'handshake')) return
+      if (at.phase === 'over') return
+      if (at.restart !== null) return at.restart.onState(state)
       if (state === 'connected') {
+        if (at.obstacle !== null) return giveUp(at.obstacle.reason, at.obstacle.read)
         if (at.phase !== 'checking') return
         at.phase = 'sending'
         return sendNext()
       }
-      if (at.phase === 'checking') return settle(failed('the connection was lost; nothing was sent'))
-      at.wasLost ||= !at.isReading
+      if (at.phase === 'checking') {
+        if (state !== 'handshake') settle(failed('the connection was lost; nothing was sent'))
+        return
+      }
+      at.wasLost = true
       at.phase = 'waiting'
       patience.stop()
     },
     onRead(read) {
+      if (at.restart !== null) return at.restart.onRead(read)
       if (at.phase === 'checking') {
         if (isSame(plan, at.config, read)) at.config = read
         else settle(failed('the settings have changed since they were read; nothing was sent'))
       }
       if (at.phase !== 'waiting') return
-      const hasSaved = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
-      const obstacle = at.obstacle ?? (isCommitting() ? null : 'the connection broke before the radio was told to save')
-      settle(compare({ plan, config: at.config, read, obstacle, hasSaved }))
+      const reason = isCommitting() ? 'the radio did not say that it saves' : BROKEN
+      const hasRestarted = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
+      // Another radio in its place is not to be restarted.
+      if (hasRestarted || read.nodeNum !== at.config.nodeNum) {
+        const obstacle = at.isCommitAnswered ? null : reason
+        settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+      } else at.obstacle = { reason, read }
     },
-    stop,
+    stop() {
+      if (at.phase === 'checking') return settle(failed('the service was stopped; nothing was sent'))
+      const isSaving = at.isCommitAnswered && at.restart === null
+      if (isSaving && at.phase === 'waiting')
+        return settle(unknown('the service was stopped while the radio restarted'))
+      end()
+    },
   }
 }
 
+const BROKEN = 'the connection broke before the radio was told to save'
+
 function beginProgress(config: RadioConfig): Progress {
-  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, obstacle: null, isReading: false, wasLost: false }
+  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, wasLost: false, obstacle: null, restart: null }
   return { phase: 'sending', config, ...nothing }
 }
 
@@ -175,43 +196,32 @@ function isSame({ section: { section: name } }: SectionPlan, config: RadioConfig
   return Buffer.compare(sectionBytes(before), sectionBytes(now)) === 0
 }
 
-/** The name of the routing error that answers the packet, `NONE` for success; null for any other event. */
-function readAnswer(event: RadioEvent, nodeNum: number, packetId: number): string | null {
-  if (event.type === 'queue-status') {
-    const isRefused = event.packetId === packetId && !TAKEN.has(event.result)
-    return isRefused ? `QUEUE_ERROR_${event.result}` : null
-  }
-  if (event.type !== 'packet' || event.replayed) return null
-  const { from, to, payload, requestId, rssi } = event.packet
-  // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
-  const isOwn = from === nodeNum && to === nodeNum && rssi === null
-  return isOwn && payload.kind === 'routing' && requestId === packetId ? payload.error : null
-}
-
 type Evidence = {
   readonly plan: SectionPlan
   readonly config: RadioConfig
   readonly read: RadioConfig
-  /** Null: the radio was told to save. */
+  /** Null: the radio was told to save, and restarted. */
   readonly obstacle: string | null
-  readonly hasSaved: boolean
+  /** What was read is what it has saved. */
+  readonly hasRestarted: boolean
 }
 
 /** What became of a change, by what the radio tells after it. */
-function compare({ plan, config, read, obstacle, hasSaved }: Evidence): ChangeOutcome {
+function compare({ plan, config, read, obstacle, hasRestarted }: Evidence): ChangeOutcome {
   if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
   const section = read.sections.get(plan.section.section)
   if (section === undefined) return unknown('the radio did not tell this section again')
-  if (obstacle !== null) {
-    return isAsBefore(plan, section)
-      ? failed(`${obstacle}; it has its old values`)
-      : unknown(`${obstacle}; it has some of the new values, and may save them later`)
+  const isOld = obstacle !== null && isAsBefore(plan, section)
+  if (!hasRestarted) {
+    const has = isOld ? 'it has its old values' : 'it has some of the new values'
+    const reason = `${obstacle}; ${has}, and did not restart: until it does, its settings are in the middle of an edit`
+    return isOld ? failed(reason) : unknown(`${reason}, and the next change would save what it has now`)
   }
+  if (isOld) return failed(`${obstacle}; it has restarted, with its old values`)
   const differing = findDiffering(plan, section)
-  if (differing.length > 0)
-    return { state: 'differs', differing, reason: 'the radio has other values than those given' }
-  if (hasSaved) return { state: 'applied', differing: [], reason: null }
-  return unknown('the radio has the new values but did not restart: whether it saved them is not known')
+  if (differing.length === 0) return { state: 'applied', differing: [], reason: null }
+  const words = 'the radio has other values than those given'
+  return { state: 'differs', differing, reason: obstacle === null ? words : `${obstacle}; ${words}` }
 }
 
 function failed(reason: string): ChangeOutcome {

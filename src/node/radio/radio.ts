@@ -94,7 +94,12 @@ export function openRadio(needs: Needs): NodeRadio {
   // Of several processes on one database it is the one with the radios that knows what is under way.
   if (radios.length > 0) {
     records.add(() => loseUnfinished(store))
-    records.add(() => loseChanges(store, clock.now()))
+    records.add(async () => {
+      const lost = await loseChanges(store)
+      for (const { configurator } of radios) {
+        configurator.recover(lost.filter(({ source }) => source === configurator.device.source))
+      }
+    })
   }
   const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
   const links = [...radios.map(({ link }) => link), ...brokers]
@@ -173,9 +178,9 @@ function openLink(
     clock,
     random,
     onRead: (sections) => records.add(() => storeSections(store, { kind, name }, sections, clock.now())),
-    onOutcome: ({ id, section }, outcome) =>
+    onOutcome: ({ id, section }, outcome, isFinal) =>
       records.add(async () => {
-        await settleChange(store, id, outcome, clock.now())
+        await settleChange(store, id, outcome, isFinal ? clock.now() : null)
         publish([changeEvent(name, { id, section, ...outcome })])
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
       }),
