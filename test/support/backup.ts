@@ -38,6 +38,7 @@ export function backupOptions(dataDir: string, more: Partial<BackupOptions> = {}
     dataDir,
     database: join(dataDir, 'mesh.db'),
     schema: latestTag(MIGRATIONS_DIR),
+    migrations: MIGRATIONS_DIR,
     appVersion: '0.1.0',
     timeZone: 'UTC',
     secrets: [SECRET],

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { type Inspection, inspectBackup } from '../../src/node/backup/inspect.ts'
 import { signingKey } from '../../src/node/backup/manifest.ts'
+import { MIGRATIONS_DIR } from '../../src/node/database.ts'
 import { MADE_NAME, makeBackup, makeDataDir, seedDatabase, SECRET, tryRestore } from './backup.ts'
 
 export const integrity = (what: string) =>
@@ -49,7 +50,7 @@ export function useVictim(): Victim {
     backup,
     file,
     edit: (name, change) => writeFileSync(file(name), change(readFileSync(file(name), 'utf8'))),
-    inspect: () => inspectBackup(backup, [signingKey(SECRET)], () => {}),
+    inspect: () => inspectBackup(backup, { keys: [signingKey(SECRET)], migrations: MIGRATIONS_DIR }, () => {}),
     expectRefused: async (line) => {
       const before = present()
       const [said = '', ...more] = await tryRestore(here.dataDir, MADE_NAME)

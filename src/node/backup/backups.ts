@@ -23,6 +23,8 @@ export type BackupOptions = {
   readonly database: string
   /** Tag of its last migration. */
   readonly schema: string
+  /** The folder of all of them. */
+  readonly migrations: string
   readonly appVersion: string
   readonly timeZone: string
   /** The first signs. */
@@ -115,7 +117,8 @@ export function openBackups(options: BackupOptions): BackupStore {
     remove: (name, record) => removeBackup(files, directory, name, record),
     verify: async (name) => {
       if (!hasBackup(directory, name)) throw new AppError('backup_not_found')
-      const job = { kind: 'inspection' as const, directory: join(directory, name), keys }
+      const against = { keys, migrations: options.migrations }
+      const job = { kind: 'inspection' as const, directory: join(directory, name), against }
       const done = await runJob(job, closing.signal, () => {})
       if (done.kind !== 'inspection') throw new Error('not an inspection')
       const { signature, ...verification } = done.inspection

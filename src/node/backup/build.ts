@@ -2,11 +2,13 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Log } from '../../app/log.ts'
 import type { Cell } from './cells.ts'
+import { type ColumnRule, columnRules, type Rules } from './column-rules.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Manifest, ManifestTable } from './manifest.ts'
-import { copyMigrations, latestTag, migrationTags, runMigrations } from './migrations.ts'
+import { copyMigrations, latestTag, runMigrations } from './migrations.ts'
+import { checkShape, refuseUnknownMigration } from './shape.ts'
 import { readTableFile } from './table-file.ts'
-import { backupTables, isEphemeral, quoted, tablesOf } from './tables.ts'
+import { quoted, tablesOf } from './tables.ts'
 
 /** Rows of one INSERT: nearly twice as fast as one each, and far from SQLite's 32,766 values for any table. */
 const ROWS_AT_ONCE = 16
@@ -41,7 +43,7 @@ export function buildDatabase(options: BuildOptions): Database.Database {
     copyMigrations(migrations, manifest.schema, folder)
     migrateBuilt(database, folder)
     checkShape(manifest, tablesOf(database))
-    loadTables(database, options)
+    loadTables(database, options, columnRules(database))
     // A migration that fails takes back what it did, which needs a journal.
     database.pragma('journal_mode = MEMORY')
     const latest = latestTag(migrations)
@@ -69,52 +71,15 @@ function migrateBuilt(database: Database.Database, folder: string): void {
   }
 }
 
-/** A backup of a later version is refused by what this one lacks: a table or a column if it can be named. */
-function refuseUnknownMigration(manifest: Manifest, migrations: string): void {
-  if (migrationTags(migrations).includes(manifest.schema)) return
-  const database = new Database(':memory:')
-  try {
-    runMigrations(database, migrations)
-    refuseUnknownNames(manifest, tablesOf(database))
-  } finally {
-    database.close()
-  }
-  throw new RestoreRefused(`Restore failed: there is no migration ${manifest.schema}; upgrade the service first`)
-}
-
-function refuseUnknownNames(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
-  for (const { name, columns } of manifest.tables) {
-    const knownColumns = known.get(name)
-    if (knownColumns === undefined) {
-      throw new RestoreRefused(`Restore failed: there is no table ${name}; upgrade the service first`)
-    }
-    const foreign = columns.find((column) => !knownColumns.includes(column))
-    if (foreign === undefined) continue
-    throw new RestoreRefused(`Restore failed: table ${name} has no column ${foreign}; upgrade the service first`)
-  }
-}
-
-/** The backup must hold exactly what a backup of its version holds. */
-function checkShape(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
-  const foreign = manifest.tables.find(({ name }) => isEphemeral(name))
-  if (foreign !== undefined) throw new BackupDamage(`table ${foreign.name} is never part of a backup`)
-  refuseUnknownNames(manifest, known)
-  const given = new Map(manifest.tables.map(({ name, columns }) => [name, columns]))
-  const missing = backupTables().find(({ name }) => known.has(name) && !given.has(name))
-  if (missing !== undefined) throw new BackupDamage(`table ${missing.name} is missing`)
-  for (const [name, columns] of given) {
-    const lacks = known.get(name)?.find((column) => !columns.includes(column))
-    if (lacks !== undefined) throw new BackupDamage(`table ${name} lacks its column ${lacks}`)
-  }
-}
-
-function loadTables(database: Database.Database, { manifest, backup, onProgress }: BuildOptions): void {
+function loadTables(database: Database.Database, options: BuildOptions, rules: Rules): void {
+  const { manifest, backup, onProgress } = options
   // Indexes made after the rows cost less than kept up with each; triggers have done their work in the rows.
   const put = setAside(database)
   database.exec('begin')
   let rows = 0
   for (const table of manifest.tables) {
-    loadTable(database, backup, table, (count) => onProgress((rows += count)))
+    const onRows = (count: number) => onProgress((rows += count))
+    loadTable(database, { backup, table, rules: rules.get(table.name), onRows })
     if (table.sequence !== null) writeSequence(database, table.name, table.sequence)
   }
   asDamage('the rows contradict each other', put)
@@ -134,17 +99,19 @@ function setAside(database: Database.Database): () => void {
   }
 }
 
-function loadTable(
-  database: Database.Database,
-  backup: string,
-  table: ManifestTable,
-  onRows: (count: number) => void,
-): void {
+type Load = {
+  readonly backup: string
+  readonly table: ManifestTable
+  readonly rules: ReadonlyMap<string, ColumnRule> | undefined
+  readonly onRows: (count: number) => void
+}
+
+function loadTable(database: Database.Database, { backup, table, rules, onRows }: Load): void {
   const into = `insert into ${quoted(table.name)} (${table.columns.map(quoted).join(', ')}) values `
   const place = `(${table.columns.map(() => '?').join(', ')})`
   const one = database.prepare<[Cell[]]>(into + place)
   const many = database.prepare<[Cell[]]>(into + Array.from({ length: ROWS_AT_ONCE }, () => place).join(', '))
-  readTableFile(backup, table, (rows) => {
+  const load = (rows: Cell[][]) => {
     asDamage(table.file, () => {
       let done = 0
       for (; done + ROWS_AT_ONCE <= rows.length; done += ROWS_AT_ONCE) {
@@ -153,7 +120,8 @@ function loadTable(
       for (const row of rows.slice(done)) one.run(row)
     })
     onRows(rows.length)
-  })
+  }
+  readTableFile(backup, table, load, rules)
 }
 
 function writeSequence(database: Database.Database, table: string, sequence: number): void {

@@ -4,7 +4,7 @@ import { type Config, parseConfig } from '../../app/config.ts'
 import { AppError } from '../../app/errors.ts'
 import { createLog, type Log } from '../../app/log.ts'
 import { createBackup } from '../../app/system/backups.ts'
-import { openDatabase } from '../database.ts'
+import { MIGRATIONS_DIR, openDatabase } from '../database.ts'
 import { keptSessionSecret } from '../secret.ts'
 import { openBackups } from './backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
@@ -106,8 +106,8 @@ const SIGNATURES = {
 async function verify({ config, bar }: Tools, name: string): Promise<number> {
   const directory = backupsDirectory(config.DATA_DIR)
   if (!hasBackup(directory, name)) return refuse(`There is no backup ${name} in ${directory}`)
-  const keys = config.SESSION_SECRET.map(signingKey)
-  const { ok, tables, rows, problems, signature } = inspectBackup(join(directory, name), keys, bar.show)
+  const against = { keys: config.SESSION_SECRET.map(signingKey), migrations: MIGRATIONS_DIR }
+  const { ok, tables, rows, problems, signature } = inspectBackup(join(directory, name), against, bar.show)
   bar.end()
   for (const problem of problems) process.stdout.write(`${problem}\n`)
   if (signature !== null) process.stdout.write(`Signature: ${SIGNATURES[signature]}\n`)

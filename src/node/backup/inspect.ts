@@ -2,16 +2,23 @@ import type { Verification } from '../../app/system/backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { checkSignature, type Manifest, MANIFEST, readManifest, type Signature, totalRows } from './manifest.ts'
 import { readRealDirectory } from './safe-read.ts'
+import { rulesFor } from './shape.ts'
 import { readTableFile } from './table-file.ts'
 
 const MAX_PROBLEMS = 100
 
 export type Inspection = Verification & { readonly signature: Signature | null }
 
-/** Reads all of a backup, every row of it; says everything that is wrong. `onProgress` gets rows. */
+/** What a backup is checked against: the secrets that may have signed it, and a folder of migrations. */
+export type Against = { readonly keys: readonly Uint8Array[]; readonly migrations: string }
+
+/**
+ * Reads all of a backup, every row of it; says everything that is wrong, one thing for each table. `onProgress` gets
+ * rows.
+ */
 export function inspectBackup(
   directory: string,
-  keys: readonly Uint8Array[],
+  { keys, migrations }: Against,
   onProgress: (rows: number, of: number) => void,
 ): Inspection {
   const problems: string[] = []
@@ -28,15 +35,15 @@ export function inspectBackup(
   if (manifest === null) return { ok: false, tables: 0, rows: 0, problems, signature: null }
   const signature = note(() => checkSignature(manifest, keys))
   note(() => checkFileList(directory, manifest))
+  const rules = note(() => rulesFor(manifest, migrations))
   const all = totalRows(manifest)
   let rows = 0
   for (const table of manifest.tables) {
-    note(() =>
-      readTableFile(directory, table, (some) => {
-        rows += some.length
-        onProgress(rows, all)
-      }),
-    )
+    const onRows = (some: unknown[]) => {
+      rows += some.length
+      onProgress(rows, all)
+    }
+    note(() => readTableFile(directory, table, onRows, rules?.get(table.name)))
   }
   return { ok: problems.length === 0, tables: manifest.tables.length, rows: all, problems, signature }
 }

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
-import type { Inspection } from './inspect.ts'
+import type { Against, Inspection } from './inspect.ts'
 import type { Manifest } from './manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
 
 export type Job =
   | { readonly kind: 'snapshot'; readonly job: SnapshotJob }
-  | { readonly kind: 'inspection'; readonly directory: string; readonly keys: readonly Uint8Array[] }
+  | { readonly kind: 'inspection'; readonly directory: string; readonly against: Against }
 
 export type JobMessage =
   | { readonly kind: 'progress'; readonly at: SnapshotProgress }

@@ -1,7 +1,8 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type Database from 'better-sqlite3'
+import Database from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
+import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
 import * as z from 'zod'
 
@@ -36,4 +37,12 @@ export function copyMigrations(folder: string, tag: string, to: string): void {
 /** Runs what the database lacks of a folder's migrations, with the migrator that the service uses. */
 export function runMigrations(database: Database.Database, folder: string): void {
   migrate(drizzle(database), { migrationsFolder: folder })
+}
+
+/** An empty database in memory, as the service had it when `tag` was its newest migration. */
+export function openEmpty(folder: string, tag: string): Database.Database {
+  const end = migrationTags(folder).indexOf(tag) + 1
+  const database = new Database(':memory:')
+  for (const { sql } of readMigrationFiles({ migrationsFolder: folder }).slice(0, end)) database.exec(sql.join('\n'))
+  return database
 }

@@ -57,6 +57,7 @@ export function backupOptions(config: Config, log: Log): BackupOptions {
     dataDir: config.DATA_DIR,
     database: databaseFile(config),
     schema: latestTag(MIGRATIONS_DIR),
+    migrations: MIGRATIONS_DIR,
     appVersion: readAppVersion(),
     timeZone: timeZoneOf(config),
     secrets: config.SESSION_SECRET,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Cell, decodeCell } from './cells.ts'
+import type { ColumnRule } from './column-rules.ts'
 import { BackupDamage } from './damage.ts'
 import type { ManifestTable } from './manifest.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
@@ -11,14 +12,17 @@ const END_LINE = ']}'
 const MAX_LINE = 64 * 1024 * 1024
 const MAX_BCRYPT_COST = 14
 
+const NO_RULES: ReadonlyMap<string, ColumnRule> = new Map()
+
 /**
  * Reads a table's file in pieces and checks its size and hash, and, when `onRows` wants them, each of its rows: rows
- * come before the hash of the whole is known. Throws BackupDamage.
+ * come before the hash of the whole is known. Columns without a rule hold what they like. Throws BackupDamage.
  */
 export function readTableFile(
   directory: string,
   table: ManifestTable,
   onRows: ((rows: Cell[][]) => void) | null,
+  rules: ReadonlyMap<string, ColumnRule> = NO_RULES,
 ): void {
   const { fd, size } = openRegular(join(directory, table.file), table.file)
   try {
@@ -26,7 +30,7 @@ export function readTableFile(
       throw new BackupDamage(`${table.file} has ${size} bytes, the manifest says ${table.bytes}`)
     }
     const hash = createHash('sha256')
-    const rows = onRows === null ? null : rowReader(table, onRows)
+    const rows = onRows === null ? null : rowReader(table, rules, onRows)
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
     for (let n = readSync(fd, chunk); n > 0; n = readSync(fd, chunk)) {
       const bytes = chunk.subarray(0, n)
@@ -43,11 +47,11 @@ export function readTableFile(
 type Damage = (what: string, cause?: unknown) => BackupDamage
 
 /** Takes a table's file apart: its head, lines of rows, its end. */
-function rowReader(table: ManifestTable, onRows: (rows: Cell[][]) => void) {
+function rowReader(table: ManifestTable, rules: ReadonlyMap<string, ColumnRule>, onRows: (rows: Cell[][]) => void) {
   const damage: Damage = (what, cause) => new BackupDamage(`${table.file} ${what}`, { cause })
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   const head = tableHead(table)
-  const check = cellCheck(table)
+  const check = cellCheck(table, rules)
   let rest = ''
   let rows = 0
   let isBegun = false
@@ -105,16 +109,22 @@ function parseRows(lines: string, damage: Damage): unknown[] {
 }
 
 /** Checks a row and decodes it. */
-function cellCheck(table: ManifestTable): (row: unknown, number: number) => Cell[] {
+function cellCheck(
+  table: ManifestTable,
+  rules: ReadonlyMap<string, ColumnRule>,
+): (row: unknown, number: number) => Cell[] {
   const width = table.columns.length
+  const inOrder = table.columns.map((column) => rules.get(column))
   const passwordHash = table.name === 'users' ? table.columns.indexOf('password_hash') : -1
   return (row, number) => {
     const where = `${table.file}: row ${number}`
     if (!Array.isArray(row) || row.length !== width) throw new BackupDamage(`${where} does not have ${width} values`)
-    const cells = row.map((value: unknown): Cell => {
+    const cells = row.map((value: unknown, i): Cell => {
       const cell = decodeCell(value)
       if (cell === undefined) throw new BackupDamage(`${where} holds a value that no table does`)
-      return cell
+      const problem = inOrder[i]?.(cell) ?? null
+      if (problem === null) return cell
+      throw new BackupDamage(`table ${table.name} row ${number} column ${table.columns[i]} ${problem}`)
     })
     if (passwordHash >= 0) checkPasswordHash(cells[passwordHash], where)
     return cells

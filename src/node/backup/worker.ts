@@ -33,7 +33,7 @@ try {
     const manifest = writeSnapshot(job.job, diskFiles, (at) => nowAndThen(() => post({ kind: 'progress', at })))
     post({ kind: 'snapshot', manifest })
   } else {
-    post({ kind: 'inspection', inspection: inspectBackup(job.directory, job.keys, () => {}) })
+    post({ kind: 'inspection', inspection: inspectBackup(job.directory, job.against, () => {}) })
   }
 } catch (error) {
   post({

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { signingKey } from '../../../src/node/backup/manifest.ts'
+import { MIGRATIONS_DIR } from '../../../src/node/database.ts'
 import { forge, SECRET } from '../../support/backup.ts'
 import { integrity, useVictim } from '../../support/damaged-backup.ts'
 
@@ -147,8 +148,18 @@ test.each<[string, string, string, RegExp]>([
     `{"table":"nodes","columns":["id","name"],"rows":[\n[1,"a"]\n]}\n`,
     /metrics\.json does not begin/,
   ],
-  ['a text for a key', 'metrics', `${METRICS}\n["x","a"]\n]}\n`, /metrics\.json: datatype mismatch/],
-  ['a null for what may be none', 'metrics', `${METRICS}\n[1,null]\n]}\n`, /metrics\.json: NOT NULL/],
+  [
+    'a text for a key',
+    'metrics',
+    `${METRICS}\n["x","a"]\n]}\n`,
+    /table metrics row 1 column id holds a text, not an integer/,
+  ],
+  [
+    'a null for what may be none',
+    'metrics',
+    `${METRICS}\n[1,null]\n]}\n`,
+    /table metrics row 1 column name holds nothing/,
+  ],
   ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
   ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
   [
@@ -191,10 +202,10 @@ test('a forged backup under our own signature is told from an accident', async (
 })
 
 test('who signed is told and never needed', async () => {
-  expect(inspectBackup(backup, [], () => {})).toMatchObject({ ok: true, signature: 'foreign' })
-  expect(inspectBackup(backup, [signingKey('a new one'), signingKey(SECRET)], () => {})).toMatchObject({
-    signature: 'own',
-  })
+  const signatureBy = (...secrets: string[]) =>
+    inspectBackup(backup, { keys: secrets.map(signingKey), migrations: MIGRATIONS_DIR }, () => {})
+  expect(signatureBy()).toMatchObject({ ok: true, signature: 'foreign' })
+  expect(signatureBy('a new one', SECRET)).toMatchObject({ signature: 'own' })
   forge(backup, () => {})
   expect(inspect()).toMatchObject({ ok: true, signature: 'none' })
 })

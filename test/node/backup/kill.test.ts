@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBackups } from '../../../src/node/backup/backups.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
-import { openDatabase } from '../../../src/node/database.ts'
+import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
 import { buildProgram } from '../../support/built-program.ts'
 import { type Built, buildService } from '../../support/built-service.ts'
 import {
@@ -86,13 +86,20 @@ async function listed(dataDir: string): Promise<string[]> {
   return all.map(({ name }) => name)
 }
 
+/** What is wrong with a backup, but that the program leaves most tables out of its own. */
+function problemsOf(dataDir: string, name: string): string[] {
+  const against = { keys: [], migrations: MIGRATIONS_DIR }
+  const { problems } = inspectBackup(join(dataDir, 'system-backups', name), against, () => {})
+  return problems.filter((problem) => !/^table \w+ is missing$/.test(problem))
+}
+
 test('killed before any step of a backup: no part of one is ever listed, and nothing is left of it', LONG, async () => {
   let whole = 0
   const steps = await atEachStep('backup', async (dataDir) => {
     const names = await listed(dataDir)
     expect(names.slice(-1)).toStrictEqual([MADE_NAME])
     for (const name of names) {
-      expect(inspectBackup(join(dataDir, 'system-backups', name), [], () => {})).toMatchObject({ ok: true })
+      expect(problemsOf(dataDir, name)).toStrictEqual([])
     }
     expect(readdirSync(join(dataDir, 'system-backups')).toSorted()).toStrictEqual(names.toSorted())
     expect(contentOf(join(dataDir, 'mesh.db'))).toStrictEqual(before)
@@ -107,7 +114,7 @@ test('killed before any step of a deletion: the backup is there or gone, whole',
     const names = await listed(dataDir)
     expect(readdirSync(join(dataDir, 'system-backups'))).toStrictEqual(names)
     for (const name of names) {
-      expect(inspectBackup(join(dataDir, 'system-backups', name), [], () => {})).toMatchObject({ ok: true })
+      expect(problemsOf(dataDir, name)).toStrictEqual([])
     }
   })
   expect(steps).toBeGreaterThanOrEqual(5)

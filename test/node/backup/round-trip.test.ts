@@ -164,10 +164,10 @@ test('rows wider than a chunk, and more rows than a chunk, all come through', as
     insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
     select n + 10, 5, 6, 0, 'm' || n, n, 'in' from i`)
   const insert = sqlite.prepare('insert into settings values (?, ?, 1)')
-  for (let i = 0; i < 12; i++) insert.run(`wide.${i}`, 'ö'.repeat(600_000))
+  for (let i = 0; i < 12; i++) insert.run(`wide.${i}`, JSON.stringify('ö'.repeat(600_000)))
   store.close()
   const before = contentOf(here.database)
-  await tryRestore(here.dataDir, await makeBackup(here.dataDir))
+  expect(await tryRestore(here.dataDir, await makeBackup(here.dataDir))).toHaveLength(1)
   expect(contentOf(here.database)).toStrictEqual(before)
 })
 

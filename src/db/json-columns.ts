@@ -1,0 +1,14 @@
+/** Columns of text that hold JSON, as `table.column`. */
+export const JSON_COLUMNS: ReadonlySet<string> = new Set([
+  'api_tokens.scopes',
+  'audit_log.details',
+  'automation_runs.packets',
+  'automations.rule',
+  'device_config.secrets',
+  'device_config.values',
+  'device_config_changes.differing',
+  'device_config_changes.fields',
+  'packets.payload',
+  'settings.value',
+  'traceroutes.route',
+])

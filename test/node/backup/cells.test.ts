@@ -1,0 +1,145 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { is } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { expect, test } from 'vitest'
+import { JSON_COLUMNS } from '../../../src/db/json-columns.ts'
+import * as schema from '../../../src/db/schema.ts'
+import { columnRules } from '../../../src/node/backup/column-rules.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { forge } from '../../support/backup.ts'
+import { integrity, useVictim } from '../../support/damaged-backup.ts'
+
+const { backup, file, inspect, expectRefused } = useVictim()
+
+/** Puts JSON in place of a cell of the first row of a table; all hashes fit again. */
+function forgeCell(table: string, column: string, json: string): void {
+  forge(backup, (manifest) => {
+    const lines = readFileSync(file(`${table}.json`), 'utf8').split('\n')
+    const row: unknown[] = JSON.parse(String(lines[1]).replace(/,$/, ''))
+    const { columns } = Object(Object(manifest['tables']).find(({ name }: { name: string }) => name === table))
+    const cells = row.map((value, i) => (columns[i] === column ? json : JSON.stringify(value)))
+    expect(columns).toContain(column)
+    lines[1] = `[${cells.join(',')}]${lines[1]?.endsWith(',') === true ? ',' : ''}`
+    writeFileSync(file(`${table}.json`), lines.join('\n'))
+  })
+}
+
+const BLOB = '{"$base64":"AAE="}'
+const big = (value: bigint) => `{"$int":"${value}"}`
+
+const FORGERIES: [table: string, column: string, json: string, problem: string][] = [
+  ['nodes', 'node_num', '"abc"', 'holds a text, not an integer'],
+  // SQLite would make an integer of it.
+  ['nodes', 'node_num', '"5"', 'holds a text, not an integer'],
+  ['nodes', 'node_num', '1.5', 'holds a real number, not an integer'],
+  ['nodes', 'node_num', '1e300', 'holds a real number, not an integer'],
+  ['nodes', 'node_num', '9007199254740993', 'holds a real number, not an integer'],
+  ['nodes', 'node_num', BLOB, 'holds a blob, not an integer'],
+  ['nodes', 'node_num', 'null', 'holds nothing, which it may not'],
+  ['nodes', 'id', big(2n ** 63n - 1n), 'holds an integer that is out of range'],
+  ['audit_log', 'id', '9007199254740991', 'holds an integer that is out of range'],
+  ['nodes', 'first_heard', '8640000000000001', 'holds an integer that is out of range'],
+  ['nodes', 'last_heard', big(-(2n ** 60n)), 'holds an integer that is out of range'],
+  ['telemetry', 't', '-8640000000000001', 'holds an integer that is out of range'],
+  ['nodes', 'is_favorite', '2', 'holds an integer, not 0 or 1'],
+  ['nodes', 'is_favorite', '-1', 'holds an integer, not 0 or 1'],
+  ['nodes', 'is_favorite', big(1n), 'holds an integer, not 0 or 1'],
+  ['users', 'is_admin', '0.5', 'holds a real number, not 0 or 1'],
+  ['users', 'is_active', '"1"', 'holds a text, not 0 or 1'],
+  ['nodes', 'latitude', '"52"', 'holds a text, not a number'],
+  ['nodes', 'latitude', big(5n), 'holds an integer, not a number'],
+  ['telemetry', 'v', BLOB, 'holds a blob, not a number'],
+  ['telemetry', 'v', 'null', 'holds nothing, which it may not'],
+  ['nodes', 'long_name', '5', 'holds an integer, not a text'],
+  ['nodes', 'long_name', '5.5', 'holds a real number, not a text'],
+  ['nodes', 'long_name', BLOB, 'holds a blob, not a text'],
+  ['nodes', 'notes', 'null', 'holds nothing, which it may not'],
+  ['nodes', 'notes', '"a \\ud800 b"', 'holds a text that is no Unicode'],
+  ['nodes', 'notes', '"\\udc00"', 'holds a text that is no Unicode'],
+  ['nodes', 'notes', `"${'x'.repeat(4 * 1024 * 1024 + 1)}"`, 'holds a text of 4194305 characters, more than 4194304'],
+  ['users', 'password_hash', BLOB, 'holds a blob, not a text'],
+  ['users', 'auth_provider', '"root"', 'holds a text that is none of its values'],
+  ['sources', 'kind', '""', 'holds a text that is none of its values'],
+  ['channels', 'role', '"Primary"', 'holds a text that is none of its values'],
+  ['messages', 'direction', '"up"', 'holds a text that is none of its values'],
+  ['messages', 'delivery_state', '"gone"', 'holds a text that is none of its values'],
+  ['settings', 'value', '"{"', 'holds a text that is not JSON'],
+  ['settings', 'value', '""', 'holds a text that is not JSON'],
+  ['audit_log', 'details', `"${'['.repeat(1000)}"`, 'holds a text that is not JSON'],
+  ['api_tokens', 'scopes', '"backup"', 'holds a text that is not JSON'],
+  ['user_permissions', 'can_write', 'null', 'holds nothing, which it may not'],
+]
+
+test.each(FORGERIES.map((forgery) => [forgery[0], forgery[1], forgery[2].slice(0, 40), forgery] as const))(
+  'a forged cell is refused: %s.%s = %s',
+  async (_table, _column, _json, [table, column, json, problem]) => {
+    forgeCell(table, column, json)
+    const said = `table ${table} row 1 column ${column} ${problem}`
+    expect(inspect()).toMatchObject({ ok: false, problems: [said] })
+    await expectRefused(integrity(said))
+  },
+)
+
+test.each([
+  ['nodes', 'uptime_seconds', big(2n ** 62n)],
+  ['nodes', 'last_heard', '-8640000000000000'],
+  ['nodes', 'latitude', '9.0e+999'],
+  ['nodes', 'latitude', '5'],
+  ['nodes', 'long_name', 'null'],
+  ['nodes', 'notes', '"\\ud83d\\ude00\\u0000"'],
+  ['nodes', 'notes', `"${'x'.repeat(4 * 1024 * 1024)}"`],
+  ['messages', 'delivery_state', 'null'],
+  ['messages', 'delivery_state', '"queued"'],
+  ['settings', 'value', '"[null]"'],
+])('what a database may hold is not taken for a forgery: %s.%s', (table, column, json) => {
+  forgeCell(table, column, json)
+  expect(inspect()).toMatchObject({ ok: true, problems: [] })
+})
+
+test('the row is counted from the first one, and each table tells its own problem', () => {
+  forge(backup, () => {
+    const lines = readFileSync(file('telemetry.json'), 'utf8').split('\n')
+    lines[1234] = '[1,"x",1,1],'
+    writeFileSync(file('telemetry.json'), lines.join('\n'))
+  })
+  forgeCell('nodes', 'notes', '1')
+  expect(inspect().problems).toStrictEqual([
+    'table nodes row 1 column notes holds an integer, not a text',
+    'table telemetry row 1234 column metric holds a text, not an integer',
+  ])
+})
+
+test('a verification says what a restore would refuse of the tables', () => {
+  forge(backup, (manifest) => {
+    manifest['schema'] = '0999_future'
+  })
+  expect(inspect().problems).toStrictEqual([
+    'Restore failed: there is no migration 0999_future; upgrade the service first',
+  ])
+})
+
+test('every column has a rule, and each that is called JSON in the schema is checked as such', () => {
+  const database = openDatabase(':memory:')
+  const rules = columnRules(database.sqlite)
+  database.close()
+  const tables = Object.values(schema).filter((value) => is(value, SQLiteTable))
+  const columns = tables.flatMap((table) => {
+    const { name, columns } = getTableConfig(table)
+    return columns.map((column) => ({ name: `${name}.${column.name}`, type: column.getSQLType() }))
+  })
+  expect(columns.length).toBeGreaterThan(100)
+  for (const { name, type } of columns) {
+    const [table = '', column = ''] = name.split('.')
+    expect([name, rules.get(table)?.get(column)?.(Buffer.of(1))]).toStrictEqual([name, expect.stringContaining('blob')])
+    expect([name, type]).toStrictEqual([name, expect.stringMatching(/^(?:integer|real|text)$/)])
+  }
+  const folder = new URL('../../../src/db/', import.meta.url)
+  const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
+  const called = sources.flatMap((source) => [
+    ...source.matchAll(/\/\*\* JSON[^*]*\*\/\s+\w+: text\('(\w+)'/g),
+    ...source.matchAll(/text\('(\w+)', \{ mode: 'json' \}/g),
+  ])
+  const named = [...JSON_COLUMNS].map((name) => name.split('.')[1]).toSorted()
+  expect(called.map(([, column]) => column).toSorted()).toStrictEqual(named)
+  for (const name of JSON_COLUMNS) expect(columns.map((column) => column.name)).toContain(name)
+})
