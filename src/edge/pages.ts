@@ -1,5 +1,7 @@
-import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/security.ts'
 import type { Config } from '../app/config.ts'
+import { AppError, problem } from '../app/errors.ts'
+import { newRequestId } from '../app/request-id.ts'
+import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/security.ts'
 import type { Env } from './environment.ts'
 
 /**
@@ -7,14 +9,35 @@ import type { Env } from './environment.ts'
  * is null while the service is not configured: the pages come up all the same and show what the API says.
  */
 export async function servePages(request: Request, env: Env, config: Config | null): Promise<Response> {
-  const { protocol, pathname } = new URL(request.url)
-  const found = await env.ASSETS.fetch(request)
-  const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
-  const isPage = isHtml && mayBePage(pathname)
-  const answer = isHtml && !isPage ? notFound() : new Response(found.body, found)
-  if (isPage && config !== null) answer.headers.set('Content-Security-Policy', pagePolicy(config))
+  const requestId = newRequestId()
+  const { protocol } = new URL(request.url)
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const answer = isRead ? await readPage(request, env, config) : refuseMethod(requestId)
+  answer.headers.set('X-Request-Id', requestId)
   if (protocol === 'https:') answer.headers.set('Strict-Transport-Security', HSTS)
   return answer
+}
+
+async function readPage(request: Request, env: Env, config: Config | null): Promise<Response> {
+  const found = await env.ASSETS.fetch(request)
+  const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
+  const isPage = isHtml && mayBePage(new URL(request.url).pathname)
+  const answer = isHtml && !isPage ? notFound() : new Response(found.body, found)
+  if (isPage && config !== null) answer.headers.set('Content-Security-Policy', pagePolicy(config))
+  return answer
+}
+
+/** A problem with the headers of every answer, for what never reaches the application. */
+export function refuse(error: AppError, requestId: string): Response {
+  const response = problem(error, requestId)
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
+  response.headers.set('Cache-Control', 'no-store')
+  response.headers.set('X-Request-Id', requestId)
+  return response
+}
+
+function refuseMethod(requestId: string): Response {
+  return refuse(new AppError('method_not_allowed', undefined, { allow: ['GET', 'HEAD'] }), requestId)
 }
 
 // The platform answers a file that is gone with the page and the caching of a file: a browser would take a page for a

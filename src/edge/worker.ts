@@ -3,14 +3,14 @@ import { databaseSessions } from '../app/auth/database-sessions.ts'
 import { createOidc } from '../app/auth/oidc.ts'
 import type { Config } from '../app/config.ts'
 import type { Ports } from '../app/context.ts'
-import { AppError, problem, toAppError } from '../app/errors.ts'
+import { AppError, toAppError } from '../app/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { isApi } from '../app/pages.ts'
 import { newRequestId } from '../app/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
-import { servePages } from './pages.ts'
+import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { runSchedule } from './schedule.ts'
 
@@ -100,17 +100,14 @@ function firstAdminOnce(ports: Ports): () => Promise<void> {
 }
 
 /** Answers for the app when it could not start. */
-function refuse(log: Log, error: AppError, fields: Record<string, unknown>): Response {
+function refuseStart(log: Log, error: AppError, fields: Record<string, unknown>): Response {
   const requestId = newRequestId()
   log.error('The service could not start', { requestId, ...fields })
-  const response = problem(error, requestId)
-  response.headers.set('Cache-Control', 'no-store')
-  response.headers.set('X-Request-Id', requestId)
-  return response
+  return refuse(error, requestId)
 }
 
 function misconfigured(log: Log, problems: readonly string[]): Response {
-  return refuse(log, new AppError('internal', 'The service is not configured; its log says what is missing'), {
+  return refuseStart(log, new AppError('internal', 'The service is not configured; its log says what is missing'), {
     problems,
   })
 }
@@ -121,7 +118,7 @@ function refuseWithoutAdmin(log: Log, error: unknown): Response {
     return misconfigured(log, ['DB: found no tables, expected the result of: wrangler d1 migrations apply DB --remote'])
   }
   const known = toAppError(error)
-  return refuse(log, known, known.code === 'rate_limited' ? {} : { error })
+  return refuseStart(log, known, known.code === 'rate_limited' ? {} : { error })
 }
 
 function isMissingTable(error: unknown): boolean {

@@ -34,6 +34,7 @@ test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=n
       expect(Object.fromEntries(page.headers)).toMatchObject(
         lowerCase({ ...SECURITY_HEADERS, 'Content-Security-Policy': PAGE_POLICY }),
       )
+      expect(page.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
       expect(page.headers.get('strict-transport-security')).toBeNull()
       expect(PAGE_POLICY).toContain(' https://tiles.example.org;')
     }
@@ -50,6 +51,7 @@ test('a hashed file may be kept for ever, and is never a page when it is gone', 
     headers: { 'if-none-match': found.headers.get('etag') ?? '' },
   })
   expect([again.status, await again.text()]).toEqual([304, ''])
+  for (const answer of [found, again]) expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   for (const path of ['/assets/index-old.js', '/favicon.ico', '/_headers.txt']) {
     const gone = await get(path)
     expect([gone.status, gone.headers.get('cache-control')]).toEqual([404, 'no-store'])
@@ -57,6 +59,17 @@ test('a hashed file may be kept for ever, and is never a page when it is gone', 
     expect(Object.fromEntries(gone.headers)).toMatchObject(lowerCase(SECURITY_HEADERS))
   }
 })
+
+test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
+  '%s of a page is refused as the API refuses',
+  async (method) => {
+    const answer = await fetch(new URL('/users', workerd.url), { method })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    expect(Object.fromEntries(answer.headers)).toMatchObject(lowerCase(SECURITY_HEADERS))
+    const body = { code: 'method_not_allowed', requestId: answer.headers.get('x-request-id') }
+    expect(await answer.json()).toMatchObject(body)
+  },
+)
 
 test('HSTS is for https alone, on pages, files and what is gone', async () => {
   const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
