@@ -10,6 +10,7 @@ import type { Profile } from './auth/oidc-profile.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 import type { ByteRange } from './mesh/byte-range.ts'
+import type { Hearing } from './mesh/choose-radio.ts'
 import type { LiveEvent, NewEvent } from './mesh/events.ts'
 import type { PmtilesHeader } from './mesh/pmtiles-header.ts'
 import type { BackupSchedule } from './system/backup-settings.ts'
@@ -186,6 +187,14 @@ export type OutgoingKind = 'text' | 'traceroute' | 'request'
 /** A rule of automation as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }
 
+/** For what a place in a sending queue is. */
+export type Reservation = {
+  /** Name of the radio's source; null: the first one that can send. */
+  readonly radio?: string | null
+  /** A rule has a share of the places, and what it sends goes after what people send; null: a person sends. */
+  readonly rule?: RuleMark | null
+}
+
 /** A place in the sending queue of a radio, until `send` or `release`. */
 export type Outgoing = {
   /** Name of the radio's source. */
@@ -255,13 +264,12 @@ export interface Radio {
   waiting(): number
   /** Null: nothing is delivered anywhere. */
   collector(): CollectorInfo | null
-  /**
-   * Takes a place at the first radio that is connected. A rule has a share of the places, and what it sends goes after
-   * what people send. Throws `radio_unavailable`, `queue_full`.
-   */
-  reserve(kind: OutgoingKind, rule?: RuleMark | null): Outgoing
+  /** Throws `radio_unavailable`, `queue_full`. */
+  reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
   /** Takes back what rules for which this is true send, unless a radio has it already. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Of each radio that heard this node. */
+  hearings(nodeNum: number): readonly Hearing[]
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */
   lora(): LoraSettings | null
 }

@@ -63,6 +63,7 @@ describe('texts that are heard', () => {
           deliveryState: null,
           routingError: null,
           sentBy: null,
+          radio: null,
         },
       ],
       nextBefore: null,

@@ -139,9 +139,9 @@ it('a packet that is still being made when its rule changes is not sent either',
   const service = await startRadioService()
   running.push(service)
   const rule = { automationId: 1, revision: 1 }
-  const [first, second] = [service.radio.reserve('text', rule), service.radio.reserve('text', rule)]
+  const [first, second] = [service.radio.reserve('text', { rule }), service.radio.reserve('text', { rule })]
   service.radio.withdraw(({ revision }) => revision === 1)
-  const third = service.radio.reserve('text', { automationId: 1, revision: 2 })
+  const third = service.radio.reserve('text', { rule: { automationId: 1, revision: 2 } })
   for (const { packetId, send } of [first, second, third]) send(encodeText(packetId))
   expect(await service.sent()).toMatchObject({ id: third.packetId })
   await letPass(service)

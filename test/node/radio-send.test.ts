@@ -39,6 +39,7 @@ describe('POST /api/messages', () => {
       deliveryState: 'queued',
       routingError: null,
       sentBy: 'sender',
+      radio: `127.0.0.1:${service.device.port}`,
     })
     expect(packet).toMatchObject({ to: BROADCAST, channel: 0, hopLimit: 2, wantAck: true })
     expect(packet.payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode('Grüße 🦉'), portnum: 1 })
@@ -313,6 +314,7 @@ describe('POST /api/traceroutes', () => {
           routeBack: null,
           snrBack: null,
           requestedBy: 'sender',
+          radio: `127.0.0.1:${service.device.port}`,
         },
       },
     ])

@@ -158,6 +158,7 @@ const NO_RADIO: Radio = {
     throw new AppError('radio_unavailable')
   },
   withdraw: () => {},
+  hearings: () => [],
   lora: () => null,
 }
 

@@ -69,6 +69,7 @@ function createPortRadio(): PortRadio {
     collector: () => null,
     lora: () => radio.loraSettings,
     withdraw: () => {},
+    hearings: () => [],
     links: () => [
       {
         ...RADIO,

@@ -15,7 +15,7 @@ import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from './app.ts'
 import { createManualClock } from './manual-clock.ts'
 import { envelopeOf, type MqttBroker, startMqttBroker } from './mqtt-broker.ts'
-import { fromRadio, type RadioDevice, startRadioDevice } from './radio-device.ts'
+import { fromRadio, type FromRadioVariant, type RadioDevice, startRadioDevice } from './radio-device.ts'
 import { until } from './radio-service.ts'
 
 export const DEFAULT_PSK = Uint8Array.of(1)
@@ -25,7 +25,12 @@ export const LONG_FAST = 'LongFast'
 
 type Slot = { readonly name?: string; readonly psk?: Uint8Array; readonly off?: boolean }
 /** What a radio tells; may change between two handshakes. */
-export type Told = { channels: readonly Slot[]; preset?: Preset }
+export type Told = {
+  channels: readonly Slot[]
+  preset?: Preset
+  txEnabled?: boolean
+  nodes?: readonly Extract<FromRadioVariant, { case: 'nodeInfo' }>['value'][]
+}
 
 function handshakeOf(nodeNum: number, told: Told): (nonce: number) => Uint8Array[] {
   return (nonce) => [
@@ -33,12 +38,18 @@ function handshakeOf(nodeNum: number, told: Told): (nonce: number) => Uint8Array
     ...told.channels.map(({ name = '', psk = DEFAULT_PSK, off }, index) =>
       fromRadio({ case: 'channel', value: { index, role: off ? 0 : index === 0 ? 1 : 2, settings: { name, psk } } }),
     ),
+    ...(told.nodes ?? []).map((value) => fromRadio({ case: 'nodeInfo', value })),
     fromRadio({
       case: 'config',
       value: {
         payloadVariant: {
           case: 'lora',
-          value: { usePreset: true, modemPreset: told.preset ?? Preset.LONG_FAST, hopLimit: 3, txEnabled: true },
+          value: {
+            usePreset: true,
+            modemPreset: told.preset ?? Preset.LONG_FAST,
+            hopLimit: 3,
+            txEnabled: told.txEnabled ?? true,
+          },
         },
       },
     }),
@@ -153,6 +164,7 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
     collector: () => current().collector(),
     reserve: (...asked) => current().reserve(...asked),
     withdraw: (isStale) => current().withdraw(isStale),
+    hearings: (nodeNum) => current().hearings(nodeNum),
     lora: () => current().lora(),
     close: () => current().close(),
   }

@@ -11,9 +11,10 @@ import {
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { countTextBytes } from '../../meshtastic/to-radio.ts'
 import type { Ctx } from '../context.ts'
+import { findSender } from '../mesh/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/send-message.ts'
-import { readFacts, readSpeaker } from './facts.ts'
-import { answerBlock, listensTo, MAX_ANSWERS_PER_HOUR, type Said, sendingBlock } from './guards.ts'
+import { listFacts, readFacts, readSpeaker } from './facts.ts'
+import { answerBlock, listensTo, blockEverywhere, MAX_ANSWERS_PER_HOUR, type Said } from './guards.ts'
 import { planAnswer, type Planned, planRun } from './plan.ts'
 import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
@@ -89,13 +90,13 @@ type Tried = { readonly rule: Rule; readonly anchorAt: number }
 export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
   const now = ctx.now()
   const modem = readModem(ctx)
-  const facts = await readFacts(ctx, now)
+  const facts = await listFacts(ctx, now)
   const said = sample === null ? SOMETHING : sample
   const planned = rule.kind === 'acknowledge' ? [await planSample(ctx, rule, said)] : await planRun(ctx, rule, now)
   const messages = planned.map((packet) => describePacket(packet, modem))
   return {
     messages,
-    blockedBy: sendingBlock(rule, facts, now),
+    blockedBy: blockEverywhere(rule, facts, now),
     nextRuns: nextRuns(rule, rule.enabled ? anchorAt : now, now),
     estimate: estimate(rule, now, messages),
     modem,
@@ -116,7 +117,13 @@ async function planSample(ctx: Ctx, rule: RuleOf<'acknowledge'>, sample: Sample)
   const speaker = await readSpeaker(ctx.store, sample.from)
   const { hopsAway, snr, rssi } = sample
   const signal = { packetId: 1, hopsAway, snr, rssi }
-  return planAnswer(ctx, rule, { said: toSaid(sample, ctx.now()), speaker, signal, now: ctx.now() })
+  return planAnswer(ctx, rule, {
+    said: toSaid(sample, ctx.now()),
+    speaker,
+    signal,
+    now: ctx.now(),
+    radio: findSender(ctx.radio)?.source ?? null,
+  })
 }
 
 function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: Sample, now: number): Said {

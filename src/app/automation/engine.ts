@@ -3,11 +3,12 @@ import type { Packet } from '../../meshtastic/packet.ts'
 import type { Ports } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { configuredRadios, readChannelTable } from '../mesh/channel-table.ts'
+import { ableSenders } from '../mesh/choose-radio.ts'
 import type { Heard } from '../mesh/ingest-plan.ts'
 import { type Automatic, type SendCtx, sendMessage } from '../mesh/send-message.ts'
 import { requestTraceroute } from '../mesh/traceroutes.ts'
 import { distrustFuture, isCurrent, listAutomations } from './automations.ts'
-import { findSender, readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
+import { readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
 import { answerBlock, listensTo, type Said, slotBlock } from './guards.ts'
 import { planAnswer, type Planned, planRun, textOf } from './plan.ts'
 import type { RuleOf, TimedRule } from './rules.ts'
@@ -60,13 +61,11 @@ export function createEngine(needs: Needs): Engine {
       return next.length === 0 ? null : Math.min(...next)
     },
     async hear(batch) {
-      const sender = findSender(needs.radio)
-      if (sender === null || sender.nodeNum === null) return
-      const own = sender.nodeNum
-      const heardTexts = batch.flatMap((heard) => (heard.source.name === sender.source ? toText(heard, own) : []))
+      const nums = new Map(ableSenders(needs.radio).map(({ source, nodeNum }) => [source, nodeNum]))
+      const heardTexts = batch.flatMap((heard) => toText(heard, nums.get(heard.source.name) ?? null))
       if (heardTexts.length === 0) return
       const table = await readChannelTable(needs.store, configuredRadios(needs.radio))
-      const texts = heardTexts.map((text) => underNumber(text, table.numberOf(sender.source, text.said.channel)))
+      const texts = heardTexts.map((text) => underNumber(text, table.numberOf(text.radio, text.said.channel)))
       const { automations } = await listAutomations(needs, 'enabled')
       for (const text of texts) {
         for (const automation of automations) {
@@ -114,21 +113,32 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
   const now = needs.now()
   const skip = (reason: Reason) => noteSkip(needs, automation, { reason, now, triggeredBy: null, slot })
   if (kind === 'missed') return skip('missed')
-  const facts = await readFacts(needs, now)
-  const block = slotBlock(rule, { slot, lastFiredAt: automation.lastFiredAt, facts, now })
-  if (block !== null) return skip(block)
-  const planned = await planRun(needs, rule, now)
-  if (planned.length === 0) return skip('no_target')
-  const claim = { triggeredBy: null, slot, key: `slot ${slot}`, planned }
+  const blockOf = async (radio: string | null) => {
+    const facts = await readFacts(needs, now, radio)
+    return slotBlock(rule, { slot, lastFiredAt: automation.lastFiredAt, facts, now })
+  }
+  const all = await planRun(needs, rule, now)
+  if (all.length === 0) return skip((await blockOf(null)) ?? 'no_target')
+  const planned: Planned[] = []
+  const held: Reason[] = []
+  for (const packet of all) {
+    const block = await blockOf(packet.radio)
+    if (block === null) planned.push(packet)
+    else held.push(block)
+  }
+  const [first] = held
+  if (planned.length === 0 && first !== undefined) return skip(first)
+  const claim = { triggeredBy: null, slot, key: `slot ${slot}`, planned, held }
   const refusal = await claimAndSend(ctx, needs, automation, claim)
   if (refusal !== null) await skip(refusal)
 }
 
-/** Something that was said, as it is held against rules, and the packet that it came in. */
-type Text = { readonly said: Said; readonly packet: Packet }
+/** Something that was said, as it is held against rules, the packet that it came in, and the radio that heard it. */
+type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
-function toText({ event, isLate = false }: Heard, own: number): Text[] {
-  if (event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
+/** Null: it was not heard by a radio that could answer. */
+function toText({ source, event, isLate = false }: Heard, own: number | null): Text[] {
+  if (own === null || event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
   const { packet, receivedAt, replayed } = event
   const isDirect = packet.to === own
   if (!isDirect && packet.to !== BROADCAST) return []
@@ -147,12 +157,12 @@ function toText({ event, isLate = false }: Heard, own: number): Text[] {
     receivedAt,
     isReplayed: replayed || isLate,
   }
-  return [{ said, packet }]
+  return [{ said, packet, radio: source.name }]
 }
 
 /** Rules name channels as everybody else does, whatever the slot is in the radio that heard it. */
-function underNumber({ said, packet }: Text, channel: number): Text {
-  return { said: { ...said, channel }, packet }
+function underNumber(text: Text, channel: number): Text {
+  return { ...text, said: { ...text.said, channel } }
 }
 
 type Question = Text & { readonly automation: Automation; readonly rule: RuleOf<'acknowledge'> }
@@ -161,30 +171,33 @@ type Asked = Question & { readonly speaker: SpeakerFacts; readonly key: string }
 async function consider(
   ctx: SendCtx,
   needs: Needs,
-  { automation, rule, said, packet }: Question,
+  { automation, rule, said, packet, radio }: Question,
   considered: Memory,
 ): Promise<void> {
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  const isKnown = !considered.add(`${automation.id} ${key}`)
+  const firstRadio = considered.add(`${automation.id} ${key}`, radio)
+  // Radios of ours that hear the same mesh: one of them is enough.
+  if (firstRadio !== null && firstRadio !== radio) return
+  const isKnown = firstRadio !== null
   const speaker = await readSpeaker(store, said.from)
   const past = { isKnown, answers: await readAnswers(store, now), ownTexts: await readSaid(store, now) }
-  const facts = await readFacts(needs, now)
+  const facts = await readFacts(needs, now, radio)
   const reason =
     answerBlock(rule, said, { speaker, past, facts, now }) ??
-    (await answer(ctx, needs, { automation, rule, said, packet, speaker, key }))
+    (await answer(ctx, needs, { automation, rule, said, packet, radio, speaker, key }))
   if (reason !== null) {
     await noteSkip(needs, automation, { reason, now, triggeredBy: said.from, slot: null })
   }
 }
 
 async function answer(ctx: SendCtx, needs: Needs, question: Asked): Promise<Reason | null> {
-  const { automation, rule, said, packet, speaker, key } = question
+  const { automation, rule, said, packet, radio, speaker, key } = question
   const { id: packetId, hopsAway, snr, rssi } = packet
   const signal = { packetId, hopsAway, snr, rssi }
-  const planned = [await planAnswer(needs, rule, { said, speaker, signal, now: needs.now() })]
-  return claimAndSend(ctx, needs, automation, { triggeredBy: said.from, slot: null, key, planned })
+  const planned = [await planAnswer(needs, rule, { said, speaker, signal, now: needs.now(), radio })]
+  return claimAndSend(ctx, needs, automation, { triggeredBy: said.from, slot: null, key, planned, held: [] })
 }
 
 type Sending = {
@@ -192,6 +205,8 @@ type Sending = {
   readonly slot: number | null
   readonly key: string
   readonly planned: readonly Planned[]
+  /** Why other packets of the run are not sent. */
+  readonly held: readonly Reason[]
 }
 
 /** Why nothing was begun; null: it was, and its run says how it went. */
@@ -199,14 +214,14 @@ async function claimAndSend(
   ctx: SendCtx,
   needs: Needs,
   { id: automationId, revision, rule }: Automation,
-  { planned, ...sending }: Sending,
+  { planned, held, ...sending }: Sending,
 ): Promise<Reason | null> {
   const { store, log, meter } = needs
   const automatic = { automationId, revision, name: rule.name, isCurrent: () => isCurrent(store, automatic) }
   const claim = await claimRun(store, { ...sending, automationId, revision, now: needs.now(), text: textOf(planned) })
   if (claim.kind === 'refused') return claim.reason
   const packets: RunPacket[] = []
-  const reasons: Reason[] = []
+  const reasons: Reason[] = [...held]
   for (const packet of planned) {
     try {
       packets.push(await send(ctx, packet, automatic))
@@ -225,13 +240,22 @@ async function claimAndSend(
 }
 
 async function send(ctx: SendCtx, packet: Planned, automatic: Automatic): Promise<RunPacket> {
+  const { to } = packet
+  const by = packet.radio === null ? {} : { radio: packet.radio }
   if (packet.kind === 'traceroute') {
-    const { fromNodeNum, requestId: packetId } = await requestTraceroute(ctx, packet.to, automatic)
-    return { fromNodeNum, packetId, toNodeNum: packet.to, channel: 0 }
+    const { fromNodeNum, requestId: packetId } = await requestTraceroute(ctx, { to, ...by }, automatic)
+    return { fromNodeNum, packetId, toNodeNum: to, channel: 0 }
   }
-  const { text, to, channel, replyId } = packet
+  const { text, channel, replyId } = packet
   const isReply = replyId !== null
-  const message = { text, to, channel, emoji: packet.kind === 'tapback' && isReply, ...(isReply ? { replyId } : {}) }
+  const message = {
+    text,
+    to,
+    channel,
+    emoji: packet.kind === 'tapback' && isReply,
+    ...(isReply ? { replyId } : {}),
+    ...by,
+  }
   const { fromNodeNum, packetId } = await sendMessage(ctx, message, null, automatic)
   return { fromNodeNum, packetId, toNodeNum: to, channel }
 }
@@ -252,18 +276,22 @@ function reasonOf(error: unknown, { kind }: Planned): Reason {
   }
 }
 
-/** A bounded set that forgets its oldest. */
-type Memory = { add(key: string): boolean }
+/** A bounded map that forgets its oldest. */
+type Memory = {
+  /** Answers what the key has already; null: nothing, and it has `value` now. */
+  add(key: string, value: string): string | null
+}
 
 function createMemory(): Memory {
-  const keys = new Set<string>()
+  const values = new Map<string, string>()
   return {
-    add(key) {
-      if (keys.has(key)) return false
-      keys.add(key)
-      const [oldest] = keys
-      if (keys.size > MAX_CONSIDERED && oldest !== undefined) keys.delete(oldest)
-      return true
+    add(key, value) {
+      const known = values.get(key)
+      if (known !== undefined) return known
+      values.set(key, value)
+      const [oldest] = values.keys()
+      if (values.size > MAX_CONSIDERED && oldest !== undefined) values.delete(oldest)
+      return null
     },
   }
 }

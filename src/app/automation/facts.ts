@@ -3,6 +3,7 @@ import { nodes, sources } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import type { Ports } from '../context.ts'
+import { ableSenders, findSender, listSenders, type Sender } from '../mesh/choose-radio.ts'
 import { readSettings } from '../settings/settings.ts'
 import type { Rule } from './rules.ts'
 import { localDate, localTime } from './slots.ts'
@@ -10,15 +11,6 @@ import type { TokenValues } from './template.ts'
 
 /** Older measurements say nothing about how busy the channel is now. */
 const RECENT_MS = 3_600_000
-
-/** The radio that the next packet would go by. */
-export type Sender = {
-  /** Name of its source. */
-  readonly source: string
-  readonly nodeNum: number | null
-  readonly isConnected: boolean
-  readonly isTxEnabled: boolean
-}
 
 /** What automation looks at before it sends. */
 export type Facts = {
@@ -50,20 +42,13 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** As `Radio.reserve` chooses. */
-export function findSender(radio: Ports['radio']): Sender | null {
-  const radios = (radio?.links() ?? [])
-    .filter(({ kind }) => kind !== 'mqtt')
-    .map(({ name, state, radio, txEnabled }): Sender => {
-      const nodeNum = radio?.nodeNum ?? null
-      const isConnected = state === 'connected' && nodeNum !== null
-      return { source: name, nodeNum, isConnected, isTxEnabled: txEnabled !== false }
-    })
-  return radios.find(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled) ?? radios[0] ?? null
-}
-
-export async function readFacts({ store, radio }: Pick<Ports, 'store' | 'radio'>, now: number): Promise<Facts> {
-  const sender = findSender(radio)
+/** Of the radio `source`; null: of the one that sends when none is named. */
+export async function readFacts(
+  { store, radio }: Pick<Ports, 'store' | 'radio'>,
+  now: number,
+  source: string | null = null,
+): Promise<Facts> {
+  const sender = senderNamed(radio, source)
   const nodeNum = sender?.nodeNum ?? null
   const node = nodeNum === null ? undefined : await queries(store).node.get({ nodeNum })
   const measuredAt = node?.deviceMetricsTime ?? null
@@ -71,15 +56,27 @@ export async function readFacts({ store, radio }: Pick<Ports, 'store' | 'radio'>
   return { sender, channelUtilization: isRecent ? (node?.channelUtilization ?? null) : null }
 }
 
-/** What the tokens of every text stand for at `now`. */
+/** Of each radio that can send; without any of the first one, if there is one. */
+export async function listFacts(needs: Pick<Ports, 'store' | 'radio'>, now: number): Promise<Facts[]> {
+  const facts: Facts[] = []
+  for (const { source } of ableSenders(needs.radio)) facts.push(await readFacts(needs, now, source))
+  return facts
+}
+
+function senderNamed(radio: Ports['radio'], source: string | null): Sender | null {
+  return listSenders(radio).find((sender) => sender.source === source) ?? findSender(radio)
+}
+
+/** What the tokens of every text that the radio `source` sends stand for at `now`. */
 export async function readTokens(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
   rule: Rule,
   now: number,
+  source: string | null,
 ): Promise<TokenValues> {
   const prepared = queries(store)
   const locals = await prepared.local.all()
-  const nodeNum = findSender(radio)?.nodeNum ?? locals[0]?.nodeNum ?? null
+  const nodeNum = senderNamed(radio, source)?.nodeNum ?? locals[0]?.nodeNum ?? null
   const node = nodeNum === null ? undefined : await prepared.node.get({ nodeNum })
   const { nodeActiveSeconds } = await readSettings(store)
   return {

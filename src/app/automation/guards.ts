@@ -27,6 +27,13 @@ export function sendingBlock(rule: Rule, facts: Facts, now: number): Reason | nu
   return channelUtilization !== null && channelUtilization > MAX_CHANNEL_UTILIZATION ? 'channel_busy' : null
 }
 
+/** Why nothing can be sent by any of these radios. */
+export function blockEverywhere(rule: Rule, all: readonly Facts[], now: number): Reason | null {
+  const blocks = all.map((facts) => sendingBlock(rule, facts, now))
+  const [first = quietAt(rule)(now) ? 'quiet_hours' : 'radio_unavailable'] = blocks
+  return blocks.includes(null) ? null : first
+}
+
 /** A text that was heard by the radio which would answer. */
 export type Said = {
   readonly from: number

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { Ctx } from '../context.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
 import { isTimeZone } from './cron.ts'
-import { type Facts, readFacts } from './facts.ts'
-import { MAX_ANSWERS_PER_HOUR, sendingBlock } from './guards.ts'
+import { type Facts, listFacts } from './facts.ts'
+import { blockEverywhere, MAX_ANSWERS_PER_HOUR } from './guards.ts'
 import { ruleSchema } from './rules.ts'
 import { type LastRun, lastRunSchema, readAnswers, readLastRuns, reasonSchema } from './runs.ts'
 import { nextRunAt } from './slots.ts'
@@ -39,7 +39,7 @@ export const automationListSchema = z.object({
 
 export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automationListSchema>> {
   const now = ctx.now()
-  const facts = await readFacts(ctx, now)
+  const facts = await listFacts(ctx, now)
   const lastRuns = await readLastRuns(ctx.store)
   const { automations, unreadable } = await listAutomations(ctx)
   return {
@@ -53,16 +53,20 @@ export async function showAutomations(ctx: Ctx): Promise<z.infer<typeof automati
 
 export async function showAutomation(ctx: Ctx, automation: Automation): Promise<ShownAutomation> {
   const now = ctx.now()
-  return show(ctx, automation, { facts: await readFacts(ctx, now), lastRuns: await readLastRuns(ctx.store), now })
+  return show(ctx, automation, { facts: await listFacts(ctx, now), lastRuns: await readLastRuns(ctx.store), now })
 }
 
-type Around = { readonly facts: Facts; readonly lastRuns: ReadonlyMap<number, LastRun>; readonly now: number }
+type Around = {
+  readonly facts: readonly Facts[]
+  readonly lastRuns: ReadonlyMap<number, LastRun>
+  readonly now: number
+}
 
 function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around): ShownAutomation {
   const { id, rule, revision, anchorAt, createdAt, updatedAt, updatedBy } = automation
   // It may have been saved where more time zones are known.
   const hasTimes = isTimeZone(rule.timeZone)
-  const block = hasTimes ? sendingBlock(rule, facts, now) : 'error'
+  const block = hasTimes ? blockEverywhere(rule, facts, now) : 'error'
   const blockedBy = rule.enabled ? block : null
   return {
     id,

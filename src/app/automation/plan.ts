@@ -3,7 +3,9 @@ import { nodes, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import type { Ports } from '../context.ts'
-import { findSender, readTokens, type SpeakerFacts } from './facts.ts'
+import { chooseRadio, findSender } from '../mesh/choose-radio.ts'
+import { isLocalNode } from '../mesh/ingest-sources.ts'
+import { readTokens, type SpeakerFacts } from './facts.ts'
 import type { Said } from './guards.ts'
 import type { RuleOf, TimedRule } from './rules.ts'
 import { render } from './template.ts'
@@ -12,8 +14,8 @@ const HOUR_MS = 3_600_000
 /** Traceroutes that are looked at for who was asked when. */
 const RECENT_TRACEROUTES = 10_000
 
-/** A packet that a rule would send. */
-export type Planned =
+/** A packet that a rule would send, and the name of the radio that it goes by; null: there is none. */
+export type Planned = { readonly radio: string | null } & (
   | {
       readonly kind: 'text' | 'tapback'
       readonly text: string
@@ -23,13 +25,16 @@ export type Planned =
       readonly replyId: number | null
     }
   | { readonly kind: 'traceroute'; readonly to: number }
+)
 
 type Needs = Pick<Ports, 'store' | 'radio'>
 
 const value = sql.placeholder
 
+const isOurs = sql`(requested_by is not null or ${isLocalNode(sql`from_node_num`)})`
+
 const asked = sql`(select to_node_num, max(timestamp) as asked_at from traceroutes
-  where id > (select max(id) from traceroutes) - ${sql.raw(String(RECENT_TRACEROUTES))} and from_node_num = ${value('own')}
+  where id > (select max(id) from traceroutes) - ${sql.raw(String(RECENT_TRACEROUTES))} and ${isOurs}
   group by to_node_num) a`
 
 const queries = prepareOnce((db) => ({
@@ -49,7 +54,7 @@ const queries = prepareOnce((db) => ({
     .from(traceroutes)
     .where(
       sql`${traceroutes.toNodeNum} in (select value from json_each(${value('nodes')}))
-        and ${traceroutes.fromNodeNum} = ${value('own')}
+        and ${isOurs}
         and ${traceroutes.id} > (select max(id) from traceroutes) - ${sql.raw(String(RECENT_TRACEROUTES))}`,
     )
     .groupBy(traceroutes.toNodeNum)
@@ -61,22 +66,46 @@ const queries = prepareOnce((db) => ({
 export async function planRun(needs: Needs, rule: TimedRule, now: number): Promise<Planned[]> {
   switch (rule.kind) {
     case 'announce': {
-      const text = render(rule.text, await readTokens(needs, rule, now))
-      return rule.channels.map((channel) => ({ kind: 'text', text, to: BROADCAST, channel, replyId: null }))
+      const planned: Planned[] = []
+      for (const channel of rule.channels)
+        planned.push(await planText(needs, rule, rule.text, { to: BROADCAST, channel }, now))
+      return planned
     }
     case 'traceroute': {
       const to = await findTarget(needs, rule, now)
-      return to === null ? [] : [{ kind: 'traceroute', to }]
+      return to === null ? [] : [await planTraceroute(needs, to)]
     }
     case 'schedule': {
       const { action } = rule
-      if (action.kind === 'traceroute') return [{ kind: 'traceroute', to: action.to }]
-      const text = render(action.text, await readTokens(needs, rule, now))
-      return [{ kind: 'text', text, to: action.to ?? BROADCAST, channel: action.channel, replyId: null }]
+      if (action.kind === 'traceroute') return [await planTraceroute(needs, action.to)]
+      const { text, to, channel } = action
+      return [await planText(needs, rule, text, { to: to ?? BROADCAST, channel }, now)]
     }
     default:
       return rule satisfies never
   }
+}
+
+async function planText(
+  needs: Needs,
+  rule: TimedRule,
+  text: string,
+  { to, channel }: { readonly to: number; readonly channel: number },
+  now: number,
+): Promise<Planned> {
+  const radio = await chooseRadio(needs, { to, channel, replyId: null })
+  return {
+    kind: 'text',
+    text: render(text, await readTokens(needs, rule, now, radio)),
+    to,
+    channel,
+    replyId: null,
+    radio,
+  }
+}
+
+async function planTraceroute(needs: Needs, to: number): Promise<Planned> {
+  return { kind: 'traceroute', to, radio: await chooseRadio(needs, { to, channel: 0, replyId: null }) }
 }
 
 /** The node that was asked the longest ago, or never. */
@@ -92,7 +121,7 @@ async function findTarget(
 }
 
 async function oldestOf(store: Store, listed: readonly number[], own: number): Promise<number | null> {
-  const rows = await queries(store).asked.all({ nodes: JSON.stringify(listed), own })
+  const rows = await queries(store).asked.all({ nodes: JSON.stringify(listed) })
   const askedAt = new Map(rows.map(({ nodeNum, at }) => [nodeNum, at]))
   const others = listed.filter((nodeNum) => nodeNum !== own)
   return others.toSorted((a, b) => (askedAt.get(a) ?? 0) - (askedAt.get(b) ?? 0))[0] ?? null
@@ -106,19 +135,31 @@ export type Signal = {
   readonly rssi: number | null
 }
 
-/** The answer to what somebody said. */
+/** The answer to what somebody said, by the radio that heard it. */
 export async function planAnswer(
   needs: Needs,
   rule: RuleOf<'acknowledge'>,
-  { said, speaker, signal, now }: { said: Said; speaker: SpeakerFacts; signal: Signal; now: number },
+  {
+    said,
+    speaker,
+    signal,
+    now,
+    radio,
+  }: {
+    said: Said
+    speaker: SpeakerFacts
+    signal: Signal
+    now: number
+    radio: string | null
+  },
 ): Promise<Planned> {
   const { answer } = rule
   const replyId = signal.packetId === 0 ? null : signal.packetId
   const isToSender = said.isDirect || (answer.kind === 'text' && answer.direct)
-  const way = { to: isToSender ? said.from : BROADCAST, channel: said.channel, replyId }
+  const way = { to: isToSender ? said.from : BROADCAST, channel: said.channel, replyId, radio }
   if (answer.kind === 'tapback') return { kind: 'tapback', text: answer.emoji, ...way }
   const values = {
-    ...(await readTokens(needs, rule, now)),
+    ...(await readTokens(needs, rule, now, radio)),
     senderLongName: speaker.longName ?? formatNodeId(said.from),
     senderShortName: speaker.shortName,
     senderId: formatNodeId(said.from),

@@ -28,6 +28,8 @@ export type ChannelTable = {
   numberOf(source: string, told: number): number
   /** By which slot the radio has the channel of this number; null: it does not have it. */
   slotOf(radio: string, number: number): number | null
+  /** Whether the radio told that it has the channel of this number. */
+  has(radio: string, number: number): boolean
   /** Each once, in the order of their numbers. */
   list(): Omit<KnownChannel, 'kind' | 'identity'>[]
   refilings(): Refiling[]
@@ -70,6 +72,8 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
   let ordered: Numbers | null = null
   const numbers = () => (ordered ??= numberSlots(bySource, radios))
   const at = (source: string, index: number) => bySource.get(source)?.get(index)
+  const slotWith = (radio: string, number: number) =>
+    [...(bySource.get(radio)?.values() ?? [])].find((slot) => isOn(slot) && numberOf(radio, slot.index) === number)
   const numberOf = (source: string, told: number): number => {
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
@@ -86,11 +90,10 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     },
     numberOf,
     slotOf(radio, number) {
-      const slots = [...(bySource.get(radio)?.values() ?? [])]
-      const own = slots.find((slot) => isOn(slot) && numberOf(radio, slot.index) === number)
       // What the radio has not told it decides itself.
-      return own?.index ?? (at(radio, number) === undefined ? number : null)
+      return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
+    has: (radio, number) => slotWith(radio, number) !== undefined,
     list() {
       const listed = new Map<number, KnownChannel>()
       const { radios: first } = numbers()

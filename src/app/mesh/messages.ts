@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, lt, ne, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { messages } from '../../db/schema.ts'
@@ -29,6 +29,7 @@ export const messageSchema = z.object({
   deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
   routingError: z.string().nullable(),
   sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
+  radio: z.string().nullable().describe('Name of the radio that sends it; null for received messages'),
 })
 export type Message = z.infer<typeof messageSchema>
 
@@ -37,7 +38,14 @@ export const messagePageSchema = z.object({
   nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
 })
 
-type MessageRow = typeof messages.$inferSelect
+/** What `publicMessage` needs. A join would let SQLite begin at the sources and sort. */
+export const messageColumns = {
+  ...getTableColumns(messages),
+  radio: sql<string | null>`iif(${messages.direction} = 'out',
+    (select name from sources where sources.id = ${messages.sourceId}), null)`,
+}
+
+type MessageRow = typeof messages.$inferSelect & { readonly radio: string | null }
 
 export type MessageFilters = {
   readonly limit: number
@@ -76,7 +84,7 @@ function serialise(rows: readonly MessageRow[], limit: number): string {
 }
 
 function select(db: Db, where: SQL | undefined) {
-  return db.select().from(messages).where(where).orderBy(desc(messages.id)).$dynamic()
+  return db.select(messageColumns).from(messages).where(where).orderBy(desc(messages.id)).$dynamic()
 }
 
 function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<MessageFilters, 'limit'>): SQL[] {
@@ -96,7 +104,7 @@ function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<Message
 /** What the API tells of a row. */
 export function publicMessage(row: MessageRow): Message {
   const { id, fromNodeNum, toNodeNum, channel, text, replyId, emoji, timestamp, rxSnr, rxRssi, hopsAway } = row
-  const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, sentBy } = row
+  const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, sentBy, radio } = row
   return {
     id,
     // Below 0: a stand-in for none.
@@ -119,5 +127,6 @@ export function publicMessage(row: MessageRow): Message {
     deliveryState,
     routingError,
     sentBy,
+    radio,
   }
 }

@@ -8,8 +8,9 @@ import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
 import type { Ctx, Outgoing, RuleMark } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { configuredRadios, readChannelTable } from './channel-table.ts'
+import { chooseRadio, requireSender } from './choose-radio.ts'
 import { deliveryEvent } from './events.ts'
-import { type Message, publicMessage } from './messages.ts'
+import { type Message, messageColumns, publicMessage } from './messages.ts'
 
 const IDEMPOTENCY_MS = 86_400_000
 
@@ -24,6 +25,16 @@ export const bodyNodeNum = z.union([
   }),
 ])
 
+/** A radio to send by, in a body. */
+export const radioName = z
+  .string()
+  .min(1)
+  .max(300)
+  .optional()
+  .describe(
+    'Name of the radio that sends, as in `links` of GET /api/info; without it the one that suits best is chosen',
+  )
+
 export const newMessageSchema = z
   .strictObject({
     text: z
@@ -36,6 +47,7 @@ export const newMessageSchema = z
     replyId: z.int().min(1).max(0xffffffff).optional().describe('packetId of the message this answers'),
     emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
     wantAck: z.boolean().optional().describe('Ask for an acknowledgement; true unless hopLimit is 0'),
+    radio: radioName,
     hopLimit: z.int().min(0).max(7).optional().describe("No more than the radio's own setting is used"),
   })
   .refine(({ emoji, replyId }) => !emoji || replyId !== undefined, {
@@ -66,12 +78,12 @@ const value = sql.placeholder
 
 const queries = prepareOnce((db) => ({
   byPacket: db
-    .select()
+    .select(messageColumns)
     .from(messages)
     .where(and(eq(messages.fromNodeNum, value('nodeNum')), eq(messages.packetId, value('packetId'))))
     .prepare(),
   byKey: db
-    .select({ requestHash: idempotencyKeys.requestHash, message: messages })
+    .select({ requestHash: idempotencyKeys.requestHash, message: messageColumns })
     .from(idempotencyKeys)
     .innerJoin(messages, eq(messages.id, idempotencyKeys.messageId))
     .where(
@@ -90,7 +102,7 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
- * answers that message and sends nothing. Throws `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
+ * answers that message and sends nothing. Throws `invalid_request` for a radio that there is not, `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
  * `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function sendMessage(
@@ -109,7 +121,7 @@ export async function sendMessage(
   const idempotency = await readIdempotency(ctx, message, key)
   const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
   if (earlier !== null) return earlier
-  const outgoing = ctx.radio.reserve('text', automatic)
+  const outgoing = ctx.radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic })
   try {
     await refuseStale(automatic)
     const slot = await findSlot(ctx, outgoing, message)
@@ -117,6 +129,12 @@ export async function sendMessage(
   } finally {
     outgoing.release()
   }
+}
+
+async function findRadio(ctx: SendCtx, { radio, to, channel, replyId }: NewMessage): Promise<string | null> {
+  if (radio === undefined) return chooseRadio(ctx, { to, channel, replyId: replyId ?? null })
+  requireSender(ctx.radio, radio)
+  return radio
 }
 
 /** Asked with a place in hand: from then on a change of the rule takes it back. Throws `automation_changed`. */

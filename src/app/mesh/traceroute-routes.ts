@@ -31,5 +31,5 @@ export const tracerouteRoutes = new Hono<AppEnv>()
       'radio_unavailable',
     ]),
     validate('json', newTracerouteSchema),
-    async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json').to) }, 202),
+    async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json')) }, 202),
   )

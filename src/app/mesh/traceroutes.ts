@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
@@ -7,8 +7,9 @@ import { encodeTraceroute } from '../../meshtastic/to-radio.ts'
 import { audit } from '../audit/audit.ts'
 import type { Outgoing } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { chooseRadio, requireSender } from './choose-radio.ts'
 import { DELIVERY_STATES } from './delivery.ts'
-import { type Automatic, bodyNodeNum, nameSender, refuseStale, type SendCtx } from './send-message.ts'
+import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from './send-message.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
@@ -31,12 +32,22 @@ export const tracerouteSchema = z.object({
   routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
   snrBack: signal.nullable(),
   requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
+  radio: z.string().nullable().describe('Name of the radio that asked; null: overheard'),
 })
 export type Traceroute = z.infer<typeof tracerouteSchema>
 
 export const newTracerouteSchema = z.strictObject({
   to: bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node').describe('Node number or !hex'),
+  radio: radioName,
 })
+type NewTraceroute = z.infer<typeof newTracerouteSchema>
+
+/** What `publicTraceroute` needs. */
+const columns = {
+  ...getTableColumns(traceroutes),
+  radio: sql<string | null>`iif(${traceroutes.requestedBy} is null, null,
+    (select name from sources where sources.id = ${traceroutes.sourceId}))`,
+}
 
 export type TracerouteFilters = {
   readonly limit: number
@@ -48,7 +59,7 @@ export type TracerouteFilters = {
 
 const queries = prepareOnce((db) => ({
   byRequest: db
-    .select()
+    .select(columns)
     .from(traceroutes)
     .where(
       and(
@@ -63,7 +74,7 @@ const queries = prepareOnce((db) => ({
 export async function listTraceroutes(store: Store, { limit, before, node }: TracerouteFilters): Promise<Traceroute[]> {
   const { fromNodeNum, toNodeNum, id } = traceroutes
   const rows = await store.db
-    .select()
+    .select(columns)
     .from(traceroutes)
     .where(
       and(
@@ -77,20 +88,29 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
   return rows.map(publicTraceroute)
 }
 
-/** Asks a node for the way to it. Throws `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then. */
+/**
+ * Asks a node for the way to it. Throws `invalid_request` for a radio that there is not, `radio_unavailable`,
+ * `queue_full`, `automation_changed`; nothing is stored then.
+ */
 export async function requestTraceroute(
   ctx: SendCtx,
-  to: number,
+  asked: NewTraceroute,
   automatic: Automatic | null = null,
 ): Promise<Traceroute> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
-  const outgoing = ctx.radio.reserve('traceroute', automatic)
+  const outgoing = ctx.radio.reserve('traceroute', { radio: await findRadio(ctx, asked), rule: automatic })
   try {
     await refuseStale(automatic)
-    return await storeAndAsk(ctx, to, outgoing, automatic)
+    return await storeAndAsk(ctx, asked.to, outgoing, automatic)
   } finally {
     outgoing.release()
   }
+}
+
+async function findRadio(ctx: SendCtx, { to, radio }: NewTraceroute): Promise<string | null> {
+  if (radio === undefined) return chooseRadio(ctx, { to, channel: 0, replyId: null })
+  requireSender(ctx.radio, radio)
+  return radio
 }
 
 async function storeAndAsk(
@@ -129,8 +149,8 @@ async function storeAndAsk(
 
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const
 
-function publicTraceroute(row: typeof traceroutes.$inferSelect): Traceroute {
-  const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy } = row
+function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radio: string | null }): Traceroute {
+  const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
   return {
     id,
     requestId,
@@ -144,5 +164,6 @@ function publicTraceroute(row: typeof traceroutes.$inferSelect): Traceroute {
     routingError,
     ...(row.route === null ? NO_ROUTE : routeSchema.parse(JSON.parse(row.route))),
     requestedBy,
+    radio,
   }
 }

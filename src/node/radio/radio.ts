@@ -16,6 +16,7 @@ import { type Connect, type LinkClock, systemClock } from './connection.ts'
 import { type Configurator, createConfigurator } from './configurator.ts'
 import { connectDemo } from './demo.ts'
 import { createDirectOpener } from './direct-messages.ts'
+import { createHearings, type Hearings } from './hearings.ts'
 import { createLink, type Link } from './link.ts'
 import { createMqttLink } from './mqtt.ts'
 import type { ReceivedEvent } from './session.ts'
@@ -109,8 +110,13 @@ export function openRadio(needs: Needs): NodeRadio {
     devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,
     collector: () => collector?.info() ?? null,
-    reserve(kind, rule = null) {
-      const able = findAble()
+    hearings: (nodeNum) =>
+      radios.flatMap(({ link, hearings }) => {
+        const heard = hearings.find(nodeNum)
+        return heard === null ? [] : [{ source: link.info().name, ...heard }]
+      }),
+    reserve(kind, { radio = null, rule = null } = {}) {
+      const able = radio === null ? findAble() : radios.find(({ link }) => link.info().name === radio)
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
       return able.transmitter.reserve(kind, rule)
     },
@@ -136,8 +142,14 @@ function openLink(
   name: string,
   connect: Connect,
   { store, log, publish, clock, random, batcher, records, onSent }: Shared,
-): { readonly link: Link; readonly transmitter: Transmitter; readonly configurator: Configurator } {
+): {
+  readonly link: Link
+  readonly transmitter: Transmitter
+  readonly configurator: Configurator
+  readonly hearings: Hearings
+} {
   const tell = createTeller(log)
+  const hearings = createHearings()
   const link = createLink({
     name,
     kind,
@@ -149,6 +161,7 @@ function openLink(
       take(batcher, kind, name, batch)
       for (const { event } of batch) {
         transmitter.observe(event)
+        hearings.observe(event)
         configurator.observe(event)
       }
     },
@@ -185,7 +198,7 @@ function openLink(
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
       }),
   })
-  return { link, transmitter, configurator }
+  return { link, transmitter, configurator, hearings }
 }
 
 function openBroker(config: Needs['config'], url: string, shared: Shared): Link {
