@@ -16,11 +16,12 @@ export const idSchema = z
   .refine(Number.isSafeInteger, 'a positive integer')
 export const idParam = z.object({ id: idSchema })
 
-/** A query parameter that is an integer between two bounds. */
+/** A query parameter that is an integer between two bounds, and is documented as one. */
 export const integerQuery = (min: number, max: number) =>
   z
     .string()
-    .regex(/^-?\d{1,16}$/, 'an integer')
+    .refine((text) => /^(?:0|-?[1-9]\d{0,15})$/.test(text), 'an integer')
+    .meta({ type: 'integer', minimum: min, maximum: max })
     .transform(Number)
     .pipe(z.int().min(min).max(max))
 

@@ -135,6 +135,24 @@ test('a body that is required is refused when it is missing, on every route', as
   }
 })
 
+test('a number in a query has its bounds documented, and is refused beyond them or written otherwise', async () => {
+  const admin = await app.admin()
+  const integer = z.object({ type: z.literal('integer'), minimum: z.int(), maximum: z.int() })
+  const found = operationsOf(await loaded()).flatMap(({ path, parameters }) =>
+    parameters.flatMap((one) => {
+      const schema = integer.safeParse(one.schema)
+      return one.in === 'query' && schema.success ? [{ path, name: one.name, ...schema.data }] : []
+    }),
+  )
+  expect(found).toContainEqual({ path: '/api/users', name: 'limit', type: 'integer', minimum: 1, maximum: 500 })
+  for (const { path, name, minimum, maximum } of found) {
+    for (const value of [minimum - 1, maximum + 1, `0${maximum}`, `${maximum}.0`, '%201', '', '1e0']) {
+      const asked = `${path.replace(/\{\w+\}/g, '1')}?${name}=${value}`
+      expect(await outcomeOf(admin.send('GET', asked)), asked).toBe('400 invalid_request')
+    }
+  }
+})
+
 test('every operation has a success, its refusals and what goes wrong unforeseen', async () => {
   for (const { name, responses, security, requestBody, ...rest } of operationsOf(await loaded())) {
     const statuses = Object.keys(responses)
