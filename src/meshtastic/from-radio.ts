@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 import { ChannelSchema } from './gen/channel_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from './gen/stream_pb.ts'
-import { PortNum } from './gen/ports_pb.ts'
+import { mayHoldSecrets } from './payload.ts'
 
 /** The protocol is at field 20 in 2026; a number far above it is debug text that was taken for a message. */
 const MAX_FIELD_NUMBER = 255
@@ -43,13 +43,13 @@ function hasExpectedType(number: number, wireType: WireType): boolean {
 
 /**
  * Whether the bytes of a message may leave the process or be stored: true for packets and facts about nodes. Settings,
- * channels and admin packets hold keys and passwords; what we do not know might.
+ * channels and some packets hold keys and passwords; what we do not know might.
  */
 export function isFreeOfSecrets(message: FromRadio): boolean {
   const { case: variant, value } = message.payloadVariant
   if (message.$unknown !== undefined) return false
   if (variant === 'packet') {
-    return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
+    return value.payloadVariant.case !== 'decoded' || !mayHoldSecrets(value.payloadVariant.value.portnum)
   }
   return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata' || variant === 'queueStatus'
 }

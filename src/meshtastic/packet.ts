@@ -6,8 +6,8 @@ import {
   MeshPacket_TransportMechanism,
   MeshPacket_TransportMechanismSchema,
 } from './gen/packet_pb.ts'
-import { PortNum, PortNumSchema } from './gen/ports_pb.ts'
-import { decodePayload, type Payload } from './payload.ts'
+import { PortNumSchema } from './gen/ports_pb.ts'
+import { decodePayload, mayHoldSecrets, type Payload } from './payload.ts'
 import { encodePublicKey } from './user.ts'
 
 /** A packet as the radio handed it over. Node numbers and ids are u32, times milliseconds, absent things null. */
@@ -111,7 +111,7 @@ function decodeContent(packet: MeshPacket, now: number): Content {
     replyId: data.replyId || null,
     isEmoji: data.emoji !== 0,
     bitfield: data.bitfield ?? null,
-    bytes: data.portnum === PortNum.ADMIN_APP ? new Uint8Array(0) : data.payload,
+    bytes: mayHoldSecrets(data.portnum) ? new Uint8Array(0) : data.payload,
     payload: decodePayload(data, now),
   }
 }

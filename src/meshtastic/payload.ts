@@ -62,6 +62,11 @@ export type Waypoint = {
   readonly icon: string | null
 }
 
+/** Administration holds keys and passwords, and a remote shell what is typed into it: their bytes are not kept. */
+export function mayHoldSecrets(port: PortNum): boolean {
+  return port === PortNum.ADMIN_APP || port === PortNum.REMOTE_SHELL_APP
+}
+
 /** Never throws. `now` is the time of receipt, in milliseconds. */
 export function decodePayload(data: Data, now: number): Payload {
   try {

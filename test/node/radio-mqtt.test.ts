@@ -114,15 +114,18 @@ describe('a link to a broker', () => {
     expect(link.received).toHaveLength(1)
   })
 
-  it('keeps the words of an admin packet to itself', async () => {
+  it.each([
+    ['an admin packet', PortNum.ADMIN_APP, 'admin'],
+    ['a remote shell', PortNum.REMOTE_SHELL_APP, 'unknown'],
+  ])('keeps the words of %s to itself', async (_, portnum, kind) => {
     const broker = await startBroker()
     const link = listenTo(broker.url)
     await link.until('connected')
-    const value = { portnum: PortNum.ADMIN_APP, payload: new TextEncoder().encode('wifi password') }
+    const value = { portnum, payload: new TextEncoder().encode('wifi password') }
     const packet = create(MeshPacketSchema, { from: 5, to: 6, id: 5, payloadVariant: { case: 'decoded', value } })
     await broker.publishPacket(packet)
     const { event, raw } = await untilPacket(link, 5)
-    expect(event).toMatchObject({ packet: { payload: { kind: 'admin' }, bytes: new Uint8Array(0) } })
+    expect(event).toMatchObject({ packet: { payload: { kind }, bytes: new Uint8Array(0) } })
     expect(raw).toBeNull()
   })
 

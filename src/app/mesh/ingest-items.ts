@@ -4,8 +4,8 @@ import * as z from 'zod'
 import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
 import { EARLIEST_MS, MAX_AHEAD_MS, parseDeviceTime } from '../../meshtastic/device-time.ts'
 import { decodeFromRadio } from '../../meshtastic/from-radio.ts'
-import { PortNum } from '../../meshtastic/gen/ports_pb.ts'
 import { type FromRadio, FromRadioSchema } from '../../meshtastic/gen/stream_pb.ts'
+import { mayHoldSecrets } from '../../meshtastic/payload.ts'
 import { toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
 import type { Heard } from './ingest-plan.ts'
@@ -144,10 +144,10 @@ function deviceReceiptTime({ payloadVariant: { case: variant, value } }: FromRad
   return Math.min(heardAt ?? now, now)
 }
 
-/** Packets, and what the ingest makes use of in a handshake. Administration may hold keys and passwords. */
+/** Packets, and what the ingest makes use of in a handshake. */
 function isTaken({ payloadVariant: { case: variant, value } }: FromRadio): boolean {
   if (variant === 'packet') {
-    return value.payloadVariant.case !== 'decoded' || value.payloadVariant.value.portnum !== PortNum.ADMIN_APP
+    return value.payloadVariant.case !== 'decoded' || !mayHoldSecrets(value.payloadVariant.value.portnum)
   }
   if (variant === 'channel') return value.index >= 0 && value.index <= MAX_NUMBER
   return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata'
