@@ -66,11 +66,12 @@ export function callbackCases(scene: () => Scene): void {
   test('a callback without a code', () =>
     fails('oidc_failed', 'callback_code_missing', (query) => query.delete('code')))
 
-  test('a user who says no', () =>
+  test.each(['access_denied', 'consent_required'])('a user who says no: %s', (error) =>
     fails('oidc_denied', 'provider_denied', (query) => {
       query.delete('code')
-      query.set('error', 'access_denied')
-    }))
+      query.set('error', error)
+    }),
+  )
 
   test('an error wins over a code', () =>
     fails('oidc_failed', 'provider_error', (query) => query.set('error', 'server_error')))

@@ -45,7 +45,8 @@ export function isSubject(sub: unknown): sub is string {
   return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)
 }
 
-function isOnlyAudience(aud: unknown, clientId: string): boolean {
+/** Whether `aud` names this client and nobody else. */
+export function isOnlyAudience(aud: unknown, clientId: string): boolean {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
   return audiences.length > 0 && audiences.every((audience) => audience === clientId)
 }

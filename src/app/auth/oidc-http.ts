@@ -1,9 +1,9 @@
 /** What a provider sends is small; the rest is not read. */
 const MAX_BYTES = 256 * 1024
 
-/** `json` is undefined when the body is something else. */
+/** `json` is undefined when the body, which `text` is, is something else. */
 export type ProviderAnswer =
-  | { readonly kind: 'answer'; readonly status: number; readonly json: unknown }
+  | { readonly kind: 'answer'; readonly status: number; readonly json: unknown; readonly text: string }
   | { readonly kind: 'none'; readonly why: string }
 
 /**
@@ -17,7 +17,7 @@ export async function askProvider(url: string, init: RequestInit, timeoutMs: num
     const text = await readBounded(response, signal)
     return text === null
       ? { kind: 'none', why: 'too_large' }
-      : { kind: 'answer', status: response.status, json: parseJson(text) }
+      : { kind: 'answer', status: response.status, json: parseJson(text), text }
   } catch (error) {
     return { kind: 'none', why: signal.aborted ? 'timeout' : networkError(error) }
   }

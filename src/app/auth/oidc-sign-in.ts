@@ -50,6 +50,9 @@ export async function finishSignIn(
   }
 }
 
+// Nobody is asked silently here: who has not consented was asked, and said no.
+const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
+
 async function identify(
   oidc: Oidc,
   attempt: Attempt,
@@ -60,7 +63,7 @@ async function identify(
   if (iss !== null && iss !== attempt.issuer) throw new OidcFailure('callback_iss_wrong')
   if (error !== null) {
     const known = errorCode({ error })
-    throw new OidcFailure(known === 'access_denied' ? 'provider_denied' : 'provider_error', { error: known })
+    throw new OidcFailure(DENIALS.has(known) ? 'provider_denied' : 'provider_error', { error: known })
   }
   return oidc.identify({ code: code === '' ? null : code, iss }, attempt)
 }

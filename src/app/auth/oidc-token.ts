@@ -1,12 +1,10 @@
 import { encodeBase64 } from '@oslojs/encoding'
 import * as z from 'zod'
-import type { Claims } from './oidc-claims.ts'
 import type { Metadata } from './oidc-discovery.ts'
 import { OidcFailure } from './oidc-failure.ts'
 import { askProvider, type ProviderAnswer } from './oidc-http.ts'
 
 const TIMEOUT_MS = 10_000
-const USERINFO_TIMEOUT_MS = 5000
 
 export type Client = { readonly id: string; readonly secret: string; readonly redirectUri: string }
 
@@ -82,22 +80,6 @@ function readTokens(answer: ProviderAnswer): Tokens {
 /** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, asks of both halves of Basic credentials. */
 function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+')
-}
-
-/**
- * The claims that the UserInfo endpoint adds; null when it can't be had, which is no reason to turn anybody away.
- * OpenID Connect Core 1.0, 5.3. Throws an `OidcFailure` when they are another subject's.
- */
-export async function readUserInfo(metadata: Metadata, accessToken: string, subject: string): Promise<Claims | null> {
-  const endpoint = metadata.userinfo_endpoint ?? null
-  if (endpoint === null) return null
-  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
-  const answer = await askProvider(endpoint, { headers }, USERINFO_TIMEOUT_MS)
-  if (answer.kind === 'none' || answer.status !== 200) return null
-  const parsed = z.record(z.string(), z.unknown()).safeParse(answer.json)
-  if (!parsed.success) return null
-  if (parsed.data['sub'] !== subject) throw new OidcFailure('userinfo_sub')
-  return parsed.data
 }
 
 // RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core 1.0, 3.1.2.6. Anything else could be any text.

@@ -8,7 +8,8 @@ import { createDiscovery, type Metadata } from './oidc-discovery.ts'
 import { OidcFailure } from './oidc-failure.ts'
 import { createKeys, type Verified } from './oidc-keys.ts'
 import { profileOf } from './oidc-profile.ts'
-import { type Client, createRedemption, readUserInfo } from './oidc-token.ts'
+import { type Client, createRedemption } from './oidc-token.ts'
+import { readUserInfo } from './oidc-userinfo.ts'
 
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
@@ -43,9 +44,9 @@ export function createOidc({ config, log, now }: Pick<Ports, 'config' | 'log' | 
         nonce: secrets.nonce,
         now: now(),
       })
-      const more = await readUserInfo(metadata, accessToken, subject)
-      if (more === null) log.debug('No UserInfo: the claims of the ID token will do')
-      return { issuer, subject, profile: profileOf({ ...verified.claims, ...more }) }
+      const more = await readUserInfo(metadata, accessToken, { issuer, clientId: client.id, subject }, verify)
+      if (more.claims === null) log.warn('No UserInfo: the claims of the ID token must do', { why: more.why })
+      return { issuer, subject, profile: profileOf({ ...verified.claims, ...more.claims }) }
     },
     logoutUrl: async () => logoutUrl(await discover(LOGOUT_TIMEOUT_MS), client),
   }
