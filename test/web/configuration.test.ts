@@ -147,6 +147,30 @@ test('a secret is replaced, and neither the old nor the new one is ever shown or
   expect(SECRETS.filter((each) => told.includes(each))).toEqual([])
 })
 
+test('another broker wants the password again, before anything is sent', async () => {
+  const { page } = admin
+  await open(admin, 'mqtt')
+  const before = device.admin.length
+  await page.getByLabel('Server').fill('mqtt.example.com')
+  await page.getByText('With another “Server” the radio would use the “Password” that it has there too.').waitFor()
+  const button = page.getByRole('button', { name: 'Review and send' })
+  await expect.poll(() => button.isDisabled()).toBe(true)
+  expect(await admin.violations()).toEqual([])
+  const secret = page.getByRole('group', { name: 'Password' })
+  await secret.getByText('Password: enter it again, or clear it.').waitFor()
+  await secret.getByRole('button', { name: 'Replace' }).click()
+  await secret.getByLabel('New value of Password').fill('for the new one')
+  await review(page)
+  await expect.poll(() => page.getByRole('dialog').locator('tbody tr').count()).toBe(2)
+  expect(device.admin.length).toBe(before)
+  await sendIt(page).click()
+  await applied(page)
+  expect(device.saved.modules.get('mqtt')?.payloadVariant.value).toMatchObject({
+    address: 'mqtt.example.com',
+    password: 'for the new one',
+  })
+})
+
 test('a channel gets a name and a random key; what is refused is said, and nothing of it is lost', async () => {
   const { page } = admin
   await open(admin, 'channels')

@@ -115,6 +115,18 @@ export function differencesOf(section: Section, edits: Edits): readonly Differen
   })
 }
 
+/** Stored secrets that would be used elsewhere after these changes, by path, and what makes it so: they must come anew. */
+export function unrenewedOf(section: Section, differences: readonly Difference[]): ReadonlyMap<string, string> {
+  const asked = section.renewals.filter(({ path, value, secret }) => {
+    const isChanged = differences.some(
+      (each) => each.kind === 'value' && each.leaf.path === path && (value === null || each.after === value),
+    )
+    const isGiven = differences.some(({ leaf }) => leaf.path === secret)
+    return isChanged && !isGiven && section.secrets[secret]?.isSet === true
+  })
+  return new Map(asked.map(({ path, secret }) => [secret, path]))
+}
+
 /** What is sent: nothing but differences. */
 export function bodyOf(section: Section, differences: readonly Difference[], confirm: readonly string[]): Body {
   const secrets = differences.flatMap((each) => (each.kind === 'secret' ? [[each.leaf.path, each.after] as const] : []))

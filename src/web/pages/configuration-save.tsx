@@ -17,6 +17,7 @@ import {
   type Section,
 } from './configuration-model.ts'
 import { Review } from './configuration-review.tsx'
+import { namesOf } from './configuration-words.ts'
 
 /** What the service did not take, and what was asked for then. */
 export type Refusal = { readonly issues: readonly Issue[]; readonly edits: Edits }
@@ -28,12 +29,14 @@ type SaveProps = {
   differences: readonly Difference[]
   edits: Edits
   refused: Signal<Refusal | null>
+  /** Secrets to be given anew, and the change that asks for it, by path. */
+  unrenewed: ReadonlyMap<string, string>
   isFixed: boolean
 }
 
 /** What is not sent yet, and the way to send it. */
 export function SaveBar(props: SaveProps) {
-  const { section, differences, edits, refused, isFixed } = props
+  const { section, differences, edits, refused, unrenewed, isFixed } = props
   const isOpen = useSignal(false)
   const { sending, notice, send } = useSending(props, isOpen)
   const isReady = differences.every(
@@ -52,6 +55,13 @@ export function SaveBar(props: SaveProps) {
           </div>
         </div>
       )}
+      <div role="status">
+        {[...unrenewed].map(([secret, path]) => (
+          <div class="notice notice-warn" key={secret}>
+            {c.renewFor(namesOf(section, leavesOf(section), [secret]), namesOf(section, leavesOf(section), [path]))}
+          </div>
+        ))}
+      </div>
       <div class="save-bar-line">
         <strong>{c.fieldCount(differences.length)}</strong>
         <span class="grow" />
@@ -68,7 +78,7 @@ export function SaveBar(props: SaveProps) {
         <button
           type="button"
           class="button primary"
-          disabled={isFixed || !isReady}
+          disabled={isFixed || !isReady || unrenewed.size > 0}
           onClick={() => {
             notice.value = null
             sending.error.value = null

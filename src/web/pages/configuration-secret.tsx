@@ -41,7 +41,7 @@ export function SecretField(props: Props) {
           {leaf.field.risk !== null && <span class="sr-only">{c.riskHelp[leaf.field.risk]}</span>}
         </div>
       )}
-      {value === undefined || typeof value === 'string' || <div class="bad">{props.error}</div>}
+      {typeof value === 'string' || props.error === null || <div class="bad">{props.error}</div>}
       {value === null && (
         <button type="button" class="button small" onClick={() => onChange(undefined)}>
           {c.secretUndo}

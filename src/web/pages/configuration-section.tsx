@@ -22,6 +22,7 @@ import {
   type Overview,
   rawOf,
   type Section,
+  unrenewedOf,
   valueAt,
 } from './configuration-model.ts'
 import { Offline } from './configuration-offline.tsx'
@@ -125,7 +126,9 @@ function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps
   useEffect(() => {
     if (refused.value !== null) box.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [refused.value])
-  const error = (leaf: Leaf) => errorAt(leaf, edits, refused.value)
+  const unrenewed = unrenewedOf(section, differences)
+  const error = (leaf: Leaf) =>
+    unrenewed.has(leaf.path) ? c.renew(fieldName(name, leaf)) : errorAt(leaf, edits, refused.value)
   const set = (changes: Partial<Edits>) => keepEdits(source, name, { ...edits, ...changes })
   return (
     <form ref={box} class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
@@ -155,6 +158,7 @@ function SectionForm({ section, loaded, onSent, isApplying, isFixed }: FormProps
           edits={edits}
           refused={refused}
           loaded={loaded}
+          unrenewed={unrenewed}
           isFixed={isFixed}
           onSent={onSent}
         />

@@ -85,6 +85,9 @@ export const c = {
   secretWillClear: 'will be cleared',
   secretWillReplace: 'will be replaced',
   secretUndo: 'Undo',
+  renew: (name: string) => `${name}: enter it again, or clear it.`,
+  renewFor: (secret: string, field: string) =>
+    `With another “${field}” the radio would use the “${secret}” that it has there too. Enter it again, or clear it, then both are sent together.`,
   secretRandom: 'Make a random key',
   secretKeyHint: 'Base64 of 16 or 32 bytes. Whoever is to read along needs the same key: copy it before you send.',
   secretPrivateHint: 'Base64 of 32 bytes',
