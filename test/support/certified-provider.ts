@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair } from 'jose'
-import { Provider } from 'oidc-provider'
+import { type ClientMetadata, type Configuration, Provider } from 'oidc-provider'
 
 export type CertifiedProvider = {
   readonly issuer: string
@@ -9,16 +9,23 @@ export type CertifiedProvider = {
   close(): Promise<void>
 }
 
-/** The certified `oidc-provider` at its defaults, on a free port of `localhost`, with one client: `origin`. */
+/**
+ * The certified `oidc-provider` on a free port of `localhost`, with one client: `origin`. At its defaults, but for what
+ * is given; `path` belongs to the issuer.
+ */
 export async function startCertifiedProvider(options: {
   origin: string
   secret: string
   method: 'client_secret_basic' | 'client_secret_post'
   alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' | 'Ed25519'
+  path?: string
+  client?: Partial<ClientMetadata>
+  configuration?: Configuration
 }): Promise<CertifiedProvider> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
-  const issuer = `http://localhost:${Object(server.address()).port}`
+  const path = options.path ?? ''
+  const issuer = `http://localhost:${Object(server.address()).port}${path}`
   const redirectUri = `${options.origin}/api/auth/oidc/callback`
   const { privateKey } = await generateKeyPair(options.alg, { extractable: true })
   const provider = new Provider(issuer, {
@@ -30,13 +37,21 @@ export async function startCertifiedProvider(options: {
         post_logout_redirect_uris: [`${options.origin}/login`],
         token_endpoint_auth_method: options.method,
         id_token_signed_response_alg: options.alg,
+        ...options.client,
       },
     ],
     jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: options.alg, use: 'sig' }] },
     cookies: { keys: ['a key of the test'] },
+    ...options.configuration,
   })
   const handle = provider.callback()
-  server.on('request', (request, response) => void handle(request, response))
+  const mounted = path.replace(/\/$/, '')
+  server.on('request', (request, response) => {
+    if (request.url?.startsWith(`${mounted}/`) !== true) return response.writeHead(404).end()
+    // As a framework does that mounts it below a path.
+    Object.assign(request, { originalUrl: request.url, url: request.url.slice(mounted.length) })
+    return void handle(request, response)
+  })
   return {
     issuer,
     env: {
