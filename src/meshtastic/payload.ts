@@ -139,7 +139,8 @@ function decodeWaypoint(waypoint: wire.Waypoint): Waypoint {
   const { latitudeI, longitudeI } = wire.WaypointSchema.field
   const isPlaced = isFieldSet(waypoint, latitudeI) && isFieldSet(waypoint, longitudeI)
   const place = isPlaced ? decodeCoordinates(waypoint.latitudeI, waypoint.longitudeI) : null
-  const isCharacter = waypoint.icon > 0 && waypoint.icon <= 0x10ffff
+  const isSurrogate = waypoint.icon >= 0xd800 && waypoint.icon <= 0xdfff
+  const isCharacter = waypoint.icon > 0 && waypoint.icon <= 0x10ffff && !isSurrogate
   return {
     id: waypoint.id,
     latitude: place?.latitude ?? null,

@@ -285,6 +285,11 @@ describe('other payloads', () => {
     })
   })
 
+  it.each([0xd800, 0xdfff, 0x110000, 0xffffffff])('a waypoint with an icon that is no character: %d', (icon) => {
+    const payload = toBinary(WaypointSchema, create(WaypointSchema, { id: 3, icon }))
+    expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload })).toMatchObject({ waypoint: { id: 3, icon: null } })
+  })
+
   it('a waypoint without coordinates has none', () => {
     expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload: Uint8Array.of(8, 3) })).toMatchObject({
       waypoint: { id: 3, latitude: null, longitude: null, expiresAt: null, icon: null },
