@@ -9,7 +9,9 @@ import { CHUNK_BYTES, openRegular } from './safe-read.ts'
 import { tableHead } from './snapshot.ts'
 
 const END_LINE = ']}'
-const MAX_LINE = 64 * 1024 * 1024
+const MAX_LINE = 32 * 1024 * 1024
+/** What is read at a time has no more of these; a line as long as may be could have enough to fill the memory. */
+const MAX_TOKENS = 4 * CHUNK_BYTES
 const MAX_BCRYPT_COST = 14
 
 const NO_RULES: ReadonlyMap<string, ColumnRule> = new Map()
@@ -71,14 +73,16 @@ function rowReader(table: ManifestTable, rules: ReadonlyMap<string, ColumnRule>,
   }
   return {
     feed: (bytes: Uint8Array) => {
-      rest += decode(decoder, bytes, damage)
+      const piece = decode(decoder, bytes, damage)
+      let cut = piece.includes('\n') ? rest.length + piece.lastIndexOf('\n') : -1
+      rest += piece
       if (!isBegun && rest.length >= head.length) {
         if (!rest.startsWith(head)) throw damage('does not begin as the manifest says')
         rest = rest.slice(head.length)
+        cut -= head.length
         isBegun = true
       }
-      const cut = isBegun ? rest.lastIndexOf('\n') : -1
-      if (cut >= 0) {
+      if (isBegun && cut >= 0) {
         takeLines(rest.slice(0, cut))
         rest = rest.slice(cut + 1)
       }
@@ -100,12 +104,32 @@ function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, da
 }
 
 function parseRows(lines: string, damage: Damage): unknown[] {
+  if (lines.length > MAX_TOKENS && countTokens(lines) > MAX_TOKENS) throw damage('holds a line of too many values')
   try {
     const rows: unknown = JSON.parse(`[${lines}]`)
     return Array.isArray(rows) ? rows : []
   } catch (error) {
     throw damage('holds a line that is not JSON', error)
   }
+}
+
+/** Brackets, colons and commas of JSON, outside of strings. */
+function countTokens(json: string): number {
+  let tokens = 0
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at]
+    if (character === '"') at = endOfString(json, at)
+    else if (character === ',' || character === '[' || character === '{' || character === ':') tokens++
+  }
+  return tokens
+}
+
+function endOfString(json: string, begin: number): number {
+  for (let at = begin + 1; at < json.length; at++) {
+    if (json[at] === '\\') at++
+    else if (json[at] === '"') return at
+  }
+  return json.length
 }
 
 /** Checks a row and decodes it. */

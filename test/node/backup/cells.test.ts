@@ -96,6 +96,22 @@ test.each([
   expect(inspect()).toMatchObject({ ok: true, problems: [] })
 })
 
+const HUGE = 20 * 1024 * 1024
+test.each([
+  ['brackets', '['.repeat(HUGE), 'settings.json holds a line of too many values'],
+  ['lists', '[],'.repeat(HUGE / 3), 'settings.json holds a line of too many values'],
+  ['keys', `[{${'"a":1,'.repeat(HUGE / 6)}`, 'settings.json holds a line of too many values'],
+  ['a text without end', `["${'\\"[{,:'.repeat(HUGE / 6)}`, 'settings.json holds a line that is not JSON'],
+  ['a text longer than a line', `["${'x'.repeat(2 * HUGE)}`, 'settings.json holds a line that is too long'],
+])('a line is read only as far as it may be one: %s', async (_what, line, problem) => {
+  forge(backup, () => {
+    const [head] = readFileSync(file('settings.json'), 'utf8').split('\n')
+    writeFileSync(file('settings.json'), `${head}\n${line}\n]}\n`)
+  })
+  expect(inspect()).toMatchObject({ ok: false, problems: [problem] })
+  await expectRefused(integrity(problem))
+})
+
 test('the row is counted from the first one, and each table tells its own problem', () => {
   forge(backup, () => {
     const lines = readFileSync(file('telemetry.json'), 'utf8').split('\n')
