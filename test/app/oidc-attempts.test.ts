@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { sweepAttempts } from '../../src/app/auth/oidc-attempts.ts'
-import { reachCallback, signInBy } from '../support/browser.ts'
+import { createBrowser, reachCallback, signInBy } from '../support/browser.ts'
 import { auditRows } from '../support/app.ts'
 import { app, begin, browser, lastReason, open, provider } from '../support/provider-site.ts'
 
@@ -44,6 +44,23 @@ test('what the database keeps of an attempt opens nothing, and is swept', async 
   expect(attempts()).toBe(1)
   await sweepAttempts(app.store, app.clock.now + 600_000)
   expect(attempts()).toBe(0)
+})
+
+test('an attempt is gone before its code is redeemed: nobody redeems it once more meanwhile', async () => {
+  const callback = await reachCallback(browser, provider)
+  provider.behave = { token: 'hang' }
+  const other = createBrowser((path, init) => app.request(path, init))
+  const hanging = await reachCallback(other, provider)
+  const twin = createBrowser((path, init) => app.request(path, init))
+  for (const [name, value] of other.cookies) twin.cookies.set(name, value)
+  const pending = other.request(hanging)
+  await expect.poll(() => provider.count('/token')).toBe(1)
+  expect(attempts()).toBe(1)
+  expect((await twin.request(hanging)).headers.get('location')).toBe('/login?error=oidc_state_invalid')
+  expect(provider.count('/token')).toBe(1)
+  expect((await browser.request(callback)).headers.get('location')).toBe('/')
+  await provider.close()
+  expect((await pending).headers.get('location')).toBe('/login?error=oidc_failed')
 })
 
 test('an attempt ends after ten minutes', async () => {

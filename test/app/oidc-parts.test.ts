@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createAllowance } from '../../src/app/auth/oidc-allowance.ts'
 import { wrongClaim } from '../../src/app/auth/oidc-claims.ts'
+import { readMetadata } from '../../src/app/auth/oidc-discovery.ts'
 import { profileOf, suffixed } from '../../src/app/auth/oidc-profile.ts'
 import { sitePath } from '../../src/app/auth/return-to.ts'
 import { parseConfig } from '../../src/app/config.ts'
@@ -63,6 +64,36 @@ describe('where a sign-in ends', () => {
   ])('%j is not', (wanted) => {
     expect(sitePath(wanted)).toBeNull()
   })
+})
+
+describe('a discovery document', () => {
+  const names = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint', 'end_session_endpoint']
+  const documentOf = (issuer: string, origin = issuer) =>
+    Object.fromEntries([['issuer', issuer], ...names.map((name) => [name, `${origin}/${name}`])])
+
+  test.each(['https://id.example', 'https://id.example:8443/realms/x', 'http://127.0.0.1:9000', 'http://[::1]:9000'])(
+    'of %s',
+    (issuer) => {
+      expect(readMetadata(issuer, documentOf(issuer))).toMatchObject(documentOf(issuer))
+    },
+  )
+
+  test.each(names)('of another machine may not lead to this one by its %s', (name) => {
+    const issuer = 'https://id.example'
+    const document = { ...documentOf(issuer), [name]: 'http://127.0.0.1:6379/x' }
+    expect(() => readMetadata(issuer, document)).toThrow(
+      expect.objectContaining({ reason: 'discovery_invalid', details: { fields: name } }),
+    )
+  })
+
+  test.each(['https://ID.example', 'https://id.example/', 'https://id.example:443', 'https://id.example/realms/x'])(
+    'of %s is not that of https://id.example',
+    (issuer) => {
+      expect(() => readMetadata('https://id.example', documentOf(issuer, 'https://id.example'))).toThrow(
+        expect.objectContaining({ reason: 'discovery_issuer_wrong' }),
+      )
+    },
+  )
 })
 
 describe('the claims of an ID token', () => {

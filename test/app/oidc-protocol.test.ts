@@ -197,6 +197,22 @@ test('a provider that takes no client secret', async () => {
   expect(provider.count('/token')).toBe(0)
 })
 
+test.each(['client_secret_basic', 'client_secret_post'])(
+  'a client that is registered for %s where discovery offers both: tried once, and known from then on',
+  async (method) => {
+    provider.authentication = [method]
+    const offered = ['client_secret_basic', 'client_secret_post']
+    provider.behave = {
+      discovery: (document) => ({ ...document, token_endpoint_auth_methods_supported: offered }),
+    }
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    const first = method === 'client_secret_basic' ? 1 : 2
+    expect(provider.count('/token')).toBe(first)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(provider.count('/token')).toBe(first + 1)
+  },
+)
+
 test('a wrong client secret: the log says invalid_client', async () => {
   await open({ OIDC_CLIENT_SECRET: 'wrong' })
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')

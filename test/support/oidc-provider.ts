@@ -167,7 +167,7 @@ export async function startProvider(options: { secret?: string; alg?: string } =
     const form = new URLSearchParams(seen.body)
     provider.secrets.add(form.get('code_verifier') ?? '')
     const grant = grants.get(form.get('code') ?? '')
-    grants.delete(form.get('code') ?? '')
+    if (isClient(provider, seen, form)) grants.delete(form.get('code') ?? '')
     const problem = !isClient(provider, seen, form)
       ? 'invalid_client'
       : !isGranted(grant, form)

@@ -13,6 +13,14 @@ const endpoint = z
   .refine(isSecureUrl)
   .refine((url) => !url.includes('#'))
 
+const ENDPOINTS = [
+  'authorization_endpoint',
+  'token_endpoint',
+  'jwks_uri',
+  'userinfo_endpoint',
+  'end_session_endpoint',
+] as const
+
 /** What is needed of OpenID Connect Discovery 1.0, section 3, and RFC 9207, section 3. */
 const metadataSchema = z.object({
   issuer: z.string(),
@@ -48,19 +56,21 @@ async function discover(issuer: string, timeoutMs: number): Promise<Metadata> {
   const answer = await askProvider(url, { headers: { accept: 'application/json' } }, timeoutMs)
   if (answer.kind === 'none') throw new OidcFailure('discovery_unreachable', { why: answer.why })
   if (answer.status !== 200) throw new OidcFailure('discovery_refused', { status: answer.status })
-  const parsed = metadataSchema.safeParse(answer.json)
+  return readMetadata(issuer, answer.json)
+}
+
+/** What a discovery document says, if `issuer` may say so. Throws an `OidcFailure`. */
+export function readMetadata(issuer: string, document: unknown): Metadata {
+  const parsed = metadataSchema.safeParse(document)
   if (!parsed.success) throw new OidcFailure('discovery_invalid', { fields: brokenFields(parsed.error) })
   const metadata = parsed.data
   if (metadata.issuer !== issuer) throw new OidcFailure('discovery_issuer_wrong')
   // A provider on the network has no business with this machine's own ports.
-  const insecure = endpointsOf(metadata).some((url) => url.startsWith('http:'))
-  if (insecure && !issuer.startsWith('http:')) throw new OidcFailure('discovery_invalid', { fields: 'endpoint http' })
+  const insecure = ENDPOINTS.filter((name) => metadata[name]?.startsWith('http:') === true)
+  if (insecure.length > 0 && !issuer.startsWith('http:')) {
+    throw new OidcFailure('discovery_invalid', { fields: insecure.join(' ') })
+  }
   return metadata
-}
-
-function endpointsOf(metadata: Metadata): string[] {
-  const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint, end_session_endpoint } = metadata
-  return [authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint ?? '', end_session_endpoint ?? '']
 }
 
 function brokenFields({ issues }: z.ZodError<Metadata>): string {
