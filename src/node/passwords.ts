@@ -8,12 +8,13 @@ import { AppError } from '../app/errors.ts'
 const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
 /** Beyond so many waiting, the answer is 429: each waits a quarter of a second for the one before it. */
-const MOST_WAITING = 16
+const MOST_WAITING = 32
 
 /** bcrypt in the native thread pool, a few at a time. Throws `rate_limited` when too many are waiting. */
 export function nativePasswordHasher(): PasswordHasher {
   const gate = createGate(AT_ONCE, MOST_WAITING)
   return {
+    mayWait: true,
     hash: (password) => gate(() => hash(password, BCRYPT_COST)),
     verify: (password, stored) => gate(() => compare(password, stored).catch(() => false)),
   }

@@ -222,3 +222,58 @@ test('what was refused as too many does not count itself: right passwords at onc
   expect(new Set(outcomes)).toStrictEqual(new Set(['200', '429 rate_limited']))
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
 })
+
+describe('where requests may wait for each other', () => {
+  const patient = () => {
+    const { passwords, calls } = countingHasher()
+    return { passwords: { ...passwords, mayWait: true } as const, calls }
+  }
+
+  test.each([
+    ['one account', () => 'admin'],
+    ['one address and many names', (i: number) => (i % 2 === 0 ? 'admin' : 'anna')],
+  ])('forty right passwords at once of %s all get in', async (_name, nameOf) => {
+    app = await createTestApp({ passwords: patient().passwords, env: { LOGIN_MAX_FAILURES: '3' } })
+    await app.user('anna')
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => {
+        const username = nameOf(i)
+        return outcomeOf(login(username, username === 'admin' ? ADMIN_PASSWORD : USER_PASSWORD))
+      }),
+    )
+    expect(new Set(outcomes)).toStrictEqual(new Set(['200']))
+  })
+
+  test('wrong ones among them use up the count all the same, and nobody waits for ever', async () => {
+    const { passwords, calls } = patient()
+    app = await createTestApp({ passwords, env: { LOGIN_MAX_FAILURES: '3' } })
+    const before = auditRows(app).length
+    const outcomes = await Promise.all(Array.from({ length: 60 }, () => outcomeOf(login('admin', 'wrong'))))
+    expect(outcomes.filter((outcome) => outcome === '401 invalid_credentials')).toHaveLength(3)
+    expect(outcomes.filter((outcome) => outcome === '429 rate_limited')).toHaveLength(57)
+    expect(calls.verify).toBe(3)
+    expect(auditRows(app)).toHaveLength(before + 3)
+    const late = await login('admin', ADMIN_PASSWORD)
+    expect([late.status, late.headers.get('retry-after')]).toStrictEqual([429, '900'])
+  })
+
+  test('more than may wait are told to come back in a moment', async () => {
+    const { passwords } = patient()
+    const opened = Promise.withResolvers<void>()
+    const slow: PasswordHasher = {
+      ...passwords,
+      verify: async (password, hash) => {
+        await opened.promise
+        return passwords.verify(password, hash)
+      },
+    }
+    app = await createTestApp({ passwords: slow, env: { LOGIN_MAX_FAILURES: '2' } })
+    const answers = Array.from({ length: 70 }, () => login('admin', ADMIN_PASSWORD))
+    const refused = await Promise.race(answers)
+    expect([await outcomeOf(refused), refused.headers.get('retry-after')]).toStrictEqual(['429 rate_limited', '5'])
+    opened.resolve()
+    const outcomes = await Promise.all(answers.map(outcomeOf))
+    expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(66)
+    expect(outcomes.filter((outcome) => outcome === '429 rate_limited')).toHaveLength(4)
+  })
+})

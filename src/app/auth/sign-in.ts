@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { nextEpoch } from '../users/users.ts'
-import { takeLoginAttempt } from './login-limiter.ts'
+import { attemptLogin } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
 export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
@@ -14,23 +14,9 @@ export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
  * time and get the same answer as a wrong password. Throws `rate_limited`.
  */
 export async function signIn(ctx: Ctx, username: string, password: string): Promise<SignIn> {
-  const attempt = await takeLoginAttempt(ctx, username)
-  const user = await ctx.store.db
-    .select({ id: users.id, username: users.username, hash: users.passwordHash, epoch: users.sessionEpoch })
-    .from(users)
-    .where(
-      and(
-        sql`lower(${users.username}) = lower(${username})`,
-        eq(users.isActive, true),
-        eq(users.authProvider, 'local'),
-      ),
-    )
-    .get()
-  const hash = user?.hash ?? null
-  const matches = await verifyPassword(ctx.passwords, password, hash).catch(attempt.takeBackAndThrow)
-  if (user === undefined || hash === null || !matches) return refuse(ctx, username)
-  await attempt.succeed()
-  const renewed = await renewHash(ctx.passwords, password, hash)
+  const user = await attemptLogin(ctx, username, () => findByPassword(ctx, username, password))
+  if (user === null) return refuse(ctx, username)
+  const renewed = await renewHash(ctx.passwords, password, user.hash)
   // A deactivation or a new password while this one was being checked wins.
   const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
   await ctx.store.atomic([
@@ -47,6 +33,24 @@ export async function signIn(ctx: Ctx, username: string, password: string): Prom
   ])
   const after = await ctx.store.db.select({ id: users.id }).from(users).where(unchanged).get()
   return after === undefined ? refuse(ctx, username) : { ok: true, userId: user.id, epoch: user.epoch }
+}
+
+/** The active local user with this name and password; null when there is none. Always costs one hash. */
+async function findByPassword(ctx: Ctx, username: string, password: string) {
+  const user = await ctx.store.db
+    .select({ id: users.id, username: users.username, hash: users.passwordHash, epoch: users.sessionEpoch })
+    .from(users)
+    .where(
+      and(
+        sql`lower(${users.username}) = lower(${username})`,
+        eq(users.isActive, true),
+        eq(users.authProvider, 'local'),
+      ),
+    )
+    .get()
+  const hash = user?.hash ?? null
+  const matches = await verifyPassword(ctx.passwords, password, hash)
+  return user !== undefined && hash !== null && matches ? { ...user, hash } : null
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
@@ -78,17 +82,16 @@ export async function changePassword(
 ): Promise<{ epoch: number }> {
   const { id, username, authProvider } = ctx.viewer.user
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
-  const attempt = await takeLoginAttempt(ctx, username)
-  const row = await ctx.store.db
-    .select({ hash: users.passwordHash, epoch: users.sessionEpoch })
-    .from(users)
-    .where(eq(users.id, id))
-    .get()
-  const matches = await verifyPassword(ctx.passwords, input.currentPassword, row?.hash ?? null).catch(
-    attempt.takeBackAndThrow,
-  )
-  if (row === undefined || !matches) throw new AppError('wrong_password')
-  await attempt.succeed()
+  const row = await attemptLogin(ctx, username, async () => {
+    const found = await ctx.store.db
+      .select({ hash: users.passwordHash, epoch: users.sessionEpoch })
+      .from(users)
+      .where(eq(users.id, id))
+      .get()
+    const matches = await verifyPassword(ctx.passwords, input.currentPassword, found?.hash ?? null)
+    return found !== undefined && matches ? found : null
+  })
+  if (row === null) throw new AppError('wrong_password')
   if (isSamePassword(input.newPassword, input.currentPassword)) {
     const issues = [{ path: 'password', message: 'Not the current password' }]
     throw new AppError('weak_password', undefined, { issues })
