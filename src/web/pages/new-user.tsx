@@ -1,14 +1,16 @@
-import { useSignal } from '@preact/signals'
+import { effect, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../api.ts'
 import { useAction } from '../load.ts'
 import { CopyText } from '../parts/dialog.tsx'
-import { Actions, Field, formText, Submit } from '../parts/field.tsx'
+import { Actions, Field, Submit } from '../parts/field.tsx'
+import { typedInto, useKept } from '../parts/kept.ts'
 import { Failure } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { PermissionGrid } from '../parts/permission-grid.tsx'
-import { PRESETS } from '../permissions.ts'
+import { PRESETS, RESOURCES } from '../permissions.ts'
 import { href } from '../router.ts'
-import type { Permissions, User } from '../session.ts'
+import type { Permissions, Resource, User } from '../session.ts'
 import { t } from '../strings.ts'
 
 type Made = { readonly user: User; readonly password: string }
@@ -38,29 +40,65 @@ export function NewUserPage() {
   )
 }
 
+function useUserDraft() {
+  return {
+    username: useKept('new-user-username'),
+    displayName: useKept('new-user-name'),
+    email: useKept('new-user-email'),
+    permissions: useKept('new-user-permissions', writePermissions(PRESETS.viewer)),
+  }
+}
+
+const ACTIONS = ['read', 'write'] as const
+
+/** As one text: `nodes:read nodes:write`. */
+function writePermissions(permissions: Permissions): string {
+  const held = (resource: Resource) => ACTIONS.filter((action) => permissions[resource][action])
+  return RESOURCES.flatMap((resource) => held(resource).map((action) => `${resource}:${action}`)).join(' ')
+}
+
+function readPermissions(text: string): Permissions {
+  const held = text.split(' ')
+  const grant = (resource: Resource) => {
+    return { read: held.includes(`${resource}:read`), write: held.includes(`${resource}:write`) }
+  }
+  return {
+    dashboard: grant('dashboard'),
+    nodes: grant('nodes'),
+    messages: grant('messages'),
+    info: grant('info'),
+    automation: grant('automation'),
+    configuration: grant('configuration'),
+    settings: grant('settings'),
+  }
+}
+
 function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   const { busy, error, run } = useAction()
-  const permissions = useSignal<Permissions>(PRESETS.viewer)
+  const draft = useUserDraft()
+  const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
+  useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
   // Kept when a later step fails, so that trying again goes on instead of making the user twice.
   const created = useSignal<User | null>(null)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
-    const profile = { email: text('email').trim() || null, displayName: text('displayName').trim() || null }
+    const { username, email, displayName } = draft
+    const profile = { email: email.value.value.trim() || null, displayName: displayName.value.value.trim() || null }
     await run(async () => {
       const user =
         created.value ??
         (
           await ask(
-            api.users.$post({ json: { username: text('username').trim(), password: throwawayPassword(), ...profile } }),
+            api.users.$post({
+              json: { username: username.value.value.trim(), password: throwawayPassword(), ...profile },
+            }),
           )
         ).user
       created.value = user
       const param = { id: String(user.id) }
       await send(api.users[':id'].permissions.$put({ param, json: { permissions: permissions.value } }))
       const { password } = await ask(api.users[':id']['reset-password'].$post({ param }))
+      for (const kept of Object.values(draft)) kept.forget()
       onMade({ user, password })
     })
   }
@@ -78,6 +116,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             autocapitalize="off"
             spellcheck={false}
             readOnly={created.value !== null}
+            {...typedInto(draft.username)}
             required
           />
           <Field
@@ -85,6 +124,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             name="displayName"
             hint={t.common.optional}
             maxLength={100}
+            {...typedInto(draft.displayName)}
             autocomplete="off"
           />
           <Field
@@ -93,6 +133,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             type="email"
             hint={t.common.optional}
             maxLength={254}
+            {...typedInto(draft.email)}
             autocomplete="off"
           />
         </div>

@@ -5,7 +5,8 @@ import { date } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
 import { askFirst, CopyText, Dialog } from '../parts/dialog.tsx'
-import { Actions, Field, formText, Select, Submit } from '../parts/field.tsx'
+import { Actions, Field, Select, Submit } from '../parts/field.tsx'
+import { useKept } from '../parts/kept.ts'
 import { Failure, say } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
 import { RESOURCES } from '../permissions.ts'
@@ -18,7 +19,9 @@ type Token = InferResponseType<typeof api.tokens.$get>['tokens'][number]
 /** Own API tokens: made, listed, revoked. */
 export function Tokens() {
   const { data, error, reload } = useLoad(() => ask(api.tokens.$get()), [])
-  const isMaking = useSignal(false)
+  // One that was begun when the session ended is gone on with.
+  const draft = useTokenDraft()
+  const isMaking = useSignal(draft.wasBegun)
   const tokens = data.value?.tokens
   return (
     <Card
@@ -37,7 +40,7 @@ export function Tokens() {
           <TokenRow token={token} key={token.id} onRevoked={reload} />
         ))}
       </ul>
-      {isMaking.value && <NewTokenDialog onClose={() => (isMaking.value = false)} onMade={reload} />}
+      {isMaking.value && <NewTokenDialog draft={draft} onClose={() => (isMaking.value = false)} onMade={reload} />}
     </Card>
   )
 }
@@ -96,25 +99,50 @@ function offeredScopes(): string[] {
 
 const EXPIRIES = ['30', '90', '365', ''] as const
 
-function NewTokenDialog({ onClose, onMade }: { onClose(): void; onMade(): Promise<void> }) {
+function useTokenDraft() {
+  const name = useKept('token-name')
+  const scopes = useKept('token-scopes')
+  const expiry = useKept('token-expiry', '90')
+  const all = [name, scopes, expiry]
+  return {
+    name: name.value,
+    /** Separated by spaces. */
+    scopes: scopes.value,
+    expiry: expiry.value,
+    wasBegun: all.some(({ wasBegun }) => wasBegun),
+    forget() {
+      name.value.value = ''
+      scopes.value.value = ''
+      expiry.value.value = '90'
+    },
+  }
+}
+
+type DialogProps = { draft: ReturnType<typeof useTokenDraft>; onClose(): void; onMade(): Promise<void> }
+
+function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
   const { busy, error, run } = useAction()
   const made = useSignal<string | null>(null)
-  const expiry = useSignal<(typeof EXPIRIES)[number]>('90')
   const hasNoScope = useSignal(false)
+  const chosen = draft.scopes.value.split(' ').filter((scope) => scope !== '')
+  const close = () => {
+    draft.forget()
+    onClose()
+  }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const scopes = new FormData(form).getAll('scope').map(String)
+    // What the owner may not do any more can't be ticked off again.
+    const scopes = offeredScopes().filter((scope) => chosen.includes(scope))
     hasNoScope.value = scopes.length === 0
     if (hasNoScope.value) return
     const json: NewToken = {
-      name: formText(form)('name').trim(),
+      name: draft.name.value.trim(),
       scopes,
-      ...(expiry.value !== '' && { expiresInDays: Number(expiry.value) }),
+      ...(draft.expiry.value !== '' && { expiresInDays: Number(draft.expiry.value) }),
     }
     await run(async () => {
       made.value = (await ask(api.tokens.$post({ json }))).token
+      draft.forget()
       await onMade()
     })
   }
@@ -127,7 +155,7 @@ function NewTokenDialog({ onClose, onMade }: { onClose(): void; onMade(): Promis
     )
   }
   return (
-    <Dialog title={t.account.newToken} onClose={onClose}>
+    <Dialog title={t.account.newToken} onClose={close}>
       <form onSubmit={submit} class="stack">
         <Failure error={error.value} />
         <Field
@@ -135,18 +163,13 @@ function NewTokenDialog({ onClose, onMade }: { onClose(): void; onMade(): Promis
           name="name"
           hint={t.account.tokenNameHint}
           maxLength={100}
+          pattern=".*\S.*"
+          value={draft.name.value}
+          onInput={(event) => (draft.name.value = event.currentTarget.value)}
           required
           autofocus
         />
-        <fieldset class="checks">
-          <legend>{t.account.scopes}</legend>
-          {offeredScopes().map((scope) => (
-            <label key={scope}>
-              <input type="checkbox" name="scope" value={scope} />
-              {scopeName(scope)}
-            </label>
-          ))}
-        </fieldset>
+        <Scopes chosen={chosen} onChange={(scopes) => (draft.scopes.value = scopes.join(' '))} />
         {hasNoScope.value && (
           <p class="bad" role="alert">
             {t.account.noScope}
@@ -154,14 +177,34 @@ function NewTokenDialog({ onClose, onMade }: { onClose(): void; onMade(): Promis
         )}
         <Select
           label={t.account.expires}
-          value={expiry.value}
+          value={EXPIRIES.find((days) => days === draft.expiry.value) ?? '90'}
           options={EXPIRIES.map((days) => [days, t.account.expiry[days]] as const)}
-          onChange={(days) => (expiry.value = days)}
+          onChange={(days) => (draft.expiry.value = days)}
         />
         <Actions>
           <Submit busy={busy.value} idle={t.account.newToken} working={t.common.saving} />
         </Actions>
       </form>
     </Dialog>
+  )
+}
+
+function Scopes({ chosen, onChange }: { chosen: readonly string[]; onChange(scopes: readonly string[]): void }) {
+  return (
+    <fieldset class="checks">
+      <legend>{t.account.scopes}</legend>
+      {offeredScopes().map((scope) => (
+        <label key={scope}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(scope)}
+            onChange={(event) =>
+              onChange(event.currentTarget.checked ? [...chosen, scope] : chosen.filter((other) => other !== scope))
+            }
+          />
+          {scopeName(scope)}
+        </label>
+      ))}
+    </fieldset>
   )
 }

@@ -2,7 +2,8 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useAction, useLoad } from '../load.ts'
-import { Actions, Field, formText, Submit } from '../parts/field.tsx'
+import { Actions, Field, Submit } from '../parts/field.tsx'
+import { type Kept, typedInto, useKept } from '../parts/kept.ts'
 import { Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { PermissionGrid } from '../parts/permission-grid.tsx'
@@ -49,15 +50,17 @@ export function UserPage({ id }: { id: string }) {
 function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
   const { busy, error, run } = useAction()
   const isLocal = user.authProvider === 'local'
+  const username = useKept(`user-${user.id}-username`, user.username)
+  const displayName = useKept(`user-${user.id}-name`, user.displayName ?? '')
+  const email = useKept(`user-${user.id}-email`, user.email ?? '')
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    const form = event.currentTarget
-    if (!(form instanceof HTMLFormElement)) return
-    const text = formText(form)
-    const own = isLocal && { email: text('email').trim() || null, displayName: text('displayName').trim() || null }
-    const json = { username: text('username').trim(), ...own }
+    const textOf = ({ value }: Kept) => value.value.trim()
+    const own = isLocal && { email: textOf(email) || null, displayName: textOf(displayName) || null }
+    const json = { username: textOf(username), ...own }
     await run(async () => {
       await ask(api.users[':id'].$put({ param: { id: String(user.id) }, json }))
+      for (const kept of [username, displayName, email]) kept.forget()
       say(t.users.saved)
       await Promise.all([onSaved(), refreshStatus()])
     })
@@ -68,7 +71,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
         <Field
           label={t.users.username}
           name="username"
-          defaultValue={user.username}
+          {...typedInto(username)}
           hint={t.users.usernameHint}
           pattern="[A-Za-z0-9._@\-]{1,64}"
           maxLength={64}
@@ -78,7 +81,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
         <Field
           label={t.users.displayName}
           name="displayName"
-          defaultValue={user.displayName ?? ''}
+          {...typedInto(displayName)}
           maxLength={100}
           disabled={!isLocal}
           autocomplete="off"
@@ -87,7 +90,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           label={t.users.email}
           name="email"
           type="email"
-          defaultValue={user.email ?? ''}
+          {...typedInto(email)}
           maxLength={254}
           disabled={!isLocal}
           autocomplete="off"
