@@ -68,7 +68,7 @@ let changed: Set<number> | null = null
 
 function noteChange(event: LiveEvent): void {
   const nodeNum = event?.data['nodeNum']
-  if (typeof nodeNum === 'number') changed?.add(nodeNum)
+  if (typeof nodeNum === 'number' && nodeNum > 0 && nodeNum < BROADCAST) changed?.add(nodeNum)
   else changed = null
 }
 
@@ -147,6 +147,12 @@ export function nameOfId(nodeId: string): string {
 /** What a node is called: its long name, else what its number makes. */
 export function nodeName(node: Node): string {
   return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
+}
+
+/** Whether a search for `wanted`, in small letters, finds the node: by its names, its !hex id or its number. */
+export function isCalled(node: Node, wanted: string): boolean {
+  const words = [nodeName(node), node.shortName ?? '', node.nodeId, String(node.nodeNum)]
+  return words.some((text) => text.toLowerCase().includes(wanted))
 }
 
 /** The few characters that stand for a node where there is little room. */

@@ -40,6 +40,14 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
   navigate(text === '' ? place.value.path : `${place.value.path}?${text}`, { replace: true })
 }
 
+const NODE_ID = /^!(?!0{8}|f{8})[0-9a-f]{8}$/
+
+/** The node that the address names as `name`; null: none, or what no node can be called. */
+export function queryNode(query: URLSearchParams, name: string): string | null {
+  const id = query.get(name)?.toLowerCase() ?? ''
+  return NODE_ID.test(id) ? id : null
+}
+
 /** Where to go after signing in: a path of this site, else the start page. */
 export function safeReturn(wanted: string | null): string {
   if (wanted === null || !/^\/(?![/\\])/.test(wanted) || /[\p{Cc}\\]/u.test(wanted)) return '/'

@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../api.ts'
 import { useAction } from '../load.ts'
-import { Field, Select } from '../parts/field.tsx'
+import { Field, MAX_SEARCH, Select } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { LogTable, More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -17,6 +17,8 @@ export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][num
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
 const PAGE = '100'
+/** Characters of an action or an area that the service takes. */
+const MAX_NAME = 100
 
 /** What the address says, as the API wants it: days become milliseconds. */
 function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number], string>> {
@@ -27,7 +29,8 @@ function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number
     if (name === 'from' || name === 'to') {
       const time = new Date(`${value}T${name === 'from' ? '00:00:00' : '23:59:59.999'}`).getTime()
       if (Number.isFinite(time) && time >= 0) found[name] = String(time)
-    } else found[name] = value
+    } else if (name !== 'userId') found[name] = value.slice(0, name === 'q' ? MAX_SEARCH : MAX_NAME)
+    else if (/^[1-9]\d{0,14}$/.test(value)) found[name] = value
   }
   return found
 }

@@ -14,6 +14,7 @@ import { ANSWERED, type Traceroute } from './traceroute.ts'
 const DAY_MS = 86_400_000
 const POLL_MS = 60_000
 const MOST_TRACES = '100'
+const TRACE_ID = /^[1-9]\d{0,14}$/
 
 export const TRACK_DAYS = ['1', '7', '30', '90'] as const
 
@@ -64,11 +65,12 @@ const NO_SPOTS: readonly Spot[] = []
 
 /** Where the chosen node was, in the time that the address of the page says. */
 export function useTrack(chosen: Node | null): readonly Spot[] {
-  const days = Number(place.value.query.get('track') ?? '7')
+  const wanted = place.value.query.get('track')
+  const days = wanted === '0' ? 0 : Number(TRACK_DAYS.find((known) => known === wanted) ?? '7')
   const id = chosen?.nodeId ?? null
   const { data } = useLoad(async () => {
-    if (id === null || !(days > 0)) return NO_SPOTS
-    const query = { from: String(Date.now() - days * DAY_MS) }
+    if (id === null || days === 0) return NO_SPOTS
+    const query = { from: String(Math.max(0, Date.now() - days * DAY_MS)) }
     return (await ask(api.nodes[':id'].positions.$get({ param: { id }, query }))).positions
   }, [id, days])
   return id === null ? NO_SPOTS : (data.value ?? NO_SPOTS)
@@ -101,7 +103,7 @@ export function useTopology(chosen: Node | null): { links: readonly Link[]; trac
         return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
       const id = Number(traceId)
       const before = { limit: '1', before: String(id + 1) }
-      return Number.isSafeInteger(id) && id > 0 ? (await readTraces(before)).filter((trace) => trace.id === id) : []
+      return TRACE_ID.test(traceId) ? (await readTraces(before)).filter((trace) => trace.id === id) : []
     },
     [wantsTraces, traceId, node],
     wantsTraces ? POLL_MS : undefined,

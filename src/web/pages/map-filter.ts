@@ -1,4 +1,4 @@
-import { activeMs, type Node, nodeName } from '../mesh.ts'
+import { activeMs, isCalled, type Node } from '../mesh.ts'
 
 const DAY_MS = 86_400_000
 
@@ -35,6 +35,5 @@ export function passes(node: Node, { q, age, role, mqtt, favorites }: MapFilter,
   if (role !== '' && node.role !== role) return false
   if (mqtt !== '' && node.viaMqtt !== (mqtt === 'yes')) return false
   if (age !== '' && ageOf(node, now) > Number(age)) return false
-  const wanted = q.trim().toLowerCase()
-  return [nodeName(node), node.shortName ?? '', node.nodeId].some((text) => text.toLowerCase().includes(wanted))
+  return isCalled(node, q.trim().toLowerCase())
 }

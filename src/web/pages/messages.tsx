@@ -5,7 +5,7 @@ import { MAX_SEARCH } from '../parts/field.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { SearchQuery } from '../parts/search-query.tsx'
-import { href, place } from '../router.ts'
+import { href, place, queryNode } from '../router.ts'
 import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
@@ -41,13 +41,15 @@ export function MessagesPage() {
   )
 }
 
+/** The greatest number of a channel, heard through MQTT or not. */
+const MAX_CHANNEL = 256 + 4096 * 256 - 1
+
 /** What the address asks for; what no conversation can be is passed over. */
 function wantedBy(query: URLSearchParams): Wanted {
   const channel = query.get('channel')
-  const partner = query.get('with')
   return {
-    channel: channel !== null && /^\d{1,7}$/.test(channel) ? channel : null,
-    partner: partner !== null && /^!(?!0{8}|f{8})[0-9a-f]{8}$/.test(partner) ? partner : null,
+    channel: channel !== null && /^\d{1,7}$/.test(channel) && Number(channel) <= MAX_CHANNEL ? channel : null,
+    partner: queryNode(query, 'with'),
     q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
   }
 }

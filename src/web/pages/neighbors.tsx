@@ -1,11 +1,11 @@
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../api.ts'
 import { useLoad } from '../load.ts'
-import { nodeByNum, nodeName } from '../mesh.ts'
+import { isCalled, nodeByNum, nodeName } from '../mesh.ts'
 import { Age } from '../parts/age.tsx'
-import { SearchBox } from '../parts/field.tsx'
 import { Empty, Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { SearchQuery } from '../parts/search-query.tsx'
 import { type Column, VirtualTable } from '../parts/virtual-table.tsx'
 import { href, place, setQuery } from '../router.ts'
 import { can } from '../session.ts'
@@ -30,22 +30,15 @@ export function NeighborsPage() {
   const { data, error, reload } = useLoad(load, [], POLL_MS)
   const wanted = q.trim().toLowerCase()
   const rows = (data.value ?? [])
-    .filter((row) =>
-      [...words(row.nodeNum), ...words(row.neighborNum), row.nodeId, row.neighborId].some((text) =>
-        text.includes(wanted),
-      ),
+    .filter(
+      (row) => isEndCalled(row.nodeNum, row.nodeId, wanted) || isEndCalled(row.neighborNum, row.neighborId, wanted),
     )
     .toSorted((a, b) => compare(a, b, by) * (isDown ? -1 : 1))
   return (
     <Page title={t.neighbors.title} fill>
       {can('nodes', 'read') && <NodeNames />}
       <div class="toolbar">
-        <SearchBox
-          label={t.nodes.searchLabel}
-          hint={t.nodes.searchHint}
-          value={q}
-          onInput={(text) => setQuery({ q: text })}
-        />
+        <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
         <p class="faint" role="status">
           {data.value !== null && t.neighbors.count(rows.length)}
         </p>
@@ -107,9 +100,9 @@ function NodeLink({ nodeNum, nodeId }: { nodeNum: number; nodeId: string }) {
   return <a href={href(`/nodes/${nodeId}`)}>{nodeName(node)}</a>
 }
 
-function words(nodeNum: number): string[] {
+function isEndCalled(nodeNum: number, nodeId: string, wanted: string): boolean {
   const node = nodeByNum(nodeNum)
-  return node === undefined ? [] : [nodeName(node).toLowerCase(), (node.shortName ?? '').toLowerCase()]
+  return node === undefined ? `${nodeId} ${nodeNum}`.includes(wanted) : isCalled(node, wanted)
 }
 
 function compare(a: Neighbor, b: Neighbor, by: Key): number {

@@ -1,5 +1,5 @@
 import { humanize } from '../format.ts'
-import { isActive, type Node } from '../mesh.ts'
+import { isActive, isCalled, type Node } from '../mesh.ts'
 import { Select } from '../parts/field.tsx'
 import { place, setQuery } from '../router.ts'
 import { t } from '../strings.ts'
@@ -61,7 +61,7 @@ export function isWanted(node: Node, filters: NodeFilters, now: number): boolean
     (role === '' || node.role === role) &&
     (way === '' || node.viaMqtt === (way === 'mqtt')) &&
     (position === '' || (node.position !== null) === (position === 'known')) &&
-    (q === '' || `${node.longName ?? ''} ${node.shortName ?? ''} ${node.nodeId}`.toLowerCase().includes(q))
+    (q === '' || isCalled(node, q))
   )
 }
 

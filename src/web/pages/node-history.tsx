@@ -41,7 +41,13 @@ export function NodeHistory({ node }: { node: Node }) {
     async () => {
       if (metric === null) return null
       const to = Date.now()
-      const query = { nodeId, metric, from: String(to - Number(range.value)), to: String(to), points: POINTS }
+      const query = {
+        nodeId,
+        metric,
+        from: String(Math.max(0, to - Number(range.value))),
+        to: String(to),
+        points: POINTS,
+      }
       return askAs<Series>(api.telemetry.$get({ query }))
     },
     [nodeId, metric, range.value],

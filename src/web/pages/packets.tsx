@@ -10,7 +10,7 @@ import { Icon } from '../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../parts/log-table.tsx'
 import { Empty, Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { href, place, setQuery } from '../router.ts'
+import { href, place, queryNode, setQuery } from '../router.ts'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
 import { packetKind } from './packet-kind.ts'
@@ -24,7 +24,8 @@ const PAGE_SIZE = '100'
 /** What the radios heard, packet by packet. */
 export function PacketsPage() {
   const { query } = place.value
-  const filter = { port: query.get('port') ?? '', from: query.get('from') ?? '' }
+  const port = query.get('port') ?? ''
+  const filter = { port: port in t.packets.ports ? port : '', from: queryNode(query, 'from') ?? '' }
   return (
     <Page title={t.packets.title}>
       {can('nodes', 'read') && <NodeNames />}

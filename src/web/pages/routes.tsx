@@ -63,9 +63,9 @@ export const ROUTES: readonly Route[] = [
     draw: () => <NodesPage />,
   },
   {
-    pattern: /^\/nodes\/(?<id>![0-9a-f]{8})$/,
+    pattern: /^\/nodes\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
     need: read('nodes'),
-    draw: ({ id = '' }) => <NodePage id={id} key={id} />,
+    draw: ({ id = '' }) => <NodePage id={id.toLowerCase()} key={id} />,
   },
   {
     pattern: /^\/messages$/,

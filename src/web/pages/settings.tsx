@@ -24,10 +24,10 @@ export function SettingsPage() {
   )
 }
 
-/** The unit that people set it in, by how the API names it: days as they are, seconds as minutes. */
-function unitOf(name: string): { name: string; size: number } | null {
-  if (name.endsWith('Days')) return { name: t.settings.days, size: 1 }
-  return name.endsWith('Seconds') ? { name: t.settings.minutes, size: MINUTE_SECONDS } : null
+/** The unit that people set it in, by how the API names it, and the most it takes: days as they are, seconds as minutes. */
+function unitOf(name: string): { name: string; size: number; most: number } | null {
+  if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: 36_500 }
+  return name.endsWith('Seconds') ? { name: t.settings.minutes, size: MINUTE_SECONDS, most: 43_200 } : null
 }
 
 function labelOf(name: string): string {
@@ -93,6 +93,7 @@ function NumberField({ name, value, isFixed }: { name: string; value: number; is
       name={name}
       type="number"
       min={unit === null ? 0 : 1}
+      {...(unit !== null && { max: unit.most })}
       hint={unit?.name ?? ''}
       defaultValue={value / (unit?.size ?? 1)}
       readOnly={isFixed}

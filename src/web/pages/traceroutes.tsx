@@ -8,7 +8,7 @@ import { Age } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Empty, Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { href, place, setQuery } from '../router.ts'
+import { href, place, queryNode, setQuery } from '../router.ts'
 import { can, has } from '../session.ts'
 import { t } from '../strings.ts'
 import { ANSWERED, type Traceroute } from './traceroute.ts'
@@ -19,7 +19,7 @@ const PAGE = 50
 
 /** The ways through the mesh that were asked for or overheard, and a form to ask for one. */
 export function TraceroutesPage() {
-  const node = place.value.query.get('node') ?? ''
+  const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
   const { data, error, reload } = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
   const older = useSignal<readonly Traceroute[]>([])
@@ -86,11 +86,13 @@ function nameOfId(id: string): string {
 function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) {
   const id = useId()
   const chosen = useSignal<string | null>(null)
-  const to = chosen.value ?? preset
   const { busy, error, run } = useAction()
   const targets = (nodes.value ?? [])
     .filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
     .toSorted((a, b) => nodeName(a).localeCompare(nodeName(b)))
+  const wanted = chosen.value ?? preset
+  // Nobody asks a radio of this service, or one that is ignored, for the way to it.
+  const to = targets.some(({ nodeId }) => nodeId === wanted) ? wanted : ''
   const trace = () =>
     run(async () => {
       await send(api.traceroutes.$post({ json: { to } }))

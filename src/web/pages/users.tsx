@@ -3,6 +3,7 @@ import { api, ask } from '../api.ts'
 import { date } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { Age } from '../parts/age.tsx'
+import { MAX_SEARCH } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { More } from '../parts/log-table.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -32,7 +33,7 @@ async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; to
 }
 
 export function UsersPage() {
-  const q = place.value.query.get('q') ?? ''
+  const q = (place.value.query.get('q') ?? '').slice(0, MAX_SEARCH)
   const limit = useSignal(FIRST_PAGE)
   const { data, error, busy, reload } = useLoad(() => loadUsers(q, limit.value), [q, limit.value])
   const found = data.value

@@ -3,7 +3,7 @@ import { numberFormat, quantity } from './quantity.ts'
 export const nodes = {
   title: 'Nodes',
   searchLabel: 'Search nodes',
-  searchHint: 'Name or !id',
+  searchHint: 'Name, !id or number',
   active: 'Active',
   activeHelp: (time: string) => `Heard in the last ${time}`,
   all: 'All',

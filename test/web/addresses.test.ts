@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
+import { openSite, type Site } from '../support/web-site.ts'
+
+const LONG = 'x'.repeat(300)
+/** Addresses that were cut off, typed wrongly, or made by another version. */
+const ODD = [
+  `/nodes?q=${LONG}&heard=1&role=none&way=pigeon&position=maybe&sort=weight&order=sideways`,
+  '/nodes/!ffffffff',
+  '/nodes/!00000000',
+  '/map?node=!zzz&track=1e99&trace=9007199254740991&age=7',
+  '/map?track=-1&trace=0&links=1&routes=1&node=!a0cb0001',
+  '/map?trace=1.5',
+  '/messages?channel=9999999&with=!ffffffff',
+  `/messages?channel=1048831&q=${LONG}`,
+  '/traceroutes?node=!ffffffff',
+  '/traceroutes?node=somebody',
+  '/packets?port=99999&from=!00000000',
+  '/packets?port=-1&from=me',
+  `/neighbors?q=${LONG}&sort=none`,
+  `/users?q=${LONG}`,
+  `/audit?q=${LONG}&userId=me&action=${LONG}&resource=${LONG}&from=0001-01-01&to=99999-01-01`,
+  '/audit?userId=0&from=today&cursor=x',
+]
+
+const DRAWN = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+})
+afterAll(() => site.close())
+afterEach(closeVisits)
+
+test('an odd address shows what it can: the service refuses none of its questions', async () => {
+  const { page, goto, complaints } = await openSignedIn(site, '/account')
+  const refused: string[] = []
+  const pending = new Set<unknown>()
+  page.on('request', (request) => {
+    if (/\/api\/(?!events)/.test(request.url())) pending.add(request)
+  })
+  page.on('requestfinished', (request) => pending.delete(request))
+  page.on('requestfailed', (request) => pending.delete(request))
+  page.on('response', (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`)
+  })
+  for (const path of ODD) {
+    await goto(path)
+    // A page asks after it is drawn; then all is answered.
+    await page.evaluate(DRAWN)
+    await expect.poll(() => pending.size).toBe(0)
+    await expect.poll(() => page.locator('[role=alert]').count()).toBe(0)
+  }
+  await goto('/nodes')
+  await page.getByText('Castle Hill Relay').waitFor()
+  expect([refused, complaints]).toEqual([[], []])
+})
+
+test('a node is found by the start of its !hex id and by its number, and by an id in capital letters', async () => {
+  const { page, goto } = await openSignedIn(site, '/nodes')
+  await page.getByText('Castle Hill Relay').waitFor()
+  for (const text of ['!A0CB0102', '2697658626', 'castle hill']) {
+    await page.getByLabel('Search nodes').fill(text)
+    await page.getByText(/^1 of \d+ nodes$/).waitFor()
+    await page.getByRole('link', { name: 'Castle Hill Relay' }).waitFor()
+  }
+  await goto('/nodes/!A0CB0102')
+  await page.getByRole('heading', { name: 'Castle Hill Relay', level: 1 }).waitFor()
+})
+
+test('nobody is asked for the way to the own radio', async () => {
+  const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
+  await page.getByRole('link', { name: 'Traceroutes' }).last().click()
+  await page.getByRole('heading', { name: 'Ask for a route' }).waitFor()
+  await page.getByText('Only of Town Hall Gateway').waitFor()
+  await expect.poll(() => page.getByLabel('Node', { exact: true }).inputValue()).toBe('')
+  await expect.poll(() => page.getByRole('button', { name: 'Trace the route' }).isDisabled()).toBe(true)
+})
