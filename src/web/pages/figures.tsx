@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { count, decimal } from '../format.ts'
-import { isActive, nodes, shortNameOf, useNodes } from '../mesh.ts'
+import { isActive, type Node, nodes, shortNameOf, useNodes } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
 import { can } from '../session.ts'
 import { t } from '../strings.ts'
@@ -44,11 +44,19 @@ export function NodeFigures({ messages }: { messages: number | null }) {
       <Figure
         name={t.dashboard.lowBattery}
         value={count(low.length)}
-        help={low.length === 0 ? t.dashboard.lowBatteryHelp : low.map(shortNameOf).join(', ')}
+        help={low.length === 0 ? t.dashboard.lowBatteryHelp : nameSome(low)}
         mood={low.length > 0 ? 'warn' : undefined}
       />
     </div>
   )
+}
+
+/** More names than these say no more at a glance. */
+const MOST_NAMED = 4
+
+function nameSome(all: readonly Node[]): string {
+  const named = all.slice(0, MOST_NAMED).map(shortNameOf)
+  return t.dashboard.andMore(named.join(', '), all.length - named.length)
 }
 
 function Figure(props: { name: string; value: string; help: ComponentChildren; mood?: 'warn' | 'bad' | undefined }) {

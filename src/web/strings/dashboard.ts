@@ -1,4 +1,4 @@
-import { quantity } from './quantity.ts'
+import { numberFormat, quantity } from './quantity.ts'
 
 export const dashboard = {
   title: 'Dashboard',
@@ -13,6 +13,7 @@ export const dashboard = {
   utilizationHelp: 'average of active nodes',
   lowBattery: 'Low battery',
   lowBatteryHelp: 'below 20 %',
+  andMore: (names: string, more: number) => (more === 0 ? names : `${names} and ${numberFormat.format(more)} more`),
   link: 'Radio link',
   recent: 'Just heard',
   recentMessages: 'Latest messages',
