@@ -9,6 +9,7 @@ import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { openBackups } from '../../src/node/backup/backups.ts'
 import { backupOptions, makeDataDir } from '../support/backup.ts'
 import type { SettingsInit } from '../support/config-device.ts'
+import { auditRows } from '../support/app.ts'
 import { type ConfigService, OWN, startConfigService } from '../support/config-service.ts'
 import { fromRadio } from '../support/radio-device.ts'
 import { until } from '../support/radio-service.ts'
@@ -126,6 +127,13 @@ it('shows, logs, stores and backs up no secret, whatever is asked of it', { time
     if (file.endsWith('device_config.json')) expect(content).toContain('wifiSsid')
     expect([file, findTraces(content)]).toStrictEqual([file, []])
   }
+  // One entry for each change that was asked for and recorded, those that failed among them.
+  const audited = auditRows(service.app).filter(({ action }) => action === 'configuration_updated')
+  expect(audited.map(({ details }) => details['section'])).toStrictEqual([
+    'mqtt',
+    'mqtt',
+    ...CHANGES.map(([name]) => name),
+  ])
 })
 
 type Ask = (method: string, path: string, body?: object) => Promise<number>
@@ -163,6 +171,12 @@ async function failInTheMiddle(service: ConfigService, ask: Ask): Promise<void> 
   service.device.manners.refuseWith = Routing_Error.BAD_REQUEST
   expect(await ask('PUT', '/api/configuration/mqtt', body)).toBe(202)
   expect(await service.outcome('mqtt')).toMatchObject({ state: 'failed' })
+  // Once more in the middle: the radio restarts, and has the old one.
+  Object.assign(service.device.manners, { takes: service.device.admin.length + 1, times: 2 })
+  expect(await ask('PUT', '/api/configuration/mqtt', body)).toBe(202)
+  expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'failed' })
+  await service.untilConnected(500)
+  expect(service.device.active.modules.get('mqtt')?.payloadVariant.value).toMatchObject({ password: 'l3ak-mqtt' })
   service.device.manners.refuseWith = null
   service.store.sqlite.exec('alter table device_config_changes rename to away')
   expect(await ask('PUT', '/api/configuration/mqtt', body)).toBe(500)

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { ChangeOutcome } from '../../app/configuration/records.ts'
 import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../app/context.ts'
 import { AppError } from '../../app/errors.ts'
+import { encodeEdit } from '../../meshtastic/admin-packets.ts'
 import { addDerived, planChange, type SectionPlan } from '../../meshtastic/config-change.ts'
 import {
   createConfigReader,
@@ -77,9 +78,10 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     recovery = createRestart({ config: known, link, send, clock, nextId, onEnd })
     recovery.start()
   }
-  const begin = (plan: SectionPlan, base: RadioConfig, id: string) => {
+  const begin = (plan: SectionPlan, steps: readonly Uint8Array[], base: RadioConfig, id: string) => {
     const made = createEdit({
       plan,
+      steps,
       config: base,
       readAt,
       link,
@@ -99,6 +101,8 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
     const plan = check(section, change)
+    // Before anything is recorded: a change that can't be sent is none.
+    const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true
     const release = () => {
@@ -108,7 +112,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
       ...summarize(plan),
       start(id) {
         release()
-        begin(plan, base, id)
+        begin(plan, steps, base, id)
       },
       release,
     }

@@ -1,6 +1,6 @@
 import type { ChangeOutcome } from '../../app/configuration/records.ts'
 import type { LinkInfo } from '../../app/context.ts'
-import { encodeAdminPacket, encodeEdit } from '../../meshtastic/admin-packets.ts'
+import { encodeAdminPacket } from '../../meshtastic/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'
 import { type RadioConfig, sectionBytes } from '../../meshtastic/config-sections.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
@@ -21,6 +21,8 @@ export const EDIT_TIMINGS = {
 
 export type EditOptions = {
   readonly plan: SectionPlan
+  /** The encoded messages of it, from the beginning to the saving. */
+  readonly steps: readonly Uint8Array[]
   /** The settings that the plan was made of, and when they were read. */
   readonly config: RadioConfig
   readonly readAt: number
@@ -66,8 +68,7 @@ type Progress = {
 }
 
 export function createEdit(options: EditOptions): Edit {
-  const { plan, link, send, clock, nextId, onOutcome } = options
-  const steps = encodeEdit(plan.section)
+  const { plan, steps, link, send, clock, nextId, onOutcome } = options
   const patience = createTimer(clock)
   const limit = createTimer(clock)
   const at = beginProgress(options.config)
