@@ -12,6 +12,8 @@ import { createSendQueue } from './send-queue.ts'
 /** Of a radio that did not tell its own. */
 const DEFAULT_HOP_LIMIT = 3
 const MAX_HOP_LIMIT = 7
+/** A text goes every 2.2 s, and leaves its place to another. */
+const PLACE_FREE_AFTER_S = 3
 
 export type TransmitterOptions = {
   readonly link: Pick<Link, 'info' | 'send'>
@@ -75,7 +77,9 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
         throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
       }
       if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
-      if (!queue.reserve(rule)) throw new AppError('queue_full', 'Too many packets wait to be sent')
+      if (!queue.reserve(rule)) {
+        throw new AppError('queue_full', 'Too many packets wait to be sent', { retryAfter: PLACE_FREE_AFTER_S })
+      }
       const packetId = nextId()
       const place: OpenPlace = { rule, isStale: false }
       open.add(place)
