@@ -9,7 +9,7 @@ import { Icon } from '../parts/icon.tsx'
 import { t } from '../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { MessageItem } from './message-item.tsx'
-import { useScroll } from './message-scroll.ts'
+import { type Scroll, useScroll } from './message-scroll.ts'
 
 type Props = {
   wanted: Wanted
@@ -19,20 +19,11 @@ type Props = {
 }
 
 /** The texts of a conversation, the newest last. */
-export function MessageLog({ wanted, conversation, channels, onReply }: Props) {
-  const all = conversation.messages ?? []
-  const texts = all.filter((message) => !message.emoji && belongs(message, wanted))
-  const lastId = texts.at(-1)?.id ?? 0
-  const scroll = useScroll(lastId, conversation)
+export function MessageLog(props: Props) {
+  const { wanted, conversation } = props
+  const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
+  const scroll = useScroll(texts.at(-1)?.id ?? 0, conversation)
   const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
-  const reactions = reactionsOf(all)
-  const byPacket = new Map(all.map((message) => [message.packetId, message]))
-  const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
-  const seek = async (packetId: number) => {
-    const found = await conversation.seek(packetId)
-    // What was found is drawn first.
-    if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
-  }
   return (
     <div class="log-box">
       <div
@@ -43,39 +34,70 @@ export function MessageLog({ wanted, conversation, channels, onReply }: Props) {
         aria-label={t.messages.log}
         onScroll={scroll.onScroll}
       >
-        {conversation.hasOlder && (
-          <button type="button" class="button small" disabled={conversation.isBusy} onClick={conversation.older}>
-            {conversation.isBusy ? t.common.loading : t.messages.older}
-          </button>
-        )}
-        {conversation.messages !== null && texts.length === 0 && !conversation.hasOlder && (
-          <p class="faint">{wanted.q === '' ? t.messages.none : t.messages.noMatch}</p>
-        )}
-        <ol>
-          {texts.map((message, index) => (
-            <Row
-              key={message.id}
-              message={message}
-              previous={texts[index - 1]}
-              isFirstUnread={message.id === firstUnread}
-              repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
-              reactions={reactions.get(message.packetId) ?? []}
-              where={whereOf(message, wanted, channels)}
-              onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
-              onJump={scroll.jumpTo}
-              onSeek={wanted.q === '' && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
-            />
-          ))}
-        </ol>
+        <Before conversation={conversation} isEmpty={texts.length === 0} isSearch={wanted.q !== ''} />
+        <Texts {...props} texts={texts} scroll={scroll} firstUnread={firstUnread} />
       </div>
-      {!scroll.isAtEnd.value && (
-        <button type="button" class="button small to-end" onClick={scroll.toEnd}>
-          <Icon name="down" />
-          {missed > 0 ? t.messages.missed(missed) : t.messages.toEnd}
-        </button>
-      )}
+      <ToEnd texts={texts} scroll={scroll} />
       <Announcer texts={texts} isOn={wanted.q === ''} />
     </div>
+  )
+}
+
+type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
+
+/** What stands above the first text: the way to earlier ones, or that there are none at all. */
+function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, isSearch }: BeforeProps) {
+  if (hasOlder) {
+    return (
+      <button type="button" class="button small" disabled={isBusy} onClick={older}>
+        {isBusy ? t.common.loading : t.messages.older}
+      </button>
+    )
+  }
+  if (messages === null || !isEmpty) return null
+  return <p class="faint">{isSearch ? t.messages.noMatch : t.messages.none}</p>
+}
+
+type TextsProps = Props & { texts: readonly Message[]; scroll: Scroll; firstUnread: number }
+
+function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUnread }: TextsProps) {
+  const all = conversation.messages ?? []
+  const reactions = reactionsOf(all)
+  const byPacket = new Map(all.map((message) => [message.packetId, message]))
+  const seek = async (packetId: number) => {
+    const found = await conversation.seek(packetId)
+    // What was found is drawn first.
+    if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
+  }
+  return (
+    <ol>
+      {texts.map((message, index) => (
+        <Row
+          key={message.id}
+          message={message}
+          previous={texts[index - 1]}
+          isFirstUnread={message.id === firstUnread}
+          repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
+          reactions={reactions.get(message.packetId) ?? []}
+          where={whereOf(message, wanted, channels)}
+          onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
+          onJump={scroll.jumpTo}
+          onSeek={wanted.q === '' && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
+        />
+      ))}
+    </ol>
+  )
+}
+
+/** The way back to the newest text, for those who read further up. */
+function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {
+  if (scroll.isAtEnd.value) return null
+  const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
+  return (
+    <button type="button" class="button small to-end" onClick={scroll.toEnd}>
+      <Icon name="down" />
+      {missed > 0 ? t.messages.missed(missed) : t.messages.toEnd}
+    </button>
   )
 }
 
