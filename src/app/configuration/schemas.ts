@@ -11,7 +11,7 @@ export const changeSchema = z.object({
   section: z.string(),
   state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
   at: z.int(),
-  settledAt: z.int().nullable(),
+  settledAt: z.int().nullable().describe('Null: it is not over, and the state may still change'),
   by: z.string().nullable().describe('Username, as it was then'),
   fields: paths.describe('What was to change; of secrets the path alone'),
   differing: paths.describe('What of it the radio did not take over'),

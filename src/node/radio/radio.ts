@@ -97,6 +97,9 @@ export function openRadio(needs: Needs): NodeRadio {
     records.add(() => loseUnfinished(store))
     records.add(async () => {
       const lost = await loseChanges(store)
+      for (const { source, section } of lost) {
+        log.warn('A change of settings was cut off: the radio is restarted when it connects', { source, section })
+      }
       for (const { configurator } of radios) {
         configurator.recover(lost.filter(({ source }) => source === configurator.device.source))
       }
