@@ -55,7 +55,8 @@ export function NodeFigures({ messages }: { messages: number | null }) {
 const MOST_NAMED = 4
 
 function nameSome(all: readonly Node[]): string {
-  const named = all.slice(0, MOST_NAMED).map(shortNameOf)
+  // Each apart: a name from right to left must not turn the others.
+  const named = all.slice(0, MOST_NAMED).map((node) => `\u2068${shortNameOf(node)}\u2069`)
   return t.dashboard.andMore(named.join(', '), all.length - named.length)
 }
 

@@ -4,11 +4,9 @@ import { later } from '../parts/later.tsx'
 import { type Action, can, isAdmin, type Resource } from '../session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard.tsx'
-import { MessagesPage } from './messages.tsx'
-import { NodePage } from './node.tsx'
 import { NodesPage } from './nodes.tsx'
 
-// What everybody opens comes at once, the rest when it is wanted.
+// What everybody sees first comes at once, the rest when it is wanted.
 const AccountPage = later(async () => (await import('./account.tsx')).AccountPage)
 const AutomationPage = later(async () => (await import('./automation.tsx')).AutomationPage)
 const NewAutomationPage = later(async () => (await import('./automation-editor.tsx')).NewAutomationPage)
@@ -16,6 +14,10 @@ const RulePage = later(async () => (await import('./automation-editor.tsx')).Rul
 const ConfigurationPage = later(async () => (await import('./configuration.tsx')).ConfigurationPage)
 const AuditPage = later(async () => (await import('./audit.tsx')).AuditPage)
 const BackupsPage = later(async () => (await import('./backups.tsx')).BackupsPage)
+const loadMessages = async () => (await import('./messages.tsx')).MessagesPage
+const loadNode = async () => (await import('./node.tsx')).NodePage
+const MessagesPage = later(loadMessages)
+const NodePage = later(loadNode)
 const MapPage = later(async () => (await import('./map.tsx')).MapPage)
 const NeighborsPage = later(async () => (await import('./neighbors.tsx')).NeighborsPage)
 const PacketsPage = later(async () => (await import('./packets.tsx')).PacketsPage)
@@ -24,6 +26,16 @@ const TraceroutesPage = later(async () => (await import('./traceroutes.tsx')).Tr
 const NewUserPage = later(async () => (await import('./new-user.tsx')).NewUserPage)
 const UserPage = later(async () => (await import('./user.tsx')).UserPage)
 const UsersPage = later(async () => (await import('./users.tsx')).UsersPage)
+
+const WARM_MS = 1500
+
+/** Gets what most people open next, once the first page has had its time. */
+export function warmPages(): void {
+  setTimeout(() => {
+    // Whoever opens a page that did not come is told then.
+    for (const load of [loadMessages, loadNode]) load().catch(() => {})
+  }, WARM_MS)
+}
 
 /** Who may open a page. */
 export type Need = 'signed-in' | 'admin' | { readonly resource: Resource; readonly action: Action }
