@@ -91,9 +91,10 @@ export interface SessionStore {
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
   /** Does nothing when the session is gone. */
   extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
-  remove(tokenHash: string): Promise<void>
-  /** Ends all sessions of a user, except the one with the token hash `except`. */
-  removeForUser(userId: number, except?: string): Promise<void>
+  /** Answers whether it was there: of many at once, one removes it. */
+  remove(tokenHash: string): Promise<boolean>
+  /** Ends all sessions of a user, except the one with the token hash `except`. Answers how many. */
+  removeForUser(userId: number, except?: string): Promise<number>
   /** Live sessions of a user, the most recently seen first. */
   list(userId: number, now: number): Promise<StoredSession[]>
   /**

@@ -21,20 +21,22 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 local index = ARGV[1] .. user
 if redis.call('PTTL', index) < tonumber(ARGV[4]) then redis.call('PEXPIRE', index, ARGV[4]) end`
 
-/** KEYS: session. ARGV: index prefix, hash. */
+/** KEYS: session. ARGV: index prefix, hash. Answers how many there were. */
 export const REMOVE = `
 local user = redis.call('HGET', KEYS[1], 'userId')
 if user then redis.call('SREM', ARGV[1] .. user, ARGV[2]) end
-redis.call('DEL', KEYS[1])`
+return redis.call('DEL', KEYS[1])`
 
-/** KEYS: index of the user. ARGV: session prefix, hash to spare. */
+/** KEYS: index of the user. ARGV: session prefix, hash to spare. Answers how many were removed. */
 export const REMOVE_FOR_USER = `
+local removed = 0
 for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   if hash ~= ARGV[2] then
-    redis.call('DEL', ARGV[1] .. hash)
+    removed = removed + redis.call('DEL', ARGV[1] .. hash)
     redis.call('SREM', KEYS[1], hash)
   end
-end`
+end
+return removed`
 
 /** KEYS: index of the user. ARGV: session prefix. Answers the fields of each session, and tidies the index. */
 export const LIST = `

@@ -82,11 +82,11 @@ function redisStore(redis: Redis): SessionStore {
       await redis.eval(EXTEND, [sessionKey(tokenHash)], args)
     },
     remove: async (tokenHash) => {
-      await redis.eval(REMOVE, [sessionKey(tokenHash)], [userKey(0).slice(0, -1), tokenHash])
+      const removed = await redis.eval(REMOVE, [sessionKey(tokenHash)], [userKey(0).slice(0, -1), tokenHash])
+      return z.int().parse(removed) > 0
     },
-    removeForUser: async (userId, except = '') => {
-      await redis.eval(REMOVE_FOR_USER, [userKey(userId)], [sessionKey(''), except])
-    },
+    removeForUser: async (userId, except = '') =>
+      z.int().parse(await redis.eval(REMOVE_FOR_USER, [userKey(userId)], [sessionKey(''), except])),
     list: async (userId, now) => {
       const found = await redis.eval(LIST, [userKey(userId)], [sessionKey('')])
       return z

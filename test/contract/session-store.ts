@@ -53,8 +53,8 @@ function sessionContract(make: Make): void {
     await store.insert(session(1))
     const unknown = 'f'.repeat(64)
     await store.extend(unknown, NOW + 1, NOW + HOUR)
-    await store.remove(unknown)
-    await store.removeForUser(99)
+    expect(await store.remove(unknown)).toBe(false)
+    expect(await store.removeForUser(99)).toBe(0)
     expect(await store.find(unknown, NOW)).toBeNull()
     expect(await store.find('', NOW)).toBeNull()
     expect(await store.list(99, NOW)).toStrictEqual([])
@@ -103,10 +103,19 @@ function sessionContract(make: Make): void {
     expect(ids(await store.list(8, NOW))).toStrictEqual([3])
   })
 
+  test('of many that remove a session at once, one did', async () => {
+    const store = await make()
+    for (const one of [session(1), session(2), session(3)]) await store.insert(one)
+    const removed = await Promise.all(Array.from({ length: 10 }, () => store.remove(session(1).tokenHash)))
+    expect(removed.filter((was) => was)).toStrictEqual([true])
+    const others = await Promise.all(Array.from({ length: 10 }, () => store.removeForUser(7)))
+    expect(others.toSorted()).toStrictEqual([...Array.from({ length: 9 }, () => 0), 2])
+  })
+
   test('removing all of a user, or all but one', async () => {
     const store = await make()
     for (const one of [session(1), session(2), session(3), session(4, { userId: 8 })]) await store.insert(one)
-    await store.removeForUser(7, session(2).tokenHash)
+    expect(await store.removeForUser(7, session(2).tokenHash)).toBe(2)
     expect(ids(await store.list(7, NOW))).toStrictEqual([2])
     expect(await store.find(session(1).tokenHash, NOW)).toBeNull()
     expect(await store.find(session(2).tokenHash, NOW)).toStrictEqual(session(2))

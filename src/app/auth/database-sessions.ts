@@ -16,6 +16,8 @@ const findByHash = rememberUnchanged(
   async (store, tokenHash: string) => (await queries(store).find.get({ tokenHash })) ?? null,
 )
 
+const removedId = { id: sessions.id }
+
 /** Sessions and login counters in the database itself: the store that runs everywhere. */
 export function databaseSessions(store: Store): SessionStore {
   const { db } = store
@@ -31,14 +33,17 @@ export function databaseSessions(store: Store): SessionStore {
       await db.update(sessions).set({ lastSeenAt, expiresAt }).where(eq(sessions.tokenHash, tokenHash)).run()
     },
     remove: async (tokenHash) => {
-      await db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).run()
+      const removed = await db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).returning(removedId).all()
+      return removed.length > 0
     },
     removeForUser: async (userId, except) => {
       const others = except === undefined ? undefined : ne(sessions.tokenHash, except)
-      await db
+      const removed = await db
         .delete(sessions)
         .where(and(eq(sessions.userId, userId), others))
-        .run()
+        .returning(removedId)
+        .all()
+      return removed.length
     },
     list: async (userId, now) =>
       db

@@ -19,11 +19,11 @@ export function memorySessions(): SessionStore {
       const session = sessions.get(tokenHash)
       if (session !== undefined) sessions.set(tokenHash, { ...session, lastSeenAt, expiresAt })
     },
-    remove: async (tokenHash) => {
-      sessions.delete(tokenHash)
-    },
+    remove: async (tokenHash) => sessions.delete(tokenHash),
     removeForUser: async (userId, except) => {
-      for (const { tokenHash } of ofUser(userId)) if (tokenHash !== except) sessions.delete(tokenHash)
+      const others = ofUser(userId).filter(({ tokenHash }) => tokenHash !== except)
+      for (const { tokenHash } of others) sessions.delete(tokenHash)
+      return others.length
     },
     list: async (userId, now) =>
       ofUser(userId)

@@ -107,8 +107,7 @@ async function endPresentedSession(c: Context, ctx: Ctx): Promise<void> {
 export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   const credential = ctx.viewer?.credential
   if (credential?.kind === 'session') {
-    await ctx.sessions.remove(credential.session.tokenHash)
-    await ctx.store.atomic([audit(ctx, 'logout', {})])
+    if (await ctx.sessions.remove(credential.session.tokenHash)) await ctx.store.atomic([audit(ctx, 'logout', {})])
   }
   if (c.req.header('cookie') === undefined) return
   const secure = isSecure(c, ctx)
@@ -133,8 +132,7 @@ export async function listSessions(ctx: SignedInCtx): Promise<z.infer<typeof ses
 /** Ends one of the viewer's own sessions; false when there is none with this id. */
 export async function revokeSession(ctx: SignedInCtx, id: number): Promise<boolean> {
   const session = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).find((own) => own.id === id)
-  if (session === undefined) return false
-  await ctx.sessions.remove(session.tokenHash)
+  if (session === undefined || !(await ctx.sessions.remove(session.tokenHash))) return false
   await ctx.store.atomic([audit(ctx, 'session_revoked', { sessionId: id })])
   return true
 }
@@ -145,6 +143,6 @@ export async function revokeOtherSessions(ctx: SignedInCtx): Promise<void> {
   const except = credential.kind === 'session' ? credential.session : null
   const others = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).filter(({ id }) => id !== except?.id)
   if (others.length === 0) return
-  await ctx.sessions.removeForUser(ctx.viewer.user.id, except?.tokenHash)
+  if ((await ctx.sessions.removeForUser(ctx.viewer.user.id, except?.tokenHash)) === 0) return
   await ctx.store.atomic([audit(ctx, 'session_revoked', { sessions: others.length })])
 }
