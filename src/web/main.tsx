@@ -13,7 +13,7 @@ import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/new-password.tsx'
-import { mayOpen, nameNeed, ROUTES, warmPages } from './pages/routes.tsx'
+import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './inbox.ts'
 import { keepLive } from './live.ts'
@@ -151,6 +151,5 @@ keepTime()
 keepReadMarks()
 keepLive()
 forgetAtChange()
-warmPages()
 const root = document.querySelector('#app')
 if (root !== null) render(<App />, root)

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact'
 import type { IconName } from '../parts/icon.tsx'
 import { later } from '../parts/later.tsx'
+import { place } from '../router.ts'
 import { type Action, can, isAdmin, type Resource } from '../session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard.tsx'
@@ -29,12 +30,15 @@ const UsersPage = later(async () => (await import('./users.tsx')).UsersPage)
 
 const WARM_MS = 1500
 
-/** Gets what most people open next, once the first page has had its time. */
-export function warmPages(): void {
-  setTimeout(() => {
+/** Gets what most people open next, once the first page has had its time; answers how to give that up. */
+export function warmPages(): () => void {
+  const timer = setTimeout(() => {
+    // The map has enough to load of its own.
+    if (place.peek().path === '/map') return
     // Whoever opens a page that did not come is told then.
     for (const load of [loadMessages, loadNode]) load().catch(() => {})
   }, WARM_MS)
+  return () => clearTimeout(timer)
 }
 
 /** Who may open a page. */

@@ -7,7 +7,7 @@ import { InboxKeeper, unreadTotal } from '../inbox.ts'
 import { liveState } from '../live.ts'
 import { useAction } from '../load.ts'
 import { NodeKeeper } from '../mesh.ts'
-import { mayOpen, type Route, ROUTES } from '../pages/routes.tsx'
+import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { href, place } from '../router.ts'
 import { can, refreshStatus, signOut, user } from '../session.ts'
 import { APP_NAME, t } from '../strings.ts'
@@ -27,6 +27,7 @@ const CUT_MS = 2000
 
 /** What surrounds every page once somebody is signed in. */
 export function Shell({ children }: { children: ComponentChildren }) {
+  useEffect(warmPages, [])
   return (
     <div class="shell">
       <a class="skip" href="#content">
