@@ -67,6 +67,7 @@ describe('traceroutes', () => {
           routeBack: [7],
           snrBack: [5, -10],
           requestedBy: 'admin',
+          radio: null,
         },
       ],
     })

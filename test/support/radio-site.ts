@@ -25,9 +25,10 @@ export type RadioSite = {
   close(): Promise<void>
 }
 
-export async function openRadioSite(radio?: RadioDevice): Promise<RadioSite> {
+/** `others`: radios after the first one, which whoever started them stops. */
+export async function openRadioSite(radio?: RadioDevice, others: readonly RadioDevice[] = []): Promise<RadioSite> {
   const device = radio ?? (await startRadioDevice())
-  const MESHTASTIC_TCP = `127.0.0.1:${device.port}`
+  const MESHTASTIC_TCP = [device, ...others].map(({ port }) => `127.0.0.1:${port}`).join(',')
   const site = await openSite({ ADMIN_PASSWORD: SITE_PASSWORD, DEMO: 'false', MESHTASTIC_TCP })
   const admin = await site.visit()
   await admin.goto('/')

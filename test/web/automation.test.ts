@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ANSWER_TOKENS, TOKENS } from '../../src/app/automation/template.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { text } from '../support/mesh.ts'
 import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
 import type { Visitor } from '../support/web-site.ts'
@@ -141,6 +143,64 @@ test('a rule is changed and deleted; a version of somebody else is not written o
   await page.getByRole('heading', { name: 'Automation', level: 1 }).waitFor()
   await page.getByRole('row', { name: /^Ping/ }).waitFor()
   await expect.poll(() => page.getByRole('row', { name: /^Morning/ }).count()).toBe(0)
+})
+
+test('what somebody else saves in the last moment is not written over, and no rule of theirs is deleted', async () => {
+  const { page } = admin
+  const url = `${mesh.site.base}/api/automation`
+  const headers = { origin: mesh.site.base }
+  const rule = { kind: 'schedule', name: 'Net', cron: '0 8 * * *', action: { kind: 'text', text: 'Net tonight' } }
+  const made = await page.request.post(url, { headers, data: rule })
+  const { id } = Object(Object(await made.json()).automation)
+  await admin.goto(`/automation/${id}`)
+  await writeText(page, 'Mine')
+  // After the page has decided what to send, and before the service has it.
+  await page.route(
+    `**/api/automation/${id}`,
+    async (route) => {
+      await page.request.put(`${url}/${id}`, { headers, data: { ...rule, name: 'Theirs' } })
+      await route.continue()
+    },
+    { times: 1 },
+  )
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Meanwhile admin changed this rule. Your entries are kept').waitFor()
+  await page.getByRole('heading', { name: 'Theirs', level: 1 }).waitFor()
+  await expect.poll(() => page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Mine')
+  expect(await admin.violations()).toEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Rule saved').waitFor()
+  await page.getByRole('heading', { name: 'Net', level: 1 }).waitFor()
+
+  await page.request.put(`${url}/${id}`, { headers, data: { ...rule, name: 'Theirs again' } })
+  await page.getByRole('button', { name: 'Delete' }).click()
+  const sure = page.getByRole('dialog')
+  await sure.getByRole('button', { name: 'Delete' }).click()
+  await sure.getByText('Somebody changed this rule meanwhile.').waitFor()
+  await sure.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('heading', { name: 'Theirs again', level: 1 }).waitFor()
+  expect((await page.request.get(`${url}/${id}`)).status()).toBe(200)
+  // The browser itself tells in its console that an answer was a refusal.
+  const refusals = admin.complaints.splice(0)
+  expect(refusals.filter((complaint) => !complaint.includes('412'))).toEqual([])
+})
+
+test('a rule that can not be read stands apart from the others, and can be deleted', async () => {
+  const { page } = admin
+  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
+  try {
+    store.sqlite.exec("update automations set rule = '{' where name = 'Theirs again'")
+  } finally {
+    store.close()
+  }
+  await admin.goto('/automation')
+  await page.getByRole('row', { name: /^Ping/ }).waitFor()
+  await page.getByRole('heading', { name: 'Rules that can not be read' }).waitFor()
+  expect(await admin.violations()).toEqual([])
+  await page.getByRole('button', { name: 'Delete Theirs again' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Rule deleted').waitFor()
+  await expect.poll(() => page.getByText('Rules that can not be read').count()).toBe(0)
 })
 
 test('who may only read sees rules, their log and what they would do, and nothing to change them with', async () => {

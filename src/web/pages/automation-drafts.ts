@@ -2,7 +2,7 @@ import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import { user } from '../session.ts'
 import { type Automation, type Draft, draftOf } from './automation-draft.ts'
 
-type Kept = { readonly draft: Draft; readonly seenAt: number }
+type Kept = { readonly draft: Draft; readonly seen: number }
 
 /** Rules that were begun and not saved, by user and rule: they are still there after a look at another page. */
 const kept = new Map<string, Kept>()
@@ -18,8 +18,8 @@ function keyOf(saved: Automation | null): string {
 
 export type Begun = {
   readonly draft: Signal<Draft>
-  /** When the version that the draft began with was saved; 0: none was. */
-  readonly seenAt: Signal<number>
+  /** Revision of the version that the draft began with; 0: there is none. */
+  readonly seen: Signal<number>
 }
 
 /** A draft that is kept until it says again what is saved. */
@@ -27,11 +27,11 @@ export function useKeptDraft(saved: Automation | null, initial: Draft): Begun {
   const key = keyOf(saved)
   const found = kept.get(key)
   const draft = useSignal(found?.draft ?? initial)
-  const seenAt = useSignal(found?.seenAt ?? saved?.updatedAt ?? 0)
+  const seen = useSignal(found?.seen ?? saved?.revision ?? 0)
   const base = JSON.stringify(saved === null ? initial : draftOf(saved.rule))
   useSignalEffect(() => {
     if (JSON.stringify(draft.value) === base) kept.delete(key)
-    else kept.set(key, { draft: draft.value, seenAt: seenAt.value })
+    else kept.set(key, { draft: draft.value, seen: seen.value })
   })
-  return { draft, seenAt }
+  return { draft, seen }
 }

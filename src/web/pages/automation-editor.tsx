@@ -1,8 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { api, type ApiError, ask, isRecord, type Issue, send } from '../api.ts'
+import { api, type ApiError, ask, isRecord, type Issue } from '../api.ts'
 import { type Action, useAction, useLoad } from '../load.ts'
-import { askFirst } from '../parts/dialog.tsx'
 import { Actions, Submit } from '../parts/field.tsx'
 import { Empty, explain, Failure, say } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -29,6 +28,7 @@ import { RunLog } from './automation-log.tsx'
 import { RuleFacts } from './automation-facts.tsx'
 import { type Sample, type Trial, useSavedTrial, useTrial } from './automation-trial.ts'
 import { Guards, TryCard } from './automation-try.tsx'
+import { deleteFirst, ifMatch, unlessChanged } from './automation-version.ts'
 import { airADay } from './automation-words.ts'
 
 const UP = { path: '/automation', name: a.back }
@@ -79,7 +79,7 @@ export function RulePage({ id }: { id: string }) {
     <Page
       title={automation?.rule.name ?? a.title}
       up={UP}
-      actions={automation !== null && can('automation', 'write') && <Delete automation={automation} />}
+      actions={automation !== null && can('automation', 'write') && <Delete automation={automation} reload={reload} />}
     >
       <NodeNames />
       <Failure error={error.value} retry={reload} />
@@ -94,18 +94,8 @@ export function RulePage({ id }: { id: string }) {
   )
 }
 
-function Delete({ automation: { id, rule } }: { automation: Automation }) {
-  const remove = () =>
-    askFirst({
-      text: a.deleteSure(rule.name),
-      confirm: t.common.delete,
-      isDangerous: true,
-      act: async () => {
-        await send(api.automation[':id'].$delete({ param: { id: String(id) } }))
-        say(a.deleted)
-        navigate('/automation')
-      },
-    })
+function Delete({ automation, reload }: { automation: Automation; reload(): Promise<void> }) {
+  const remove = () => deleteFirst({ ...automation, name: automation.rule.name }, () => navigate('/automation'), reload)
   return (
     <button type="button" class="button danger-quiet" onClick={remove}>
       {t.common.delete}
@@ -236,7 +226,7 @@ type Saving = {
   save(): Promise<void>
 }
 
-function useSave({ draft, seenAt }: Begun, saved: Automation | null, onSaved: EditorProps['onSaved']): Saving {
+function useSave({ draft, seen }: Begun, saved: Automation | null, onSaved: EditorProps['onSaved']): Saving {
   const action = useAction()
   const refused = useRef<NewRule | null>(null)
   const rival = useSignal<string | null>(null)
@@ -252,15 +242,16 @@ function useSave({ draft, seenAt }: Begun, saved: Automation | null, onSaved: Ed
         return
       }
       const param = { id: String(saved.id) }
-      const { automation: present } = await ask(api.automation[':id'].$get({ param }))
-      if (present.updatedAt !== seenAt.value) {
-        seenAt.value = present.updatedAt
+      const put = api.automation[':id'].$put({ param, json }, { headers: ifMatch(seen.value) })
+      const automation = (await unlessChanged(ask(put)))?.automation ?? null
+      if (automation === null) {
+        const { automation: present } = await ask(api.automation[':id'].$get({ param }))
+        seen.value = present.revision
         rival.value = present.updatedBy ?? a.somebody
         onSaved(present)
         return
       }
-      const { automation } = await ask(api.automation[':id'].$put({ param, json }))
-      seenAt.value = automation.updatedAt
+      seen.value = automation.revision
       rival.value = null
       draft.value = draftOf(automation.rule)
       forgetDraft(automation)

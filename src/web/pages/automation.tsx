@@ -11,11 +11,13 @@ import { Switch } from '../parts/switch.tsx'
 import { href } from '../router.ts'
 import { can, has } from '../session.ts'
 import { a } from '../strings/automation.ts'
+import { t } from '../strings.ts'
 import '../styles/automation.css'
 import { type Channels, useChannels } from './automation-channels.ts'
 import type { Automation } from './automation-draft.ts'
 import { NodeNames } from './automation-fields.tsx'
 import { Guards } from './automation-try.tsx'
+import { deleteFirst, ifMatch } from './automation-version.ts'
 import { airADay, summary } from './automation-words.ts'
 
 type List = InferResponseType<typeof api.automation.$get>
@@ -32,20 +34,22 @@ export function AutomationPage() {
       <Failure error={error.value} retry={reload} />
       {!can('automation', 'write') && <p class="faint">{a.readOnly}</p>}
       {!has('radio') && <p class="faint measure">{a.nothingRunsHere}</p>}
-      {list?.automations.length === 0 && (
+      {list?.automations.length === 0 && list.unreadable.length === 0 && (
         <Empty icon="automation" title={a.none}>
           <p>{a.noneHelp}</p>
         </Empty>
       )}
       {list !== null && list.automations.length > 0 && <Rules list={list} reload={reload} />}
+      {list !== null && list.unreadable.length > 0 && <Unreadable rules={list.unreadable} reload={reload} />}
       {list !== null && <Guards />}
     </Page>
   )
 }
 
-function NewRule({ list: { automations, maxAutomations } }: { list: List }) {
+function NewRule({ list: { automations, unreadable, maxAutomations } }: { list: List }) {
   if (!can('automation', 'write') || !has('radio')) return null
-  if (automations.length >= maxAutomations) return <span class="faint">{a.full(maxAutomations)}</span>
+  if (automations.length + unreadable.length >= maxAutomations)
+    return <span class="faint">{a.full(maxAutomations)}</span>
   return (
     <a class="button primary" href={href('/automation/new')}>
       <Icon name="plus" />
@@ -83,6 +87,32 @@ function Rules({ list, reload }: { list: List; reload(): Promise<void> }) {
         </table>
       </div>
     </>
+  )
+}
+
+function Unreadable({ rules, reload }: { rules: List['unreadable']; reload(): Promise<void> }) {
+  return (
+    <section class="stack">
+      <h2>{a.unreadable}</h2>
+      <p class="faint measure">{a.unreadableHelp}</p>
+      <ul class="rows">
+        {rules.map((rule) => (
+          <li key={rule.id}>
+            <strong class="grow break">{rule.name}</strong>
+            {can('automation', 'write') && (
+              <button
+                type="button"
+                class="button small danger-quiet"
+                aria-label={a.deleteLabel(rule.name)}
+                onClick={() => deleteFirst(rule, () => void reload(), reload)}
+              >
+                {t.common.delete}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
@@ -148,7 +178,8 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
 async function switchRule(id: number, enabled: boolean): Promise<string | null> {
   const param = { id: String(id) }
   const { automation } = await ask(api.automation[':id'].$get({ param }))
-  await ask(api.automation[':id'].$put({ param, json: { ...automation.rule, enabled } }))
+  const headers = ifMatch(automation.revision)
+  await ask(api.automation[':id'].$put({ param, json: { ...automation.rule, enabled } }, { headers }))
   if (!enabled) return null
   const { estimate } = await ask(api.automation[':id']['dry-run'].$post({ param, json: {} }))
   return airADay(estimate)

@@ -9,6 +9,7 @@ import { Failure } from '../parts/notice.tsx'
 import { user } from '../session.ts'
 import { t } from '../strings.ts'
 import type { Channels } from './conversations.tsx'
+import { SendBy } from './send-by.tsx'
 
 /** Bytes of UTF-8 that the service takes. */
 const MAX_BYTES = 200
@@ -31,7 +32,7 @@ export function Composer(props: Props) {
   const { replyTo, obstacle } = props
   const mayWrite = obstacle === null
   const box = useRef<HTMLTextAreaElement>(null)
-  const { text, action, submit } = useDraft(props)
+  const { text, radio, action, submit } = useDraft(props)
   const used = new TextEncoder().encode(text.value).length
   const canSend = mayWrite && text.value.trim() !== '' && used <= MAX_BYTES && !action.busy.value
   useEffect(() => {
@@ -71,6 +72,7 @@ export function Composer(props: Props) {
         </button>
       </div>
       <Counter used={used} note={noteOf(action, obstacle)} />
+      {mayWrite && <SendBy radio={radio} />}
     </form>
   )
 }
@@ -81,8 +83,9 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
   const text = useSignal(readDraft(place))
   const action = useAction()
   useEffect(() => keepDraft(place, text.value), [text.value])
-  // The same draft sent twice, because an answer got lost, is one message.
-  const key = useRef(newKey())
+  const radio = useSignal('')
+  // The same draft sent twice, because an answer got lost, is one message; another one has a key of its own.
+  const sent = useRef({ request: '', key: '' })
   const submit = () =>
     action.run(async () => {
       const reply = replyTo.peek()
@@ -92,15 +95,18 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
         channel: to === null ? (reply?.channel ?? channel) : 0,
         ...(to !== null && { to }),
         ...(reply !== null && { replyId: reply.packetId }),
+        ...(radio.value !== '' && { radio: radio.value }),
       }
-      const { message } = await ask(api.messages.$post({ json }, { headers: { 'Idempotency-Key': key.current } }))
-      key.current = newKey()
+      const request = JSON.stringify(json)
+      if (sent.current.request !== request) sent.current = { request, key: newKey() }
+      const { message } = await ask(api.messages.$post({ json }, { headers: { 'Idempotency-Key': sent.current.key } }))
+      sent.current = { request: '', key: '' }
       text.value = ''
       keepDraft(place, '')
       replyTo.value = null
       onSent(message)
     })
-  return { text, action, submit }
+  return { text, radio, action, submit }
 }
 
 function newKey(): string {

@@ -14,7 +14,7 @@ const POLL_MS = 10_000
 
 /** What became of a message in full sentences, and by which ways it came. */
 export function MessageDetails({ message }: { message: Message }) {
-  const { timestamp, packetId, direction } = message
+  const { timestamp, packetId, direction, radio } = message
   const box = useRef<HTMLDivElement>(null)
   const show = () => box.current?.scrollIntoView({ block: 'nearest' })
   return (
@@ -24,6 +24,7 @@ export function MessageDetails({ message }: { message: Message }) {
         entries={[
           [t.messages.time, dateTime(timestamp)],
           [t.messages.packet, packetId === 0 ? null : String(packetId)],
+          ...(radio === null ? [] : [[t.messages.radio, radio] as const]),
         ]}
       />
       <Receptions message={message} onDrawn={show} />

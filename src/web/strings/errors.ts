@@ -32,6 +32,8 @@ export const errors = {
   configuration_changed: 'The radio’s settings were changed elsewhere meanwhile. Look again before you send.',
   configuration_change_in_progress: 'The radio is applying another change. Wait until it is back.',
   automation_not_found: 'This rule is gone. Somebody deleted it.',
+  automation_changed: 'Somebody changed this rule meanwhile. Look at it again, then repeat what you did.',
+  automation_unreadable: 'This version can not read the rule. It does not run, and can be deleted.',
   automation_name_taken: 'Another rule has this name. Choose another one.',
   too_many_automations: 'There are as many rules as there can be. Delete one first.',
   unsupported_on_this_runtime: 'This is not possible where the service runs.',
