@@ -41,6 +41,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
 
 /** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
 async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  // As the service does.
+  process.umask(0o077)
   const [name = '', username = '', ...more] = args
   if (isBackupCommand(name)) return runBackupCommand(args, env)
   const command = COMMANDS.get(name)

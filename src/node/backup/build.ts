@@ -59,15 +59,20 @@ export function buildDatabase(options: BuildOptions): Database.Database {
   }
 }
 
-// The migrator takes back a failed migration, and says only that this failed where SQLite had done it by itself: that
-// is when the disk is full or broken (sqlite.org/lang_transaction.html, section 3).
 function migrateBuilt(database: Database.Database, folder: string): void {
   try {
     runMigrations(database, folder)
   } catch (error) {
-    const isRolledBack = error instanceof Error && error.cause instanceof Error && /rollback/i.test(error.cause.message)
-    if (!isRolledBack) throw error
-    throw new RestoreRefused('Restore failed: the disk is full or broken; the database is as it was', { cause: error })
+    const cause = error instanceof Error ? error.cause : null
+    if (!(cause instanceof Database.SqliteError)) throw error
+    // The migrator takes back a failed migration, and says only that this failed where SQLite had done it by itself:
+    // that is when the disk is full or broken (sqlite.org/lang_transaction.html, section 3).
+    if (/rollback/i.test(cause.message)) {
+      const line = 'Restore failed: the disk is full or broken; the database is as it was'
+      throw new RestoreRefused(line, { cause: error })
+    }
+    if (!isRefusedRow(cause)) throw error
+    throw new BackupDamage(`a row can't be brought to this version: ${cause.message}`, { cause: error })
   }
 }
 
@@ -139,10 +144,14 @@ function asDamage(what: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    // A mismatch: an integer key is no integer, even after SQLite's own conversions.
-    if (!(error instanceof Database.SqliteError) || !/^SQLITE_(CONSTRAINT|MISMATCH)/.test(error.code)) throw error
+    if (!(error instanceof Database.SqliteError && isRefusedRow(error))) throw error
     throw new BackupDamage(`${what}: ${error.message}`, { cause: error })
   }
+}
+
+// A mismatch: an integer key is no integer, even after SQLite's own conversions.
+function isRefusedRow({ code }: { readonly code: string }): boolean {
+  return /^SQLITE_(CONSTRAINT|MISMATCH)/.test(code)
 }
 
 function checkWhole(database: Database.Database): void {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import type { Backup } from '../../app/system/backups.ts'
 import { BACKUP_KINDS } from '../../app/system/backups.ts'
+import { MAX_ID } from './column-rules.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { readSmallFile } from './safe-read.ts'
 
@@ -23,7 +24,7 @@ const tableSchema = z
     bytes: z.int().min(1).max(MAX_TABLE_BYTES),
     sha256,
     /** Where the table's AUTOINCREMENT stands, so that an id is never given twice; null without one. */
-    sequence: z.int().nullable(),
+    sequence: z.int().min(0).max(MAX_ID).nullable(),
   })
   .refine(({ name, file }) => file === `${name}.json`, 'a file named as its table')
   .refine(({ columns }) => new Set(columns).size === columns.length, 'each column once')

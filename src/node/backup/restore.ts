@@ -7,10 +7,10 @@ import { sqliteStore } from '../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { backupsDirectory, hasBackup } from './directory.ts'
-import { isDiskFull } from './error-code.ts'
+import { isBrokenDisk, isDiskFull } from './error-code.ts'
 import { diskFiles, type Files } from './files.ts'
 import { readSoundManifest } from './inspect.ts'
-import { databaseLockFile, lockExclusively } from './lock.ts'
+import { databaseLockFile, type Lock, lockExclusively } from './lock.ts'
 import { type Manifest, signingKey, totalRows } from './manifest.ts'
 import { markerFile, readMarker, writeMarker } from './marker.ts'
 import { carryAudit, freshEpoch, hasSideFiles, type Replaced, settleReplaced, SIDE_FILES } from './replaced.ts'
@@ -95,16 +95,17 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
       `Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
     )
   }
-  const lock = lockExclusively(databaseLockFile(dataDir))
-  if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
+  let lock: Lock | null = null
   try {
+    lock = lockExclusively(databaseLockFile(dataDir))
+    if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
     const restored = await restoreLocked(options, name, join(directory, name))
     log.info(`Restore completed: ${restored.tables} tables, ${restored.rows} rows restored from ${name}`)
     return restored
   } catch (error) {
     throw asRefusal(error)
   } finally {
-    lock.release()
+    lock?.release()
   }
 }
 
@@ -116,10 +117,10 @@ function asRefusal(error: unknown): unknown {
       { cause: error },
     )
   }
-  if (!isDiskFull(error)) return error
-  return new RestoreRefused('Restore failed: no space is left on the device; the database is as it was', {
-    cause: error,
-  })
+  const refuse = (reason: string) =>
+    new RestoreRefused(`Restore failed: ${reason}; the database is as it was`, { cause: error })
+  if (isDiskFull(error)) return refuse('no space is left on the device')
+  return isBrokenDisk(error) ? refuse('the disk is full or broken') : error
 }
 
 async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Restored> {
@@ -131,6 +132,8 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   files.makeDirectory(scratch)
   try {
     const file = builtIn(scratch)
+    // SQLite would make it as the umask says.
+    files.finish(files.create(file))
     const built = buildDatabase({
       file,
       scratch,

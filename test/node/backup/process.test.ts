@@ -1,14 +1,33 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/node/database.ts'
 import { buildProgram } from '../../support/built-program.ts'
 import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built-service.ts'
-import { contentOf, fingerprint, makeBackup, makeDataDir, seedDatabase, SECRET } from '../../support/backup.ts'
+import {
+  contentOf,
+  fingerprint,
+  makeBackup,
+  makeDataDir,
+  seedDatabase,
+  SECRET,
+  tryRestore,
+} from '../../support/backup.ts'
 
 const LONG = { timeout: 90_000 }
 const TOKEN = `mm_${'x'.repeat(43)}`
@@ -159,6 +178,7 @@ test('the command line backs up, verifies and restores a stopped service', LONG,
     out: expect.stringMatching(/^Restore completed: \d+ tables, \d+ rows restored from /),
     err: '',
   })
+  expect(statSync(here.database).mode & 0o777).toBe(0o600)
   expect(contentOf(here.database)).toStrictEqual(before)
   rmSync(join(here.backups, name, 'nodes.json'))
   expect(await cli('verify', name)).toMatchObject({
@@ -232,5 +252,45 @@ test(
       execFileSync('umount', ['-l', here.dataDir])
       source.remove()
     }
+  },
+)
+
+test(
+  'wherever in a restore the disk gets full, one line says so, and the database is as it was',
+  LONG,
+  async ({ skip }) => {
+    const name = await makeBackup(here.dataDir)
+    const source = here
+    here = makeDataDir()
+    const before = contentOf(source.database)
+    if (!mountSmall(here.dataDir, 4 * 1024 * 1024)) {
+      source.remove()
+      skip('mounting needs root')
+    }
+    const filler = join(here.dataDir, 'filler')
+    const refusals = new Set<string>()
+    try {
+      cpSync(source.database, here.database)
+      cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
+      for (let spare = 0, isDone = false; !isDone; spare += 16 * 1024) {
+        rmSync(filler, { force: true })
+        for (const suffix of ['-wal', '-shm']) rmSync(here.database + suffix, { force: true })
+        const { bavail, bsize } = statfsSync(here.dataDir)
+        writeFileSync(filler, Buffer.alloc(bavail * bsize - spare))
+        const [last = ''] = (await tryRestore(here.dataDir, name)).slice(-1)
+        isDone = last.startsWith('info Restore completed: ')
+        if (!isDone) refusals.add(last)
+        expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
+        rmSync(filler)
+        expect(contentOf(here.database)).toStrictEqual(before)
+      }
+    } finally {
+      execFileSync('umount', ['-l', here.dataDir])
+      source.remove()
+    }
+    const clear =
+      /^refused Restore failed: (?:no space is left on the device|the disk is full or broken); the database is as it was$/
+    expect(refusals.size).toBeGreaterThan(0)
+    for (const line of refusals) expect(line).toMatch(clear)
   },
 )

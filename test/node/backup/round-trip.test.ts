@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -10,6 +10,7 @@ import { backupTables, isEphemeral, tablesOf } from '../../../src/node/backup/ta
 import { openDatabase } from '../../../src/node/database.ts'
 import {
   contentOf,
+  forge,
   MADE_AT,
   MADE_NAME,
   makeBackup,
@@ -217,11 +218,31 @@ test('one snapshot, whatever is written meanwhile', async () => {
   store.close()
 })
 
-test('the fixture of the first version restores into this one; it must never be deleted', async () => {
-  const fixture = new URL('../fixtures/backup-0001/', import.meta.url).pathname
-  const name = '2026-01-15_130000'
+/** The backup that the first version made; it must never be deleted. */
+function takeFixture(): string {
   mkdirSync(here.backups, { recursive: true })
-  cpSync(fixture, here.backups, { recursive: true })
+  cpSync(new URL('../fixtures/backup-0001/', import.meta.url).pathname, here.backups, { recursive: true })
+  return '2026-01-15_130000'
+}
+
+test('rows that no migration can bring to this version are damage of the backup', async () => {
+  const name = takeFixture()
+  const channels = join(here.backups, name, 'channels.json')
+  forge(join(here.backups, name), (manifest) => {
+    const [head = ''] = readFileSync(channels, 'utf8').split('\n')
+    writeFileSync(channels, `${head}\n[1,10,"a","PRIMARY"],\n[1,266,"b","SECONDARY"]\n]}\n`)
+    Object(manifest['tables']).find((table: { name: string }) => table.name === 'channels').rows = 2
+  })
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual([
+    expect.stringMatching(/^info Schema migration required: /),
+    expect.stringMatching(
+      /^refused Integrity validation failed: a row can't be brought to this version: UNIQUE constraint failed: channels\..*; use an earlier backup or download the archive again$/,
+    ),
+  ])
+})
+
+test('the fixture of the first version restores into this one', async () => {
+  const name = takeFixture()
   const [migration, completed, ...more] = await tryRestore(here.dataDir, name)
   expect(migration).toMatch(/^info Schema migration required: 0001_authentication -> \d{4}_\w+$/)
   expect(completed).toBe(`info Restore completed: 12 tables, 73 rows restored from ${name}`)
