@@ -61,3 +61,21 @@ test('what is sent from here is delivered too, as what its radio said', async ()
   const said = own.map(({ payloadVariant: { case: kind, value } }) => (kind === 'decoded' ? value.payload : null))
   expect(said.map((payload) => new TextDecoder().decode(payload ?? undefined))).toStrictEqual(['from the hill'])
 })
+
+test('what no radio sent is not delivered', async () => {
+  expect((await service.send({ text: 'sent' })).status).toBe(202)
+  expect((await service.send({ text: 'given up' })).status).toBe(202)
+  await service.sent()
+  service.device.refuse(true)
+  service.device.kick()
+  await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+  service.clock.advance(120_000)
+  await service.untilState('failed', 'NO_INTERFACE')
+  await untilDelivered()
+  const said = delivered().flatMap((variant) =>
+    variant?.case === 'packet' && variant.value.payloadVariant.case === 'decoded'
+      ? [new TextDecoder().decode(variant.value.payloadVariant.value.payload)]
+      : [],
+  )
+  expect(said).toStrictEqual(['sent'])
+})
