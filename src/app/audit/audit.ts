@@ -55,14 +55,14 @@ type Details = Record<string, unknown>
 
 /**
  * The statement that records an action: run it in the same atomic step as the change.
- * `onlyIfChanged` records nothing when the statement just before it changed no row.
+ * `onlyIfChanged` records nothing when the statement just before it changed no row; `onlyIf` when this is not so.
  * Details never hold a password, hash, token, secret or cookie.
  */
 export function audit(
   ctx: AuditContext,
   action: AuditAction,
   details: Details,
-  options: { actor?: Actor; onlyIfChanged?: boolean } = {},
+  options: { actor?: Actor; onlyIfChanged?: boolean; onlyIf?: SQL | undefined } = {},
 ): Statement {
   const actor = options.actor ?? (ctx.viewer ? ctx.viewer.user : SYSTEM)
   const values = [
@@ -77,8 +77,9 @@ export function audit(
     ctx.requestId,
   ]
   const chunks = values.map((value) => sql`${value}`)
-  const condition = options.onlyIfChanged ? sql` where changes() > 0` : sql``
-  return ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)}${condition}`)
+  const changed = options.onlyIfChanged ? sql`changes() > 0` : undefined
+  const condition = and(changed, options.onlyIf) ?? sql`true`
+  return ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)} where ${condition}`)
 }
 
 // Details are JSON; a sub-select among them is put in by SQLite's own json_set.

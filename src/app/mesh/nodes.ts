@@ -1,5 +1,6 @@
-import { eq, or, sql } from 'drizzle-orm'
+import { and, eq, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { differs } from '../../db/differs.ts'
 import { neighbors, nodes, renumberings } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { enumName } from '../../meshtastic/enum-name.ts'
@@ -184,7 +185,10 @@ export async function updateNode(
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }
   await ctx.store.atomic([
-    ctx.store.db.update(nodes).set(pick(after)).where(eq(nodes.id, before.id)),
+    ctx.store.db
+      .update(nodes)
+      .set(pick(after))
+      .where(and(eq(nodes.id, before.id), differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
   ])
   return getNode(ctx.store, nodeNum)

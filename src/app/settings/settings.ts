@@ -1,3 +1,4 @@
+import { and, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -60,10 +61,21 @@ export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsC
   if (changed.length === 0) return before
   const pick = (from: typeof changes) => Object.fromEntries(changed.map((key) => [key, from[key]]))
   await ctx.store.atomic([
-    audit(ctx, 'settings_updated', { before: pick(before), after: pick(changes) }),
+    audit(
+      ctx,
+      'settings_updated',
+      { before: pick(before), after: pick(changes) },
+      // Somebody else may have made the same change since it was read.
+      { onlyIf: or(...changed.map((key) => isOther(key, changes[key]))) },
+    ),
     ...changed.map((key) => writeSetting(ctx, key, changes[key])),
   ])
   return readSettings(ctx.store)
+}
+
+function isOther(key: Key, value: unknown): SQL {
+  const same = and(eq(settings.key, key), eq(settings.value, JSON.stringify(value)))
+  return sql`not exists (select 1 from ${settings} where ${same})`
 }
 
 function writeSetting(ctx: Ctx, key: Key, value: unknown): Statement {

@@ -1,14 +1,16 @@
-import { eq } from 'drizzle-orm'
-import { users } from '../../db/schema.ts'
+import { and, eq, or, sql, type SQL } from 'drizzle-orm'
+import { userPermissions, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import {
   ALL_PERMISSIONS,
+  type Grant,
   packedPermissions,
   type PermissionChanges,
   type Permissions,
+  type Resource,
   RESOURCE_NAMES,
   unpackPermissions,
   writePermissions,
@@ -42,8 +44,25 @@ export async function replacePermissions(
   if (user.isAdmin) throw new AppError('invalid_request', 'An administrator holds every permission')
   const pick = (from: PermissionChanges) => Object.fromEntries(changed.map((resource) => [resource, from[resource]]))
   await ctx.store.atomic([
-    audit(ctx, 'permissions_updated', { userId, username: user.username, before: pick(before), after: pick(changes) }),
+    audit(
+      ctx,
+      'permissions_updated',
+      { userId, username: user.username, before: pick(before), after: pick(changes) },
+      // Somebody else may have made the same change since it was read.
+      { onlyIf: or(...changed.map((resource) => isOther(userId, resource, changes[resource]))) },
+    ),
     ...writePermissions(ctx.store, userId, changes),
   ])
   return readPermissions(ctx.store, userId)
+}
+
+function isOther(userId: number, resource: Resource, grant: Grant | undefined): SQL {
+  const { read = false, write = false } = grant ?? {}
+  const same = and(
+    eq(userPermissions.userId, userId),
+    eq(userPermissions.resource, resource),
+    eq(userPermissions.canRead, read),
+    eq(userPermissions.canWrite, write),
+  )
+  return sql`not exists (select 1 from ${userPermissions} where ${same})`
 }

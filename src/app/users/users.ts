@@ -1,6 +1,7 @@
 import { and, asc, count, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
+import { differs } from '../../db/differs.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, SYSTEM } from '../audit/audit.ts'
@@ -185,8 +186,16 @@ export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof u
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   await ctx.store.atomic([
     // Only what changes: the rest may have been changed by somebody else since it was read.
-    ctx.store.db.update(users).set(pick(after)).where(eq(users.id, id)),
-    audit(ctx, 'user_updated', { userId: id, username: before.username, before: pick(before), after: pick(after) }),
+    ctx.store.db
+      .update(users)
+      .set(pick(after))
+      .where(and(eq(users.id, id), differs(users, fields, after))),
+    audit(
+      ctx,
+      'user_updated',
+      { userId: id, username: before.username, before: pick(before), after: pick(after) },
+      { onlyIfChanged: true },
+    ),
   ])
   return getUser(ctx.store, id)
 }
