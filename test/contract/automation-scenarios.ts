@@ -22,6 +22,11 @@ const ACKNOWLEDGE = {
   answer: { kind: 'text', text: '{hops} hops' },
 } as const
 
+const isOf =
+  (name: string) =>
+  ({ details }: Record<string, unknown>) =>
+    Object(details).name === name
+
 /** Rules of automation; there is no radio here, so nothing is ever sent. */
 export function automationScenarios(admin: () => Client): void {
   test('a rule is made, found, changed and deleted, each audited with what it changed', async () => {
@@ -52,6 +57,23 @@ export function automationScenarios(admin: () => Client): void {
       { ...named, before: { enabled: true }, after: { enabled: false } },
       { ...named, before: null, after: ANNOUNCE },
     ])
+  })
+
+  test('of those who change the version that they read at one instant, one does', async () => {
+    const made = await admin().send('POST', PATH, { ...ANNOUNCE, name: 'Versions' })
+    const path = `${PATH}/${Object(made.body).automation.id}`
+    const read = await admin().send('GET', path)
+    const ifMatch = { 'If-Match': String(read.headers.get('etag')) }
+    const texts = ['one', 'two', 'three', 'four', 'five']
+    const answers = await Promise.all(
+      texts.map((text) => admin().send('PUT', path, { ...ANNOUNCE, name: 'Versions', text }, ifMatch)),
+    )
+    expect(statuses(answers)).toStrictEqual([200, 412, 412, 412, 412])
+    const winner = answers.find(({ status }) => status === 200)
+    expect((await admin().send('GET', path)).body).toStrictEqual(winner?.body)
+    expect((await auditOf(admin(), 'automation_updated')).filter(isOf('Versions'))).toHaveLength(2)
+    expect(await admin().send('DELETE', path, undefined, ifMatch)).toMatchObject(refusal(412, 'automation_changed'))
+    expect((await admin().send('DELETE', path)).status).toBe(204)
   })
 
   test('a name is taken once, also at one instant', async () => {
