@@ -187,6 +187,7 @@ test('what the edge can not do answers 501, and says so in the API document', as
     '/api/messages': { text: 'hello' },
     '/api/traceroutes': { to: 1 },
     '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
+    '/api/configuration/{section}': { values: {} },
   }
   for (const { method, path } of unsupported) {
     const body = method === 'GET' || method === 'DELETE' ? undefined : bodies[path]
