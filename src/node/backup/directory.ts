@@ -5,7 +5,7 @@ import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Files } from './files.ts'
 import { describeBackup, type Manifest, readManifest } from './manifest.ts'
 import { isBackupName } from './names.ts'
-import { readRealDirectory } from './safe-read.ts'
+import { isRealDirectory, readRealDirectory } from './safe-read.ts'
 
 /** Where the backups of a data directory are. */
 export const backupsDirectory = (dataDir: string): string => join(dataDir, 'system-backups')
@@ -28,7 +28,7 @@ export function findManifest(directory: string, name: string): Manifest | null {
 
 /** Whether there is a directory of that name, itself no link. A name that can't be a backup's is not looked for. */
 export function hasBackup(directory: string, name: string): boolean {
-  return isBackupName(name) && readRealDirectory(join(directory, name)) !== null
+  return isBackupName(name) && isRealDirectory(join(directory, name))
 }
 
 /** All backups, newest first. What is no backup, or has no manifest that can be read, is not among them. */

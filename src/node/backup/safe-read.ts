@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs'
-import { BackupDamage } from './damage.ts'
+import { BackupDamage, RestoreRefused } from './damage.ts'
 import { hasCode } from './error-code.ts'
 
 // O_NONBLOCK: a FIFO opens at once, without a writer, and is refused as no regular file.
@@ -8,7 +8,7 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 /** Bytes that are read at a time. */
 export const CHUNK_BYTES = 64 * 1024
 
-/** Opens a regular file without following a link. Throws BackupDamage naming `label`. */
+/** Opens a regular file without following a link. Throws BackupDamage naming `label`, RestoreRefused for one that is not ours to read. */
 export function openRegular(path: string, label: string): { fd: number; size: number } {
   const fd = openAny(path, label)
   const stat = fstatSync(fd)
@@ -24,7 +24,7 @@ function openAny(path: string, label: string): number {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) throw new BackupDamage(`${label} is missing`, { cause: error })
     // ELOOP: a link. ENXIO: a socket or a device without a driver.
     if (hasCode(error, 'ELOOP', 'ENXIO')) throw new BackupDamage(`${label} is not a regular file`, { cause: error })
-    throw error
+    throw asUnreadable(path, error)
   }
 }
 
@@ -51,12 +51,29 @@ function decodeUtf8(bytes: Uint8Array, label: string): string {
   }
 }
 
+// As of an archive that somebody else extracted.
+function asUnreadable(path: string, error: unknown): unknown {
+  if (!hasCode(error, 'EACCES', 'EPERM')) return error
+  const line = `Restore failed: ${path} can't be read by the user of the service; change its owner or its mode`
+  return new RestoreRefused(line, { cause: error })
+}
+
+/** Whether a directory is there that is one itself, not a link to one. */
+export function isRealDirectory(path: string): boolean {
+  try {
+    return lstatSync(path).isDirectory()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return false
+    throw error
+  }
+}
+
 /** The names in a directory that is one itself, not a link to one; null when there is none. */
 export function readRealDirectory(path: string): string[] | null {
   try {
-    return lstatSync(path).isDirectory() ? readdirSync(path) : null
+    return isRealDirectory(path) ? readdirSync(path) : null
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return null
-    throw error
+    throw asUnreadable(path, error)
   }
 }

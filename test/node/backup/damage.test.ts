@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  chmodSync,
+  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,6 +15,8 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { listBackups } from '../../../src/node/backup/directory.ts'
+import { readSoundManifest } from '../../../src/node/backup/inspect.ts'
 import { readManifest } from '../../../src/node/backup/manifest.ts'
 import { integrity, useVictim } from '../../support/damaged-backup.ts'
 
@@ -148,4 +152,36 @@ test('all problems are told, not the first alone', () => {
     'nodes.json',
     'users.json',
   ])
+})
+
+test('a file in place of the directory of backups holds none', async () => {
+  const directory = join(backup, '..')
+  rmSync(directory, { recursive: true })
+  writeFileSync(directory, '')
+  await expectRefused(/^refused Backup directory not found: /)
+  expect(await listBackups(directory)).toStrictEqual([])
+  rmSync(directory)
+  mkdirSync(directory)
+})
+
+test('a backup that belongs to somebody else is told from a damaged one, and hides no other', async () => {
+  const other = '2026-01-15_120001'
+  cpSync(pristine, join(backup, '..', other), { recursive: true })
+  chmodSync(backup, 0o000)
+  // The administrator of the machine may read everything.
+  const isRoot = process.getuid?.() === 0
+  chmodSync(join(backup, '../..'), 0o711)
+  chmodSync(join(backup, '..'), 0o755)
+  if (isRoot) for (const path of [other, `${other}/manifest.json`]) chmodSync(join(backup, '..', path), 0o755)
+  if (isRoot) process.seteuid?.(65_534)
+  try {
+    const line = `Restore failed: ${file('manifest.json')} can't be read by the user of the service; change its owner or its mode`
+    expect(inspect().problems).toStrictEqual([line])
+    expect(() => readSoundManifest(backup, [])).toThrow(line)
+    const listed = await listBackups(join(backup, '..'))
+    expect(listed.map(({ name }) => name)).toStrictEqual([other])
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+    chmodSync(backup, 0o700)
+  }
 })
