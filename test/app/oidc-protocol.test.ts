@@ -213,6 +213,28 @@ test.each(['client_secret_basic', 'client_secret_post'])(
   },
 )
 
+test.each([
+  [401, ''],
+  [400, JSON.stringify({ error: 'invalid_client' })],
+  [403, JSON.stringify({ error: 'unauthorized_client' })],
+])('a client that is refused with %s %s is tried the other way', async (status, body) => {
+  const refusal = { status, body }
+  provider.authentication = ['client_secret_basic', 'client_secret_post']
+  provider.behave = { token: refusal }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  const [basic, post] = provider.seen.filter(({ path }) => path === '/token')
+  expect([basic, post].map((seen) => seen?.headers['authorization'] === undefined)).toEqual([false, true])
+  expect(provider.count('/token')).toBe(2)
+})
+
+test('a grant that is refused is not tried again', async () => {
+  provider.authentication = ['client_secret_basic', 'client_secret_post']
+  provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(app.logged.at(-1)).toContain('"reason":"token_refused","status":400,"error":"invalid_grant"')
+  expect(provider.count('/token')).toBe(1)
+})
+
 test('a wrong client secret: the log says invalid_client', async () => {
   await open({ OIDC_CLIENT_SECRET: 'wrong' })
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')

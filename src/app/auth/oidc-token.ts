@@ -63,8 +63,10 @@ function requestTokens(
   return askProvider(metadata.token_endpoint, { method: 'POST', headers, body }, TIMEOUT_MS)
 }
 
+/** RFC 6749, 5.2, has `invalid_client` for it; there are providers that say the next best thing. */
 function isRefusedClient(answer: ProviderAnswer): boolean {
-  return answer.kind === 'answer' && answer.status !== 200 && errorCode(answer.json) === 'invalid_client'
+  if (answer.kind === 'none' || answer.status === 200) return false
+  return answer.status === 401 || ['invalid_client', 'unauthorized_client'].includes(errorCode(answer.json))
 }
 
 function readTokens(answer: ProviderAnswer): Tokens {
