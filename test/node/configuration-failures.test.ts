@@ -56,6 +56,19 @@ describe('a radio that', () => {
     expect(service.device.admin).toHaveLength(1)
   })
 
+  it('is managed says nothing, which is told', async () => {
+    const service = await start()
+    await service.change('security', { values: { isManaged: true }, confirm: ['isManaged'] })
+    expect(await service.outcome('security', 500)).toMatchObject({ state: 'applied' })
+    await service.untilConnected(500)
+    Object.assign(service.device.manners, { isMute: true })
+    await service.change('mqtt', change)
+    expect(await service.outcome('mqtt', 500)).toMatchObject({
+      state: 'failed',
+      reason: 'the radio is managed, and takes changes from its administration keys alone; nothing was changed',
+    })
+  })
+
   it('comes back with something else', async () => {
     const service = await begin({
       onSave: ({ modules }) => {

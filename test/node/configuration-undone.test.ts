@@ -84,6 +84,22 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
     await expectWorks(service)
   })
 
+  it('a broker was tried in vain for a minute', async () => {
+    const service = await start()
+    Object.assign(service.device.manners, { isMute: true, takes: 1, times: 1 })
+    await service.change('mqtt', { values: { root: 'msh/EU' } })
+    await until(() => expect(service.device.admin).toHaveLength(2))
+    service.clock.advance(59_999)
+    await service.settle()
+    expect(stepsOf(service)).toStrictEqual(['beginEditSettings', 'setModuleConfig'])
+    service.clock.advance(1)
+    await until(() => expect(stepsOf(service).at(-1)).toBe('rebootSeconds'))
+    expect(await service.outcome('mqtt', 500)).toMatchObject({
+      state: 'failed',
+      reason: `${SILENT}; it has restarted, with its old values`,
+    })
+  })
+
   it('the link was lost in the middle', async () => {
     const service = await begin({ hangsUpMidway: true })
     expect(await service.outcome('channels', 500)).toMatchObject({

@@ -3,6 +3,7 @@ import type { LinkInfo } from '../../app/context.ts'
 import { encodeAdminPacket } from '../../meshtastic/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'
 import { type RadioConfig, sectionBytes } from '../../meshtastic/config-sections.ts'
+import { viewSection } from '../../meshtastic/config-values.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { readAnswer } from './admin-answer.ts'
 import { createTimer, type LinkClock } from './connection.ts'
@@ -15,6 +16,8 @@ export const EDIT_TIMINGS = {
   freshMs: 30_000,
   /** For the radio's answer to each step. */
   answerMs: 15_000,
+  /** Firmware tries the broker before it answers. */
+  brokerMs: 60_000,
   /** For all of it, a restart included. Later the outcome counts as unknown, until the radio is back after all. */
   limitMs: 240_000,
 } as const satisfies Record<string, number>
@@ -100,10 +103,12 @@ export function createEdit(options: EditOptions): Edit {
       return
     }
     at.sent += 1
-    patience.start(EDIT_TIMINGS.answerMs, onSilence)
+    const isTried = plan.section.section === 'mqtt' && at.sent > 1 && !isCommitting()
+    patience.start(isTried ? EDIT_TIMINGS.brokerMs : EDIT_TIMINGS.answerMs, onSilence)
   }
   const onSilence = () => {
-    if (at.sent === 1) settle(failed('the radio does not answer; nothing was changed'))
+    if (at.sent === 1)
+      settle(failed(`${isManaged(at.config) ? MANAGED : 'the radio does not answer'}; nothing was changed`))
     else if (isCommitting()) awaitHangUp()
     else giveUp('the radio stopped answering before it was told to save', at.config)
   }
@@ -183,6 +188,13 @@ export function createEdit(options: EditOptions): Edit {
   }
 }
 
+/** Firmware says nothing to a client of a managed radio. */
+function isManaged({ sections }: RadioConfig): boolean {
+  const security = sections.get('security')
+  return security !== undefined && viewSection(security).values['isManaged'] === true
+}
+
+const MANAGED = 'the radio is managed, and takes changes from its administration keys alone'
 const BROKEN = 'the connection broke before the radio was told to save'
 
 function beginProgress(config: RadioConfig): Progress {
