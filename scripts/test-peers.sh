@@ -1,9 +1,10 @@
 #!/bin/sh
-# The tests talk to real peers; two of them are Debian packages. Installs what is missing when it may, says so when not.
+# The tests talk to real peers; three of them are Debian packages. Installs what is missing when it may, says so when not.
 set -eu
 missing=''
-command -v redis-server > /dev/null || missing="$missing redis-server"
-command -v chromium > /dev/null || missing="$missing chromium"
+[ -x /usr/bin/redis-server ] || missing="$missing redis-server"
+[ -x /usr/bin/chromium ] || missing="$missing chromium"
+command -v curl > /dev/null || missing="$missing curl"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
   echo "The tests need:$missing (apt-get install$missing)" >&2

@@ -128,9 +128,17 @@ it('counts a long packet log without reading it', async () => {
   const hours = await readTrafficHours(mesh.app.store, START)
   expect(hours.map(({ packets }) => packets)).toStrictEqual([...Array(23).fill(3600), 1])
   const scan = sqlite.prepare('select t / 3600000, count(*) from packets group by 1')
-  const began = performance.now()
-  for (let n = 0; n < 5; n++) scan.all()
-  const scanned = performance.now()
-  for (let n = 0; n < 5; n++) await readTrafficHours(mesh.app.store, START)
-  expect(performance.now() - scanned).toBeLessThan((scanned - began) / 2)
+  const reading = await quickest(async () => scan.all())
+  expect(await quickest(() => readTrafficHours(mesh.app.store, START))).toBeLessThan(reading / 2)
 })
+
+/** Milliseconds of the quickest of ten runs: whatever else the machine does makes the others longer. */
+async function quickest(run: () => Promise<unknown>): Promise<number> {
+  const took: number[] = []
+  for (let n = 0; n < 10; n++) {
+    const began = performance.now()
+    await run()
+    took.push(performance.now() - began)
+  }
+  return Math.min(...took)
+}

@@ -327,7 +327,7 @@ describe('hostile input', () => {
     const answer = await app.request('/api/auth/login', { method: 'POST', body, headers: { ...json, ...given } })
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.status).toBeLessThan(500)
-    expect(performance.now() - started).toBeLessThan(10_000)
+    expect(performance.now() - started).toBeLessThan(20_000)
   })
 
   test('nothing of all this is logged as a failure', async () => {

@@ -59,7 +59,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
         const answer = await browser.request('/api/auth/oidc/login')
         expect(`${answer.status} ${answer.headers.get('location')}`).toBe('302 /login?error=oidc_unavailable')
         expect(browser.cookies.size).toBe(0)
-        await vi.waitFor(() => expect(service.logged().at(-1)).toContain(`"reason":"${reason}"`), 20_000)
+        await vi.waitFor(() => expect(service.logged().at(-1)).toContain(`"reason":"${reason}"`), 60_000)
         expect(await service.sql('select count(*) as n from oidc_attempts')).toEqual(before)
       },
     )
@@ -78,7 +78,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       const begun = performance.now()
       const undiscovered = browserOf(stranger).request('/api/auth/oidc/login')
       const stalled = callbacks.map(([own, callback]) => own.request(callback))
-      await vi.waitFor(() => expect(provider.count('/jwks')).toBe(1), 20_000)
+      await vi.waitFor(() => expect(provider.count('/jwks')).toBe(1), 60_000)
       provider.behave = { userInfo: 'stall', claims: (claims) => ({ ...claims, name: 'Anna of the token' }) }
       provider.user = { sub: 'subject of the token' }
       const patient = browserOf(service)
@@ -88,7 +88,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect((await undiscovered).headers.get('location')).toBe('/login?error=oidc_unavailable')
       expect(performance.now() - begun).toBeLessThan(40_000)
       const line = '"reason":"discovery_unreachable","why":"timeout"'
-      await vi.waitFor(() => expect(stranger.logged().at(-1)).toContain(line), 20_000)
+      await vi.waitFor(() => expect(stranger.logged().at(-1)).toContain(line), 60_000)
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(
         callbacks.map(() => '/login?error=oidc_failed'),
       )

@@ -1,9 +1,8 @@
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { createLink } from '../../src/node/radio/link.ts'
 import { createMqttLink } from '../../src/node/radio/mqtt.ts'
 import { connectTcp } from '../../src/node/radio/tcp.ts'
+import { freePort } from '../support/free-port.ts'
 import { startMqttBroker } from '../support/mqtt-broker.ts'
 import { fromRadio, startRadioDevice } from '../support/radio-device.ts'
 import type { LinkEvents } from '../support/watched-link.ts'
@@ -12,16 +11,6 @@ import { radioLinkContract } from './radio-link.ts'
 const QUICK = { backoffFirstMs: 2, backoffMaxMs: 4 }
 
 const lonelyPort = await freePort()
-
-/** A port that was just given back. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 const tcpLink = (port: number) => (events: LinkEvents) =>
   createLink({

@@ -148,7 +148,10 @@ describe('what a radio has told of its channels', () => {
     await club.untilHeard(6)
     // What was said on a channel before it was the radio's goes along; what was said in a slot stays there.
     const others = { m3: numberOf(longFast), m6: numberOf(CLUB) }
-    expect(await club.numbers()).toStrictEqual({ m1: 0, m2: 0, m4: 0, m5: 1, ...others })
+    await until(async () => {
+      club.clock.advance(100)
+      expect(await club.numbers()).toStrictEqual({ m1: 0, m2: 0, m4: 0, m5: 1, ...others })
+    })
   })
 })
 

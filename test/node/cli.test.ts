@@ -28,7 +28,7 @@ function cli(args: string[], env: Record<string, string> = {}) {
     const child = execFile(
       process.execPath,
       [CLI, ...args],
-      { env: { ...process.env, DATA_DIR: dir, ...env } },
+      { env: { PATH: String(process.env['PATH']), DATA_DIR: dir, ...env } },
       (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }),
     )
   })

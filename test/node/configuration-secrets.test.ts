@@ -75,7 +75,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-it('shows, logs, stores and backs up no secret, whatever is asked of it', { timeout: 30_000 }, async () => {
+it('shows, logs, stores and backs up no secret, whatever is asked of it', async () => {
   const dir = makeDataDir()
   endings.push(dir.remove)
   const service = await startConfigService(SECRETS, { file: dir.database })

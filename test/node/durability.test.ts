@@ -8,6 +8,8 @@ import { type Built, buildService, type Service, startService } from '../support
 
 const ROUNDS = 4
 const WRITERS = 8
+/** Every second token is revoked. */
+const REVOKED_EACH = 2
 const PASSWORD = 'the first administrator'
 
 let built: Built
@@ -56,7 +58,7 @@ async function write(writer: string, url: string, cookie: string, noted: Acknowl
     await send('PUT', '/api/users/1', { displayName: `${writer}-${i}` })
     noted.display.push(`${writer}-${i}`)
     onWrite()
-    if (i % 2 === 0) {
+    if (i % REVOKED_EACH === 0) {
       await send('DELETE', `/api/tokens/${made.id}`)
       noted.revoked.push(made.name)
       onWrite()
@@ -137,7 +139,7 @@ test('after kill -9 under a load of writes every one that was acknowledged is th
 // Its revocation was under way when the service was killed: it may be done without having been answered.
 function inFlight(name: string, noted: Acknowledged): boolean {
   const last = noted.display.includes(name) && !noted.revoked.includes(name)
-  return last && Number(name.split('-')[1]) % 3 === 0
+  return last && Number(name.split('-')[1]) % REVOKED_EACH === 0
 }
 
 function entriesMatchChanges() {

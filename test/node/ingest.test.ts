@@ -57,8 +57,9 @@ describe('a radio over TCP', () => {
     const play = async () => {
       const radio = listenTo(app, device)
       await device.next('heartbeat')
-      device.send(...packets, fromRadio(packet(text('the end'), { from: 5, id: 99 })))
-      await expect.poll(() => app.store.sqlite.prepare('select 1 from nodes where node_num = 5').get()).toBeDefined()
+      const end = fromRadio({ case: 'queueStatus', value: { free: 7, maxlen: 16 } })
+      device.send(...packets, fromRadio(packet(text('the end'), { from: 5, id: 99 })), end)
+      await expect.poll(() => radio.links()[0]?.queue?.free).toBe(7)
       await radio.close()
     }
     await play()

@@ -64,14 +64,14 @@ test('all of it, a part of it, its end', async () => {
   expect(Buffer.from(await part.arrayBuffer()).equals(file.subarray(100, 400_100))).toBe(true)
   const end = await get({ range: 'bytes=-5' })
   expect(Buffer.from(await end.arrayBuffer()).equals(file.subarray(-5))).toBe(true)
-  expect(openFiles()).toBe(0)
+  await expect.poll(openFiles).toBe(0)
 })
 
 test('a range behind the end is refused with the size', async () => {
   const refused = await get({ range: `bytes=${file.length}-` })
   expect([refused.status, refused.headers.get('content-range')]).toEqual([416, `bytes */${file.length}`])
   expect(await refused.json()).toMatchObject({ code: 'range_not_satisfiable' })
-  expect(openFiles()).toBe(0)
+  await expect.poll(openFiles).toBe(0)
 })
 
 test('HEAD, what is known, and what nobody reads to its end leave no file open', async () => {
@@ -84,7 +84,7 @@ test('HEAD, what is known, and what nobody reads to its end leave no file open',
   const other = await get({ range: 'bytes=0-9', 'if-range': '"another"' })
   expect(other.status).toBe(200)
   await other.body?.cancel()
-  expect(openFiles()).toBe(0)
+  await expect.poll(openFiles).toBe(0)
 })
 
 test('another file has another ETag; one that is gone or broken is named so, and comes back', async () => {
@@ -101,14 +101,14 @@ test('another file has another ETag; one that is gone or broken is named so, and
   expect((await get()).status).toBe(503)
   writeFileSync(path, file)
   expect((await get({}, 'HEAD')).status).toBe(200)
-  expect(openFiles()).toBe(0)
+  await expect.poll(openFiles).toBe(0)
 })
 
 test('a file that becomes shorter while it is read breaks the answer off', async () => {
   const answer = await get()
   truncateSync(path, 200_000)
   await expect(answer.arrayBuffer()).rejects.toThrow('the map file ends early')
-  expect(openFiles()).toBe(0)
+  await expect.poll(openFiles).toBe(0)
   writeFileSync(path, file)
 })
 

@@ -25,7 +25,7 @@ it('measures this process in base units', () => {
   expect(values['process_resident_memory_bytes']).toBeGreaterThan(rss / 2)
   expect(values['process_resident_memory_bytes']).toBeLessThan(rss * 2)
   expect(values['process_cpu_seconds_total']).toBeCloseTo(process.cpuUsage().user / 1e6, -2)
-  expect(Math.abs(Number(values['process_start_time_seconds']) + process.uptime() - Date.now() / 1000)).toBeLessThan(3)
+  expect(Math.abs(Number(values['process_start_time_seconds']) + process.uptime() - Date.now() / 1000)).toBeLessThan(30)
   expect(values['nodejs_heap_used_bytes']).toBeGreaterThan(1_000_000)
   expect(values['nodejs_eventloop_delay_p99_seconds']).toBeGreaterThanOrEqual(0)
   expect(values['nodejs_eventloop_delay_max_seconds']).toBeGreaterThanOrEqual(0)
@@ -46,7 +46,7 @@ it('shows a running service from outside: live, at a glance, as metrics; and let
     const dashboard = Object(await (await fetch(`${service.url}/api/dashboard`, { headers })).json())
     expect(dashboard).toMatchObject({ link: { kind: 'demo', state: 'connected' }, lastBackup: null })
     expect(dashboard.counts.nodes).toBeGreaterThan(5)
-  }, 20_000)
+  }, 60_000)
   const metrics = await (await fetch(`${service.url}/api/metrics`, { headers })).text()
   for (const name of [
     'mesh_link_up{link="demo",kind="demo"} 1',

@@ -47,10 +47,11 @@ test('in Chromium: sign in at the provider, land where you wanted to go, sign ou
   const page = await context.newPage()
   const begin = `${site}/api/auth/oidc/login?returnTo=${encodeURIComponent('/api/auth/status?from=oidc')}`
   await page.goto(begin)
-  expect(new URL(page.url()).origin).toBe(provider.issuer)
+  await expect.poll(() => new URL(page.url()).origin).toBe(provider.issuer)
   await page.fill('[name=login]', 'anna')
   await page.fill('[name=password]', 'any')
   await page.click('button[type=submit]')
+  await page.locator('[name=prompt][value=consent]').waitFor({ state: 'attached' })
   await page.click('button[type=submit]')
   await page.waitForURL(`${site}/api/auth/status?from=oidc`)
   expect(JSON.parse(await page.innerText('body'))).toMatchObject({
@@ -62,7 +63,7 @@ test('in Chromium: sign in at the provider, land where you wanted to go, sign ou
 
   const second = await context.newPage()
   await second.goto(begin)
-  expect(second.url()).toBe(`${site}/api/auth/status?from=oidc`)
+  await second.waitForURL(`${site}/api/auth/status?from=oidc`)
   await second.close()
 
   const logoutUrl = await page.evaluate(async () => {
@@ -75,7 +76,7 @@ test('in Chromium: sign in at the provider, land where you wanted to go, sign ou
   await page.waitForURL(`${site}/login`)
   expect(await status(page)).toMatchObject({ authenticated: false, user: null })
   await page.goto(begin)
-  expect(await page.isVisible('[name=password]')).toBe(true)
+  await page.locator('[name=password]').waitFor()
   expect(auditRows(app).map(({ action, username }) => `${action} ${username}`)).toEqual([
     'admin_bootstrapped system',
     'oidc_user_created user',

@@ -60,8 +60,8 @@ async function untilNodes(url: string, password: string): Promise<void> {
   await vi.waitFor(
     async () => {
       const answer = await fetch(`${url}/api/nodes`, { headers: { cookie } })
-      expect(await answer.json()).not.toStrictEqual([])
+      expect(await answer.json()).toContainEqual(expect.objectContaining({ longName: 'Lab Node B' }))
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: 60_000, interval: 100 },
   )
 }

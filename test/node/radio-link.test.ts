@@ -6,6 +6,8 @@ import type { Connect } from '../../src/node/radio/connection.ts'
 import { createLink, type LinkOptions } from '../../src/node/radio/link.ts'
 import { connectTcp, parseTcpTarget } from '../../src/node/radio/tcp.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
+import { START } from '../support/app.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import {
   fromRadio,
   type RadioDevice,
@@ -29,15 +31,17 @@ async function startDevice(options?: RadioDeviceOptions): Promise<RadioDevice> {
   return device
 }
 
-function startLink(connect: Connect, timings: LinkOptions['timings'] = QUICK): WatchedLink {
-  const link = watchLink((events) => createLink({ name: 'test', kind: 'tcp', connect, timings, ...events }))
+function startLink(connect: Connect, options: Partial<LinkOptions> = {}): WatchedLink {
+  const link = watchLink((events) =>
+    createLink({ name: 'test', kind: 'tcp', connect, timings: QUICK, ...options, ...events }),
+  )
   running.push(link)
   link.start()
   return link
 }
 
-function linkTo(device: RadioDevice, timings?: LinkOptions['timings']): WatchedLink {
-  return startLink(connectTcp({ host: '127.0.0.1', port: device.port }), timings)
+function linkTo(device: RadioDevice, options?: Partial<LinkOptions>): WatchedLink {
+  return startLink(connectTcp({ host: '127.0.0.1', port: device.port }), options)
 }
 
 function stateNames(link: WatchedLink): string[] {
@@ -144,7 +148,7 @@ describe('a link to a radio', () => {
 
   it('leaves the radio to another client after it was kicked twice, and looks again later', async () => {
     const device = await startDevice()
-    const link = linkTo(device, { ...QUICK, busyRetryMs: 10 })
+    const link = linkTo(device, { timings: { ...QUICK, busyRetryMs: 10 } })
     await link.until('connected')
     device.kick()
     await link.until('connected')
@@ -160,13 +164,20 @@ describe('a link to a radio', () => {
 
   it('gives up on a radio that falls silent, and comes back', async () => {
     const device = await startDevice()
-    const link = linkTo(device, { ...QUICK, heartbeatMs: 10, silenceMs: 1000 })
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {} })
     await link.until('connected')
-    for (let count = 0; count < 5; count += 1) await device.next('heartbeat')
+    for (let count = 0; count < 5; count += 1) {
+      if (count > 0) clock.advance(60_000)
+      await device.next('heartbeat')
+      await expect.poll(() => link.info().lastFrameAt).toBe(clock.now())
+    }
     expect(link.info()).toMatchObject({ state: 'connected', reconnects: 0 })
     device.setSilent(true)
+    clock.advance(150_000)
     expect((await link.until('waiting')).reason).toBe('the radio has gone silent')
     device.setSilent(false)
+    clock.advance(2000)
     expect((await link.until('connected')).reconnects).toBe(1)
   })
 
@@ -177,9 +188,12 @@ describe('a link to a radio', () => {
       return nonces.length === 1 ? smallHandshake(nonce).slice(0, 2) : smallHandshake(nonce)
     }
     const device = await startDevice({ handshake })
-    const link = linkTo(device, { ...QUICK, handshakeRetryMs: 100, handshakeLimitMs: 10_000 })
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {} })
+    await link.untilEvent(({ type }) => type === 'metadata')
+    clock.advance(30_000)
     await link.until('connected')
-    expect(new Set(nonces).size).toBeGreaterThanOrEqual(2)
+    expect(new Set(nonces).size).toBe(2)
     expect(device.connections()).toBe(1)
   })
 
@@ -190,8 +204,14 @@ describe('a link to a radio', () => {
       return asked <= 2 ? [] : smallHandshake(nonce)
     }
     const device = await startDevice({ handshake })
-    const link = linkTo(device, { ...QUICK, handshakeRetryMs: 100, handshakeLimitMs: 200 })
+    const clock = createManualClock(START)
+    const link = linkTo(device, { clock, timings: {} })
+    await device.next('wantConfigId')
+    clock.advance(30_000)
+    await device.next('wantConfigId')
+    clock.advance(30_000)
     expect((await link.until('waiting')).reason).toBe('the handshake stands still')
+    clock.advance(2000)
     await link.until('connected')
     expect(device.connections()).toBe(2)
   })

@@ -96,5 +96,4 @@ it.each(['node-B', 'node-C'])(
     expect(torn).toStrictEqual(alone)
     expect(alone['packets']?.length).toBeGreaterThan(5)
   },
-  30_000,
 )

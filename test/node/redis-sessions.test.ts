@@ -5,7 +5,8 @@ import { afterEach, expect, test } from 'vitest'
 import type { StoredSession } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
 import { redisSessions } from '../../src/node/redis-sessions.ts'
-import { freePort, startRedis } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRedis } from '../support/redis.ts'
 
 const HOUR = 3_600_000
 

@@ -41,7 +41,8 @@ const listening = z.object({ message: z.literal('Listening'), port: z.int() })
 /** Starts a built service on a free port of loopback, in `DATA_DIR`. Throws what it wrote when it ends instead. */
 export async function startService({ main }: Built, env: Record<string, string>): Promise<Service> {
   const child = spawn(process.execPath, [main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
-  const exited = once(child, 'exit')
+  // Not at its exit: what it wrote last may still be on its way.
+  const ended = once(child, 'close')
   const errors = text(child.stderr)
   const lines: string[] = []
   const port = await new Promise<number | null>((resolve) => {
@@ -60,7 +61,7 @@ export async function startService({ main }: Built, env: Record<string, string>)
     lines,
     stop: async (signal) => {
       child.kill(signal)
-      const [code] = await exited
+      const [code] = await ended
       return typeof code === 'number' ? code : null
     },
   }

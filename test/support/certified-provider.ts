@@ -10,7 +10,7 @@ export type CertifiedProvider = {
 }
 
 /**
- * The certified `oidc-provider` on a free port of `localhost`, with one client: `origin`. At its defaults, but for what
+ * The certified `oidc-provider` on a free port of loopback, with one client: `origin`. At its defaults, but for what
  * is given; `path` belongs to the issuer.
  */
 export async function startCertifiedProvider(options: {
@@ -23,7 +23,7 @@ export async function startCertifiedProvider(options: {
   configuration?: Configuration
 }): Promise<CertifiedProvider> {
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const path = options.path ?? ''
   const issuer = `http://localhost:${Object(server.address()).port}${path}`
   const redirectUri = `${options.origin}/api/auth/oidc/callback`

@@ -133,5 +133,5 @@ export async function startRadioService(
 
 /** Until what travels over loopback has arrived. */
 export function until(check: () => void | Promise<void>): Promise<void> {
-  return vi.waitFor(check, { interval: 2, timeout: 20_000 })
+  return vi.waitFor(check, { interval: 2, timeout: 60_000 })
 }

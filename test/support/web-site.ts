@@ -93,6 +93,11 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
   }
 }
 
+/** By how many pixels a page is wider than the screen. */
+export async function overflowOf(page: Page): Promise<number> {
+  return Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
+}
+
 /** A browser for a site that runs at `base` already. */
 export async function openBrowser(base: string): Promise<SiteBrowser> {
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM })
@@ -102,7 +107,7 @@ export async function openBrowser(base: string): Promise<SiteBrowser> {
 async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
@@ -124,6 +129,10 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
       await page.getByRole('button', { name: 'Sign in' }).click()
     },
     violations: async () => {
+      // What is half seen has other colours.
+      await page.evaluate(
+        'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
+      )
       await page.evaluate(axe.source)
       const found = await page.evaluate(
         `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,

@@ -57,7 +57,7 @@ test('whoever is deactivated while looking is at the sign-in page with the reaso
   await openUser('anna')
   await confirm('Deactivate')
   await anna.page.getByText('Your session has ended').waitFor()
-  expect(new URL(anna.page.url()).search).toBe('?returnTo=%2Fnodes')
+  await expect.poll(() => new URL(anna.page.url()).search).toBe('?returnTo=%2Fnodes')
   await anna.signIn('anna', PASSWORD)
   await anna.page.getByRole('alert').filter({ hasText: 'Username or password is wrong' }).waitFor()
   await confirm('Reactivate')
@@ -75,7 +75,7 @@ test('a session that is ended elsewhere ends on the page, which comes back to wh
   await here.page.getByText('Your session has ended').waitFor()
   await here.signIn('karl', PASSWORD)
   await here.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
-  expect(new URL(here.page.url()).search).toBe('?show=active')
+  await expect.poll(() => new URL(here.page.url()).search).toBe('?show=active')
 })
 
 test('an administrator made on the page sees what administrators see; write brings read along', async () => {
@@ -158,8 +158,10 @@ test('every setting that the API offers can be set, and the audit log tells what
   await page.goto(`${site.base}/settings`)
   await page.getByLabel('Messages').waitFor()
   const offered = Object.keys(Object(await (await page.request.get(`${site.base}/api/settings`)).json()))
-  const shown = await page.locator('main input').evaluateAll((inputs) => inputs.map((input) => Object(input).name))
-  expect(new Set(shown)).toEqual(new Set(offered))
+  const inputs = page.locator('main input')
+  await expect
+    .poll(async () => new Set(await inputs.evaluateAll((all) => all.map((input) => Object(input).name))))
+    .toEqual(new Set(offered))
   await page.getByLabel('The packet log').fill('12')
   await page.getByLabel('A node is active when heard in the last').fill('90')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -192,11 +194,13 @@ test('an opened entry leaves the table of a phone as wide as it was', async () =
   await phone.signIn('admin', ADMIN_PASSWORD)
   await phone.page.locator('.expander').tap()
   await phone.page.locator('.detail').waitFor()
-  const widths = await phone.page
-    .locator('.audit, .audit > thead th:nth-child(-n + 3)')
-    .evaluateAll((boxes) => boxes.map((box) => Number(Object(box).getBoundingClientRect().width)))
-  const [table = 0, ...columns] = widths
-  expect(Math.abs(columns.reduce((sum, width) => sum + width, 0) - table)).toBeLessThan(2)
+  const boxes = phone.page.locator('.audit, .audit > thead th:nth-child(-n + 3)')
+  const excess = async () => {
+    const widths = await boxes.evaluateAll((all) => all.map((box) => Number(Object(box).getBoundingClientRect().width)))
+    const [table = 0, ...columns] = widths
+    return Math.abs(columns.reduce((sum, width) => sum + width, 0) - table)
+  }
+  await expect.poll(excess).toBeLessThan(2)
 })
 
 test('a backup is downloaded whole, told from a damaged one, and deleted after a question', async () => {

@@ -5,7 +5,7 @@ import { ANSWER_TOKENS, TOKENS } from '../../src/app/automation/template.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { text } from '../support/mesh.ts'
 import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
-import type { Visitor } from '../support/web-site.ts'
+import { overflowOf, type Visitor } from '../support/web-site.ts'
 
 let mesh: RadioSite
 let admin: Visitor
@@ -239,8 +239,7 @@ test.each([
       await page.locator('.guards').waitFor()
       await page.getByText('What keeps rules polite').click()
       expect([path, ...(await violations())]).toEqual([path])
-      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect([path, overflow]).toEqual([path, 0])
+      await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0])
     }
     expect(complaints).toEqual([])
   },

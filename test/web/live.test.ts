@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CutProxy, openCutProxy } from '../support/cut-proxy.ts'
 import { text, user } from '../support/mesh.ts'
@@ -59,12 +59,14 @@ test('a text that cannot be sent stays, and so does one that the writer may no l
   await mesh.grant(writer.id, { messages: READ })
   mesh.hear(text('anybody there?'))
   await page.getByText('You may no longer send messages. Your text is kept in this tab.').waitFor()
-  expect([await box.inputValue(), await box.getAttribute('readonly')]).toEqual(['Stay where you are', ''])
+  await expect
+    .poll(async () => [await box.inputValue(), await box.getAttribute('readonly')])
+    .toEqual(['Stay where you are', ''])
   await mesh.grant(writer.id, { messages: NONE })
   mesh.hear(text('nobody'))
   await page.getByText('It needs the permission “Messages: read”. An administrator can give you that.').waitFor()
-  const names = await page.getByRole('navigation', { name: 'Main' }).first().getByRole('link').allTextContents()
-  expect(names).not.toContain('Messages')
+  const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
+  await expect.poll(() => links.allTextContents()).not.toContain('Messages')
   await mesh.grant(writer.id, { messages: ALL })
   mesh.hear(text('welcome back'))
   await said(page, 'welcome back').waitFor()
@@ -95,9 +97,11 @@ test('a stream that is cut goes on where it was; a service that is away is waite
   const { page } = visitor
   await visitor.goto('/messages')
   await isLive(visitor)
-  proxy.cut()
+  // Not whole again before that was seen.
+  proxy.setBroken(true)
   await page.getByText('Reconnecting…').first().waitFor()
   mesh.hear(text('heard in the tunnel'))
+  proxy.setBroken(false)
   await said(page, 'heard in the tunnel').waitFor()
   await isLive(visitor)
 
@@ -135,7 +139,12 @@ test('signing out ends the stream, in every tab, and the other tab says why', as
   const other = await visitor.page.context().newPage()
   await other.goto(`${mesh.site.base}/messages`)
   await other.locator('.live-live').first().waitFor({ state: 'attached' })
-  const ended = other.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/events'))
+  const isStream = (request: Request) => request.url().endsWith('/api/events')
+  // By the page that hears of it, or by the service.
+  const ended = Promise.race([
+    other.waitForEvent('requestfailed', isStream),
+    other.waitForEvent('requestfinished', isStream),
+  ])
   await visitor.page.getByRole('button', { name: 'Sign out' }).first().click()
   await visitor.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await expect.poll(() => visitor.page.getByText('Your session has ended').count()).toBe(0)

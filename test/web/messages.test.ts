@@ -5,7 +5,7 @@ import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { item } from '../support/delivery.ts'
 import { FAR, LOCAL, packet, text, user } from '../support/mesh.ts'
 import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
-import type { Visitor } from '../support/web-site.ts'
+import { overflowOf, type Visitor } from '../support/web-site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 
@@ -108,10 +108,17 @@ test('who reads further up is not moved by what arrives, and comes down with one
   await down.waitFor()
   const place = () =>
     page.getByText('line 15 of a long story').evaluate((element) => element.getBoundingClientRect().top)
-  const before = await place()
+  // The wheel's way has an end.
+  let before = NaN
+  const hasStopped = async () => {
+    const last = before
+    before = await place()
+    return before === last
+  }
+  await expect.poll(hasStopped, { interval: 200 }).toBe(true)
   mesh.hear(text('and then it ended'))
   await page.getByRole('button', { name: '1 new message' }).waitFor()
-  expect(await place()).toBe(before)
+  await expect.poll(place).toBe(before)
   await page.getByRole('button', { name: '1 new message' }).click()
   await expect.poll(() => page.getByRole('button', { name: /new message|newest/ }).count()).toBe(0)
   await page.locator('.message', { hasText: 'and then it ended' }).waitFor()
@@ -207,7 +214,7 @@ test('a name is text, whatever it is made of, and makes no page wider than the s
       .or(visitor.page.getByRole('option', { name }))
       .first()
       .waitFor({ state: 'attached' })
-    expect([path, await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([path, 0])
+    await expect.poll(async () => [path, await overflowOf(visitor.page)]).toEqual([path, 0])
   }
   expect(visitor.complaints).toEqual([])
 })
@@ -234,7 +241,7 @@ describe.each([
     await page.getByLabel('Write a message').fill('x'.repeat(230))
     await page.getByText('30 too many').waitFor()
     expect(await visitor.violations()).toEqual([])
-    await expect.poll(() => page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+    await expect.poll(() => overflowOf(page)).toBe(0)
     expect(visitor.complaints).toEqual([])
   })
 })

@@ -4,10 +4,14 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openSite, overflowOf, type Site } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const collator = new Intl.Collator('en', { numeric: true })
+
+function isSorted<T>(all: readonly T[], compare: (a: T, b: T) => number): boolean {
+  return all.every((each, index) => index === 0 || compare(all[index - 1] ?? each, each) <= 0)
+}
 
 /** Each column in turn: a new one begins with what people look for in it. */
 const SORTED_BY = [
@@ -73,8 +77,7 @@ describe.each([
       // The rows and cards that the page is about, where it has any.
       await visitor.page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
       expect([path, ...(await visitor.violations())]).toEqual([path])
-      const overflow = await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect([path, overflow]).toEqual([path, 0])
+      await expect.poll(async () => [path, await overflowOf(visitor.page)]).toEqual([path, 0])
     }
     expect(visitor.complaints).toEqual([])
   })
@@ -149,17 +152,22 @@ test('two thousand nodes are sorted by keys and told so; the address keeps sorti
       .waitFor()
     const down = order === 'descending' ? -1 : 1
     if (name === 'Node') {
-      const drawn = await page.locator('tbody .row-link').allTextContents()
-      expect(drawn).toEqual(drawn.toSorted((a, b) => down * collator.compare(a.toLowerCase(), b.toLowerCase())))
+      const links = page.locator('tbody .row-link')
+      await expect
+        .poll(() => links.allTextContents())
+        .toSatisfy((drawn: string[]) =>
+          isSorted(drawn, (a, b) => down * collator.compare(a.toLowerCase(), b.toLowerCase())),
+        )
     }
     if (name === 'SNR') {
-      const drawn = (await page.locator('tbody tr:not(.gap) > :nth-child(4)').allTextContents()).map((text) =>
-        Number.parseFloat(text.replace('−', '-')),
-      )
-      const known = drawn.filter((snr) => !Number.isNaN(snr))
-      expect(known.length).toBeGreaterThan(3)
-      // Those without a value come last.
-      expect(drawn.slice(0, known.length)).toEqual(known.toSorted((a, b) => down * (a - b)))
+      const cells = page.locator('tbody tr:not(.gap) > :nth-child(4)')
+      const signals = async () =>
+        (await cells.allTextContents()).map((text) => Number.parseFloat(text.replace('−', '-')))
+      await expect.poll(signals).toSatisfy((drawn: number[]) => {
+        const known = drawn.filter((snr) => !Number.isNaN(snr))
+        // Those without a value come last.
+        return known.length > 3 && isSorted(drawn.slice(0, known.length), (a, b) => down * (a - b))
+      })
     }
   }
   await page.context().setOffline(false)
@@ -170,17 +178,18 @@ test('two thousand nodes are sorted by keys and told so; the address keeps sorti
   await page.getByLabel('Heard by').selectOption('radio')
   await page.getByLabel('Heard in the last').selectOption('hour')
   await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
-  const address = new URL(page.url())
-  expect(Object.fromEntries(address.searchParams)).toEqual({
-    sort: 'role',
-    order: 'up',
-    q: 'hill',
-    role: 'ROUTER',
-    position: 'known',
-    way: 'radio',
-    heard: '3600',
-  })
-  await goto(`/nodes${address.search}`)
+  await expect
+    .poll(() => Object.fromEntries(new URL(page.url()).searchParams))
+    .toEqual({
+      sort: 'role',
+      order: 'up',
+      q: 'hill',
+      role: 'ROUTER',
+      position: 'known',
+      way: 'radio',
+      heard: '3600',
+    })
+  await goto(`/nodes${new URL(page.url()).search}`)
   await page.getByText(/^1 of 2,\d{3} nodes/).waitFor()
   await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('hill')
   await page.getByRole('button', { name: 'Filters (4)' }).waitFor()
@@ -197,6 +206,7 @@ test.each(['light', 'dark'] as const)(
     await goto('/account')
     await signIn('admin', ADMIN_PASSWORD)
     await page.getByRole('button', { name: 'New token' }).click()
+    await page.getByRole('dialog').waitFor()
     expect(await violations()).toEqual([])
     await page.getByRole('dialog').getByLabel('Name').fill('collector')
     await page.getByLabel('Nodes and map: write').check()
@@ -207,6 +217,7 @@ test.each(['light', 'dark'] as const)(
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Revoke the token collector' }).click()
+    await page.getByRole('dialog').waitFor()
     expect(await violations()).toEqual([])
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('Token revoked').waitFor()

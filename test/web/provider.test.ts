@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
-import { freePort } from '../support/redis.ts'
 import { openSite, type Site, type Visitor } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
@@ -31,7 +31,7 @@ describe('beside local accounts', () => {
     await signInBy(visitor, '/nodes?sort=name&show=active')
     const { page } = visitor
     await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
-    expect(page.url()).toBe(`${site.base}/nodes?sort=name&show=active`)
+    await expect.poll(() => page.url()).toBe(`${site.base}/nodes?sort=name&show=active`)
     await page.getByRole('link', { name: 'Anna Berg' }).click()
     await page.getByText('through your organisation', { exact: true }).waitFor()
     await page.getByText('You sign in through your organisation: your password is changed there.').waitFor()
@@ -116,7 +116,7 @@ describe('without local accounts', () => {
     expect(await violations()).toEqual([])
     await link.click()
     await page.getByText('Your organisation’s sign-in does not answer right now. Try again in a minute.').waitFor()
-    expect(new URL(page.url()).search).toBe('?error=oidc_unavailable&returnTo=%2Fnodes%3Fsort%3Dname')
+    await expect.poll(() => new URL(page.url()).search).toBe('?error=oidc_unavailable&returnTo=%2Fnodes%3Fsort%3Dname')
     await expect.poll(() => link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
     expect(await violations()).toEqual([])
   })

@@ -21,7 +21,6 @@ import {
 
 /** Processes at a time. */
 const ABREAST = 3
-const LONG = { timeout: 120_000 }
 
 let built: Built
 let program: string
@@ -93,7 +92,7 @@ function problemsOf(dataDir: string, name: string): string[] {
   return problems.filter((problem) => !/^table \w+ is missing$/.test(problem))
 }
 
-test('killed before any step of a backup: no part of one is ever listed, and nothing is left of it', LONG, async () => {
+test('killed before any step of a backup: no part of one is ever listed, and nothing is left of it', async () => {
   let whole = 0
   const steps = await atEachStep('backup', async (dataDir) => {
     const names = await listed(dataDir)
@@ -109,7 +108,7 @@ test('killed before any step of a backup: no part of one is ever listed, and not
   expect(whole).toBeGreaterThan(1)
 })
 
-test('killed before any step of a deletion: the backup is there or gone, whole', LONG, async () => {
+test('killed before any step of a deletion: the backup is there or gone, whole', async () => {
   const steps = await atEachStep('remove', async (dataDir) => {
     const names = await listed(dataDir)
     expect(readdirSync(join(dataDir, 'system-backups'))).toStrictEqual(names)
@@ -120,7 +119,7 @@ test('killed before any step of a deletion: the backup is there or gone, whole',
   expect(steps).toBeGreaterThanOrEqual(5)
 })
 
-test('killed before any step of a restore: the database is the old one or the new one, whole', LONG, async () => {
+test('killed before any step of a restore: the database is the old one or the new one, whole', async () => {
   const seen = new Set<string>()
   const steps = await atEachStep('restore', async (dataDir, step) => {
     const database = join(dataDir, 'mesh.db')

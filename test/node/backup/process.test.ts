@@ -29,7 +29,6 @@ import {
   tryRestore,
 } from '../../support/backup.ts'
 
-const LONG = { timeout: 90_000 }
 const TOKEN = `mm_${'x'.repeat(43)}`
 
 let built: Built
@@ -87,7 +86,7 @@ function cli(...args: string[]): Promise<{ code: number; out: string; err: strin
   })
 }
 
-test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not restored', LONG, async () => {
+test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not restored', async () => {
   const name = await makeBackup(here.dataDir)
   const before = contentOf(here.database)
   const store = openDatabase(here.database)
@@ -107,7 +106,7 @@ test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not r
   expect(await second.stop('SIGTERM')).toBe(0)
 })
 
-test('a restore that is refused stops the start with exit code 1 and one line', LONG, async () => {
+test('a restore that is refused stops the start with exit code 1 and one line', async () => {
   const name = await makeBackup(here.dataDir)
   const users = join(here.backups, name, 'users.json')
   rmSync(users)
@@ -126,7 +125,7 @@ test('a restore that is refused stops the start with exit code 1 and one line', 
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
 })
 
-test('an outsider that stops reading a download leaves no file open', LONG, async () => {
+test('an outsider that stops reading a download leaves no file open', async () => {
   const store = openDatabase(here.database)
   const hash = createHash('sha256').update(TOKEN).digest('hex')
   store.sqlite.exec(`update api_tokens set scopes = '["backup"]', token_hash = '${hash}'`)
@@ -161,7 +160,7 @@ test('an outsider that stops reading a download leaves no file open', LONG, asyn
   expect(await service.stop('SIGTERM')).toBe(0)
 })
 
-test('the command line backs up, verifies and restores a stopped service', LONG, async () => {
+test('the command line backs up, verifies and restores a stopped service', async () => {
   const before = contentOf(here.database)
   const made = await cli('backup')
   expect(made).toMatchObject({ code: 0, err: '' })
@@ -213,84 +212,78 @@ function mountSmall(path: string, bytes: number): boolean {
   }
 }
 
-test(
-  'a disk that is really full ends a backup and a restore with a clear word, and nothing is lost',
-  LONG,
-  async ({ skip }) => {
-    const name = await makeBackup(here.dataDir)
-    const source = here
-    here = makeDataDir()
-    const store = openDatabase(source.database)
-    store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 60000)
+test('a disk that is really full ends a backup and a restore with a clear word, and nothing is lost', async ({
+  skip,
+}) => {
+  const name = await makeBackup(here.dataDir)
+  const source = here
+  here = makeDataDir()
+  const store = openDatabase(source.database)
+  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 60000)
     insert into telemetry select n, 1, 1795264464095 + n, n / 7.0 from i`)
-    store.close()
-    const big = await makeBackup(source.dataDir, { now: () => Date.UTC(2026, 0, 16) })
-    const { size } = statSync(join(source.backups, big, 'telemetry.json'))
-    // Not room for the database and its backup, nor for the backup and a database made of it.
-    if (!mountSmall(here.dataDir, statSync(source.database).size + Math.floor(size * 0.75))) {
-      source.remove()
-      skip('mounting needs root')
-    }
-    try {
-      cpSync(source.database, here.database)
-      cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
-      const before = fingerprint(here.backups)
-      const refused = await cli('backup')
-      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('no space is left on the device') })
-      expect(fingerprint(here.backups)).toStrictEqual(before)
-      expect(contentOf(here.database)).toStrictEqual(contentOf(source.database))
-      rmSync(here.database)
-      cpSync(join(source.backups, big), join(here.backups, big), { recursive: true })
-      const failed = await cli('restore', big)
-      expect(failed).toMatchObject({
-        code: 1,
-        err: 'Restore failed: no space is left on the device; the database is as it was\n',
-      })
-      expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
-      expect(existsSync(here.database)).toBe(false)
-    } finally {
-      execFileSync('umount', ['-l', here.dataDir])
-      source.remove()
-    }
-  },
-)
+  store.close()
+  const big = await makeBackup(source.dataDir, { now: () => Date.UTC(2026, 0, 16) })
+  const { size } = statSync(join(source.backups, big, 'telemetry.json'))
+  // Not room for the database and its backup, nor for the backup and a database made of it.
+  if (!mountSmall(here.dataDir, statSync(source.database).size + Math.floor(size * 0.75))) {
+    source.remove()
+    skip('mounting needs root')
+  }
+  try {
+    cpSync(source.database, here.database)
+    cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
+    const before = fingerprint(here.backups)
+    const refused = await cli('backup')
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('no space is left on the device') })
+    expect(fingerprint(here.backups)).toStrictEqual(before)
+    expect(contentOf(here.database)).toStrictEqual(contentOf(source.database))
+    rmSync(here.database)
+    cpSync(join(source.backups, big), join(here.backups, big), { recursive: true })
+    const failed = await cli('restore', big)
+    expect(failed).toMatchObject({
+      code: 1,
+      err: 'Restore failed: no space is left on the device; the database is as it was\n',
+    })
+    expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
+    expect(existsSync(here.database)).toBe(false)
+  } finally {
+    execFileSync('umount', ['-l', here.dataDir])
+    source.remove()
+  }
+})
 
-test(
-  'wherever in a restore the disk gets full, one line says so, and the database is as it was',
-  LONG,
-  async ({ skip }) => {
-    const name = await makeBackup(here.dataDir)
-    const source = here
-    here = makeDataDir()
-    const before = contentOf(source.database)
-    if (!mountSmall(here.dataDir, 4 * 1024 * 1024)) {
-      source.remove()
-      skip('mounting needs root')
+test('wherever in a restore the disk gets full, one line says so, and the database is as it was', async ({ skip }) => {
+  const name = await makeBackup(here.dataDir)
+  const source = here
+  here = makeDataDir()
+  const before = contentOf(source.database)
+  if (!mountSmall(here.dataDir, 4 * 1024 * 1024)) {
+    source.remove()
+    skip('mounting needs root')
+  }
+  const filler = join(here.dataDir, 'filler')
+  const refusals = new Set<string>()
+  try {
+    cpSync(source.database, here.database)
+    cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
+    for (let spare = 0, isDone = false; !isDone; spare += 16 * 1024) {
+      rmSync(filler, { force: true })
+      for (const suffix of ['-wal', '-shm']) rmSync(here.database + suffix, { force: true })
+      const { bavail, bsize } = statfsSync(here.dataDir)
+      writeFileSync(filler, Buffer.alloc(bavail * bsize - spare))
+      const [last = ''] = (await tryRestore(here.dataDir, name)).slice(-1)
+      isDone = last.startsWith('info Restore completed: ')
+      if (!isDone) refusals.add(last)
+      expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
+      rmSync(filler)
+      expect(contentOf(here.database)).toStrictEqual(before)
     }
-    const filler = join(here.dataDir, 'filler')
-    const refusals = new Set<string>()
-    try {
-      cpSync(source.database, here.database)
-      cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
-      for (let spare = 0, isDone = false; !isDone; spare += 16 * 1024) {
-        rmSync(filler, { force: true })
-        for (const suffix of ['-wal', '-shm']) rmSync(here.database + suffix, { force: true })
-        const { bavail, bsize } = statfsSync(here.dataDir)
-        writeFileSync(filler, Buffer.alloc(bavail * bsize - spare))
-        const [last = ''] = (await tryRestore(here.dataDir, name)).slice(-1)
-        isDone = last.startsWith('info Restore completed: ')
-        if (!isDone) refusals.add(last)
-        expect(existsSync(join(here.dataDir, '.restoring'))).toBe(false)
-        rmSync(filler)
-        expect(contentOf(here.database)).toStrictEqual(before)
-      }
-    } finally {
-      execFileSync('umount', ['-l', here.dataDir])
-      source.remove()
-    }
-    const clear =
-      /^refused Restore failed: (?:no space is left on the device|the disk is full or broken); the database is as it was$/
-    expect(refusals.size).toBeGreaterThan(0)
-    for (const line of refusals) expect(line).toMatch(clear)
-  },
-)
+  } finally {
+    execFileSync('umount', ['-l', here.dataDir])
+    source.remove()
+  }
+  const clear =
+    /^refused Restore failed: (?:no space is left on the device|the disk is full or broken); the database is as it was$/
+  expect(refusals.size).toBeGreaterThan(0)
+  for (const line of refusals) expect(line).toMatch(clear)
+})
