@@ -5,7 +5,8 @@ import { api, ask, send } from '../api.ts'
 import { bytes } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { At } from '../parts/age.tsx'
-import { askFirst, CopyText } from '../parts/dialog.tsx'
+import { CopyText } from '../parts/copy.tsx'
+import { askFirst } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Empty, explain, Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -50,14 +51,15 @@ function KnownBackups() {
       }
     >
       <Failure error={making.error.value ?? error.value} retry={reload} />
-      <div role="status">
-        {isRunning && (
-          <div class="notice">
-            <progress aria-label={t.backups.running} />
-            {running === null ? t.backups.running : t.backups.progress(running.tables, running.rows)}
-          </div>
-        )}
+      <div class="sr-only" role="status">
+        {isRunning && t.backups.running}
       </div>
+      {isRunning && (
+        <div class="notice">
+          <progress aria-label={t.backups.running} />
+          {running === null ? t.backups.running : t.backups.progress(running.tables, running.rows)}
+        </div>
+      )}
       {data.value?.backups.length === 0 && <p class="faint measure">{t.backups.none}</p>}
       {data.value !== null && data.value.backups.length > 0 && (
         <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />

@@ -30,7 +30,12 @@ const MAX_ZOOM = 20
 /** Leaflet on one canvas: thousands of nodes cost no elements. Choosing nothing answers null. */
 export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void, reports: TileReports): MeshMap {
   const renderer = canvas({ padding: 0.3, tolerance: 6 })
+  const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const map = createLeaflet(box, {
+    zoomAnimation: !isStill,
+    fadeAnimation: !isStill,
+    markerZoomAnimation: !isStill,
+    inertia: !isStill,
     renderer,
     attributionControl: false,
     zoomControl: false,
@@ -109,7 +114,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
       if (chosen === null || at !== undefined) lastChosen = chosen
       if (at !== undefined) {
         if (!isPlaced) map.setView(at, NEAR_ZOOM, { animate: false })
-        else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at)
+        else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: !isStill })
         isPlaced = true
       } else if (!isPlaced) fit()
       arrange()
@@ -122,7 +127,8 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
       tiles = wanted
       drawTiles()
     },
-    goTo: ({ latitude, longitude }) => map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM)),
+    goTo: ({ latitude, longitude }) =>
+      map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM), { animate: !isStill }),
     fit,
     destroy() {
       scheme.removeEventListener('change', recolour)

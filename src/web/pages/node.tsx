@@ -6,7 +6,8 @@ import { keepDraft, readDraft } from '../drafts.ts'
 import { decimal, duration, humanize, modelName } from '../format.ts'
 import { useAction, useLoad } from '../load.ts'
 import { type Node, nodeName, precisionMeters, refreshNodes } from '../mesh.ts'
-import { Age } from '../parts/age.tsx'
+import { ExactAge } from '../parts/age.tsx'
+import { Copyable } from '../parts/copy.tsx'
 import { askFirst } from '../parts/dialog.tsx'
 import { Actions } from '../parts/field.tsx'
 import { Battery, Signal } from '../parts/gauges.tsx'
@@ -142,13 +143,13 @@ function SignalCard({ node }: { node: Node }) {
     <Card title={t.nodes.signal}>
       <Facts
         entries={[
-          [t.nodes.lastHeard, <Age at={node.lastHeard} />],
+          [t.nodes.lastHeard, <ExactAge at={node.lastHeard} />],
           [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
           [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
           [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
           [t.nodes.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
           [t.nodes.channel, node.channel === null ? null : channels.name(node.channel)],
-          [t.nodes.firstHeard, <Age at={node.firstHeard} />],
+          [t.nodes.firstHeard, <ExactAge at={node.firstHeard} />],
         ]}
       />
     </Card>
@@ -198,10 +199,13 @@ function PositionCard({ node }: { node: Node }) {
     >
       <Facts
         entries={[
-          [t.nodes.coordinates, <span class="mono">{`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`}</span>],
+          [
+            t.nodes.coordinates,
+            <Copyable text={`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`} name={t.nodes.coordinates} />,
+          ],
           [t.nodes.altitude, altitude === null ? null : `${decimal(altitude, 0)} m`],
           [t.nodes.precision, meters === null ? t.nodes.exact : t.nodes.within(distance(meters))],
-          [t.nodes.positionTime, time === null ? null : <Age at={time} />],
+          [t.nodes.positionTime, time === null ? null : <ExactAge at={time} />],
         ]}
       />
     </Card>
@@ -218,14 +222,15 @@ function IdentityCard({ node }: { node: NodeDetail }) {
     <Card title={t.nodes.identity}>
       <Facts
         entries={[
-          [t.nodes.id, <span class="mono">{node.nodeId}</span>],
+          [t.nodes.id, <Copyable text={node.nodeId} name={t.nodes.id} />],
+          [t.nodes.number, <span class="mono">{node.nodeNum}</span>],
           [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
           [t.nodes.shortName, node.shortName],
           [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],
-          [t.nodes.key, node.publicKey === null ? null : <span class="mono break">{node.publicKey}</span>],
+          [t.nodes.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={t.nodes.key} />],
           [t.nodes.previousKey, previousKey === null ? null : <span class="mono break">{previousKey}</span>],
         ]}
       />

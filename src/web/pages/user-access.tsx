@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { api, ask, send } from '../api.ts'
-import { askFirst, CopyText, Dialog } from '../parts/dialog.tsx'
+import { CopyText } from '../parts/copy.tsx'
+import { askFirst, Dialog } from '../parts/dialog.tsx'
 import { say } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
 import { status, type User, user as viewer } from '../session.ts'

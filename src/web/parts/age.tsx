@@ -24,6 +24,16 @@ export function Age({ at, short = false }: { at: number | null; short?: boolean 
   )
 }
 
+/** How long ago, and the exact time after it: for those who can't point at it as well. */
+export function ExactAge({ at }: { at: number | null }) {
+  if (at === null) return <Age at={at} />
+  return (
+    <>
+      <Age at={at} /> <span class="faint exact">{dateTime(at)}</span>
+    </>
+  )
+}
+
 /** A time to come, or one that has to be exact. */
 export function At({ at }: { at: number }) {
   return <time dateTime={new Date(at).toISOString()}>{dateTime(at)}</time>

@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { t } from '../strings.ts'
@@ -68,30 +68,5 @@ function Confirm({ question: { text, confirm, isDangerous, act } }: { question: 
         </button>
       </div>
     </Dialog>
-  )
-}
-
-/** A text that is shown this once, or that has to be copied exactly. */
-export function CopyText({ text, label }: { text: string; label: string }) {
-  const copied = useSignal(false)
-  const output = useRef<HTMLElement>(null)
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text)
-      copied.value = true
-    } catch {
-      // No clipboard without HTTPS: the text is selected instead.
-      if (output.current !== null) getSelection()?.selectAllChildren(output.current)
-    }
-  }
-  return (
-    <div class="copy">
-      <code ref={output} aria-label={label}>
-        {text}
-      </code>
-      <button type="button" class="button small" onClick={copy}>
-        {copied.value ? t.common.copied : t.common.copy}
-      </button>
-    </div>
   )
 }

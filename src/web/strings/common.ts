@@ -6,6 +6,8 @@ export const common = {
   close: 'Close',
   copy: 'Copy',
   copied: 'Copied',
+  copyOf: (what: string) => `Copy: ${what}`,
+  copiedOf: (what: string) => `${what} copied`,
   delete: 'Delete',
   retry: 'Try again',
   loading: 'Loading…',
