@@ -67,6 +67,8 @@ test('of two who change the same version at once, one is told', async () => {
 test.each([
   ['that a newer version made', `json_set(rule, '$.color', 'red')`],
   ['of a kind that is not known', `json_set(rule, '$.kind', 'weather')`],
+  ['with a pattern that is none', `json_set(rule, '$.cron', '99 9 * * *')`],
+  ['with a token that is not known', `json_set(rule, '$.action.text', 'It is {weather}')`],
   ['that is cut off', 'substr(rule, 1, 20)'],
   ['that is no object', `'[]'`],
 ])('a rule %s is shown apart, never runs, and can be deleted', async (_, damage) => {

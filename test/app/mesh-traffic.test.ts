@@ -295,10 +295,8 @@ describe('the packet log', () => {
       packet({ portnum: PortNum.REMOTE_SHELL_APP, payload: secret }),
       { case: 'packet', value: { from: FAR, id: 3, payloadVariant: { case: 'encrypted', value: secret } } },
     ])
-    const { packets } = await get('/api/packets')
-    const told = packets.map(
-      ({ port, payload }: { port: number; payload: { kind: string } }) => `${port} ${payload.kind}`,
-    )
+    const { packets } = Object(await get('/api/packets'))
+    const told = packets.map((one: { port: number; payload: { kind: string } }) => `${one.port} ${one.payload.kind}`)
     expect(told).toEqual(['null encrypted', '13 unknown', '6 admin'])
     const stored = JSON.stringify(mesh.app.store.sqlite.prepare('select * from packets').all())
     expect(stored).not.toContain('wifi')

@@ -147,3 +147,30 @@ it('a packet that is still being made when its rule changes is not sent either',
   await letPass(service)
   expect(packetsSent(service)).toBe(2)
 })
+
+it('rules leave places for people, who go first, and say when their own are taken', async () => {
+  const service = await startRadioService()
+  running.push(service)
+  const admin = await service.app.admin()
+  const channels = [0, 1, 2, 3, 4, 5, 6, 7]
+  for (const name of ['one', 'two', 'three']) {
+    expect((await admin.send('POST', '/api/automation', { ...RULE, name, channels })).status).toBe(201)
+  }
+  service.automate()
+  await pass(service, 180)
+  const runs = () =>
+    service.store.sqlite
+      .prepare("select outcome || ' ' || coalesce(reason, '') || json_array_length(packets) from automation_runs")
+      .pluck()
+      .all()
+  // One is with the radio, and 20 wait.
+  await until(() => expect(runs()).toStrictEqual(['sent 8', 'sent 8', 'failed queue_full5']))
+  for (let n = 0; n < 30; n += 1) expect((await service.send({ text: `person ${n}` })).status).toBe(202)
+  expect(await service.send({ text: 'person 30' })).toMatchObject({ status: 429, body: { code: 'queue_full' } })
+  expect(await service.sent()).toMatchObject({ channel: 0 })
+  for (let n = 0; n < 2; n += 1) {
+    service.clock.advance(2200)
+    const { payloadVariant } = await service.sent()
+    expect(payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode(`person ${n}`) })
+  }
+})

@@ -27,6 +27,14 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+export function isPattern(pattern: string): boolean {
+  try {
+    return typeof cronSlots(pattern, 'UTC') === 'function'
+  } catch {
+    return false
+  }
+}
+
 /** What is wrong with a pattern, in words; null: nothing. Runs must be `minGapMs` apart by the clock on the wall. */
 export function cronProblem(pattern: string, minGapMs: number, now: number): string | null {
   let slots: Slots

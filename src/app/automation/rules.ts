@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import { countTextBytes, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
 import { bodyNodeNum } from '../mesh/send-message.ts'
-import { CRON_PATTERN, cronProblem, isTimeZone } from './cron.ts'
+import { CRON_PATTERN, cronProblem, isPattern, isTimeZone } from './cron.ts'
 import { widestText, unknownTokens } from './template.ts'
 
 export const KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
@@ -157,6 +157,18 @@ export type Rule = z.infer<typeof ruleSchema>
 export type RuleOf<K extends Kind> = Extract<Rule, { kind: K }>
 /** Rules that run by the clock. */
 export type TimedRule = Exclude<Rule, { kind: 'acknowledge' }>
+
+/** Whether this version knows what a stored rule is made of: its pattern, and the tokens of its text. */
+export function isUnderstood(rule: Rule): boolean {
+  const cron = cronOf(rule)
+  const text = templateOf(rule)?.text ?? ''
+  return (cron === null || isPattern(cron)) && unknownTokens(text, rule.kind === 'acknowledge').length === 0
+}
+
+function cronOf(rule: Rule): string | null {
+  if (rule.kind === 'schedule') return rule.cron
+  return rule.kind === 'announce' && rule.when.kind === 'cron' ? rule.when.cron : null
+}
 
 /** A rule that somebody wants to save, or to try. */
 export const newRuleSchema = ruleSchema.superRefine((rule, issues) => {

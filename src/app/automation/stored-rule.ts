@@ -1,7 +1,7 @@
 import type { automations } from '../../db/schema.ts'
 import type { Db } from '../../db/store.ts'
 import type { Ports } from '../context.ts'
-import { type Rule, ruleSchema } from './rules.ts'
+import { isUnderstood, type Rule, ruleSchema } from './rules.ts'
 
 type Row = typeof automations.$inferSelect
 
@@ -44,7 +44,8 @@ export function toUnreadable({ id, revision, name, kind, createdAt, updatedAt, u
 
 function parseRule(text: string): Rule | null {
   try {
-    return ruleSchema.safeParse(JSON.parse(text)).data ?? null
+    const rule = ruleSchema.safeParse(JSON.parse(text)).data
+    return rule !== undefined && isUnderstood(rule) ? rule : null
   } catch {
     // No JSON at all.
     return null
