@@ -97,7 +97,13 @@ describe('a discovery document', () => {
 })
 
 describe('the claims of an ID token', () => {
-  const expected = { issuer: 'https://id.example', clientId: 'mesh', nonce: 'n', atHash: 'h', now: 1_000_000_000 }
+  const expected = {
+    issuer: 'https://id.example',
+    clientId: 'mesh',
+    nonce: 'n',
+    atHashes: ['h', 'i'],
+    now: 1_000_000_000,
+  }
   const good = { iss: 'https://id.example', sub: 's', aud: 'mesh', nonce: 'n', exp: 1_000_100, iat: 1_000_000 }
 
   test.each([
@@ -121,6 +127,10 @@ describe('the claims of an ID token', () => {
     ['azp null', { azp: null }, 'claim_azp'],
     ['azp as a list', { azp: ['mesh'] }, 'claim_azp'],
     ['the right at_hash', { at_hash: 'h' }, null],
+    ['the at_hash of another hash', { at_hash: 'i' }, null],
+    ['a wrong at_hash', { at_hash: 'hi' }, 'claim_at_hash'],
+    ['an empty at_hash', { at_hash: '' }, 'claim_at_hash'],
+    ['at_hash as a list', { at_hash: ['h'] }, 'claim_at_hash'],
     ['at_hash null', { at_hash: null }, 'claim_at_hash'],
   ])('%s', (_what, change, wrong) => {
     expect(wrongClaim({ ...good, ...change }, expected)).toBe(wrong)

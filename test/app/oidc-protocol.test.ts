@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { reachCallback, signInBy, whoIs } from '../support/browser.ts'
 import { type Json, makeKey, signWith } from '../support/oidc-provider.ts'
@@ -97,6 +98,28 @@ test('a small RSA key is refused', async () => {
   }
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(lastReason()).toBe('id_token_signature')
+})
+
+test.each([
+  ['EdDSA', 'sha512', null],
+  ['EdDSA', 'sha256', null],
+  ['EdDSA', 'sha384', 'claim_at_hash'],
+  ['ES256', 'sha256', null],
+  ['ES256', 'sha512', 'claim_at_hash'],
+  ['RS512', 'sha256', 'claim_at_hash'],
+])('an ID token signed with %s whose at_hash is a %s', async (alg, hash, reason) => {
+  provider.keys = [await makeKey(alg)]
+  let accessToken = ''
+  provider.behave = {
+    token: (answer) => ({ ...answer, access_token: accessToken }),
+    claims: (claims) => {
+      accessToken = `token of ${String(claims['nonce'])}`
+      const digest = createHash(hash).update(accessToken).digest()
+      return { ...claims, at_hash: digest.subarray(0, digest.length / 2).toString('base64url') }
+    },
+  }
+  expect(await signInBy(browser, provider)).toBe(reason === null ? '302 /' : '302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason ?? undefined)
 })
 
 test('one key without a name works, also after it changed; beside another one of its kind it does not', async () => {

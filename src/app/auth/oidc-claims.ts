@@ -14,8 +14,8 @@ export type Expected = {
   readonly issuer: string
   readonly clientId: string
   readonly nonce: string
-  /** What `at_hash` must be if the token has one. */
-  readonly atHash: string
+  /** What `at_hash` may be if the token has one. */
+  readonly atHashes: readonly unknown[]
   /** Milliseconds since the Unix epoch. */
   readonly now: number
 }
@@ -35,7 +35,7 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
   if (!isTime(iat) || iat - LEEWAY_S > now || iat + MAX_AGE_S + LEEWAY_S < now) return 'claim_iat'
   if (nbf !== undefined && (!isTime(nbf) || nbf - LEEWAY_S > now)) return 'claim_nbf'
   if (nonce !== expected.nonce) return 'claim_nonce'
-  if (atHash !== undefined && atHash !== expected.atHash) return 'claim_at_hash'
+  if (atHash !== undefined && !expected.atHashes.includes(atHash)) return 'claim_at_hash'
   return null
 }
 

@@ -10,19 +10,23 @@ const LIFETIME_MS = 10 * 60_000
 const TIMEOUT_MS = 8000
 const MOST_KEYS = 100
 
-/** The signatures that are accepted, whatever a header or the discovery document asks for. RFC 7518, 8037, 9864. */
+/**
+ * The signatures that are accepted, whatever a header or the discovery document asks for, and the hashes that `at_hash`
+ * may be made with. RFC 7518, 8037, 9864. OpenID Connect Core names no hash for EdDSA: most providers take that of
+ * Ed25519 itself, others SHA-256.
+ */
 const ALGORITHMS = {
-  RS256: { kty: 'RSA', crv: null, hash: 'SHA-256' },
-  RS384: { kty: 'RSA', crv: null, hash: 'SHA-384' },
-  RS512: { kty: 'RSA', crv: null, hash: 'SHA-512' },
-  PS256: { kty: 'RSA', crv: null, hash: 'SHA-256' },
-  PS384: { kty: 'RSA', crv: null, hash: 'SHA-384' },
-  PS512: { kty: 'RSA', crv: null, hash: 'SHA-512' },
-  ES256: { kty: 'EC', crv: 'P-256', hash: 'SHA-256' },
-  ES384: { kty: 'EC', crv: 'P-384', hash: 'SHA-384' },
-  ES512: { kty: 'EC', crv: 'P-521', hash: 'SHA-512' },
-  EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: 'SHA-512' },
-  Ed25519: { kty: 'OKP', crv: 'Ed25519', hash: 'SHA-512' },
+  RS256: { kty: 'RSA', crv: null, hashes: ['SHA-256'] },
+  RS384: { kty: 'RSA', crv: null, hashes: ['SHA-384'] },
+  RS512: { kty: 'RSA', crv: null, hashes: ['SHA-512'] },
+  PS256: { kty: 'RSA', crv: null, hashes: ['SHA-256'] },
+  PS384: { kty: 'RSA', crv: null, hashes: ['SHA-384'] },
+  PS512: { kty: 'RSA', crv: null, hashes: ['SHA-512'] },
+  ES256: { kty: 'EC', crv: 'P-256', hashes: ['SHA-256'] },
+  ES384: { kty: 'EC', crv: 'P-384', hashes: ['SHA-384'] },
+  ES512: { kty: 'EC', crv: 'P-521', hashes: ['SHA-512'] },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', hashes: ['SHA-512', 'SHA-256'] },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519', hashes: ['SHA-512', 'SHA-256'] },
 } as const
 type AlgorithmName = keyof typeof ALGORITHMS
 type Algorithm = (typeof ALGORITHMS)[AlgorithmName]
@@ -52,7 +56,7 @@ type Key = z.infer<typeof keySchema>
 
 const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
 
-export type Verified = { readonly claims: Claims; readonly hash: Algorithm['hash'] }
+export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
 
 /** Fetches of keys that nothing came of: for a name that is unknown or not given, and for one that seems reused. */
 type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
@@ -74,12 +78,12 @@ export function createKeys(refetches: Refetches, now: () => number) {
   /** The claims of a token with a good signature. Throws an `OidcFailure`. */
   return async (uri: string, token: string): Promise<Verified> => {
     const header = readHeader(token)
-    const { hash } = ALGORITHMS[header.alg]
+    const { hashes } = ALGORITHMS[header.alg]
     const cached = known !== null && known.uri === uri && Math.abs(now() - known.at) < LIFETIME_MS ? known.keys : null
     const keys = cached ?? (await fetched(uri))
     const suitable = suitableKeys(keys, header)
     const claims = await verifyWith(suitable, token, header)
-    if (claims !== null) return { claims, hash }
+    if (claims !== null) return { claims, hashes }
     const isKnown = header.kid !== undefined && keys.some(({ kid }) => kid === header.kid)
     const allowance = isKnown ? refetches.reused : refetches.unknown
     // A key that is known and of another kind is a mistake of the token's.
@@ -91,7 +95,7 @@ export function createKeys(refetches: Refetches, now: () => number) {
     if (second === null) throw new OidcFailure('id_token_signature', { alg: header.alg })
     // The keys had really changed.
     allowance.giveBack()
-    return { claims: second, hash }
+    return { claims: second, hashes }
   }
 }
 

@@ -88,15 +88,20 @@ function checkCallbackIssuer(metadata: Metadata, iss: string | null): void {
 }
 
 async function subjectOf(
-  { claims, hash }: Verified,
+  { claims, hashes }: Verified,
   accessToken: string,
   expected: { issuer: string; clientId: string; nonce: string; now: number },
 ): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest(hash, new TextEncoder().encode(accessToken)))
-  const atHash = encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
-  const wrong = wrongClaim(claims, { ...expected, atHash })
+  const atHashes = await Promise.all(hashes.map((hash) => halfHash(hash, accessToken)))
+  const wrong = wrongClaim(claims, { ...expected, atHashes })
   if (wrong !== null) throw new OidcFailure(wrong)
   return String(claims['sub'])
+}
+
+/** OpenID Connect Core 1.0, 3.1.3.6. */
+async function halfHash(hash: string, accessToken: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest(hash, new TextEncoder().encode(accessToken)))
+  return encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
 }
 
 /** OpenID Connect RP-Initiated Logout 1.0, section 2; without an ID token as hint, for none is kept. */
