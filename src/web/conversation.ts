@@ -19,8 +19,8 @@ export type Conversation = {
   readonly hasOlder: boolean
   readonly isBusy: boolean
   older(): void
-  /** Loads earlier messages until the packet is among them, and answers it; null: not found yet. */
-  seek(packetId: number): Promise<Message | null>
+  /** Loads earlier messages until the wanted one is among them, and answers it; null: not found yet. */
+  seek(isWanted: (message: Message) => boolean): Promise<Message | null>
   reload(): void
   /** Shows a message that was just sent. */
   add(message: Message): void
@@ -61,20 +61,20 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
     messages.value = merge(messages.peek() ?? [], page.messages)
     next.value = page.nextBefore
   }
-  const find = (packetId: number) => messages.peek()?.findLast((message) => message.packetId === packetId) ?? null
+  const find = (isWanted: (message: Message) => boolean) => messages.peek()?.findLast(isWanted) ?? null
   return {
     messages: messages.value,
     error: newest.error.value ?? action.error.value,
     hasOlder: next.value !== null,
     isBusy: action.busy.value,
     older: () => void action.run(() => loadOlder(PAGE_SIZE)),
-    seek: async (packetId) => {
+    seek: async (isWanted) => {
       await action.run(async () => {
-        for (let step = 0; step < SEEK_STEPS && next.peek() !== null && find(packetId) === null; step++) {
+        for (let step = 0; step < SEEK_STEPS && next.peek() !== null && find(isWanted) === null; step++) {
           await loadOlder(SEEK_SIZE)
         }
       })
-      return find(packetId)
+      return find(isWanted)
     },
     reload: () => void newest.reload(),
     add: (message) => {

@@ -219,6 +219,24 @@ test('a name is text, whatever it is made of, and makes no page wider than the s
   expect(visitor.complaints).toEqual([])
 })
 
+test('a link leads to its message, also where many came after it', async () => {
+  const { page, goto } = admin
+  mesh.hear(text('The spare key hangs in the shed'), { id: 0x5100 })
+  await goto('/messages?channel=0')
+  const message = page.locator('.message.in', { hasText: 'The spare key hangs in the shed' })
+  await message.getByRole('button', { name: 'Details' }).click()
+  const link = await message.getByRole('link', { name: 'Link to this message' }).getAttribute('href')
+  expect(link).toMatch(/^\/messages\?channel=0&message=\d+$/)
+  for (let n = 0; n < 80; n++) mesh.hear(text(`line ${n} of another long story`))
+  await said(page, 'line 79 of another long story').waitFor()
+  await goto(String(link))
+  await expect
+    .poll(() => page.evaluate('document.activeElement.textContent'))
+    .toContain('The spare key hangs in the shed')
+  await goto('/messages?channel=0&message=999999999')
+  await page.getByText('The linked message is further up than was looked, or not here any more.').waitFor()
+})
+
 test('all of this without an error in the console or a request to another host', () => {
   expect(admin.complaints).toEqual([])
 })

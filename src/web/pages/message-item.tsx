@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { clock, dateTime, decimal } from '../format.ts'
+import { conversationOf } from '../inbox.ts'
 import { useAction } from '../load.ts'
 import { type Message, nameOf } from '../mesh.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -64,7 +65,14 @@ export function MessageItem(props: Props) {
         </span>
       </footer>
       {opened.value === 'reactions' && <ReactionPicker onPick={react} onClose={() => (opened.value = null)} />}
-      {opened.value === 'details' && <MessageDetails message={message} />}
+      {opened.value === 'details' && (
+        <>
+          <MessageDetails message={message} />
+          <p class="message-link">
+            <a href={href(`/messages?${conversationOf(message)}&message=${message.id}`)}>{t.messages.linkTo}</a>
+          </p>
+        </>
+      )}
       <Failure error={error.value} />
     </article>
   )

@@ -6,6 +6,8 @@ import { conversationOf, inbox, markRead, readUpTo } from '../inbox.ts'
 import { BROADCAST, type Message, nameOf } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { say } from '../parts/notice.tsx'
+import { place } from '../router.ts'
 import { t } from '../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { MessageItem } from './message-item.tsx'
@@ -24,6 +26,7 @@ export function MessageLog(props: Props) {
   const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
   const scroll = useScroll(texts.at(-1)?.id ?? 0, conversation)
   const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
+  useLinked(conversation, scroll)
   return (
     <div class="log-box">
       <div
@@ -41,6 +44,22 @@ export function MessageLog(props: Props) {
       <Announcer texts={texts} isOn={wanted.q === ''} />
     </div>
   )
+}
+
+/** Brings the message into sight that the address of the page names. */
+function useLinked(conversation: Conversation, scroll: Scroll): void {
+  const linked = place.value.query.get('message')
+  const isKnown = conversation.messages !== null
+  useEffect(() => {
+    if (!isKnown || linked === null) return
+    const jump = async () => {
+      const found = await conversation.seek(({ id }) => String(id) === linked)
+      if (found === null) say(t.messages.linkGone)
+      // What was found is drawn first.
+      else requestAnimationFrame(() => scroll.jumpTo(found.id))
+    }
+    void jump()
+  }, [isKnown, linked])
 }
 
 type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
@@ -65,7 +84,7 @@ function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUn
   const reactions = reactionsOf(all)
   const byPacket = new Map(all.map((message) => [message.packetId, message]))
   const seek = async (packetId: number) => {
-    const found = await conversation.seek(packetId)
+    const found = await conversation.seek((message) => message.packetId === packetId)
     // What was found is drawn first.
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }

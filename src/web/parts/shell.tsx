@@ -176,7 +176,7 @@ function Connection() {
   const wasAway = useRef(false)
   useEffect(() => {
     if (isOnline) {
-      if (wasAway.current) say(t.shell.back)
+      if (wasAway.current && navigator.onLine) say(t.shell.back)
       wasAway.current = false
       return
     }

@@ -36,6 +36,8 @@ export const messages = {
   reply: 'Reply',
   noReply: 'No reply after all',
   details: 'Details',
+  linkTo: 'Link to this message',
+  linkGone: 'The linked message is further up than was looked, or not here any more.',
   state: {
     queued: 'Waiting for the radio',
     sent: 'Sent by the radio',
