@@ -4,7 +4,7 @@ import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { START } from '../support/app.ts'
 import { ACKNOWLEDGE, ANNOUNCE, MINUTE, TRACEROUTE } from '../support/automation.ts'
 import { CLUB_PSK, startClub, type Told } from '../support/club.ts'
-import { text, seconds } from '../support/mesh.ts'
+import { seconds, telemetry, text } from '../support/mesh.ts'
 import { fromRadio, type FromRadioVariant } from '../support/radio-device.ts'
 import { until } from '../support/radio-service.ts'
 
@@ -295,12 +295,31 @@ describe('rules', () => {
   it('choose as people do, for each packet, and the name in a text is that of its radio', async () => {
     const club = await startTwo()
     await add(club, { ...ANNOUNCE, when: { kind: 'interval', hours: 3 }, channels: [0, 1], text: 'From {longName}' })
-    await add(club, { ...TRACEROUTE, everyMinutes: 170, targets: { kind: 'list', nodes: [NODE, 6] } })
+    await add(club, { ...TRACEROUTE, everyMinutes: 60, targets: { kind: 'list', nodes: [NODE, 6] } })
     hear(club, 1, 1, 0)
     await untilHeard(club, 0)
     await pass(club, 180)
     const all = ['0 From Hill', '1 From Lake']
     await until(async () => expect(await radiosOf(club, 'messages', 'Hello')).toStrictEqual(all))
-    expect(await radiosOf(club, 'traceroutes', 'Ways')).toStrictEqual(['1'])
+    // Node 5, node 6, and node 5 again: that the second radio asked it counts as well.
+    await until(async () => expect(await radiosOf(club, 'traceroutes', 'Ways')).toStrictEqual(['1', '0', '1']))
+  })
+
+  it('hold what a radio with a busy channel would send, and send the rest', async () => {
+    const club = await startTwo()
+    const id = await add(club, { ...ANNOUNCE, when: { kind: 'interval', hours: 3 }, channels: [0, 1] })
+    await pass(club, 170)
+    const variant = { case: 'deviceMetrics', value: { channelUtilization: 30 } } as const
+    const payloadVariant = { case: 'decoded', value: telemetry({ time: seconds(club.clock.now()), variant }) } as const
+    const measured = { from: FIRST, to: BROADCAST, id: 9000, payloadVariant }
+    club.devices[0]?.send(fromRadio({ case: 'packet', value: measured }))
+    await until(async () => {
+      club.clock.advance(100)
+      expect(await club.get(`/api/nodes/${FIRST}`)).toMatchObject({ deviceMetrics: { channelUtilization: 30 } })
+    })
+    await pass(club, 10)
+    await until(async () => expect(await answersOf(club, id)).toStrictEqual(['1 channel_busy']))
+    expect(await radiosOf(club, 'messages', 'Hello')).toStrictEqual(['1 Hello from Lake'])
+    expect(await club.get(`/api/automation/${id}`)).toMatchObject({ automation: { state: 'ready' } })
   })
 })
