@@ -16,6 +16,16 @@ function readPlace(): Place {
   return { path: path.replace(/(?<=.)\/+$/, ''), query: new URLSearchParams(location.search) }
 }
 
+/** The query that each page was left with. */
+const queries = new Map<string, string>()
+place.subscribe(({ path, query }) => void queries.set(path, query.toString()))
+
+/** A page as it was seen last, with its search and its sorting: for the way back to a list. */
+export function asLeft(path: string): string {
+  const query = queries.get(path) ?? ''
+  return query === '' ? path : `${path}?${query}`
+}
+
 /** The address of a page of this site, for links. */
 export function href(path: string): string {
   return BASE.slice(0, -1) + path

@@ -85,3 +85,15 @@ test('the id of a node is copied at a press', async () => {
   await page.getByText('Node id copied').waitFor()
   await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe('!a0cb0102')
 })
+
+test('the way back from a node leads to the list as it was left', async () => {
+  const { page } = await openSignedIn(site, '/nodes?sort=name&order=down')
+  await page.getByLabel('Search nodes').fill('hill')
+  await page.getByText(/^1 of \d+ nodes$/).waitFor()
+  await page.getByRole('link', { name: 'Castle Hill Relay' }).click()
+  await page.getByRole('heading', { name: 'Castle Hill Relay', level: 1 }).waitFor()
+  await page.getByRole('main').getByRole('link', { name: 'Nodes', exact: true }).click()
+  await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+  await expect.poll(() => new URL(page.url()).search).toBe('?sort=name&order=down&q=hill')
+  await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('hill')
+})

@@ -69,7 +69,7 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
         if (from === undefined || to === undefined) continue
         const token = SIGNAL_COLOURS[signalOf(snr)]
         const path = numbers ? bend(map, from, to) : [from, to]
-        polyline(path, style(token, { weight: numbers ? 2 : 1.5, opacity: numbers ? 0.9 : 0.55 })).addTo(links)
+        polyline(path, style(token, { weight: numbers ? 2 : 1.5, opacity: numbers ? 0.9 : 0.7 })).addTo(links)
         if (numbers) linkSignals.push(createSignal(map, path, snr, links))
       }
     },

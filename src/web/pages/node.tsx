@@ -14,7 +14,7 @@ import { Battery, Signal } from '../parts/gauges.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Empty, Failure, say } from '../parts/notice.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
-import { href, navigate } from '../router.ts'
+import { asLeft, href, navigate } from '../router.ts'
 import { can, has, user } from '../session.ts'
 import { t } from '../strings.ts'
 import { useChannels } from './automation-channels.ts'
@@ -30,7 +30,7 @@ type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
 export function NodePage({ id }: { id: string }) {
   const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
   const node = data.value
-  const up = { path: '/nodes', name: t.nodes.title }
+  const up = { path: asLeft('/nodes'), name: t.nodes.title }
   if (error.value?.code === 'node_not_found') {
     return (
       <Page title={t.nodes.gone} up={up}>
@@ -95,7 +95,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
       act: async () => {
         await send(api.nodes[':id'].$delete({ param }))
         say(t.nodes.forgotten)
-        navigate('/nodes')
+        navigate(asLeft('/nodes'))
       },
     })
   return (

@@ -8,7 +8,7 @@ import { Failure, say } from '../parts/notice.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { PermissionGrid } from '../parts/permission-grid.tsx'
 import { PRESETS } from '../permissions.ts'
-import { href } from '../router.ts'
+import { asLeft, href } from '../router.ts'
 import { type Permissions, refreshStatus, type User } from '../session.ts'
 import { t } from '../strings.ts'
 import { UserAccess } from './user-access.tsx'
@@ -26,7 +26,7 @@ export function UserPage({ id }: { id: string }) {
   return (
     <Page
       title={found === null ? t.users.user : (found.user.displayName ?? found.user.username)}
-      up={{ path: '/users', name: t.users.back }}
+      up={{ path: asLeft('/users'), name: t.users.back }}
       actions={
         <a class="button" href={href(`/audit?userId=${id}`)}>
           {t.users.log}
