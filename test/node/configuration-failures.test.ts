@@ -61,9 +61,12 @@ describe('a radio that', () => {
     await service.change('security', { values: { isManaged: true }, confirm: ['isManaged'] })
     expect(await service.outcome('security', 500)).toMatchObject({ state: 'applied' })
     await service.untilConnected(500)
-    Object.assign(service.device.manners, { isMute: true })
+    const { length } = service.device.admin
+    Object.assign(service.device.manners, { isMute: true, takes: length })
     await service.change('mqtt', change)
-    expect(await service.outcome('mqtt', 500)).toMatchObject({
+    await until(() => expect(service.device.admin).toHaveLength(length + 1))
+    service.clock.advance(15_000)
+    expect(await service.outcome('mqtt')).toMatchObject({
       state: 'failed',
       reason: 'the radio is managed, and takes changes from its administration keys alone; nothing was changed',
     })
@@ -118,6 +121,20 @@ describe('a radio that', () => {
     await service.settle()
     expect((await service.read('mqtt'))['lastChange']).toMatchObject({ state: 'applying' })
   })
+})
+
+it('what became of a change is stored as soon as the database takes it', async () => {
+  const service = await start()
+  await service.change('mqtt', { values: { root: 'msh/EU' } })
+  service.store.sqlite.exec('alter table device_config_changes rename to away')
+  await until(() => expect(service.device.starts()).toBe(2))
+  await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+  await service.untilConnected(500)
+  await until(() => expect(service.lines.join('\n')).toContain('What a radio told could not be stored'))
+  service.store.sqlite.exec('alter table away rename to device_config_changes')
+  expect((await service.read('mqtt'))['lastChange']).toMatchObject({ state: 'applying' })
+  service.clock.advance(30_000)
+  expect(await service.outcome('mqtt')).toMatchObject({ state: 'applied' })
 })
 
 describe('settings that were read a while ago', () => {

@@ -38,10 +38,7 @@ describe('a change', () => {
     const service = await start()
     service.device.active.modules.set('mqtt', secureMqtt())
     service.device.kick()
-    await until(() => {
-      service.clock.advance(500)
-      expect(service.device.connections()).toBe(2)
-    })
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
     await service.untilConnected(500)
     const { length } = auditRows(service.app)
     const path = `/api/configuration/${section}`

@@ -36,6 +36,16 @@ async function begin(manners: Partial<Manners>): Promise<ConfigService> {
   return service
 }
 
+/** Lets time go on once the radio has got so many messages and what it answered has arrived. */
+async function passAfter(service: ConfigService, steps: number, ms: number): Promise<void> {
+  await until(() => expect(service.device.admin).toHaveLength(steps))
+  await service.settle()
+  service.clock.advance(ms)
+}
+
+const ANSWER_MS = 15_000
+const HANG_UP_MS = 60_000
+
 const stepsOf = (service: ConfigService) => service.device.admin.map(({ payloadVariant }) => payloadVariant.case)
 
 /** The radio, its saved settings and the service agree that nothing has changed, and no edit is open. */
@@ -70,6 +80,7 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
     ['the second part was not answered', { isMute: true, takes: 2 }, SILENT, 3],
   ])('%s', async (_what, manners, why, steps) => {
     const service = await begin({ ...manners, times: 1 })
+    if (manners.isMute === true) await passAfter(service, steps, ANSWER_MS)
     expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'failed',
       reason: `${why}; it has restarted, with its old values`,
@@ -113,7 +124,8 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
 
   it('the radio was told to save, and did not restart', async () => {
     const service = await begin({ ignoresCommit: true })
-    expect(await service.outcome('channels', 1000)).toMatchObject({
+    await passAfter(service, 4, HANG_UP_MS)
+    expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'failed',
       reason: 'the radio did not restart after it was told to save; it has restarted, with its old values',
     })
@@ -132,7 +144,8 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
 describe('a radio that does not restart either', () => {
   it('after it refused is told to be in the middle of an edit', async () => {
     const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, takes: 2, times: 1, ignoresRestart: true })
-    expect(await service.outcome('channels', 1000)).toMatchObject({
+    await passAfter(service, 4, HANG_UP_MS)
+    expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'unknown',
       reason:
         'the radio refused it: BAD_REQUEST; it has some of the new values, and did not restart: until it does, its settings are in the middle of an edit, and the next change would save what it has now',
@@ -148,7 +161,10 @@ describe('a radio that does not restart either', () => {
 
   it('when the link was lost in the middle is read again as it is', async () => {
     const service = await begin({ hangsUpMidway: true, ignoresRestart: true })
-    expect(await service.outcome('channels', 1000)).toMatchObject({
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+    await service.untilConnected(500)
+    await passAfter(service, 3, HANG_UP_MS)
+    expect(await service.outcome('channels', 500)).toMatchObject({
       state: 'unknown',
       reason: expect.stringMatching('the connection broke .* some of the new values, and did not restart'),
     })
@@ -184,12 +200,10 @@ describe('when the service is stopped in the middle of an edit', () => {
     await until(async () => {
       expect((await service.read('channels'))['lastChange']).toMatchObject({ state: 'unknown' })
     })
-    await until(() => {
-      service.clock.advance(500)
-      expect(service.device.starts()).toBe(2)
-    })
+    await until(() => expect(service.device.starts()).toBe(2))
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+    await service.untilConnected(500)
     await until(async () => {
-      service.clock.advance(500)
       expect((await service.read('channels'))['lastChange']).toMatchObject({
         state: 'unknown',
         settledAt: expect.any(Number),
@@ -214,8 +228,9 @@ describe('when the service is stopped in the middle of an edit', () => {
     await service.untilConnected(500)
     const answer = await service.ask('PUT', '/api/configuration/mqtt', { values: { root: 'x' } })
     expect([answer.status, answer.body['code']]).toStrictEqual([409, 'configuration_change_in_progress'])
+    await passAfter(service, 3, HANG_UP_MS)
+    await service.untilConnected()
     await until(async () => {
-      service.clock.advance(1000)
       expect((await service.read('channels'))['lastChange']).toMatchObject({
         settledAt: expect.any(Number),
         reason: expect.stringMatching('did not restart since'),
@@ -234,10 +249,8 @@ describe('when the service is stopped in the middle of an edit', () => {
       })
     }
     service.device.refuse(false)
-    await until(() => {
-      service.clock.advance(500)
-      expect(service.device.starts()).toBe(2)
-    })
+    await service.untilConnected(500)
+    await until(() => expect(service.device.starts()).toBe(2))
     expect(stepsOf(service).slice(2)).toStrictEqual(['rebootSeconds'])
   })
 
@@ -289,7 +302,7 @@ it('an edit that ends badly at one radio leaves the other one alone', async () =
     expect((await service.ask('PUT', path, { values: { longName: 'Third' } })).status).toBe(202)
     expect(await service.outcome('channels', 500)).toMatchObject({ state: 'failed' })
     await until(async () => {
-      service.clock.advance(500)
+      if (service.radio.links()[1]?.state !== 'connected') service.clock.advance(500)
       expect((await service.ask('GET', path)).body).toMatchObject({ lastChange: { state: 'applied' } })
     })
     expect([other.starts(), service.device.starts()]).toStrictEqual([2, 2])

@@ -121,7 +121,8 @@ export function writeChange(store: Store, source: string, change: Change): State
 }
 
 /**
- * Records what became of a change; one that a later change has replaced is forgotten. `settledAt` null: it is not over.
+ * Records what became of a change, unless that was said already; one that a later change has replaced is forgotten.
+ * `settledAt` null: it is not over.
  */
 export async function settleChange(
   store: Store,
@@ -133,7 +134,7 @@ export async function settleChange(
   await store.db
     .update(deviceConfigChanges)
     .set({ state, differing: JSON.stringify(differing), reason, settledAt })
-    .where(eq(deviceConfigChanges.id, id))
+    .where(and(eq(deviceConfigChanges.id, id), isNull(deviceConfigChanges.settledAt)))
     .run()
 }
 

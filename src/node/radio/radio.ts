@@ -19,6 +19,7 @@ import { createDirectOpener } from './direct-messages.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { createLink, type Link } from './link.ts'
 import { createMqttLink } from './mqtt.ts'
+import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { connectTcp } from './tcp.ts'
 import { createTransmitter, type Transmitter } from './transmitter.ts'
@@ -48,7 +49,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly clock: LinkClock
   readonly random: () => number
   readonly batcher: Batcher
-  readonly records: Records
+  readonly records: RecordQueue
   /** Takes what the radio `nodeNum` of a source got to send. */
   readonly onSent: (source: string, message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
@@ -71,7 +72,7 @@ export function openRadio(needs: Needs): NodeRadio {
       onHeard?.(batch)
     },
   })
-  const records = createRecords(log)
+  const records = createRecordQueue(log, clock)
   // The radio does not say again what it was told to send: where packets are collected it would be missing.
   const onSent: Shared['onSent'] = (source, message, kind, nodeNum) => {
     const raw = collector === null || kind !== 'text' ? null : echoSent(message, nodeNum)
@@ -195,7 +196,7 @@ function openLink(
     random,
     onRead: (sections) => records.add(() => storeSections(store, { kind, name }, sections, clock.now())),
     onOutcome: ({ id, section }, outcome, isFinal) =>
-      records.add(async () => {
+      records.keep(async () => {
         await settleChange(store, id, outcome, isFinal ? clock.now() : null)
         publish([changeEvent(name, { id, section, ...outcome })])
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
@@ -238,19 +239,6 @@ function createTeller(log: Needs['log']): (info: LinkInfo) => void {
     const isPassing = state === 'connecting' || state === 'handshake'
     if (!isPassing) told = `${state} ${reason}`
     log[isPassing ? 'debug' : 'info']('Radio link', { link: name, state, reason })
-  }
-}
-
-/** Writes that must come one after the other. */
-type Records = { add(write: () => Promise<void>): void; done(): Promise<void> }
-
-function createRecords(log: Needs['log']): Records {
-  let last = Promise.resolve()
-  return {
-    add(write) {
-      last = last.then(write).catch((error: unknown) => log.error('A delivery state could not be stored', { error }))
-    },
-    done: () => last,
   }
 }
 

@@ -1,0 +1,47 @@
+import type { Log } from '../../app/log.ts'
+import type { LinkClock } from './connection.ts'
+
+const RETRY_MS = 30_000
+
+/** Writes that must come one after the other. */
+export type RecordQueue = {
+  add(write: () => Promise<void>): void
+  /** The same, and once more every 30 s until it works: nobody will say this again. */
+  keep(write: () => Promise<void>): void
+  /** Answers when all that was added has been tried; nothing is tried again after that. */
+  done(): Promise<void>
+}
+
+export function createRecordQueue(log: Log, clock: LinkClock): RecordQueue {
+  const cancels = new Set<() => void>()
+  let isDone = false
+  let last = Promise.resolve()
+  const add = (write: () => Promise<void>) => {
+    last = last.then(write).catch((error: unknown) => log.error('What a radio told could not be stored', { error }))
+  }
+  const keep = (write: () => Promise<void>) =>
+    add(async () => {
+      try {
+        await write()
+      } catch (error) {
+        if (!isDone) retry(write)
+        throw error
+      }
+    })
+  const retry = (write: () => Promise<void>) => {
+    const cancel = clock.after(RETRY_MS, () => {
+      cancels.delete(cancel)
+      keep(write)
+    })
+    cancels.add(cancel)
+  }
+  return {
+    add,
+    keep,
+    done() {
+      isDone = true
+      for (const cancel of cancels) cancel()
+      return last
+    },
+  }
+}
