@@ -97,9 +97,11 @@ export async function startConfigService(
     return { status: answer.status, body: Object(JSON.parse(text)), text }
   }
   const read = async (section: string) => (await ask('GET', `/api/configuration/${section}`)).body
-  /** Time goes on while the link waits for it: an answer that is on its way is not overtaken by the end of patience. */
+  let polls = 0
+  /** Time goes slowly while the radio may answer: what is on its way is not overtaken by the end of patience. */
   const pass = (stepMs: number) => {
-    if (radio.links()[0]?.state !== 'connected') clock.advance(stepMs)
+    polls += 1
+    if (polls % 5 === 0 || radio.links()[0]?.state !== 'connected') clock.advance(stepMs)
   }
   const untilConnected = (stepMs = 0) =>
     until(() => {
