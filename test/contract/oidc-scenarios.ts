@@ -86,7 +86,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect(await whoIs(patient)).toMatchObject({ displayName: 'Anna of the token' })
       const answers = await Promise.all(stalled)
       expect((await undiscovered).headers.get('location')).toBe('/login?error=oidc_unavailable')
-      expect(performance.now() - begun).toBeLessThan(40_000)
+      expect(performance.now() - begun).toBeLessThan(100_000)
       const line = '"reason":"discovery_unreachable","why":"timeout"'
       await vi.waitFor(() => expect(stranger.logged().at(-1)).toContain(line), 60_000)
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(

@@ -57,9 +57,8 @@ it('shows a running service from outside: live, at a glance, as metrics; and let
   ]) {
     expect(metrics).toContain(`\n${name}`)
   }
-  const began = performance.now()
   expect(await service.stop('SIGTERM')).toBe(0)
-  expect(performance.now() - began).toBeLessThan(8000)
+  // A connection that holds the service up is cut, which is no end.
   let last = await reader?.read()
   while (last?.done === false) last = await reader?.read()
   expect(last?.done).toBe(true)
