@@ -266,7 +266,7 @@ test('wherever in a restore the disk gets full, one line says so, and the databa
   try {
     cpSync(source.database, here.database)
     cpSync(join(source.backups, name), join(here.backups, name), { recursive: true })
-    for (let spare = 0, isDone = false; !isDone; spare += 16 * 1024) {
+    for (let spare = 0, isDone = false; !isDone; spare += 32 * 1024) {
       rmSync(filler, { force: true })
       for (const suffix of ['-wal', '-shm']) rmSync(here.database + suffix, { force: true })
       const { bavail, bsize } = statfsSync(here.dataDir)
