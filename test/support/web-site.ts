@@ -106,8 +106,8 @@ export async function openBrowser(base: string): Promise<SiteBrowser> {
 
 async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
-  page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
