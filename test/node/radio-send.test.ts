@@ -280,9 +280,12 @@ describe('POST /api/messages', () => {
     await service.send({ text: 'echo' })
     const { id, payloadVariant } = await service.sent()
     const value = { from: OWN, to: BROADCAST, id, viaMqtt: true, hopStart: 3, hopLimit: 2, payloadVariant }
-    service.device.send(fromRadio({ case: 'packet', value }), queueStatus(id))
+    const end = fromRadio({ case: 'queueStatus', value: { free: 3, maxlen: 16, meshPacketId: id } })
+    service.device.send(fromRadio({ case: 'packet', value }), end)
+    await until(() => expect(service.radio.links()[0]?.queue?.free).toBe(3))
     await service.untilState('sent')
     service.clock.advance(100)
+    await until(() => expect(service.radio.waiting()).toBe(0))
     await service.send({ text: 'end' })
     expect(countMessages(service)).toBe(2)
     const [own] = service.store.sqlite.prepare('select direction, sent_by, hops_away from messages order by id').all()

@@ -71,9 +71,14 @@ describe('tiles of another host', () => {
     await notice.waitFor()
     await page.locator('.graticule-label').first().waitFor()
     await expect.poll(() => page.locator('.leaflet-tile').count()).toBe(0)
+    const scale = page.locator('.leaflet-control-scale-line')
+    await expect.poll(() => scale.textContent()).toMatch(/^\d km$/)
+    const far = await scale.textContent()
     const asked = tiles.asked.length
     await page.getByRole('button', { name: 'Zoom in' }).click()
+    await expect.poll(() => scale.textContent()).not.toBe(far)
     await page.getByRole('button', { name: 'Show all' }).click()
+    await expect.poll(() => scale.textContent()).toBe(far)
     expect(tiles.asked.length).toBe(asked)
     tiles.isUp = true
     await page.getByRole('button', { name: 'Try again' }).click()
