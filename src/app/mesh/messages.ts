@@ -29,7 +29,7 @@ export const messageSchema = z.object({
   deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
   routingError: z.string().nullable(),
   sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
-  radio: z.string().nullable().describe('Name of the radio that sends it; null for received messages'),
+  radio: z.string().nullable().describe('Name of the radio that this service sends it by; null for all others'),
 })
 export type Message = z.infer<typeof messageSchema>
 
@@ -41,8 +41,8 @@ export const messagePageSchema = z.object({
 /** What `publicMessage` needs. A join would let SQLite begin at the sources and sort. */
 export const messageColumns = {
   ...getTableColumns(messages),
-  radio: sql<string | null>`iif(${messages.direction} = 'out',
-    (select name from sources where sources.id = ${messages.sourceId}), null)`,
+  radio: sql<string | null>`iif(${messages.deliveryState} is null, null,
+    (select name from sources where sources.id = ${messages.sourceId}))`,
 }
 
 type MessageRow = typeof messages.$inferSelect & { readonly radio: string | null }
