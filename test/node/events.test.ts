@@ -46,10 +46,13 @@ it('reaches a browser at once, event by event, over HTTP', async () => {
 it('gives the place of a reader that left to another', async () => {
   for (let n = 0; n < 25; n++) {
     const left = new Promise((resolve) => {
-      const asked = request({ host: '127.0.0.1', port: server.port, path: '/api/events', headers: { cookie } }, (answer) => {
-        answer.once('data', () => asked.destroy())
-        answer.once('close', () => resolve(answer.statusCode))
-      })
+      const asked = request(
+        { host: '127.0.0.1', port: server.port, path: '/api/events', headers: { cookie } },
+        (answer) => {
+          answer.once('data', () => asked.destroy())
+          answer.once('close', () => resolve(answer.statusCode))
+        },
+      )
       asked.on('error', () => {})
       asked.end()
     })
