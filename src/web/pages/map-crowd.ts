@@ -39,6 +39,11 @@ function overlap(a: Box, b: Box): boolean {
 const widths = new Map<string, number>()
 let pen: CanvasRenderingContext2D | null = null
 
+/** Pixels of so many rem: as large as the reader wants texts. */
+export function remPx(rem: number): number {
+  return rem * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+}
+
 /** How wide a text of the map is in pixels, without drawing it; `family` is a token of the design. */
 export function textWidth(text: string, family: '--font' | '--mono', sizePx: number): number {
   const key = `${family} ${sizePx} ${text}`

@@ -13,7 +13,7 @@ import {
 } from 'leaflet'
 import { dateTime } from '../format.ts'
 import { colour } from './colour.ts'
-import { type Crowd, textWidth } from './map-crowd.ts'
+import { type Crowd, remPx, textWidth } from './map-crowd.ts'
 import { decibels, SIGNAL_COLOURS, signalOf } from './snr.ts'
 import type { Way } from './traceroute.ts'
 
@@ -146,9 +146,10 @@ type Signal = { place(crowd: Crowd): void }
 
 /** Where along its line a signal may stand, the best place first. */
 const PARTS = [0.5, 0.38, 0.62, 0.26, 0.74]
-const LABEL_HEIGHT_PX = 20
+const LABEL_REM = 0.75
+const LABEL_HEIGHT_REM = 1.25
 /** Arrow, gap and border of a label. */
-const LABEL_EXTRA_PX = 26
+const LABEL_EXTRA_REM = 1.625
 
 /** The signal on a line, and an arrow that points where it goes. */
 function createSignal(map: LeafletMap, path: readonly LatLng[], snr: number | null, onto: LayerGroup): Signal {
@@ -163,14 +164,15 @@ function createSignal(map: LeafletMap, path: readonly LatLng[], snr: number | nu
     keyboard: false,
     pane: 'signals',
   }).addTo(onto)
-  const width = textWidth(text, '--font', 12) + LABEL_EXTRA_PX
+  const width = textWidth(text, '--font', remPx(LABEL_REM)) + remPx(LABEL_EXTRA_REM)
+  const height = remPx(LABEL_HEIGHT_REM)
   return {
     place(crowd) {
       const places = PARTS.map((part) => {
         const index = Math.round(part * (path.length - 1))
         const at = path[index] ?? label.getLatLng()
         const { x, y } = map.latLngToContainerPoint(at)
-        const room = { x: x - width / 2, y: y - LABEL_HEIGHT_PX / 2, width, height: LABEL_HEIGHT_PX }
+        const room = { x: x - width / 2, y: y - height / 2, width, height }
         return { index, at, room }
       })
       const found = places.find(({ room }) => crowd.isFree(room))

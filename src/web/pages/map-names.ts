@@ -1,6 +1,6 @@
 import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type Marker, type Point } from 'leaflet'
 import { type Node, nodeName, shortNameOf } from '../mesh.ts'
-import { type Box, type Crowd, textWidth } from './map-crowd.ts'
+import { type Box, type Crowd, remPx, textWidth } from './map-crowd.ts'
 
 /** A dot and whose it is. */
 export type Named = { readonly node: Node; readonly at: LatLng }
@@ -15,12 +15,14 @@ export type Names = {
 const SIDES = ['right', 'left', 'above', 'below'] as const
 type Side = (typeof SIDES)[number]
 
-const SHORT_PX = 12
-const CHOSEN_PX = 14
+/** Sizes of the two in rem, as the styles have them. */
+const SHORT_REM = 0.75
+const CHOSEN_REM = 0.875
 /** As far as `.map-name.chosen` lets a name grow. */
-const MOST_CHOSEN_PX = 256
+const MOST_CHOSEN_REM = 16
 /** From the middle of a dot to its name. */
 const AWAY_PX = 11
+const CHOSEN_AWAY_PX = 15
 
 /** Names beside the dots: where there is no room on any side, none. More come with the zoom. */
 export function createNames(map: LeafletMap): Names {
@@ -61,16 +63,18 @@ export function createNames(map: LeafletMap): Names {
 }
 
 function shortBox({ x, y }: Point, text: string, side: Side): Box {
-  const width = textWidth(text, '--mono', SHORT_PX)
-  const box = { width, height: SHORT_PX }
-  if (side === 'right') return { ...box, x: x + AWAY_PX, y: y - SHORT_PX / 2 }
-  if (side === 'left') return { ...box, x: x - AWAY_PX - width, y: y - SHORT_PX / 2 }
-  return { ...box, x: x - width / 2, y: side === 'above' ? y - AWAY_PX - SHORT_PX : y + AWAY_PX }
+  const height = remPx(SHORT_REM)
+  const width = textWidth(text, '--mono', height)
+  const box = { width, height }
+  if (side === 'right') return { ...box, x: x + AWAY_PX, y: y - height / 2 }
+  if (side === 'left') return { ...box, x: x - AWAY_PX - width, y: y - height / 2 }
+  return { ...box, x: x - width / 2, y: side === 'above' ? y - AWAY_PX - height : y + AWAY_PX }
 }
 
 function chosenBox({ x, y }: Point, text: string): Box {
-  const width = Math.min(MOST_CHOSEN_PX, textWidth(text, '--font', CHOSEN_PX) + 18)
-  return { x: x - width / 2, y: y - 42, width, height: 27 }
+  const width = Math.min(remPx(MOST_CHOSEN_REM), textWidth(text, '--font', remPx(CHOSEN_REM)) + remPx(1.125))
+  const height = remPx(1.6875)
+  return { x: x - width / 2, y: y - CHOSEN_AWAY_PX - height, width, height }
 }
 
 function nameMarker(at: LatLng, text: string, className: string): Marker {

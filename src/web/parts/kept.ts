@@ -21,7 +21,12 @@ export function useKept(place: string, initial = ''): Kept {
   const found = useRef(readDraft(key)).current
   const value = useSignal(found === '' ? initial : found.slice(MARK.length))
   const before = useRef(initial)
-  before.current = initial
+  useEffect(() => {
+    const last = before.current
+    before.current = initial
+    // Somebody else has changed what nobody edits here.
+    if (value.peek() === last) value.value = initial
+  }, [initial])
   // At once, not with the next frame: the session may end in between.
   useEffect(() => effect(() => keepDraft(key, value.value === before.current ? '' : MARK + value.value)), [])
   return { value, wasBegun: found !== '', forget: () => keepDraft(key, '') }
