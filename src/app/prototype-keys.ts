@@ -11,21 +11,42 @@ export function maySpellPrototype(text: string): boolean {
   return SUSPECT.test(text)
 }
 
+/** The way to a value, from the inside out; `length` of the whole as a path, if that is no longer than one may be. */
+type Way = { readonly outer: Way | null; readonly key: string | number; readonly length: number }
+
 /**
  * Where a value out of JSON has keys by which the prototype of an object is reached, in any depth: schemas would drop
  * them without a word. At most 50.
  */
 export function findPrototypeKeys(body: unknown): Issue[] {
   const issues: Issue[] = []
-  // Not by recursion: JSON may be as deep as a body is long.
-  const open: { readonly path: string; readonly value: unknown }[] = [{ path: '', value: body }]
+  // Not by recursion: JSON may be as deep as a body is long. Anybody may send one, so a path is spelt out only to be told.
+  const open: { readonly way: Way | null; readonly value: object }[] = []
+  const enter = (way: Way | null, key: string | number, value: unknown) => {
+    if (typeof value === 'object' && value !== null) open.push({ way: further(way, key), value })
+  }
+  if (typeof body === 'object' && body !== null) open.push({ way: null, value: body })
   for (let next = open.pop(); next !== undefined && issues.length < MAX_ISSUES; next = open.pop()) {
-    if (typeof next.value !== 'object' || next.value === null) continue
-    for (const [key, value] of Object.entries(next.value)) {
-      const path = (next.path === '' ? key : `${next.path}.${key}`).slice(0, MAX_PATH)
-      if (REFUSED.has(key)) issues.push({ path: path.toWellFormed(), message: 'a key of this name is refused' })
-      if (typeof value === 'object' && value !== null) open.push({ path, value })
+    const { way, value } = next
+    if (Array.isArray(value)) {
+      for (let at = 0; at < value.length; at++) enter(way, at, value[at])
+      continue
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if (REFUSED.has(key)) issues.push({ path: pathOf(further(way, key)), message: 'a key of this name is refused' })
+      enter(way, key, item)
     }
   }
   return issues.slice(0, MAX_ISSUES)
+}
+
+function further(outer: Way | null, key: string | number): Way {
+  const length = (outer?.length ?? 0) + 1 + String(key).length
+  return outer !== null && outer.length > MAX_PATH ? outer : { outer, key, length }
+}
+
+function pathOf(way: Way): string {
+  const keys: (string | number)[] = []
+  for (let at: Way | null = way; at !== null; at = at.outer) keys.push(at.key)
+  return keys.toReversed().join('.').slice(0, MAX_PATH).toWellFormed()
 }

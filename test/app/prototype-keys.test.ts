@@ -59,7 +59,7 @@ test('such words are welcome as values', async () => {
 
 test('a body as deep as it is long is walked, and many keys are told in part', () => {
   const deep: unknown = JSON.parse(`${'['.repeat(200_000)}{"__proto__":1}${']'.repeat(200_000)}`)
-  expect(findPrototypeKeys(deep)).toHaveLength(1)
+  expect(findPrototypeKeys(deep)).toStrictEqual([{ path: '0.'.repeat(100), message: 'a key of this name is refused' }])
   const many: unknown = JSON.parse(`[${Array.from({ length: 100 }, () => '{"prototype":1}').join()}]`)
   expect(findPrototypeKeys(many)).toHaveLength(50)
 })
