@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests talk to real peers; three of them are Debian packages. Installs what is missing when it may, says so when not.
+# The tests talk to real peers; three of them are Debian packages. Installs what is missing when it may, else says so.
 set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"

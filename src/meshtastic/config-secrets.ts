@@ -11,8 +11,8 @@ export type Renewal = {
 }
 
 const RENEWALS: Readonly<Record<string, readonly Renewal[]>> = {
-  // Firmware sends it as it is, and takes any certificate for the broker's. How an address is read is up to firmware: any
-  // other spelling counts as another broker.
+  // Firmware sends it as it is, and takes any certificate for the broker's. How an address is read is up to firmware:
+  // any other spelling counts as another broker.
   mqtt: [
     { path: 'address', value: null, secret: 'password' },
     { path: 'tlsEnabled', value: false, secret: 'password' },

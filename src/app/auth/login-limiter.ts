@@ -41,8 +41,8 @@ async function counted<T>(
 }
 
 /**
- * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it waits for one of them:
- * their passwords may be right.
+ * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it
+ * waits for one of them: their passwords may be right.
  */
 async function take(ctx: Ctx, key: string): Promise<() => void> {
   for (;;) {

@@ -61,8 +61,9 @@ function prepareDelete(db: Db, table: SQLiteTable, key: string) {
 }
 
 /**
- * Deletes what is left of the history of nodes that are gone, in slices; `pause` is awaited after each and answers whether
- * to go on. The next run takes up what is left, and a node that is heard again has another id. Answers the rows deleted.
+ * Deletes what is left of the history of nodes that are gone, in slices; `pause` is awaited after each and answers
+ * whether to go on. The next run takes up what is left, and a node that is heard again has another id. Answers the rows
+ * deleted.
  */
 export async function sweepForgotten(
   store: Store,

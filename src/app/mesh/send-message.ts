@@ -102,8 +102,8 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
- * answers that message and sends nothing. Throws `invalid_request` for a radio that there is not, `text_too_long`, `idempotency_key_reused`, `radio_unavailable`,
- * `queue_full`, `automation_changed`; nothing is stored then.
+ * answers that message and sends nothing. Throws `invalid_request` for a radio that there is not, `text_too_long`,
+ * `idempotency_key_reused`, `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function sendMessage(
   ctx: SendCtx,

@@ -27,7 +27,7 @@ type Declared = {
   readonly isId: 0 | 1
 }
 
-/** What the columns of a database may hold: as they are declared there, and what this version says of those it knows. */
+/** What the columns of a database may hold: as they are declared there, and as this version says of those it knows. */
 export function columnRules(database: Database.Database): Rules {
   const known = knownColumns()
   const rules = new Map<string, Map<string, ColumnRule>>()

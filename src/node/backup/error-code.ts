@@ -9,7 +9,9 @@ export function isDiskFull(error: unknown): boolean {
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL') || isDiskFull(error.cause)
 }
 
-/** Whether a file could not be read or written; SQLite says so of a full disk, too, when its shared memory finds no room. */
+/**
+ * Whether a file could not be read or written; SQLite says so of a full disk, too, when its shared memory finds no room.
+ */
 export function isBrokenDisk(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const isIoError = 'code' in error && typeof error.code === 'string' && error.code.startsWith('SQLITE_IOERR')

@@ -8,7 +8,10 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 /** Bytes that are read at a time. */
 export const CHUNK_BYTES = 64 * 1024
 
-/** Opens a regular file without following a link. Throws BackupDamage naming `label`, RestoreRefused for one that is not ours to read. */
+/**
+ * Opens a regular file without following a link. Throws BackupDamage naming `label`, RestoreRefused for one that is not
+ * ours to read.
+ */
 export function openRegular(path: string, label: string): { fd: number; size: number } {
   const fd = openAny(path, label)
   const stat = fstatSync(fd)

@@ -4,7 +4,9 @@ import type { Manifest } from './manifest.ts'
 import { latestTag, migrationTags, openEmpty } from './migrations.ts'
 import { backupTables, isEphemeral, tablesOf } from './tables.ts'
 
-/** Throws RestoreRefused for a backup of a later version: for a table or a column that this one lacks, if it can be named. */
+/**
+ * Throws RestoreRefused for a backup of a later version: for a table or a column that this one lacks, if it can be named.
+ */
 export function refuseUnknownMigration(manifest: Manifest, migrations: string): void {
   if (migrationTags(migrations).includes(manifest.schema)) return
   const database = openEmpty(migrations, latestTag(migrations))
@@ -29,8 +31,8 @@ function refuseUnknownNames(manifest: Manifest, known: ReadonlyMap<string, reado
 }
 
 /**
- * The backup must hold exactly what a backup of its version holds. `known`: the tables of that version and their columns.
- * Throws BackupDamage or RestoreRefused.
+ * The backup must hold exactly what a backup of its version holds. `known`: the tables of that version and their
+ * columns. Throws BackupDamage or RestoreRefused.
  */
 export function checkShape(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
   const foreign = manifest.tables.find(({ name }) => isEphemeral(name))

@@ -15,7 +15,10 @@ export type DemoSettings = {
   /** Encoded FromRadio: channels and sections. */
   describe(): Uint8Array[]
   startCount(): number
-  /** Takes an admin packet to the radio itself. `ends`: it was told to save or to restart, and does. Null for any other packet. */
+  /**
+   * Takes an admin packet to the radio itself. `ends`: it was told to save or to restart, and does. Null for any other
+   * packet.
+   */
   take(packet: MeshPacket): { readonly ends: boolean } | null
 }
 

@@ -39,8 +39,8 @@ export type EditOptions = {
 }
 
 /**
- * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One that
- * was begun and can't go on ends with a restart that saves nothing.
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One
+ * that was begun and can't go on ends with a restart that saves nothing.
  */
 export type Edit = {
   start(): void

@@ -23,8 +23,8 @@ type RestartOptions = {
 
 /**
  * Makes a connected radio restart and tell its settings again. An edit that was begun ends by that and no other way:
- * firmware changes its memory with each step, other sections included, saves only at the commit, and has no word to give
- * up. What it then tells is what it had saved.
+ * firmware changes its memory with each step, other sections included, saves only at the commit, and has no word to
+ * give up. What it then tells is what it had saved.
  */
 export type Restart = {
   start(): void
