@@ -98,11 +98,12 @@ export function openRadio(needs: Needs): NodeRadio {
     records.add(() => loseUnfinished(store))
     records.add(async () => {
       const lost = await loseChanges(store)
-      for (const { source, section } of lost) {
-        log.warn('A change of settings was cut off: the radio is restarted when it connects', { source, section })
-      }
       for (const { configurator } of radios) {
-        configurator.recover(lost.filter(({ source }) => source === configurator.device.source))
+        const own = lost.filter(({ source }) => source === configurator.device.source)
+        for (const { source, section } of own) {
+          log.warn('A change of settings was cut off: the radio is restarted when it connects', { source, section })
+        }
+        configurator.recover(own)
       }
     })
   }
