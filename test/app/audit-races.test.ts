@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { replaceBackupSettings } from '../../src/app/system/backup-settings.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
-import { auditRows, type Client, createTestApp, type TestApp } from '../support/app.ts'
+import { auditRows, type Client, createTestApp, START, type TestApp } from '../support/app.ts'
+import { SCHEDULE } from '../support/automation.ts'
 
 let app: TestApp
 let admin: Client
@@ -79,16 +81,35 @@ const CHANGES: [action: string, prepare: (id: number) => Promise<[method: string
       return ['DELETE', '/api/nodes/1']
     },
   ],
+  ['automation_updated', async () => ['PUT', `/api/automation/${await createRule()}`, { ...SCHEDULE, enabled: false }]],
+  ['automation_updated', async () => ['DELETE', `/api/automation/${await createRule()}`]],
 ]
+
+async function createRule(): Promise<number> {
+  const made = await admin.send('POST', '/api/automation', SCHEDULE)
+  return Object(await made.json()).automation.id
+}
+
+const actionsFrom = (first: number) =>
+  auditRows(app)
+    .slice(first)
+    .map((row) => row.action)
 
 test.each(CHANGES)('%s: ten that make the same change at once are recorded as one (%#)', async (action, prepare) => {
   const { id } = await app.user('anna')
   const [method, path, body] = await prepare(id)
   const before = auditRows(app).length
   await Promise.all(Array.from({ length: 10 }, () => admin.send(method, path, body)))
-  expect(
-    auditRows(app)
-      .slice(before)
-      .map((row) => row.action),
-  ).toStrictEqual([action])
+  expect(actionsFrom(before)).toStrictEqual([action])
+})
+
+test('so is the same schedule of backups, and each that differs', async () => {
+  const context = { store: app.store, ip: null, requestId: null, viewer: null, now: () => START }
+  const before = auditRows(app).length
+  const replace = (maxBackups: number) =>
+    replaceBackupSettings(context, { enabled: true, maxBackups, backupTime: '04:00' })
+  await Promise.all(Array.from({ length: 10 }, () => replace(3)))
+  expect(actionsFrom(before)).toStrictEqual(['backup_settings_updated'])
+  await Promise.all([replace(4), replace(5)])
+  expect(actionsFrom(before)).toHaveLength(3)
 })

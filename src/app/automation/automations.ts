@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, ne, type SQL, sql } from 'drizzle-orm'
 import { automations } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
@@ -138,18 +138,20 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted
   if (changes === null) return before
   const now = ctx.now()
   const { kind } = rule
+  const columns = columnsOf(rule)
   const startsAnew = (rule.enabled && !before.rule.enabled) || !hasSameTiming(before.rule, rule)
   await ctx.store.atomic([
     ctx.store.db
       .update(automations)
       .set({
-        ...columnsOf(rule),
+        ...columns,
         ...(startsAnew ? { anchorAt: now } : {}),
         revision: sql`${automations.revision} + 1`,
         updatedAt: now,
         updatedBy: usernameOf(ctx),
       })
-      .where(isWanted(before, wanted)),
+      // Somebody else may have made the same change since it was read.
+      .where(and(isWanted(before, wanted), ne(automations.rule, columns.rule))),
     audit(
       ctx,
       'automation_updated',

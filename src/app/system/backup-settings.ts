@@ -1,4 +1,4 @@
-import { inArray } from 'drizzle-orm'
+import { inArray, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
@@ -68,9 +68,12 @@ export async function replaceBackupSettings(ctx: AuditContext, next: BackupSetti
   const before = { enabled, maxBackups, backupTime }
   const changed = changes(before, next)
   if (Object.keys(changed.after).length === 0) return
+  // Somebody else may have made the same change since it was read.
+  const isOther = sql`not exists (select 1 from ${settings}
+    where ${settings.key} = ${SETTINGS_KEY} and json_remove(${settings.value}, '$.since') = ${JSON.stringify(next)})`
   await ctx.store.atomic([
+    audit(ctx, 'backup_settings_updated', changed, { onlyIf: isOther }),
     put(ctx.store, SETTINGS_KEY, { ...next, since: startsAnew ? now : since }, now),
-    audit(ctx, 'backup_settings_updated', changed),
   ])
 }
 
