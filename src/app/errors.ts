@@ -133,8 +133,8 @@ export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
   const { issues, required, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
-  // RFC 9110, 15.5.2: a 401 says how to get in. No browser asks for a password because of this scheme.
-  if (status === 401) headers.set('www-authenticate', 'Bearer')
+  // RFC 9110, 15.5.2: a 401 says how to get in, with a parameter by RFC 6750, 3. No browser asks for a password by it.
+  if (status === 401) headers.set('www-authenticate', 'Bearer realm="mesh"')
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))
   if (contentRange !== undefined) headers.set('content-range', contentRange)

@@ -46,7 +46,7 @@ export function documentCheck(routes: readonly RouterRoute[]) {
     const name = `${method} ${path}: ${answer.status}`
     expect(answer.headers.get('x-request-id'), `${name} has a request id`).toMatch(/^[\w-]{36}$/)
     expect(answer.headers.get('x-content-type-options'), `${name} has security headers`).toBe('nosniff')
-    if (answer.status === 401) expect(answer.headers.get('www-authenticate'), name).toBe('Bearer')
+    if (answer.status === 401) expect(answer.headers.get('www-authenticate'), name).toBe('Bearer realm="mesh"')
     if (answer.status === 429) expect(answer.headers.get('retry-after'), name).toMatch(/^[1-9]\d*$/)
     const operation = findOperation(operations, method, path)
     if (method === 'HEAD') return
