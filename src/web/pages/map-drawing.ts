@@ -1,7 +1,8 @@
-import { type Signal, useComputed, useSignal } from '@preact/signals'
+import { type Signal, useComputed } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Node, nodes } from '../mesh.ts'
 import { now } from '../parts/age.tsx'
+import { useLazyDrawing } from '../parts/lazy-drawing.ts'
 import { place, setQuery } from '../router.ts'
 import type { UsedTiles } from './map-data.ts'
 import type { Link, Spot } from './map-lines.ts'
@@ -23,26 +24,10 @@ export type MapContent = {
 
 /** Makes the map when the page is there; what draws it is loaded when it is first wanted. */
 export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles) {
-  const map = useSignal<MeshMap | null>(null)
-  const hasFailed = useSignal(false)
-  useEffect(() => {
-    let isGone = false
-    let drawn: MeshMap | null = null
-    const draw = async () => {
-      const { createMap } = await import('./map-view.ts')
-      if (isGone || box.current === null) return
-      drawn = createMap(box.current, (nodeId) => setQuery({ node: nodeId ?? '', trace: '' }), tiles.reports)
-      map.value = drawn
-    }
-    draw().catch((cause: unknown) => {
-      console.error(cause)
-      hasFailed.value = true
-    })
-    return () => {
-      isGone = true
-      drawn?.destroy()
-    }
-  }, [])
+  const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
+    const { createMap } = await import('./map-view.ts')
+    return (element) => createMap(element, (nodeId) => setQuery({ node: nodeId ?? '', trace: '' }), tiles.reports)
+  })
   const { wanted, turn } = tiles
   useEffect(() => map.value?.showTiles(wanted.value), [map.value, wanted.value, turn.value])
   return { map, hasFailed }

@@ -6,10 +6,11 @@ import { dateTime, humanize, zoneName } from '../format.ts'
 import { useLoad } from '../load.ts'
 import { type Node, shortNameOf } from '../mesh.ts'
 import { Segments, Select } from '../parts/field.tsx'
+import { useLazyDrawing } from '../parts/lazy-drawing.ts'
 import { Failure } from '../parts/notice.tsx'
 import { Card } from '../parts/page.tsx'
 import { t } from '../strings.ts'
-import type { Chart, Series } from './chart.ts'
+import type { Series } from './chart.ts'
 
 /** The route has two answers: with a metric asked for, and without. */
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
@@ -100,26 +101,7 @@ function metricName(metric: string, among: readonly string[] = []): string {
 
 function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
   const box = useRef<HTMLDivElement>(null)
-  const chart = useSignal<Chart | null>(null)
-  const hasFailed = useSignal(false)
-  useEffect(() => {
-    let drawn: Chart | null = null
-    let isGone = false
-    const draw = async () => {
-      const { createChart } = await import('./chart.ts')
-      if (isGone || box.current === null) return
-      drawn = createChart(box.current)
-      chart.value = drawn
-    }
-    draw().catch((cause: unknown) => {
-      console.error(cause)
-      hasFailed.value = true
-    })
-    return () => {
-      isGone = true
-      drawn?.destroy()
-    }
-  }, [])
+  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('./chart.ts')).createChart)
   useEffect(() => chart.value?.show(series, metricName(series.metric), rangeMs), [chart.value, series, rangeMs])
   const isBand = series.series.some((point) => point.length === 4)
   return (
