@@ -51,8 +51,8 @@ test('a message goes out, and its receiver confirms it', async () => {
   await page.getByLabel('Write a message').fill('Are you there, castle? ⚡')
   await page.getByText('26 of 200 bytes').waitFor()
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText('Are you there, castle? ⚡').waitFor()
-  await page.locator('.message.out').getByText('Delivered', { exact: true }).waitFor()
+  const message = page.locator('.message.out', { hasText: 'Are you there, castle? ⚡' })
+  await message.getByText('Delivered', { exact: true }).waitFor()
 })
 
 test('a user made with a preset sees what it allows, and is told what is missing', async () => {
