@@ -22,11 +22,11 @@ export function prepareJsonInsert(
     if (value === undefined) throw new Error(`no value for column ${name}`)
     return value
   })
-  // As binary JSON each field is found without parsing the row again.
+  // As binary JSON, which needs SQLite 3.51, the array is parsed once, and no row for each of its fields.
   const prepared = db
     .insert(table)
     .select(
-      sql`with r as materialized (select jsonb(value) as j from json_each(${sql.placeholder('rows')}))
+      sql`with r as materialized (select value as j from jsonb_each(${sql.placeholder('rows')}))
         select ${sql.join(columns, sql`, `)} from r ${from} where true ${onConflict}`,
     )
     .prepare()
