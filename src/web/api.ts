@@ -3,7 +3,7 @@ import { type ClientResponse, hc } from 'hono/client'
 import type { AppType } from '../app/app.ts'
 
 /** Path of the site, with a slash at its end: scripts stand in `assets/` below it. */
-export const BASE: string = new URL('../', import.meta.url).pathname
+export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
 /** The API, typed by the service itself. */
 export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, '')).api
