@@ -88,7 +88,13 @@ test('without a radio nothing is lost: the text stays, and the reason is said', 
   mesh.device.setSilent(false)
   mesh.device.kick()
   await page.getByText('Radio connected').first().waitFor()
-  await page.getByRole('button', { name: 'Send' }).click()
+  // A radio that comes back can go once more: as long as the text is there, it can be sent again.
+  const sendAgain = async () => {
+    const box = page.getByLabel('Write a message')
+    if ((await box.inputValue()) !== '') await page.getByRole('button', { name: 'Send' }).click()
+    return box.inputValue()
+  }
+  await expect.poll(sendAgain, { interval: 1000 }).toBe('')
   expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('Can you hear me?')
 })
 
