@@ -1,19 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { startConfigDevice } from '../support/config-device.ts'
-import { type ConfigService, startConfigService } from '../support/config-service.ts'
+import { type ConfigService, start, stopServices } from '../support/config-service.ts'
 import { until } from '../support/radio-service.ts'
 
-const running: ConfigService[] = []
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop()
-})
-
-async function start(): Promise<ConfigService> {
-  const service = await startConfigService()
-  running.push(service)
-  return service
-}
+afterEach(stopServices)
 
 describe('a radio that', () => {
   const change = { values: { root: 'msh/EU' } }

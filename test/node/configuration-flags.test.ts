@@ -1,16 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { auditRows } from '../support/app.ts'
-import { type ConfigService, startConfigService } from '../support/config-service.ts'
+import { start, stopServices } from '../support/config-service.ts'
 
-const running: ConfigService[] = []
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop()
-})
+afterEach(stopServices)
 
 describe('flags of a radio', () => {
   it('are changed by name, and the bits that have no name are kept', async () => {
-    const service = await startConfigService()
-    running.push(service)
+    const service = await start()
     expect(await service.read('position')).toMatchObject({
       values: { positionFlags: ['ALTITUDE', 'ALTITUDE_MSL', 'UNKNOWN_10'] },
       fields: expect.arrayContaining([

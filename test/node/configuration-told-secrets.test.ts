@@ -2,19 +2,10 @@ import { create } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ModuleConfigSchema } from '../../src/meshtastic/gen/module_config_pb.ts'
 import { auditRows } from '../support/app.ts'
-import { type ConfigService, startConfigService } from '../support/config-service.ts'
+import { start, stopServices } from '../support/config-service.ts'
 import { until } from '../support/radio-service.ts'
 
-const running: ConfigService[] = []
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop()
-})
-
-async function start(): Promise<ConfigService> {
-  const service = await startConfigService()
-  running.push(service)
-  return service
-}
+afterEach(stopServices)
 
 const secureMqtt = () =>
   create(ModuleConfigSchema, {

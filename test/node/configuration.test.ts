@@ -1,19 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { auditRows } from '../support/app.ts'
-import { CHANNEL_KEY, type ConfigService, OWN, startConfigService } from '../support/config-service.ts'
+import { CHANNEL_KEY, OWN, start, stopServices } from '../support/config-service.ts'
 import { until } from '../support/radio-service.ts'
 
-const running: ConfigService[] = []
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop()
-})
-
-async function start(): Promise<ConfigService> {
-  const service = await startConfigService()
-  running.push(service)
-  return service
-}
+afterEach(stopServices)
 
 const LIVE = { source: expect.stringMatching(/^127\.0\.0\.1:/), nodeNum: OWN, editable: true }
 

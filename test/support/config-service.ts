@@ -61,6 +61,19 @@ export type ConfigService = {
   stop(): Promise<void>
 }
 
+const running: ConfigService[] = []
+
+/** A service as it comes, until `afterEach(stopServices)`. */
+export async function start(): Promise<ConfigService> {
+  const service = await startConfigService()
+  running.push(service)
+  return service
+}
+
+export async function stopServices(): Promise<void> {
+  for (const each of running.splice(0)) await each.stop()
+}
+
 export async function startConfigService(
   init: SettingsInit = SETTINGS,
   options: { readonly file?: string; readonly ports?: Partial<Ports>; readonly env?: Record<string, string> } = {},
