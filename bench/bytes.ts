@@ -1,11 +1,11 @@
 // Bytes from memory behind the product's own session check: what a list that many clients poll can reach at best.
 import { serve } from '@hono/node-server'
-import { requirePermission } from '../src/app/access.ts'
+import { requirePermission } from '../src/app/http/access.ts'
 import { createApp } from '../src/app/app.ts'
-import { databaseSessions } from '../src/app/auth/database-sessions.ts'
-import { parseConfig } from '../src/app/config.ts'
-import { answers } from '../src/app/describe.ts'
-import { createAddressing } from '../src/node/client-address.ts'
+import { databaseSessions } from '../src/app/auth/sessions/database-sessions.ts'
+import { parseConfig } from '../src/app/config/config.ts'
+import { answers } from '../src/app/http/describe.ts'
+import { createAddressing } from '../src/node/http/client-address.ts'
 import { openDatabase } from '../src/node/database.ts'
 import { keptSessionSecret } from '../src/node/secret.ts'
 

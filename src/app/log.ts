@@ -1,4 +1,4 @@
-import { failedQuery } from './query-error.ts'
+import { failedQuery } from './http/query-error.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

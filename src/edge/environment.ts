@@ -1,6 +1,6 @@
-import { type Config, parseConfig } from '../app/config.ts'
+import { type Config, parseConfig } from '../app/config/config.ts'
 
-/** The bindings to D1 and to the files of the web application, and the variables and secrets of `src/app/config.ts`. */
+/** The bindings to D1 and to the files of the web application, and the variables and secrets of `src/app/config/config.ts`. */
 export type Env = { readonly DB: D1Database; readonly ASSETS: Fetcher; readonly [variable: string]: unknown }
 
 export type Environment =

@@ -1,7 +1,7 @@
-import type { Config } from '../app/config.ts'
-import { AppError, problem } from '../app/errors.ts'
-import { newRequestId } from '../app/request-id.ts'
-import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/security.ts'
+import type { Config } from '../app/config/config.ts'
+import { AppError, problem } from '../app/http/errors.ts'
+import { newRequestId } from '../app/http/request-id.ts'
+import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/http/security.ts'
 import type { Env } from './environment.ts'
 
 /**

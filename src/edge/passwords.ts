@@ -1,7 +1,7 @@
 import { compareSync, hashSync } from 'bcryptjs'
-import { BCRYPT_COST } from '../app/auth/passwords.ts'
+import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
 import type { PasswordHasher } from '../app/context.ts'
-import { AppError } from '../app/errors.ts'
+import { AppError } from '../app/http/errors.ts'
 
 /** Beyond so many waiting, the answer is 429: each keeps the thread for half a second. */
 const MOST_WAITING = 16

@@ -1,6 +1,6 @@
-import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
+import { sweepAttempts } from '../app/auth/oidc/attempts.ts'
 import type { Ports } from '../app/context.ts'
-import { deleteOld, keepUp, type Pause } from '../app/upkeep.ts'
+import { deleteOld, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 
 /**
  * Slices of one job in one run. A slice is four queries, of nodes eight, and one run of a worker may make 1000

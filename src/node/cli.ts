@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { databaseSessions } from '../app/auth/database-sessions.ts'
-import { randomPassword } from '../app/auth/passwords.ts'
-import { parseConfig } from '../app/config.ts'
+import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
+import { randomPassword } from '../app/auth/local/passwords.ts'
+import { parseConfig } from '../app/config/config.ts'
 import type { Ctx } from '../app/context.ts'
-import { AppError } from '../app/errors.ts'
+import { AppError } from '../app/http/errors.ts'
 import { createLog } from '../app/log.ts'
 import {
   createUser,

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { compare, hash } from '@node-rs/bcrypt'
-import { BCRYPT_COST } from '../app/auth/passwords.ts'
+import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
 import type { PasswordHasher } from '../app/context.ts'
-import { AppError } from '../app/errors.ts'
+import { AppError } from '../app/http/errors.ts'
 
 /** One core stays free for the event loop. */
 const AT_ONCE = Math.max(1, availableParallelism() - 1)

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { randomToken } from '../app/auth/session-token.ts'
+import { randomToken } from '../app/auth/sessions/session-token.ts'
 
 /** The secret of this data directory: made at the first start, whole or not at all, readable by the service alone. */
 export function keptSessionSecret(dataDir: string): string {

@@ -1,19 +1,19 @@
 import { createApp } from '../app/app.ts'
-import { databaseSessions } from '../app/auth/database-sessions.ts'
-import { memorySessions } from '../app/auth/memory-sessions.ts'
-import { createOidc } from '../app/auth/oidc.ts'
-import { sweepAttempts } from '../app/auth/oidc-attempts.ts'
-import { type Config, parseConfig } from '../app/config.ts'
+import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
+import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
+import { createOidc } from '../app/auth/oidc/oidc.ts'
+import { sweepAttempts } from '../app/auth/oidc/attempts.ts'
+import { type Config, parseConfig } from '../app/config/config.ts'
 import type { Ports, SessionStore } from '../app/context.ts'
-import { AppError } from '../app/errors.ts'
+import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
-import { createEvents } from '../app/mesh/events.ts'
+import { createEvents } from '../app/mesh/live/events.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
-import { createAddressing } from './client-address.ts'
+import { createAddressing } from './http/client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
@@ -22,9 +22,9 @@ import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
 import { keptSessionSecret } from './secret.ts'
-import { listen } from './server.ts'
+import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts'
-import { builtSite, serveSite } from './static.ts'
+import { builtSite, serveSite } from './http/static.ts'
 import { startUpkeep } from './upkeep.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
@@ -134,7 +134,7 @@ async function openSessions(
     case 'memory':
       return { store: memorySessions(), close: async () => {} }
     case 'redis': {
-      const { redisSessions } = await import('./redis-sessions.ts')
+      const { redisSessions } = await import('./redis/sessions.ts')
       return redisSessions(config.REDIS_URL ?? '', log)
     }
     default:

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Config } from '../app/config.ts'
+import type { Config } from '../app/config/config.ts'
 import { hasCode } from './backup/error-code.ts'
 
 /** The machine is not what the configuration says. The message is one line of the form that `parseConfig` gives. */

@@ -1,5 +1,5 @@
 import type { Ports } from '../app/context.ts'
-import { deleteOld, keepUp } from '../app/upkeep.ts'
+import { deleteOld, keepUp } from '../app/upkeep/upkeep.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 

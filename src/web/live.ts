@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
-import type { EVENT_KINDS } from '../app/mesh/events.ts'
+import type { EVENT_KINDS } from '../app/mesh/live/events.ts'
 import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from './api.ts'
 import { can, has, refreshStatus, status } from './session.ts'
 

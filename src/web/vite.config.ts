@@ -1,5 +1,5 @@
 import { defineConfig, type Plugin } from 'vite'
-import { SECURITY_HEADERS } from '../app/security.ts'
+import { SECURITY_HEADERS } from '../app/http/security.ts'
 
 /**
  * `dist/web`: every file but the page and the icon has a hash in its name. Scripts find each other relative to

@@ -1,4 +1,4 @@
-import type { Rule } from '../../src/app/describe.ts'
+import type { Rule } from '../../src/app/http/describe.ts'
 import type { Action, Resource } from '../../src/app/users/permissions.ts'
 
 const anyone: Rule = { kind: 'anyone' }

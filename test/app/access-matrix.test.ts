@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SCOPES } from '../../src/app/auth/tokens.ts'
-import type { Rule } from '../../src/app/describe.ts'
-import type { ErrorCode } from '../../src/app/errors.ts'
-import { listOperations } from '../../src/app/openapi/document.ts'
+import { SCOPES } from '../../src/app/auth/tokens/tokens.ts'
+import type { Rule } from '../../src/app/http/describe.ts'
+import type { ErrorCode } from '../../src/app/http/errors.ts'
+import { listOperations } from '../../src/app/http/openapi/document.ts'
 import { type Client, createTestApp, type TestApp } from '../support/app.ts'
 import { RULES } from './access-matrix-rules.ts'
 

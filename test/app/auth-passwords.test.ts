@@ -1,6 +1,6 @@
 import { hash } from '@node-rs/bcrypt'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { BCRYPT_COST, passwordIssues, randomPassword } from '../../src/app/auth/passwords.ts'
+import { BCRYPT_COST, passwordIssues, randomPassword } from '../../src/app/auth/local/passwords.ts'
 import { createGate, nativePasswordHasher } from '../../src/node/passwords.ts'
 import { outcomeOf } from '../support/answers.ts'
 import { auditRows, type Client, createTestApp, type TestApp } from '../support/app.ts'

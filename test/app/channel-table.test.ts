@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createChannelTable, type KnownChannel } from '../../src/app/mesh/channel-table.ts'
+import { createChannelTable, type KnownChannel } from '../../src/app/mesh/radios/channel-table.ts'
 import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 
 type Kind = KnownChannel['kind']

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseConfig, VARIABLES } from '../../src/app/config.ts'
+import { parseConfig, VARIABLES } from '../../src/app/config/config.ts'
 
 function problems(env: Record<string, string>): string[] {
   const parsed = parseConfig(env)

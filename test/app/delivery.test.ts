@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { advance, type Delivery, type DeliveryEvent, type DeliveryState } from '../../src/app/mesh/delivery.ts'
+import { advance, type Delivery, type DeliveryEvent, type DeliveryState } from '../../src/app/mesh/messages/delivery.ts'
 
 const OWN = 1
 const TO = 2

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { readRange } from '../../src/app/mesh/byte-range.ts'
+import { readRange } from '../../src/app/mesh/map/byte-range.ts'
 import { type Client, createTestApp, type TestApp } from '../support/app.ts'
 
 const apps: TestApp[] = []

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createIngest } from '../../src/app/mesh/ingest.ts'
-import { createPacketWindow } from '../../src/app/mesh/packet-window.ts'
+import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
+import { createPacketWindow } from '../../src/app/mesh/ingest/packet-window.ts'
 import { Channel_Role } from '../../src/meshtastic/gen/channel_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { START } from '../support/app.ts'

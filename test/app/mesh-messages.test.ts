@@ -1,6 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createIngest } from '../../src/app/mesh/ingest.ts'
+import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { StoreAndForward_RequestResponse as Word, StoreAndForwardSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { keepUp } from '../../src/app/upkeep.ts'
+import { keepUp } from '../../src/app/upkeep/upkeep.ts'
 import { auditRows, type Client, START } from '../support/app.ts'
 import {
   createTestMesh,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { deleteExpired, retentionCutoffs } from '../../src/app/mesh/retention.ts'
+import { deleteExpired, retentionCutoffs } from '../../src/app/upkeep/retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { START } from '../support/app.ts'
 import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../support/mesh.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { sweepAttempts } from '../../src/app/auth/oidc-attempts.ts'
+import { sweepAttempts } from '../../src/app/auth/oidc/attempts.ts'
 import { createBrowser, reachCallback, signInBy } from '../support/browser.ts'
 import { auditRows } from '../support/app.ts'
 import { app, begin, browser, lastReason, open, provider } from '../support/provider-site.ts'

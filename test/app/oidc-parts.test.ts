@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { createAllowance } from '../../src/app/auth/oidc-allowance.ts'
-import { wrongClaim } from '../../src/app/auth/oidc-claims.ts'
-import { readMetadata } from '../../src/app/auth/oidc-discovery.ts'
-import { profileOf, suffixed } from '../../src/app/auth/oidc-profile.ts'
-import { sitePath } from '../../src/app/auth/return-to.ts'
-import { parseConfig } from '../../src/app/config.ts'
+import { createAllowance } from '../../src/app/auth/oidc/allowance.ts'
+import { wrongClaim } from '../../src/app/auth/oidc/claims.ts'
+import { readMetadata } from '../../src/app/auth/oidc/discovery.ts'
+import { profileOf, suffixed } from '../../src/app/auth/oidc/profile.ts'
+import { sitePath } from '../../src/app/auth/oidc/return-to.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 
 describe('where a sign-in ends', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ERRORS } from '../../src/app/errors.ts'
-import { listOperations } from '../../src/app/openapi/document.ts'
+import { ERRORS } from '../../src/app/http/errors.ts'
+import { listOperations } from '../../src/app/http/openapi/document.ts'
 import { outcomeOf } from '../support/answers.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listOperations } from '../../src/app/openapi/document.ts'
-import { findPrototypeKeys } from '../../src/app/prototype-keys.ts'
+import { listOperations } from '../../src/app/http/openapi/document.ts'
+import { findPrototypeKeys } from '../../src/app/http/prototype-keys.ts'
 import { type Client, createTestApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { parseConfig, VARIABLES } from '../../src/app/config.ts'
+import { parseConfig, VARIABLES } from '../../src/app/config/config.ts'
 
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { followRenumbered } from '../../src/app/mesh/renumbering.ts'
-import { rollUp } from '../../src/app/mesh/roll-up.ts'
+import { followRenumbered } from '../../src/app/mesh/nodes/renumbering.ts'
+import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { type Client, START } from '../support/app.ts'
 import {
   createTestMesh,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
-import { memorySessions } from '../../src/app/auth/memory-sessions.ts'
+import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { memorySessions } from '../../src/app/auth/sessions/memory-sessions.ts'
 import type { SessionStore } from '../../src/app/context.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../support/answers.ts'

@@ -1,10 +1,10 @@
 import { createClient } from '@redis/client'
 import { afterAll, afterEach, beforeAll } from 'vitest'
-import { databaseSessions } from '../../src/app/auth/database-sessions.ts'
-import { memorySessions } from '../../src/app/auth/memory-sessions.ts'
+import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { memorySessions } from '../../src/app/auth/sessions/memory-sessions.ts'
 import { createLog } from '../../src/app/log.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { redisSessions } from '../../src/node/redis-sessions.ts'
+import { redisSessions } from '../../src/node/redis/sessions.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { sessionStoreContract } from './session-store.ts'
 

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { audit, type AuditContext, listAudit, SYSTEM } from '../../src/app/audit/audit.ts'
-import { AppError, toAppError } from '../../src/app/errors.ts'
+import { AppError, toAppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { packedPermissions, unpackPermissions, writePermissions } from '../../src/app/users/permissions.ts'
 import { userIdByName } from '../../src/app/users/users.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { HSTS, pagePolicy, SECURITY_HEADERS } from '../../src/app/security.ts'
+import { HSTS, pagePolicy, SECURITY_HEADERS } from '../../src/app/http/security.ts'
 import { ADMIN_PASSWORD, SCENARIO_ENV } from '../contract/service.ts'
 import { openBrowser, type SiteBrowser } from '../support/web-site.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AppError } from '../../src/app/errors.ts'
+import { AppError } from '../../src/app/http/errors.ts'
 import { scriptPasswordHasher } from '../../src/edge/passwords.ts'
 
 test('of hashes asked for at one instant sixteen wait their turn, and the others are told to come back', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createLog } from '../../src/app/log.ts'
-import { createIngest } from '../../src/app/mesh/ingest.ts'
+import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { type NodeCollector, startCollector } from '../../src/node/collector/collector.ts'
 import { START } from '../support/app.ts'

@@ -1,8 +1,8 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../src/app/app.ts'
-import { createAddressing } from '../../src/node/client-address.ts'
-import { listen, type Listening } from '../../src/node/server.ts'
+import { createAddressing } from '../../src/node/http/client-address.ts'
+import { listen, type Listening } from '../../src/node/http/server.ts'
 import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
 import { type CertifiedProvider, startCertifiedProvider } from '../support/certified-provider.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 import { createLog } from '../../src/app/log.ts'
 import type { RadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { encodeText, encodeTraceroute } from '../../src/meshtastic/to-radio.ts'

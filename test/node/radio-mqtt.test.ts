@@ -1,6 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { MapReportSchema, ServiceEnvelopeSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'

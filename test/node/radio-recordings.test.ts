@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { openRadio } from '../../src/node/radio/radio.ts'
 import { createSeededRandom } from '../../src/node/radio/seeded-random.ts'

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { afterEach, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'

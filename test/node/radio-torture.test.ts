@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/app/config.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { createSeededRandom } from '../../src/node/radio/seeded-random.ts'

@@ -4,7 +4,7 @@ import { createClient } from '@redis/client'
 import { afterEach, expect, test } from 'vitest'
 import type { StoredSession } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
-import { redisSessions } from '../../src/node/redis-sessions.ts'
+import { redisSessions } from '../../src/node/redis/sessions.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis.ts'
 

@@ -3,8 +3,8 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/app/app.ts'
-import { createAddressing, parseTrustedProxies } from '../../src/node/client-address.ts'
-import { listen, type Listening } from '../../src/node/server.ts'
+import { createAddressing, parseTrustedProxies } from '../../src/node/http/client-address.ts'
+import { listen, type Listening } from '../../src/node/http/server.ts'
 import { ADMIN_PASSWORD, createTestApp, type TestApp } from '../support/app.ts'
 
 const endings: (() => Promise<void> | void)[] = []

@@ -1,9 +1,9 @@
 import type { RouterRoute } from 'hono/types'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import type { Answer } from '../../src/app/describe.ts'
-import { ERRORS } from '../../src/app/errors.ts'
-import { listOperations, openApiDocument, type Operation } from '../../src/app/openapi/document.ts'
+import type { Answer } from '../../src/app/http/describe.ts'
+import { ERRORS } from '../../src/app/http/errors.ts'
+import { listOperations, openApiDocument, type Operation } from '../../src/app/http/openapi/document.ts'
 
 const problemSchema = z.strictObject({
   type: z.literal('about:blank'),

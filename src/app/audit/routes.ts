@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { requireAdmin } from '../access.ts'
+import { requireAdmin } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
-import { idSchema, integerQuery, timeQuery, validate } from '../validate.ts'
+import { answers } from '../http/describe.ts'
+import { idSchema, integerQuery, timeQuery, validate } from '../http/validate.ts'
 import { auditEntrySchema, listAudit } from './audit.ts'
 import { EXPORT_FORMATS, exportAudit } from './export.ts'
 

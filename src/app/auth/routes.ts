@@ -1,17 +1,24 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../access.ts'
+import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../http/access.ts'
 import type { AppEnv, Ports } from '../context.ts'
-import { answers } from '../describe.ts'
-import { AppError } from '../errors.ts'
-import { reply } from '../security.ts'
+import { answers } from '../http/describe.ts'
+import { AppError } from '../http/errors.ts'
+import { reply } from '../http/security.ts'
 import { NO_PERMISSIONS, permissionsSchema } from '../users/permissions.ts'
 import { userSchema } from '../users/users.ts'
-import { idParam, validate } from '../validate.ts'
-import { oidcRoutes } from './oidc-routes.ts'
-import { providerLogoutUrl } from './oidc-sign-in.ts'
-import { listSessions, revokeOtherSessions, revokeSession, sessionSchema, signOut, startSession } from './sessions.ts'
-import { changePassword, signIn } from './sign-in.ts'
+import { idParam, validate } from '../http/validate.ts'
+import { oidcRoutes } from './oidc/routes.ts'
+import { providerLogoutUrl } from './oidc/sign-in.ts'
+import {
+  listSessions,
+  revokeOtherSessions,
+  revokeSession,
+  sessionSchema,
+  signOut,
+  startSession,
+} from './sessions/sessions.ts'
+import { changePassword, signIn } from './local/sign-in.ts'
 import { signedInAnswer } from './viewer.ts'
 
 const statusSchema = z.object({

@@ -3,12 +3,12 @@ import type { Context } from 'hono'
 import { apiTokens, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../http/errors.ts'
 import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
-import { hashToken } from './session-token.ts'
-import { findSession, touchSession } from './sessions.ts'
-import { withinScopes } from './tokens.ts'
+import { hashToken } from './sessions/session-token.ts'
+import { findSession, touchSession } from './sessions/sessions.ts'
+import { withinScopes } from './tokens/tokens.ts'
 
 /** A token's last use is written at most so often. */
 const TOKEN_TOUCH_MS = 5 * 60_000

@@ -1,11 +1,11 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { requirePermission } from '../access.ts'
+import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers, describing } from '../describe.ts'
-import { readIfMatch, takesIfMatch } from '../preconditions.ts'
-import { basePath } from '../config.ts'
-import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../validate.ts'
+import { answers, describing } from '../http/describe.ts'
+import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
+import { basePath } from '../config/config.ts'
+import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import {
   createAutomation,
   deleteAutomation,

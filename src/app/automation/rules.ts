@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import { countTextBytes, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
-import { bodyNodeNum } from '../mesh/send-message.ts'
+import { bodyNodeNum } from '../mesh/messages/send.ts'
 import { CRON_PATTERN, cronProblem, isPattern, isTimeZone } from './cron.ts'
 import { widestText, unknownTokens } from './template.ts'
 

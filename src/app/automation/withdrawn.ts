@@ -1,8 +1,8 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { automationRuns } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { WITHDRAWN } from '../mesh/delivery.ts'
-import type { PacketKey } from '../mesh/delivery-records.ts'
+import { WITHDRAWN } from '../mesh/messages/delivery.ts'
+import type { PacketKey } from '../mesh/messages/delivery-records.ts'
 
 /** Nothing waits for a radio for longer. */
 const WAITING_MS = 86_400_000

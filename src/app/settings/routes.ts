@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
-import { requirePermission } from '../access.ts'
+import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
-import { validate } from '../validate.ts'
+import { answers } from '../http/describe.ts'
+import { validate } from '../http/validate.ts'
 import { readSettings, settingsChangesSchema, settingsSchema, updateSettings } from './settings.ts'
 
 export const settingsRoutes = new Hono<AppEnv>()

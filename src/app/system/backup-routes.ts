@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { requireAdmin, requireAdminOrScope } from '../access.ts'
+import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv, Ctx } from '../context.ts'
-import { answers } from '../describe.ts'
-import { validate } from '../validate.ts'
+import { answers } from '../http/describe.ts'
+import { validate } from '../http/validate.ts'
 import { backupSettingsSchema, lastRunSchema, readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
 import {
   backupSchema,

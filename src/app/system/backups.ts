@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { audit, type AuditContext } from '../audit/audit.ts'
 import type { Backups, Ports } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../http/errors.ts'
 
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const
 export type BackupKind = (typeof BACKUP_KINDS)[number]

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
-import { requirePermission } from '../access.ts'
+import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
+import { answers } from '../http/describe.ts'
 import { dashboardSchema, readDashboard } from './dashboard.ts'
 
 export const dashboardRoutes = new Hono<AppEnv>().get(

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
-import { requireAdminOrScope } from '../access.ts'
+import { requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
+import { answers } from '../http/describe.ts'
 import { formatMetrics, METRICS_TYPE } from './exposition.ts'
 import { collectMetrics } from './metrics.ts'
 

@@ -3,11 +3,11 @@ import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
-import { anyone } from '../access.ts'
+import { anyone } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { answers } from '../describe.ts'
-import { alone } from '../lean-router.ts'
-import { reply } from '../security.ts'
+import { answers } from '../http/describe.ts'
+import { alone } from '../http/lean-router.ts'
+import { reply } from '../http/security.ts'
 
 const queries = prepareOnce((db) => ({
   probe: db

@@ -1,9 +1,9 @@
 import { count, sql } from 'drizzle-orm'
 import { users } from '../../db/schema.ts'
 import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
-import { hashNewPassword, randomPassword } from '../auth/passwords.ts'
+import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ports } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../http/errors.ts'
 import { ALL_PERMISSIONS, writePermissions } from './permissions.ts'
 import { userIdByName } from './users.ts'
 

@@ -3,7 +3,7 @@ import { userPermissions, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../http/errors.ts'
 import {
   ALL_PERMISSIONS,
   type Grant,

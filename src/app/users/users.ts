@@ -5,9 +5,9 @@ import { differs } from '../../db/differs.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, SYSTEM } from '../audit/audit.ts'
-import { hashNewPassword, randomPassword } from '../auth/passwords.ts'
+import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../http/errors.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, writePermissions } from './permissions.ts'
 
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const

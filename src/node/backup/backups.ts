@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Backups } from '../../app/context.ts'
-import { AppError } from '../../app/errors.ts'
+import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
 import type { Backup, BackupKind, BackupProgress } from '../../app/system/backups.ts'
 import { archiveBackup } from './archive.ts'

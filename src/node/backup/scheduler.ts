@@ -1,4 +1,4 @@
-import { AppError } from '../../app/errors.ts'
+import { AppError } from '../../app/http/errors.ts'
 import type { AuditContext } from '../../app/audit/audit.ts'
 import type { Backups, Ports } from '../../app/context.ts'
 import {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Config } from '../../app/config.ts'
+import type { Config } from '../../app/config/config.ts'
 import type { Backups, Ports } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import { MIGRATIONS_DIR } from '../database.ts'

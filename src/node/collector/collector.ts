@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { CollectorInfo, Ports } from '../../app/context.ts'
-import { MAX_ITEMS } from '../../app/mesh/ingest-items.ts'
+import { MAX_ITEMS } from '../../app/mesh/collector/items.ts'
 import {
   countOutbox,
   expireOutbox,
@@ -10,7 +10,7 @@ import {
   removeFromOutbox,
   trimOutbox,
   type Waiting,
-} from '../../app/mesh/outbox.ts'
+} from '../../app/mesh/collector/outbox.ts'
 import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Waiting } from '../../app/mesh/outbox.ts'
+import type { Waiting } from '../../app/mesh/collector/outbox.ts'
 
 /** What became of a delivery. */
 export type Verdict =

@@ -1,5 +1,5 @@
 import type { Ports } from '../../app/context.ts'
-import { isSecureUrl } from '../../app/secure-url.ts'
+import { isSecureUrl } from '../../app/config/secure-url.ts'
 import type { LinkClock } from '../radio/connection.ts'
 import { type NodeCollector, startCollector } from './collector.ts'
 

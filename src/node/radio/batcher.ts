@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../app/log.ts'
-import type { Ingest } from '../../app/mesh/ingest.ts'
-import type { Heard, News } from '../../app/mesh/ingest-plan.ts'
-import { isRefusedContent } from '../../app/mesh/refused-content.ts'
+import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
+import type { Heard, News } from '../../app/mesh/ingest/plan.ts'
+import { isRefusedContent } from '../../app/mesh/collector/refused-content.ts'
 import { createTimer, type LinkClock, systemClock } from './connection.ts'
 
 /** A batch is stored when its first event is this old, or when it is this large. */

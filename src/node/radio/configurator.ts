@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { ChangeOutcome } from '../../app/configuration/records.ts'
+import type { ChangeOutcome } from '../../app/device-config/records.ts'
 import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../app/context.ts'
-import { AppError } from '../../app/errors.ts'
+import { AppError } from '../../app/http/errors.ts'
 import { encodeEdit } from '../../meshtastic/admin-packets.ts'
 import { addDerived, planChange, type SectionPlan } from '../../meshtastic/config-change.ts'
 import {

@@ -1,4 +1,4 @@
-import type { ChangeOutcome } from '../../app/configuration/records.ts'
+import type { ChangeOutcome } from '../../app/device-config/records.ts'
 import type { LinkInfo } from '../../app/context.ts'
 import { encodeAdminPacket } from '../../meshtastic/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../meshtastic/config-change.ts'

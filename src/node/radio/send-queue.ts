@@ -1,4 +1,4 @@
-import type { DeliveryEvent } from '../../app/mesh/delivery.ts'
+import type { DeliveryEvent } from '../../app/mesh/messages/delivery.ts'
 import type { OutgoingKind, RuleMark } from '../../app/context.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from './connection.ts'

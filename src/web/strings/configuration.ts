@@ -1,4 +1,4 @@
-import type { CHANGE_STATES } from '../../app/configuration/schemas.ts'
+import type { CHANGE_STATES } from '../../app/device-config/schemas.ts'
 
 /** The texts of the pages of a radio's settings, which come with their code. */
 export const c = {

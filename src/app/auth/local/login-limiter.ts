@@ -1,0 +1,95 @@
+import type { Ctx, SessionStore } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+
+/** Logins of one account or address that may wait for those before them. */
+const MOST_WAITING = 64
+
+/** Passwords that this process is checking for one account or address. */
+type Checks = { running: number; readonly waiting: (() => void)[] }
+
+const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
+
+/**
+ * Runs `check` as an attempt at a password, which answers null when that was wrong. The attempt is counted against its
+ * account and its address before it is looked at, so that attempts at the same instant can't pass together; a success
+ * clears the account's count and takes this attempt off the address's; one that throws was none. Throws `rate_limited`
+ * with the seconds to wait.
+ */
+export async function attemptLogin<T>(ctx: Ctx, username: string, check: () => Promise<T | null>): Promise<T | null> {
+  const account = `login:account:${[...username.toLowerCase()].slice(0, 64).join('').toWellFormed()}`
+  const attempt = () => counted(ctx, account, 'all', check)
+  return ctx.ip === null ? attempt() : counted(ctx, `login:address:${addressKey(ctx.ip)}`, 'one', attempt)
+}
+
+async function counted<T>(
+  ctx: Ctx,
+  key: string,
+  forgiven: 'all' | 'one',
+  check: () => Promise<T | null>,
+): Promise<T | null> {
+  const end = await take(ctx, key)
+  try {
+    const found = await check().catch(async (error: unknown) => {
+      await ctx.sessions.forgive(key, 'one')
+      throw error
+    })
+    if (found !== null) await ctx.sessions.forgive(key, forgiven)
+    return found
+  } finally {
+    end()
+  }
+}
+
+/**
+ * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it
+ * waits for one of them: their passwords may be right.
+ */
+async function take(ctx: Ctx, key: string): Promise<() => void> {
+  for (;;) {
+    const before = checksOf.get(ctx.sessions)?.get(key)
+    const now = ctx.now()
+    const { count, resetAt } = await ctx.sessions.hit(key, ctx.config.LOGIN_WINDOW_SECONDS * 1000, now)
+    if (count <= ctx.config.LOGIN_MAX_FAILURES) return begin(ctx, key)
+    // What was refused was no attempt at a password.
+    await ctx.sessions.forgive(key, 'one')
+    const checks = checksOf.get(ctx.sessions)?.get(key)
+    const isEnded = before !== undefined && checks !== before
+    if (!ctx.passwords.mayWait || (checks === undefined && !isEnded)) {
+      const retryAfter = Math.max(1, Math.ceil((resetAt - now) / 1000))
+      throw new AppError('rate_limited', `Too many failed attempts; try again in ${retryAfter} s`, { retryAfter })
+    }
+    if (checks !== undefined) await ended(checks)
+  }
+}
+
+async function ended({ waiting }: Checks): Promise<void> {
+  if (waiting.length >= MOST_WAITING) {
+    throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
+  }
+  await new Promise<void>((resolve) => waiting.push(resolve))
+}
+
+/** A check begins; the answer ends it, and lets those who wait try again. */
+function begin({ sessions }: Ctx, key: string): () => void {
+  const all = checksOf.get(sessions) ?? new Map<string, Checks>()
+  checksOf.set(sessions, all)
+  const checks = all.get(key) ?? { running: 0, waiting: [] }
+  all.set(key, checks)
+  checks.running++
+  return () => {
+    checks.running--
+    if (checks.running === 0) all.delete(key)
+    for (const wake of checks.waiting.splice(0)) wake()
+  }
+}
+
+/** An IPv6 client owns a /64 at least, so its addresses count as one. */
+export function addressKey(ip: string): string {
+  if (!ip.includes(':')) return ip
+  const [head = '', tail] = ip.split('%', 1).join('').toLowerCase().split('::')
+  const groups = head.split(':').filter((group) => group !== '')
+  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter((group) => group !== '').length
+  const all = [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0'), ...(tail ?? '').split(':')]
+  const network = all.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, ''))
+  return `${network.join(':')}::/64`
+}

@@ -1,0 +1,86 @@
+import { alphabet, generateRandomString } from 'oslo/crypto'
+import type { Ctx, PasswordHasher } from '../../context.ts'
+import { AppError, type Issue } from '../../http/errors.ts'
+import { isCommonPassword } from './common-passwords.ts'
+
+/** Stored hashes of a lower cost are renewed at the next login. */
+export const BCRYPT_COST = 12
+
+/** bcrypt reads 72 bytes and no more. */
+const MAX_BYTES = 72
+
+/** 20 characters of 62: 119 bits. */
+export function randomPassword(): string {
+  return generateRandomString(20, alphabet('a-z', 'A-Z', '0-9'))
+}
+
+/** The form in which a password is hashed: the same characters typed on another keyboard give the same bytes. */
+function normalise(password: string): string {
+  return password.normalize('NFC')
+}
+
+/** Whether two texts are one password. */
+export function isSamePassword(one: string, other: string): boolean {
+  return normalise(one) === normalise(other)
+}
+
+/** False for what bcrypt would cut or mistake for another password. */
+function isHashable(normalised: string): boolean {
+  return (
+    normalised.isWellFormed() && !normalised.includes('\0') && new TextEncoder().encode(normalised).length <= MAX_BYTES
+  )
+}
+
+/** Why a new password is refused; empty when it is good. Lengths in characters, as NIST SP 800-63B-4 counts them. */
+export function passwordIssues(password: string, username: string, minLength: number): Issue[] {
+  const normalised = normalise(password)
+  const plain = normalised.toLowerCase()
+  const rules: [broken: boolean, message: string][] = [
+    [[...normalised].length < minLength, `At least ${minLength} characters`],
+    [new TextEncoder().encode(normalised).length > MAX_BYTES, `At most ${MAX_BYTES} bytes of UTF-8`],
+    [normalised.includes('\0') || !normalised.isWellFormed(), 'No NUL and no unpaired surrogate'],
+    [plain === username.toLowerCase(), 'Not the username'],
+    [isCommonPassword(plain), 'Not a common password'],
+  ]
+  return rules.filter(([broken]) => broken).map(([, message]) => ({ path: 'password', message }))
+}
+
+/** Hashes a password that meets the rules. Throws `weak_password` naming the rules it breaks, `rate_limited`. */
+export async function hashNewPassword(
+  ctx: Pick<Ctx, 'config' | 'passwords'>,
+  password: string,
+  username: string,
+): Promise<string> {
+  const issues = passwordIssues(password, username, ctx.config.PASSWORD_MIN_LENGTH)
+  if (issues.length > 0) throw new AppError('weak_password', undefined, { issues })
+  return ctx.passwords.hash(normalise(password))
+}
+
+/** A cost-12 hash of 32 random bytes that nobody kept. */
+const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.AD6'
+
+/**
+ * Whether this is the password behind the hash. Takes the same time without a hash, so that an unknown user can't be
+ * told from a wrong password. Throws `rate_limited` when too many are waiting.
+ */
+export async function verifyPassword(
+  passwords: PasswordHasher,
+  password: string,
+  hash: string | null,
+): Promise<boolean> {
+  const normalised = normalise(password)
+  const possible = hash !== null && isHashable(normalised)
+  const matches = await passwords.verify(possible ? normalised : 'x', possible ? hash : NOBODYS_HASH)
+  return possible && matches
+}
+
+/** Renews a hash of lower cost than today's; null when it is fine, or when there is no time for it now. */
+export async function renewHash(passwords: PasswordHasher, password: string, hash: string): Promise<string | null> {
+  const cost = Number(/^\$2[aby]\$(\d\d)\$/.exec(hash)?.[1] ?? 0)
+  if (cost >= BCRYPT_COST) return null
+  return passwords.hash(normalise(password)).catch((error: unknown) => {
+    // A queue that is full must not turn away somebody whose password was right.
+    if (error instanceof AppError && error.code === 'rate_limited') return null
+    throw error
+  })
+}

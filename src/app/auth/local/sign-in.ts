@@ -1,0 +1,113 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { users } from '../../../db/schema.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { nextEpoch } from '../../users/users.ts'
+import { attemptLogin } from './login-limiter.ts'
+import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
+
+export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
+
+/**
+ * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
+ * time and get the same answer as a wrong password. Throws `rate_limited`.
+ */
+export async function signIn(ctx: Ctx, username: string, password: string): Promise<SignIn> {
+  const user = await attemptLogin(ctx, username, () => findByPassword(ctx, username, password))
+  if (user === null) return refuse(ctx, username)
+  const renewed = await renewHash(ctx.passwords, password, user.hash)
+  // A deactivation or a new password while this one was being checked wins.
+  const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(users)
+      .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
+      .where(unchanged),
+    audit(
+      ctx,
+      'login_success',
+      { provider: 'local' },
+      { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
+    ),
+  ])
+  const after = await ctx.store.db.select({ id: users.id }).from(users).where(unchanged).get()
+  return after === undefined ? refuse(ctx, username) : { ok: true, userId: user.id, epoch: user.epoch }
+}
+
+/** The active local user with this name and password; null when there is none. Always costs one hash. */
+async function findByPassword(ctx: Ctx, username: string, password: string) {
+  const user = await ctx.store.db
+    .select({ id: users.id, username: users.username, hash: users.passwordHash, epoch: users.sessionEpoch })
+    .from(users)
+    .where(
+      and(
+        sql`lower(${users.username}) = lower(${username})`,
+        eq(users.isActive, true),
+        eq(users.authProvider, 'local'),
+      ),
+    )
+    .get()
+  const hash = user?.hash ?? null
+  const matches = await verifyPassword(ctx.passwords, password, hash)
+  return user !== undefined && hash !== null && matches ? { ...user, hash } : null
+}
+
+async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
+  await ctx.store.atomic([audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })])
+  return { ok: false }
+}
+
+const ATTEMPTED_NAME_LENGTH = 64
+
+function nobody(username: string): { id: null; username: string } {
+  return { id: null, username: attemptedName(username) }
+}
+
+function failedDetails(username: string): { username: string; provider: 'local' } {
+  return { username: attemptedName(username), provider: 'local' }
+}
+
+function attemptedName(username: string): string {
+  return [...username].slice(0, ATTEMPTED_NAME_LENGTH).join('').toWellFormed()
+}
+
+/**
+ * Changes the viewer's own password: all sessions end, and the caller gets a new one by `epoch`.
+ * Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
+ */
+export async function changePassword(
+  ctx: SignedInCtx,
+  input: { currentPassword: string; newPassword: string },
+): Promise<{ epoch: number }> {
+  const { id, username, authProvider } = ctx.viewer.user
+  if (authProvider !== 'local') throw new AppError('not_a_local_user')
+  const row = await attemptLogin(ctx, username, async () => {
+    const found = await ctx.store.db
+      .select({ hash: users.passwordHash, epoch: users.sessionEpoch })
+      .from(users)
+      .where(eq(users.id, id))
+      .get()
+    const matches = await verifyPassword(ctx.passwords, input.currentPassword, found?.hash ?? null)
+    return found !== undefined && matches ? found : null
+  })
+  if (row === null) throw new AppError('wrong_password')
+  if (isSamePassword(input.newPassword, input.currentPassword)) {
+    const issues = [{ path: 'password', message: 'Not the current password' }]
+    throw new AppError('weak_password', undefined, { issues })
+  }
+  const passwordHash = await hashNewPassword(ctx, input.newPassword, username)
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(users)
+      .set({ passwordHash, mustChangePassword: false, sessionEpoch: nextEpoch })
+      .where(and(eq(users.id, id), eq(users.sessionEpoch, row.epoch))),
+    audit(ctx, 'password_changed', {}, { onlyIfChanged: true }),
+  ])
+  // A reset at the same instant wins: then the hash is not ours, and neither is the new epoch.
+  const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
+  const after = await ctx.store.db.select({ epoch: users.sessionEpoch }).from(users).where(ours).get()
+  if (after === undefined) throw new AppError('wrong_password')
+  await ctx.sessions.removeForUser(id)
+  return after
+}

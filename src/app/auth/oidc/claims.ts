@@ -1,0 +1,56 @@
+import type { OidcReason } from './failure.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Clocks of provider and service may differ by so much. */
+const LEEWAY_S = 60
+
+/** A token older than the oldest attempt can't have been issued for one. */
+const MAX_AGE_S = 600
+
+const MAX_SUBJECT_LENGTH = 255
+
+export type Expected = {
+  readonly issuer: string
+  readonly clientId: string
+  readonly nonce: string
+  /** What `at_hash` may be if the token has one. */
+  readonly atHashes: readonly unknown[]
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number
+}
+
+/**
+ * Which claim of an ID token is wrong; null when all are good and `sub` is its subject.
+ * OpenID Connect Core 1.0, 3.1.3.7 and 3.1.3.8, where optional checks are made and extra audiences are refused.
+ */
+export function wrongClaim(claims: Claims, expected: Expected): OidcReason | null {
+  const { iss, sub, aud, azp, exp, iat, nbf, nonce, at_hash: atHash } = claims
+  const now = expected.now / 1000
+  if (iss !== expected.issuer) return 'claim_iss'
+  if (!isSubject(sub)) return 'claim_sub'
+  if (!isOnlyAudience(aud, expected.clientId)) return 'claim_aud'
+  if (azp !== undefined && azp !== expected.clientId) return 'claim_azp'
+  if (!isTime(exp) || exp + LEEWAY_S <= now) return 'claim_exp'
+  if (!isTime(iat) || iat - LEEWAY_S > now || iat + MAX_AGE_S + LEEWAY_S < now) return 'claim_iat'
+  if (nbf !== undefined && (!isTime(nbf) || nbf - LEEWAY_S > now)) return 'claim_nbf'
+  if (nonce !== expected.nonce) return 'claim_nonce'
+  if (atHash !== undefined && !expected.atHashes.includes(atHash)) return 'claim_at_hash'
+  return null
+}
+
+/** Whether this is the `sub` of somebody. */
+export function isSubject(sub: unknown): sub is string {
+  // A database stores every lone surrogate as the same replacement character: two subjects would become one.
+  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)
+}
+
+/** Whether `aud` names this client and nobody else. */
+export function isOnlyAudience(aud: unknown, clientId: string): boolean {
+  const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
+  return audiences.length > 0 && audiences.every((audience) => audience === clientId)
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}

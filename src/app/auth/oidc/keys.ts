@@ -1,0 +1,177 @@
+import { decodeBase64urlIgnorePadding } from '@oslojs/encoding'
+import { compactVerify } from 'jose/jws/compact/verify'
+import * as z from 'zod'
+import type { Allowance } from './allowance.ts'
+import type { Claims } from './claims.ts'
+import { OidcFailure } from './failure.ts'
+import { askProvider } from './http.ts'
+
+const LIFETIME_MS = 10 * 60_000
+const TIMEOUT_MS = 8000
+const MOST_KEYS = 100
+
+/**
+ * The signatures that are accepted, whatever a header or the discovery document asks for, and the hashes that `at_hash`
+ * may be made with. RFC 7518, 8037, 9864. OpenID Connect Core names no hash for EdDSA: most providers take that of
+ * Ed25519 itself, others SHA-256.
+ */
+const ALGORITHMS = {
+  RS256: { kty: 'RSA', crv: null, hashes: ['SHA-256'] },
+  RS384: { kty: 'RSA', crv: null, hashes: ['SHA-384'] },
+  RS512: { kty: 'RSA', crv: null, hashes: ['SHA-512'] },
+  PS256: { kty: 'RSA', crv: null, hashes: ['SHA-256'] },
+  PS384: { kty: 'RSA', crv: null, hashes: ['SHA-384'] },
+  PS512: { kty: 'RSA', crv: null, hashes: ['SHA-512'] },
+  ES256: { kty: 'EC', crv: 'P-256', hashes: ['SHA-256'] },
+  ES384: { kty: 'EC', crv: 'P-384', hashes: ['SHA-384'] },
+  ES512: { kty: 'EC', crv: 'P-521', hashes: ['SHA-512'] },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', hashes: ['SHA-512', 'SHA-256'] },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519', hashes: ['SHA-512', 'SHA-256'] },
+} as const
+type AlgorithmName = keyof typeof ALGORITHMS
+type Algorithm = (typeof ALGORITHMS)[AlgorithmName]
+
+function isAlgorithm(alg: unknown): alg is AlgorithmName {
+  return typeof alg === 'string' && Object.hasOwn(ALGORITHMS, alg)
+}
+
+const about = {
+  kid: z.string().optional(),
+  use: z.literal('sig').optional(),
+  key_ops: z
+    .array(z.string())
+    .refine((operations) => operations.includes('verify'))
+    .optional(),
+  alg: z.string().optional(),
+}
+const text = z.string().max(4096)
+
+// Public members only: nothing else of a key ever reaches the crypto.
+const keySchema = z.discriminatedUnion('kty', [
+  z.object({ ...about, kty: z.literal('RSA'), n: text, e: text }),
+  z.object({ ...about, kty: z.literal('EC'), crv: z.string(), x: text, y: text }),
+  z.object({ ...about, kty: z.literal('OKP'), crv: z.string(), x: text }),
+])
+type Key = z.infer<typeof keySchema>
+
+const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
+
+export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
+
+/** Fetches of keys that nothing came of: for a name that is unknown or not given, and for one that seems reused. */
+type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
+
+/**
+ * Checks the signatures of ID tokens with the keys of a `jwks_uri`, kept for ten minutes. A token that the kept ones
+ * don't verify makes one new fetch, as far as `refetches` allows: a provider may rotate its keys at any time, and one
+ * that was set up anew may give another key the old name.
+ */
+export function createKeys(refetches: Refetches, now: () => number) {
+  let known: { uri: string; keys: readonly Key[]; at: number } | null = null
+
+  const fetched = async (uri: string): Promise<readonly Key[]> => {
+    const keys = await fetchKeys(uri)
+    known = { uri, keys, at: now() }
+    return keys
+  }
+
+  /** The claims of a token with a good signature. Throws an `OidcFailure`. */
+  return async (uri: string, token: string): Promise<Verified> => {
+    const header = readHeader(token)
+    const { hashes } = ALGORITHMS[header.alg]
+    const cached = known !== null && known.uri === uri && Math.abs(now() - known.at) < LIFETIME_MS ? known.keys : null
+    const keys = cached ?? (await fetched(uri))
+    const suitable = suitableKeys(keys, header)
+    const claims = await verifyWith(suitable, token, header)
+    if (claims !== null) return { claims, hashes }
+    const isKnown = header.kid !== undefined && keys.some(({ kid }) => kid === header.kid)
+    const allowance = isKnown ? refetches.reused : refetches.unknown
+    // A key that is known and of another kind is a mistake of the token's.
+    const mayBeNew = cached !== null && (!isKnown || suitable.length > 0)
+    const renewed = mayBeNew && allowance.take() ? await fetched(uri) : keys
+    const candidates = suitableKeys(renewed, header)
+    if (candidates.length === 0) throw new OidcFailure('key_unknown', { alg: header.alg })
+    const second = renewed === keys ? null : await verifyWith(candidates, token, header)
+    if (second === null) throw new OidcFailure('id_token_signature', { alg: header.alg })
+    // The keys had really changed.
+    allowance.giveBack()
+    return { claims: second, hashes }
+  }
+}
+
+async function fetchKeys(uri: string): Promise<readonly Key[]> {
+  const answer = await askProvider(uri, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
+  if (answer.kind === 'none') throw new OidcFailure('keys_unreachable', { why: answer.why })
+  if (answer.status !== 200) throw new OidcFailure('keys_refused', { status: answer.status })
+  const parsed = keySetSchema.safeParse(answer.json)
+  if (!parsed.success) throw new OidcFailure('keys_invalid')
+  // Keys of other kinds and for other purposes may stand beside ours.
+  return parsed.data.keys.flatMap((key) => keySchema.safeParse(key).data ?? [])
+}
+
+type Header = { readonly alg: AlgorithmName; readonly kid: string | undefined }
+
+const headerSchema = z.looseObject({ alg: z.unknown(), kid: z.string().max(1024).optional() })
+
+function readHeader(token: string): Header {
+  const parts = token.split('.')
+  const parsed = parts.length === 3 ? headerSchema.safeParse(decodeJson(parts[0] ?? '')) : null
+  if (!parsed?.success) throw new OidcFailure('id_token_malformed')
+  const { alg, kid, typ, crit } = parsed.data
+  if (!isAlgorithm(alg)) throw new OidcFailure('id_token_alg')
+  if (typ !== undefined && !(typeof typ === 'string' && typ.toUpperCase() === 'JWT')) {
+    throw new OidcFailure('id_token_typ')
+  }
+  if (crit !== undefined) throw new OidcFailure('id_token_crit')
+  return { alg, kid }
+}
+
+/** With a kid the keys of that name, without one the only key of the kind. */
+function suitableKeys(keys: readonly Key[], { alg, kid }: Header): readonly Key[] {
+  const { kty, crv } = ALGORITHMS[alg]
+  const ofKind = keys.filter(
+    (key) => key.kty === kty && (key.kty === 'RSA' || key.crv === crv) && (key.alg === undefined || key.alg === alg),
+  )
+  if (kid !== undefined) return ofKind.filter((key) => key.kid === kid)
+  return ofKind.length === 1 ? ofKind : []
+}
+
+async function verifyWith(keys: readonly Key[], token: string, { alg }: Header): Promise<Claims | null> {
+  for (const key of keys) {
+    const verified = await compactVerify(token, publicMembers(key), { algorithms: [alg] }).catch(() => null)
+    if (verified === null) continue
+    const claims = z.record(z.string(), z.unknown()).safeParse(parseJson(verified.payload))
+    if (!claims.success) throw new OidcFailure('id_token_malformed')
+    return claims.data
+  }
+  return null
+}
+
+function publicMembers(key: Key) {
+  switch (key.kty) {
+    case 'RSA':
+      return { kty: key.kty, n: key.n, e: key.e }
+    case 'EC':
+      return { kty: key.kty, crv: key.crv, x: key.x, y: key.y }
+    case 'OKP':
+      return { kty: key.kty, crv: key.crv, x: key.x }
+    default:
+      return key satisfies never
+  }
+}
+
+function decodeJson(encoded: string): unknown {
+  try {
+    return parseJson(decodeBase64urlIgnorePadding(encoded))
+  } catch {
+    return undefined
+  }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,69 @@
+import { displayNameSchema, emailSchema } from '../../users/users.ts'
+import type { Claims } from './claims.ts'
+
+/** What a provider says about a user: display data, and never a right. */
+export type Profile = {
+  /** Of the shape of usernames; may be taken or reserved. */
+  readonly username: string
+  readonly displayName: string | null
+  readonly email: string | null
+}
+
+const MAX_USERNAME = 64
+const MAX_DISPLAY_NAME = 100
+
+/** Reads the profile claims of OpenID Connect Core 1.0, 5.1. A claim of another type or shape counts as absent. */
+export function profileOf(claims: Claims): Profile {
+  const name = plainText(claims['name'])
+  const email = emailSchema.safeParse(claims['email']).data ?? null
+  const preferred = plainText(claims['preferred_username'])
+  // An e-mail address stays out of the audit log, and so out of usernames.
+  const given = preferred?.toLowerCase() === email?.toLowerCase() ? null : preferred
+  const candidates = [given, localPart(email ?? preferred), name, plainText(claims['nickname']), 'user']
+  return {
+    username: candidates.map(asUsername).find((username) => username !== null) ?? 'user',
+    displayName: asDisplayName(name ?? joined(claims['given_name'], claims['family_name']) ?? preferred),
+    email,
+  }
+}
+
+/** The name with a suffix, cut to fit. */
+export function suffixed(username: string, suffix: string): string {
+  return `${username.slice(0, MAX_USERNAME - suffix.length - 1)}-${suffix}`
+}
+
+/** Without control characters, lone surrogates and what turns the reading direction; null when nothing is left. */
+function plainText(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  const text = value.replace(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/gu, '').trim()
+  return text === '' ? null : text
+}
+
+function joined(...values: unknown[]): string | null {
+  return plainText(values.flatMap((value) => plainText(value) ?? []).join(' '))
+}
+
+function localPart(address: string | null): string | null {
+  return address?.split('@', 1)[0] ?? null
+}
+
+function asUsername(text: string | null): string | null {
+  const ascii = (text ?? '')
+    .slice(0, 4 * MAX_USERNAME)
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^A-Za-z0-9._@-]+/g, '-')
+    .replace(/^[-.]+/, '')
+    .slice(0, MAX_USERNAME)
+    .replace(/[-.]+$/, '')
+  return ascii === '' ? null : ascii
+}
+
+function asDisplayName(text: string | null): string | null {
+  let name = ''
+  for (const character of text ?? '') {
+    if (name.length + character.length > MAX_DISPLAY_NAME) break
+    name += character
+  }
+  return displayNameSchema.safeParse(name.trim()).data ?? null
+}

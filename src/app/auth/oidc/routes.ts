@@ -1,0 +1,62 @@
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import * as z from 'zod'
+import { anyone } from '../../http/access.ts'
+import { basePath } from '../../config/config.ts'
+import type { AppEnv, Ctx, Oidc } from '../../context.ts'
+import { answers, describe } from '../../http/describe.ts'
+import { AppError } from '../../http/errors.ts'
+import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
+import { sitePath } from './return-to.ts'
+
+const loginQuery = z.object({ returnTo: z.string().optional() })
+const callbackQuery = z.object({
+  state: z.string().optional(),
+  code: z.string().optional(),
+  iss: z.string().optional(),
+  error: z.string().optional(),
+})
+
+// Documented and not validated: whatever arrives, the answer is a redirect.
+const documented = (schema: z.ZodType): MiddlewareHandler =>
+  describe((_c, next) => next(), { request: { part: 'query', schema } })
+
+/** Hono answers HEAD by GET's handler, and these change things. */
+const refuseHead: MiddlewareHandler = async (c, next) => {
+  if (c.req.method !== 'GET') throw new AppError('method_not_allowed', undefined, { allow: ['GET'] })
+  await next()
+}
+const getOnly = describe(refuseHead, { getOnly: true })
+
+export const oidcRoutes = new Hono<AppEnv>()
+  .get(
+    '/login',
+    anyone,
+    answers('Sign in at the OpenID provider', { 302: null }, ['oidc_disabled', 'method_not_allowed']),
+    documented(loginQuery),
+    getOnly,
+    async (c) => {
+      const { ctx } = c.var
+      const returnTo = sitePath(c.req.query('returnTo')) ?? `${basePath(ctx.config)}/`
+      return redirect(c, ctx, await beginSignIn(c, ctx, demandOidc(ctx), returnTo))
+    },
+  )
+  .get(
+    '/callback',
+    anyone,
+    answers('Where the OpenID provider sends the browser back', { 302: null }, ['oidc_disabled', 'method_not_allowed']),
+    documented(callbackQuery),
+    getOnly,
+    async (c) => {
+      const { ctx } = c.var
+      return redirect(c, ctx, await finishSignIn(c, ctx, demandOidc(ctx), c.req.queries()))
+    },
+  )
+
+function demandOidc(ctx: Ctx): Oidc {
+  if (ctx.oidc === null) throw new AppError('oidc_disabled')
+  return ctx.oidc
+}
+
+function redirect(c: Context, ctx: Ctx, outcome: OidcOutcome): Response {
+  return c.redirect(outcome.ok ? outcome.location : `${basePath(ctx.config)}/login?error=${outcome.error}`)
+}

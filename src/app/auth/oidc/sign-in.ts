@@ -1,0 +1,117 @@
+import type { Context } from 'hono'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, Identity, Oidc } from '../../context.ts'
+import { addressKey } from '../local/login-limiter.ts'
+import { type Attempt, newAttempt, storeAttempt, takeAttempt } from './attempts.ts'
+import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
+import { errorCode } from './token.ts'
+import { signInIdentity } from './users.ts'
+import { startSession } from '../sessions/sessions.ts'
+
+export type OidcOutcome =
+  | { readonly ok: true; readonly location: string }
+  | { readonly ok: false; readonly error: (typeof OIDC_FAILURES)[OidcReason] }
+
+/** Begins a sign-in that ends at `returnTo`: the address at the provider, and a cookie that binds it to the browser. */
+export async function beginSignIn(c: Context, ctx: Ctx, oidc: Oidc, returnTo: string): Promise<OidcOutcome> {
+  const attempt = newAttempt()
+  try {
+    const location = await oidc.authorizationUrl(attempt.secrets)
+    await storeAttempt(c, ctx, attempt, { issuer: oidc.issuer, returnTo })
+    return { ok: true, location }
+  } catch (error) {
+    if (!(error instanceof OidcFailure)) throw error
+    // Nobody has tried to be anybody yet: this is the provider's failure, for the log alone.
+    logFailure(ctx, error)
+    return { ok: false, error: OIDC_FAILURES[error.reason] }
+  }
+}
+
+/** Finishes a sign-in with what the provider's redirect brought: starts the session, or records why not. */
+export async function finishSignIn(
+  c: Context,
+  ctx: Ctx,
+  oidc: Oidc,
+  query: Readonly<Record<string, readonly string[]>>,
+): Promise<OidcOutcome> {
+  try {
+    if (Object.values(query).some((values) => values.length > 1)) {
+      throw new OidcFailure(query['state']?.length === 1 ? 'parameter_repeated' : 'state_invalid')
+    }
+    const attempt = await takeAttempt(c, ctx, query['state']?.[0])
+    const identity = await identify(oidc, attempt, query)
+    const { id, epoch } = await signInIdentity(ctx, identity)
+    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer })
+    return { ok: true, location: attempt.returnTo }
+  } catch (error) {
+    if (!(error instanceof OidcFailure)) throw error
+    await recordFailure(ctx, error)
+    return { ok: false, error: OIDC_FAILURES[error.reason] }
+  }
+}
+
+// Nobody is asked silently here: who has not consented was asked, and said no.
+const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
+
+async function identify(
+  oidc: Oidc,
+  attempt: Attempt,
+  query: Readonly<Record<string, readonly string[]>>,
+): Promise<Identity> {
+  const { iss: [iss = null] = [], error: [error = null] = [], code: [code = null] = [] } = query
+  if (attempt.issuer !== oidc.issuer) throw new OidcFailure('attempt_of_another_issuer')
+  if (iss !== null && iss !== attempt.issuer) throw new OidcFailure('callback_iss_wrong')
+  if (error !== null) {
+    const known = errorCode({ error })
+    throw new OidcFailure(DENIALS.has(known) ? 'provider_denied' : 'provider_error', { error: known })
+  }
+  return oidc.identify({ code: code === '' ? null : code, iss }, attempt)
+}
+
+/** Callbacks that anybody can send without having begun a sign-in. */
+const STRAY: ReadonlySet<OidcReason> = new Set([
+  'state_invalid',
+  'attempt_unknown',
+  'attempt_expired',
+  'parameter_repeated',
+])
+
+/** So many of each are recorded for every login that may fail: one sign-in gone wrong may leave several. */
+const STRAY_FACTOR = 5
+const BEGUN_FACTOR = 20
+
+/**
+ * Logs and audits a failed sign-in. Beyond a number for each address and window it does neither: the disk is finite.
+ * The limit turns nobody away.
+ */
+async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
+  const { reason, details } = failure
+  const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
+  const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
+  const key = `oidc:${kind}:${ctx.ip === null ? 'none' : addressKey(ctx.ip)}`
+  const { count } = await ctx.sessions.hit(key, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
+  if (count > LOGIN_MAX_FAILURES * factor) return
+  logFailure(ctx, failure)
+  await ctx.store.atomic([
+    audit(ctx, 'oidc_login_failed', { provider: 'oidc', reason, ...details }, { actor: { id: null, username: null } }),
+  ])
+}
+
+function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {
+  ctx.log.warn('Sign-in by OpenID Connect failed', { requestId: ctx.requestId, reason, ...details })
+}
+
+/**
+ * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, and
+ * when the provider can't be asked.
+ */
+export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
+  const credential = ctx.viewer?.credential
+  if (ctx.oidc === null || credential?.kind !== 'session') return null
+  if (credential.session.oidcIssuer !== ctx.oidc.issuer) return null
+  return ctx.oidc.logoutUrl().catch((error: unknown) => {
+    if (!(error instanceof OidcFailure)) throw error
+    ctx.log.warn('The OpenID provider does not say where to sign out', { reason: error.reason, ...error.details })
+    return null
+  })
+}

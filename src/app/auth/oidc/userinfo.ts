@@ -1,0 +1,55 @@
+import * as z from 'zod'
+import { type Claims, isOnlyAudience } from './claims.ts'
+import type { Metadata } from './discovery.ts'
+import { OidcFailure } from './failure.ts'
+import { askProvider, type ProviderAnswer } from './http.ts'
+import type { Verified } from './keys.ts'
+
+const TIMEOUT_MS = 5000
+
+/** The claims that UserInfo adds, or why there are none: a word fit for the log. */
+export type UserInfo = { readonly claims: Claims } | { readonly claims: null; readonly why: string }
+
+export type UserInfoExpected = { readonly issuer: string; readonly clientId: string; readonly subject: string }
+
+const claimsSchema = z.record(z.string(), z.unknown())
+
+/**
+ * Asks the UserInfo endpoint, if there is one. An answer that can't be had or believed is no reason to turn anybody
+ * away. OpenID Connect Core 1.0, 5.3. Throws an `OidcFailure` when the claims are another subject's.
+ */
+export async function readUserInfo(
+  metadata: Metadata,
+  accessToken: string,
+  expected: UserInfoExpected,
+  verify: (uri: string, token: string) => Promise<Verified>,
+): Promise<UserInfo> {
+  const endpoint = metadata.userinfo_endpoint ?? null
+  if (endpoint === null) return { claims: {} }
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+  const answer = await askProvider(endpoint, { headers }, TIMEOUT_MS)
+  if (answer.kind === 'none') return { claims: null, why: answer.why }
+  if (answer.status !== 200) return { claims: null, why: `status ${answer.status}` }
+  const info = await readClaims(answer, expected, (token) => verify(metadata.jwks_uri, token))
+  if (info.claims !== null && info.claims['sub'] !== expected.subject) throw new OidcFailure('userinfo_sub')
+  return info
+}
+
+/** A JSON object, or a signed one: 5.3.2, where a provider may be told to sign for this client. */
+async function readClaims(
+  { json, text }: ProviderAnswer & { kind: 'answer' },
+  { issuer, clientId }: UserInfoExpected,
+  verify: (token: string) => Promise<Verified>,
+): Promise<UserInfo> {
+  const plain = claimsSchema.safeParse(json)
+  if (plain.success) return { claims: plain.data }
+  if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return { claims: null, why: 'no claims' }
+  try {
+    const { claims } = await verify(text)
+    const { iss = issuer, aud = clientId } = claims
+    return iss === issuer && isOnlyAudience(aud, clientId) ? { claims } : { claims: null, why: 'for another' }
+  } catch (error) {
+    if (!(error instanceof OidcFailure)) throw error
+    return { claims: null, why: error.reason }
+  }
+}

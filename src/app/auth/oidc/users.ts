@@ -1,0 +1,114 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { users } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, Identity } from '../../context.ts'
+import { DEFAULT_PERMISSIONS, writePermissions } from '../../users/permissions.ts'
+import { OidcFailure } from './failure.ts'
+import { suffixed } from './profile.ts'
+import { randomId } from '../sessions/session-token.ts'
+
+/** Rounds of finding a free name; each lost one means that somebody else was faster. */
+const MOST_ROUNDS = 30
+
+type Account = {
+  readonly id: number
+  readonly username: string
+  readonly isActive: boolean
+  readonly epoch: number
+}
+
+/**
+ * Signs in the user that the provider identified, made first if need be, and records it. A user is found by issuer
+ * and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
+ */
+export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id: number; epoch: number }> {
+  const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, identity))
+  const { id, username, isActive, epoch } = account
+  if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
+  const { displayName, email } = identity.profile
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(users)
+      // A claim that is missing today doesn't erase what was known.
+      .set({ lastLoginAt: ctx.now(), ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
+      .where(and(eq(users.id, id), eq(users.isActive, true))),
+    audit(ctx, 'login_success', { provider: 'oidc' }, { actor: { id, username }, onlyIfChanged: true }),
+  ])
+  return { id, epoch }
+}
+
+async function findAccount(store: Store, { issuer, subject }: Identity): Promise<Account | null> {
+  const account = await store.db
+    .select({ id: users.id, username: users.username, isActive: users.isActive, epoch: users.sessionEpoch })
+    .from(users)
+    .where(and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject)))
+    .get()
+  return account ?? null
+}
+
+async function createAccount(ctx: Ctx, identity: Identity): Promise<Account> {
+  if (!ctx.config.OIDC_AUTO_CREATE_USERS) throw new OidcFailure('user_unknown')
+  for (let round = 1; ; round++) {
+    const username = await freeUsername(ctx.store, identity.profile.username, round)
+    const refusal = await insertAccount(ctx, identity, username).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
+    const account = await findAccount(ctx.store, identity)
+    if (account !== null) return account
+    // Not made, and not by anybody else: then it is the name that was taken meanwhile, or the database failed.
+    const mayRetry = round < MOST_ROUNDS && (await isTaken(ctx.store, username))
+    if (!mayRetry) throw refusal?.error ?? new Error('a user that was just made is gone')
+  }
+}
+
+async function insertAccount(ctx: Ctx, identity: Identity, username: string): Promise<void> {
+  const { issuer, subject, profile } = identity
+  const id = sql`(select ${users.id} from ${users} where ${users.oidcIssuer} = ${issuer}
+    and ${users.oidcSubject} = ${subject})`
+  await ctx.store.atomic([
+    ctx.store.db.insert(users).values({
+      username,
+      email: profile.email,
+      displayName: profile.displayName,
+      authProvider: 'oidc',
+      oidcIssuer: issuer,
+      oidcSubject: subject,
+      createdAt: ctx.now(),
+    }),
+    ...writePermissions(ctx.store, id, DEFAULT_PERMISSIONS),
+    audit(ctx, 'oidc_user_created', { username, userId: id }, { actor: { id, username } }),
+  ])
+}
+
+/** The name itself, or with the lowest free number; with a random one where numbers run out or races go on. */
+async function freeUsername(store: Store, username: string, round: number): Promise<string> {
+  const numbered = [username, ...Array.from({ length: 19 }, (_, i) => suffixed(username, String(i + 2)))]
+  const lower = sql<string>`lower(${users.username})`
+  const rows = await store.db
+    .select({ name: lower })
+    .from(users)
+    .where(
+      inArray(
+        lower,
+        numbered.map((name) => name.toLowerCase()),
+      ),
+    )
+    .all()
+  const taken = new Set([...rows.map(({ name }) => name), RESERVED])
+  const free = numbered.find((name) => !taken.has(name.toLowerCase()))
+  return round > 5 || free === undefined ? suffixed(username, String(randomId() % 1_000_000_000)) : free
+}
+
+/** In the audit log this name is the service itself. */
+const RESERVED = 'system'
+
+async function isTaken(store: Store, username: string): Promise<boolean> {
+  const found = await store.db
+    .select({ id: users.id })
+    .from(users)
+    .where(sql`lower(${users.username}) = lower(${username})`)
+    .get()
+  return found !== undefined
+}

@@ -1,0 +1,83 @@
+import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
+import { rateLimits, sessions } from '../../../db/schema.ts'
+import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
+import type { SessionStore } from '../../context.ts'
+
+const queries = prepareOnce((db) => ({
+  find: db
+    .select()
+    .from(sessions)
+    .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
+    .prepare(),
+}))
+
+const findByHash = rememberUnchanged(
+  1000,
+  async (store, tokenHash: string) => (await queries(store).find.get({ tokenHash })) ?? null,
+)
+
+const removedId = { id: sessions.id }
+
+/** Sessions and login counters in the database itself: the store that runs everywhere. */
+export function databaseSessions(store: Store): SessionStore {
+  const { db } = store
+  return {
+    insert: async (session) => {
+      await db.insert(sessions).values(session).run()
+    },
+    find: async (tokenHash, now) => {
+      const session = await findByHash(store, tokenHash)
+      return session !== null && session.expiresAt > now ? session : null
+    },
+    extend: async (tokenHash, lastSeenAt, expiresAt) => {
+      await db.update(sessions).set({ lastSeenAt, expiresAt }).where(eq(sessions.tokenHash, tokenHash)).run()
+    },
+    remove: async (tokenHash) => {
+      const removed = await db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).returning(removedId).all()
+      return removed.length > 0
+    },
+    removeForUser: async (userId, except) => {
+      const others = except === undefined ? undefined : ne(sessions.tokenHash, except)
+      const removed = await db
+        .delete(sessions)
+        .where(and(eq(sessions.userId, userId), others))
+        .returning(removedId)
+        .all()
+      return removed.length
+    },
+    list: async (userId, now) =>
+      db
+        .select()
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), gt(sessions.expiresAt, now)))
+        .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
+        .all(),
+    hit: async (key, windowMs, now) => {
+      const expired = sql`${rateLimits.expiresAt} <= ${now}`
+      const row = await db
+        .insert(rateLimits)
+        .values({ key, count: 1, expiresAt: now + windowMs })
+        .onConflictDoUpdate({
+          target: rateLimits.key,
+          set: {
+            count: sql`case when ${expired} then 1 else ${rateLimits.count} + 1 end`,
+            expiresAt: sql`case when ${expired} then ${now + windowMs} else ${rateLimits.expiresAt} end`,
+          },
+        })
+        .returning({ count: rateLimits.count, resetAt: rateLimits.expiresAt })
+        .get()
+      return row
+    },
+    forgive: async (key, how) => {
+      if (how === 'all') await db.delete(rateLimits).where(eq(rateLimits.key, key)).run()
+      else {
+        const count = sql`max(0, ${rateLimits.count} - 1)`
+        await db.update(rateLimits).set({ count }).where(eq(rateLimits.key, key)).run()
+      }
+    },
+    sweep: async (now) => {
+      await db.delete(sessions).where(lte(sessions.expiresAt, now)).run()
+      await db.delete(rateLimits).where(lte(rateLimits.expiresAt, now)).run()
+    },
+  }
+}

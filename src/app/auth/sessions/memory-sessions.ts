@@ -1,0 +1,50 @@
+import type { SessionStore, StoredSession } from '../../context.ts'
+
+type Counter = { count: number; expiresAt: number }
+
+/** Sessions and login counters of one process: they end with it. */
+export function memorySessions(): SessionStore {
+  const sessions = new Map<string, StoredSession>()
+  const counters = new Map<string, Counter>()
+  const ofUser = (userId: number) => [...sessions.values()].filter((session) => session.userId === userId)
+  return {
+    insert: async (session) => {
+      sessions.set(session.tokenHash, session)
+    },
+    find: (tokenHash, now) => {
+      const session = sessions.get(tokenHash)
+      return session !== undefined && session.expiresAt > now ? session : null
+    },
+    extend: async (tokenHash, lastSeenAt, expiresAt) => {
+      const session = sessions.get(tokenHash)
+      if (session !== undefined) sessions.set(tokenHash, { ...session, lastSeenAt, expiresAt })
+    },
+    remove: async (tokenHash) => sessions.delete(tokenHash),
+    removeForUser: async (userId, except) => {
+      const others = ofUser(userId).filter(({ tokenHash }) => tokenHash !== except)
+      for (const { tokenHash } of others) sessions.delete(tokenHash)
+      return others.length
+    },
+    list: async (userId, now) =>
+      ofUser(userId)
+        .filter(({ expiresAt }) => expiresAt > now)
+        .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id),
+    hit: async (key, windowMs, now) => {
+      const known = counters.get(key)
+      const counter = known !== undefined && known.expiresAt > now ? known : { count: 0, expiresAt: now + windowMs }
+      counter.count++
+      counters.set(key, counter)
+      return { count: counter.count, resetAt: counter.expiresAt }
+    },
+    forgive: async (key, how) => {
+      const counter = counters.get(key)
+      if (counter === undefined) return
+      if (how === 'all') counters.delete(key)
+      else counter.count = Math.max(0, counter.count - 1)
+    },
+    sweep: async (now) => {
+      for (const [key, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(key)
+      for (const [key, { expiresAt }] of counters) if (expiresAt <= now) counters.delete(key)
+    },
+  }
+}

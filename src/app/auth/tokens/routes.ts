@@ -1,0 +1,35 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requireSession } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { idParam, validate } from '../../http/validate.ts'
+import { createToken, listTokens, newTokenSchema, revokeToken, tokenSchema } from './tokens.ts'
+
+export const tokenRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requireSession,
+    answers('Your API tokens', { 200: z.object({ tokens: z.array(tokenSchema) }) }),
+    async (c) => c.json({ tokens: await listTokens(c.var.ctx) }),
+  )
+  .post(
+    '/',
+    requireSession,
+    answers('Make an API token; its text is shown once', { 201: tokenSchema.extend({ token: z.string() }) }, [
+      'admin_required',
+      'too_many_tokens',
+    ]),
+    validate('json', newTokenSchema),
+    async (c) => c.json(await createToken(c.var.ctx, c.req.valid('json')), 201),
+  )
+  .delete(
+    '/:id',
+    requireSession,
+    answers('Revoke one of your API tokens', { 204: null }, ['token_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await revokeToken(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )

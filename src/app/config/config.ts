@@ -1,0 +1,350 @@
+import * as z from 'zod'
+import { parseChannelKey, parsePrivateKey } from '../../meshtastic/configured-keys.ts'
+import { parseHostPort } from './host-port.ts'
+import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
+import { isTimeZone } from './time-zone.ts'
+import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
+
+/** An environment variable: how it parses, what it is without a value, and what it means. */
+type Variable = {
+  readonly schema: z.ZodType
+  readonly meaning: string
+  /** What is expected, for the line that stops the start. */
+  readonly expected: string
+  readonly secret?: true
+}
+
+const boolean = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'])
+    .transform((v) => v === 'true')
+    .default(fallback)
+
+const integer = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .pipe(z.number().min(min).max(max))
+    .default(fallback)
+
+const list = z
+  .string()
+  .transform((v) =>
+    v
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+  .refine((parts) => parts.length > 0)
+  .default([])
+
+/** Text that `parse` answers null for is invalid. */
+const parsed = <T extends object>(parse: (text: string) => T | null) =>
+  z.string().transform((text, issues): T => {
+    const value = parse(text)
+    if (value !== null) return value
+    issues.addIssue('not of this form')
+    return z.NEVER
+  })
+
+const url = z.url({ protocol: /^https?$/ }).transform((v) => v.replace(/\/+$/, ''))
+
+const variable = <T extends z.ZodType>(schema: T, expected: string, meaning: string, secret?: true) => ({
+  schema,
+  expected,
+  meaning,
+  ...(secret && { secret }),
+})
+
+/** Every environment variable of the service, on every runtime. */
+export const VARIABLES = {
+  PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 takes a free one'),
+  HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
+  DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
+  PUBLIC_URL: variable(
+    url.nullable().default(null),
+    'an http(s) URL',
+    'External origin, when it differs from the request',
+  ),
+  TRUSTED_PROXIES: variable(
+    list.pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))),
+    'addresses or CIDR ranges, comma-separated',
+    'Proxies whose X-Forwarded-For, -Proto and -Host are believed',
+  ),
+  SESSION_SECRET: variable(
+    list.pipe(z.array(z.string().min(32)).max(10)),
+    'one or more secrets of at least 32 characters, comma-separated',
+    'Signs the session cookies: the first signs, all verify. Node makes one and keeps it in DATA_DIR',
+    true,
+  ),
+  SESSION_IDLE_TIMEOUT_SECONDS: variable(
+    integer(60, 31_536_000, 86_400),
+    'seconds, 60–31536000',
+    'A session unused for so long ends',
+  ),
+  SESSION_ABSOLUTE_TIMEOUT_SECONDS: variable(
+    integer(60, 31_536_000, 2_592_000),
+    'seconds, 60–31536000',
+    'A session older than this ends',
+  ),
+  SESSION_STORE: variable(
+    z.enum(['database', 'memory', 'redis']).default('database'),
+    'database, memory or redis',
+    'Where sessions and login counters are kept',
+  ),
+  REDIS_URL: variable(
+    z
+      .url({ protocol: /^rediss?$/ })
+      .nullable()
+      .default(null),
+    'a redis:// or rediss:// URL',
+    'The server of SESSION_STORE=redis',
+    true,
+  ),
+  COOKIE_SECURE: variable(
+    z.enum(['auto', 'true', 'false']).default('auto'),
+    'auto, true or false',
+    'Secure session cookies; auto: when the request came by HTTPS',
+  ),
+  ADMIN_USERNAME: variable(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9._@-]{1,64}$/)
+      .default('admin'),
+    '1–64 letters, digits and . _ - @',
+    'The first administrator, made while there are no users',
+  ),
+  ADMIN_PASSWORD: variable(
+    z.string().min(1).nullable().default(null),
+    'a password that meets the rules',
+    'Its password; without one a random, temporary one is printed once',
+    true,
+  ),
+  OIDC_ENABLED: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect'),
+  OIDC_ISSUER: variable(
+    z.string().max(1024).refine(isIssuer).nullable().default(null),
+    'an https URL without query or fragment (http only on loopback)',
+    'The OpenID provider, exactly as it names itself',
+  ),
+  OIDC_CLIENT_ID: variable(
+    z.string().max(1024).nullable().default(null),
+    'the client id given by the provider',
+    'This service at the provider',
+  ),
+  OIDC_CLIENT_SECRET: variable(
+    z.string().max(4096).nullable().default(null),
+    'the client secret given by the provider',
+    'Its secret there',
+    true,
+  ),
+  OIDC_REDIRECT_URI: variable(
+    z
+      .url({ protocol: /^https?$/ })
+      .regex(/^[^#]*$/)
+      .nullable()
+      .default(null),
+    'an http(s) URL without fragment, such as https://mesh.example.org/api/auth/oidc/callback',
+    'Where the provider sends the browser back: /api/auth/oidc/callback of this service',
+  ),
+  OIDC_SCOPES: variable(
+    z
+      .string()
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e ]+$/)
+      .transform((v) => [...new Set(['openid', ...v.split(' ').filter((scope) => scope !== '')])])
+      .default(['openid', 'profile', 'email']),
+    'scopes separated by spaces',
+    'What is asked of the provider; openid always is',
+  ),
+  OIDC_AUTO_CREATE_USERS: variable(
+    boolean(true),
+    'true or false',
+    'Makes an account at the first sign-in by OpenID Connect',
+  ),
+  DISABLE_LOCAL_AUTH: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect only'),
+  PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Characters a new password must have'),
+  LOGIN_MAX_FAILURES: variable(
+    integer(1, 1000, 10),
+    'a number 1–1000',
+    'Failed logins per account, and per address, in a window',
+  ),
+  LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
+  RESTORE_FROM_BACKUP: variable(
+    z.string().min(1).max(255).nullable().default(null),
+    'the name of a backup',
+    'The backup that the next start restores, once',
+  ),
+  LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Least level that is logged'),
+  LOG_FORMAT: variable(
+    z.enum(LOG_FORMATS).nullable().default(null),
+    LOG_FORMATS.join(' or '),
+    'Without a value: pretty on a terminal, else json',
+  ),
+  TZ: variable(
+    z.string().refine(isTimeZone).nullable().default(null),
+    'an IANA time zone such as Europe/Berlin',
+    'Time zone of schedules and backup names',
+  ),
+  MESHTASTIC_TCP: variable(
+    list.pipe(
+      z.array(
+        z
+          .string()
+          .transform(parseHostPort)
+          .pipe(z.object({ host: z.string(), port: z.number() })),
+      ),
+    ),
+    'host or host:port, comma-separated',
+    'Radios to connect to; the port is 4403 unless given',
+  ),
+  MESHTASTIC_MQTT_URL: variable(
+    z
+      .url({ protocol: /^(mqtts?|wss?)$/ })
+      .nullable()
+      .default(null),
+    'an mqtt://, mqtts://, ws:// or wss:// URL, with user name and password if the broker wants them',
+    'A broker to listen to',
+    true,
+  ),
+  MESHTASTIC_MQTT_TOPIC: variable(
+    z
+      .string()
+      .max(1024)
+      .regex(/^(?:(?:\+|[^+#/\0]*)\/)*(?:\+|#|[^+#/\0]+)$/)
+      .default('msh/#'),
+    'a topic filter such as msh/EU_868/#',
+    'What to listen to there',
+  ),
+  MESHTASTIC_MQTT_KEYS: variable(
+    list.pipe(z.array(parsed(parseChannelKey))),
+    'name=base64 of a channel, comma-separated',
+    'Channel keys for what is heard there; the default key always is tried',
+    true,
+  ),
+  MESHTASTIC_MQTT_PRIVATE_KEYS: variable(
+    list.pipe(z.array(parsed(parsePrivateKey))),
+    '!nodeid=base64 of a radio, comma-separated',
+    'Private keys of own radios, to read direct messages to them that are heard there',
+    true,
+  ),
+  COLLECTOR_TARGET_URL: variable(
+    url.refine(isCollectorTarget).nullable().default(null),
+    'an https URL (http only to this machine or a private network)',
+    'Another of these services, mostly on the edge: what is heard here is delivered there too',
+  ),
+  COLLECTOR_TOKEN: variable(
+    z
+      .string()
+      .regex(/^mm_[\w-]{43}$/)
+      .nullable()
+      .default(null),
+    'an API token of that service',
+    'With the scope nodes:write',
+    true,
+  ),
+  COLLECTOR_NAME: variable(
+    z
+      .string()
+      .regex(/^[\w.-]{1,40}$/)
+      .nullable()
+      .default(null),
+    '1–40 letters, digits and . _ -',
+    'Goes before the names of the radios there, when several collectors have radios of the same name',
+  ),
+  MAP_TILE_URL: variable(
+    z.string().max(2048).refine(isTileUrl).nullable().default(null),
+    'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
+    'Tiles of the map, such as https://tiles.example.org/{z}/{x}/{y}.png; without them it has a grid of degrees',
+    true,
+  ),
+  MAP_TILE_ATTRIBUTION: variable(
+    z
+      .string()
+      .max(300)
+      .regex(/^[^\p{Cc}\p{Cs}]+$/u)
+      .nullable()
+      .default(null),
+    'a line of at most 300 characters',
+    'Whose tiles they are, in plain words on the map; most licences ask for it',
+  ),
+  MAP_TILE_MAX_ZOOM: variable(integer(1, 24, 19), 'a number 1–24', 'The closest zoom that MAP_TILE_URL has tiles for'),
+  MAP_PMTILES: variable(
+    z.string().min(1).nullable().default(null),
+    'a file',
+    'A map in one local file (PMTiles 3, images or vector tiles), instead of MAP_TILE_URL',
+  ),
+  DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
+} as const satisfies Record<string, Variable>
+
+type Parsed = { [K in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[K]['schema']> }
+
+/** The settings of a process, named as their variables. */
+export type Config = Readonly<Parsed>
+
+export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] }
+
+/**
+ * Reads the environment. An empty value counts as none. Each problem is one line: variable, what was found
+ * (secrets not shown), what is expected.
+ */
+export function parseConfig(env: Readonly<Record<string, unknown>>): ConfigResult {
+  const given = Object.fromEntries(
+    Object.keys(VARIABLES).map((name) => [
+      name,
+      typeof env[name] === 'string' && env[name] !== '' ? env[name] : undefined,
+    ]),
+  )
+  const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, { schema }]) => [name, schema]))
+  const result = z.object(shape).safeParse(given)
+  const invalid = new Set(result.error?.issues.map((issue) => String(issue.path[0])))
+  const problems = [...[...invalid].map((name) => problemLine(name, given[name])), ...contradictions(given)]
+  return result.success && problems.length === 0 ? { ok: true, config: asConfig(result.data) } : { ok: false, problems }
+}
+
+// The shape was built from VARIABLES itself, one schema a name, so its output is Parsed.
+function asConfig(data: unknown): Config {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return data as Config
+}
+
+function problemLine(name: string, found: string | undefined): string {
+  const variable: Variable | undefined = Object.entries(VARIABLES).find(([known]) => known === name)?.[1]
+  const shown = variable?.secret ? '(not shown)' : JSON.stringify(found)
+  return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
+}
+
+type Given = Readonly<Partial<Record<string, string>>>
+
+function contradictions(given: Given): string[] {
+  const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
+  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN } = given
+  const problems: string[] = []
+  if (COLLECTOR_TARGET_URL !== undefined && COLLECTOR_TOKEN === undefined) {
+    problems.push('COLLECTOR_TOKEN: found nothing, expected an API token because COLLECTOR_TARGET_URL is set')
+  }
+  if (MAP_PMTILES !== undefined && MAP_TILE_URL !== undefined) {
+    problems.push('MAP_PMTILES: found a file, expected nothing because MAP_TILE_URL is set')
+  }
+  if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
+    problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
+  }
+  if (OIDC_ENABLED === 'true') {
+    for (const name of OIDC_REQUIRED.filter((required) => given[required] === undefined)) {
+      problems.push(`${name}: found nothing, expected ${VARIABLES[name].expected} because OIDC_ENABLED is true`)
+    }
+  } else if (DISABLE_LOCAL_AUTH === 'true') {
+    problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true')
+  }
+  return problems
+}
+
+const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'] as const
+
+function isIssuer(value: string): boolean {
+  return isSecureUrl(value) && !/[?#\s]/.test(value)
+}
+
+/** Path under which a proxy serves this site, without a slash at its end. */
+export function basePath({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): string {
+  return PUBLIC_URL === null ? '' : new URL(PUBLIC_URL).pathname.replace(/\/$/, '')
+}

@@ -1,0 +1,141 @@
+import type * as z from 'zod'
+import { listFields } from '../../meshtastic/config-fields.ts'
+import { listRenewals } from '../../meshtastic/config-secrets.ts'
+import { SECTION_SCHEMAS } from '../../meshtastic/config-sections.ts'
+import { audit } from '../audit/audit.ts'
+import type { Ctx, LiveSection, RadioDevice, SignedInCtx } from '../context.ts'
+import { AppError } from '../http/errors.ts'
+import { changeEvent } from '../mesh/live/events.ts'
+import { writeSources } from '../mesh/ingest/sources.ts'
+import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
+import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
+
+/** A radio: connected to this process, or remembered. */
+type KnownRadio = { readonly source: string; readonly nodeNum: number | null; readonly device: RadioDevice | null }
+
+/** What is known of a radio's settings; of the first one without `source`. Throws `source_not_found`. */
+export async function readOverview(ctx: Ctx, source: string | undefined): Promise<z.infer<typeof overviewSchema>> {
+  const all = await listRadios(ctx)
+  const sources = all.map((each) => each.source)
+  const [first] = all
+  if (first === undefined && source === undefined) {
+    return { source: null, sources, nodeNum: null, editable: false, sections: [], lastChange: null }
+  }
+  const radio = pick(all, source)
+  const live = radio.device?.sections() ?? []
+  const changes = await readChanges(ctx.store, radio.source)
+  const sections: readonly (LiveSection | StoredSection)[] =
+    live.length > 0 ? live : await readSections(ctx.store, radio.source)
+  return {
+    source: radio.source,
+    sources,
+    nodeNum: radio.nodeNum,
+    editable: live.length > 0,
+    sections: sections.flatMap(({ section, readAt }) => {
+      const kind = SECTION_SCHEMAS.get(section)?.kind
+      return kind === undefined ? [] : [{ section, kind, readAt, lastChange: latestOf(changes, section) }]
+    }),
+    lastChange: changes[0] ?? null,
+  }
+}
+
+/** A section without its secrets. Throws `source_not_found`, `section_not_found`. */
+export async function readSection(
+  ctx: Ctx,
+  section: string,
+  source: string | undefined,
+): Promise<z.infer<typeof sectionSchema>> {
+  const radio = pick(await listRadios(ctx), source)
+  const kind = SECTION_SCHEMAS.get(section)?.kind
+  const live = radio.device?.sections().find((each) => each.section === section)
+  const found: LiveSection | StoredSection | undefined =
+    live ?? (await readSections(ctx.store, radio.source)).find((each) => each.section === section)
+  if (kind === undefined || found === undefined) throw new AppError('section_not_found')
+  const changes = await readChanges(ctx.store, radio.source)
+  return {
+    source: radio.source,
+    nodeNum: radio.nodeNum,
+    section,
+    kind,
+    readAt: found.readAt,
+    lastChange: latestOf(changes, section),
+    editable: live !== undefined,
+    revision: live?.revision ?? null,
+    values: found.values,
+    secrets: found.secrets,
+    fields: listFields(section).map(({ way: _way, enum: _enum, options, sizes, ...field }) => ({
+      ...field,
+      options: options === null ? null : [...options],
+      sizes: sizes === null ? null : [...sizes],
+    })),
+    renewals: [...listRenewals(section)],
+  }
+}
+
+/**
+ * Begins to change a section; null when there is nothing to change. What becomes of it is told by `readSection`. Throws
+ * `source_not_found`, `section_not_found`, and what the radio's `prepare` throws; nothing is sent or stored then.
+ */
+export async function changeSection(
+  ctx: SignedInCtx,
+  section: string,
+  source: string | undefined,
+  asked: z.infer<typeof sectionChangeSchema>,
+): Promise<Change | null> {
+  if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
+  if (!SECTION_SCHEMAS.has(section)) throw new AppError('section_not_found')
+  const { device } = pick(await listRadios(ctx), source)
+  if (device === null) throw new AppError('radio_unavailable', 'This radio is not one of those that are connected now')
+  const prepared = device.prepare(section, asked)
+  try {
+    const { fields, secretsChanged, before, after } = prepared
+    if (fields.length === 0) return null
+    const change: Change = {
+      id: ctx.requestId,
+      section,
+      state: 'applying',
+      at: ctx.now(),
+      settledAt: null,
+      by: ctx.viewer.user.username,
+      fields: [...fields],
+      differing: [],
+      reason: null,
+    }
+    const details = { source: device.source, section, before, after, secretsChanged }
+    const known = { kind: device.kind, name: device.source, createdAt: ctx.now() }
+    await ctx.store.atomic([
+      audit(ctx, 'configuration_updated', details),
+      ...writeSources(ctx.store, [known]),
+      writeChange(ctx.store, device.source, change),
+    ])
+    ctx.events?.publish([changeEvent(device.source, change)])
+    prepared.start(change.id)
+    return change
+  } finally {
+    prepared.release()
+  }
+}
+
+/** The radios of this process first, then those that were once read. */
+async function listRadios(ctx: Ctx): Promise<KnownRadio[]> {
+  const devices = ctx.radio?.devices() ?? []
+  const stored = await readConfiguredSources(ctx.store)
+  const nodeNumOf = (name: string) => stored.find((each) => each.name === name)?.nodeNum ?? null
+  const present = devices.map((device) => ({
+    source: device.source,
+    nodeNum: device.nodeNum() ?? nodeNumOf(device.source),
+    device,
+  }))
+  const gone = stored.filter(({ name }) => !devices.some(({ source }) => source === name))
+  return [...present, ...gone.map(({ name, nodeNum }) => ({ source: name, nodeNum, device: null }))]
+}
+
+function pick(all: readonly KnownRadio[], source: string | undefined): KnownRadio {
+  const found = source === undefined ? all[0] : all.find((each) => each.source === source)
+  if (found === undefined) throw new AppError('source_not_found')
+  return found
+}
+
+function latestOf(changes: readonly Change[], section: string): Change | null {
+  return changes.find((change) => change.section === section) ?? null
+}

@@ -1,0 +1,162 @@
+import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import type { SectionView } from '../../meshtastic/config-values.ts'
+import type { LiveSection } from '../context.ts'
+import { type Source, writeSources } from '../mesh/ingest/sources.ts'
+import type { Change } from './schemas.ts'
+
+/** A section as it was last read, of any radio. */
+export type StoredSection = SectionView & { readonly section: string; readonly readAt: number }
+
+/** What became of a change. */
+export type ChangeOutcome = {
+  readonly state: Exclude<Change['state'], 'applying'>
+  readonly differing: readonly string[]
+  /** In words; null when it was applied. */
+  readonly reason: string | null
+}
+
+const idOf = (source: string) => sql<number>`(select id from sources where name = ${source})`
+
+/** Stores what a radio told, in place of what it told before. */
+export async function storeSections(
+  store: Store,
+  source: Source,
+  sections: readonly LiveSection[],
+  now: number,
+): Promise<void> {
+  const sourceId = idOf(source.name)
+  const rows = sections.map(({ section, values, secrets, readAt }) =>
+    store.db
+      .insert(deviceConfig)
+      .values({ sourceId, section, values: JSON.stringify(values), secrets: JSON.stringify(secrets), readAt }),
+  )
+  // The packets of this radio may not be stored yet, and nothing else would have made its source.
+  const made = writeSources(store, [{ ...source, createdAt: now }])
+  const [first, ...others] = [
+    ...made,
+    store.db.delete(deviceConfig).where(eq(deviceConfig.sourceId, sourceId)),
+    ...rows,
+  ]
+  if (first !== undefined) await store.atomic([first, ...others])
+}
+
+/** All sections of a source, in order of their names. */
+export async function readSections(store: Store, source: string): Promise<StoredSection[]> {
+  const rows = await store.db
+    .select()
+    .from(deviceConfig)
+    .where(eq(deviceConfig.sourceId, idOf(source)))
+    .orderBy(asc(deviceConfig.section))
+    .all()
+  return rows.map(({ section, readAt, values, secrets }) => ({
+    section,
+    readAt,
+    values: valuesSchema.parse(JSON.parse(values)),
+    secrets: secretsSchema.parse(JSON.parse(secrets)),
+  }))
+}
+
+const valuesSchema = z.record(z.string(), z.json())
+const secretsSchema = z.record(
+  z.string(),
+  z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }),
+)
+
+/** Sources whose settings are stored, with the node each of them is; the oldest first. */
+export function readConfiguredSources(store: Store): Promise<{ name: string; nodeNum: number | null }[]> {
+  return Promise.resolve(
+    store.db
+      .select({ name: sources.name, nodeNum: sources.localNodeNum })
+      .from(sources)
+      .where(sql`exists (select 1 from device_config where source_id = ${sources.id})`)
+      .orderBy(asc(sources.id))
+      .all(),
+  )
+}
+
+/** The latest change of each section of a source, the latest first. */
+export async function readChanges(store: Store, source: string): Promise<Change[]> {
+  const rows = await store.db
+    .select()
+    .from(deviceConfigChanges)
+    .where(eq(deviceConfigChanges.sourceId, idOf(source)))
+    .all()
+  return rows
+    .toSorted((a, b) => b.requestedAt - a.requestedAt)
+    .map(({ id, section, state, requestedAt, settledAt, requestedBy, fields, differing, reason }) => ({
+      id,
+      section,
+      state,
+      at: requestedAt,
+      settledAt,
+      by: requestedBy,
+      fields: pathsSchema.parse(JSON.parse(fields)),
+      differing: pathsSchema.parse(JSON.parse(differing)),
+      reason,
+    }))
+}
+
+const pathsSchema = z.array(z.string())
+
+/** The statement that records a change as begun, in place of the section's earlier one. */
+export function writeChange(store: Store, source: string, change: Change): Statement {
+  const { id, section, state, at, by, fields } = change
+  const values = {
+    id,
+    state,
+    fields: JSON.stringify(fields),
+    differing: '[]',
+    reason: null,
+    requestedAt: at,
+    requestedBy: by,
+    settledAt: null,
+  }
+  return store.db
+    .insert(deviceConfigChanges)
+    .values({ sourceId: idOf(source), section, ...values })
+    .onConflictDoUpdate({ target: [deviceConfigChanges.sourceId, deviceConfigChanges.section], set: values })
+}
+
+/**
+ * Records what became of a change, unless that was said already; one that a later change has replaced is forgotten.
+ * `settledAt` null: it is not over.
+ */
+export async function settleChange(
+  store: Store,
+  id: string,
+  outcome: ChangeOutcome,
+  settledAt: number | null,
+): Promise<void> {
+  const { state, differing, reason } = outcome
+  await store.db
+    .update(deviceConfigChanges)
+    .set({ state, differing: JSON.stringify(differing), reason, settledAt })
+    .where(and(eq(deviceConfigChanges.id, id), isNull(deviceConfigChanges.settledAt)))
+    .run()
+}
+
+/** A change that nobody saw the end of. */
+type LostChange = { readonly source: string; readonly id: string; readonly section: string }
+
+/** Changes that an earlier process began and did not see the end of: until they are settled, nobody knows. */
+export async function loseChanges(store: Store): Promise<LostChange[]> {
+  const lost = await store.db
+    .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })
+    .from(deviceConfigChanges)
+    .innerJoin(sources, eq(sources.id, deviceConfigChanges.sourceId))
+    .where(isOpen)
+    .all()
+  await store.db.update(deviceConfigChanges).set({ state: 'unknown', reason: LOST }).where(isOpen).run()
+  return lost
+}
+
+const isOpen = or(
+  eq(deviceConfigChanges.state, 'applying'),
+  and(eq(deviceConfigChanges.state, 'unknown'), isNull(deviceConfigChanges.settledAt)),
+)
+
+const LOST =
+  'the service was stopped while the change was made; the radio is restarted as soon as it is connected, to end what was begun'

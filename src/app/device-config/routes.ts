@@ -1,0 +1,65 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../http/access.ts'
+import type { AppEnv } from '../context.ts'
+import { answers } from '../http/describe.ts'
+import { validate } from '../http/validate.ts'
+import { changeSection, readOverview, readSection } from './device-config.ts'
+import {
+  changeSchema,
+  overviewSchema,
+  sectionChangeSchema,
+  sectionParam,
+  sectionSchema,
+  sourceQuery,
+} from './schemas.ts'
+
+export const configurationRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('configuration', 'read'),
+    answers("A radio's settings: which sections there are", { 200: overviewSchema }, ['source_not_found']),
+    validate('query', sourceQuery),
+    async (c) => c.json(await readOverview(c.var.ctx, c.req.valid('query').source)),
+  )
+  .get(
+    '/:section',
+    requirePermission('configuration', 'read'),
+    answers(
+      "A section of a radio's settings, without its secrets, and what an editor of it must know",
+      { 200: sectionSchema },
+      ['source_not_found', 'section_not_found'],
+    ),
+    validate('param', sectionParam),
+    validate('query', sourceQuery),
+    async (c) => c.json(await readSection(c.var.ctx, c.req.valid('param').section, c.req.valid('query').source)),
+  )
+  .put(
+    '/:section',
+    requirePermission('configuration', 'write'),
+    answers(
+      'Change a section: the radio saves it and restarts, then it is read again; what became of it is told by GET',
+      {
+        200: z.object({ change: z.null() }).describe('Nothing differs from what the radio has'),
+        202: z.object({ change: changeSchema }),
+      },
+      [
+        'source_not_found',
+        'section_not_found',
+        'secret_required',
+        'confirmation_required',
+        'configuration_changed',
+        'configuration_change_in_progress',
+        'unsupported_on_this_runtime',
+        'radio_unavailable',
+      ],
+    ),
+    validate('param', sectionParam),
+    validate('query', sourceQuery),
+    validate('json', sectionChangeSchema),
+    async (c) => {
+      const { section } = c.req.valid('param')
+      const change = await changeSection(c.var.ctx, section, c.req.valid('query').source, c.req.valid('json'))
+      return change === null ? c.json({ change }, 200) : c.json({ change }, 202)
+    },
+  )

@@ -1,0 +1,95 @@
+import type { MiddlewareHandler } from 'hono'
+import { demandViewer, resolveViewer } from '../auth/viewer.ts'
+import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
+import { describe, describing, type Rule } from './describe.ts'
+import { AppError } from './errors.ts'
+import type { Action, Resource } from '../users/permissions.ts'
+
+/** Resolves who is asking, once; refuses nobody. */
+export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const ctx = c.get('ctx')
+  const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
+  if (hasCredentials) c.set('ctx', { ...ctx, viewer: await resolveViewer(c, ctx) })
+  return next()
+}
+
+/** A route without a rule: everybody. */
+export const anyone = describing({ rule: { kind: 'anyone' } })
+
+/** Local accounts are a way in. Stands before the input is looked at. Throws `local_auth_disabled`. */
+export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {
+  if (c.var.ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
+  return next()
+}
+
+/** Signed in, by session or token, with a password of one's own. */
+export const requireAuth = rule({ kind: 'signed-in', tokens: true, temporaryPassword: false })
+
+/** Signed in by session: a token can't manage credentials. */
+export const requireSession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: false })
+
+/** As `requireSession`, and a temporary password will do. */
+export const requireAnySession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: true })
+
+export const requireAdmin = rule({ kind: 'admin', scope: null })
+
+/** An administrator's session, or an administrator's token with this scope. */
+export const requireAdminOrScope = (scope: 'backup' | 'metrics') => rule({ kind: 'admin', scope })
+
+export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
+
+/** A bearer token with the scope, whose owner has the permission: for machines, so a session will not do. */
+export const requireToken = (resource: Resource, action: Action) => rule({ kind: 'token', resource, action })
+
+function rule(required: Rule): MiddlewareHandler<SignedIn> {
+  const guard: MiddlewareHandler<SignedIn> = (c, next) => {
+    c.set('ctx', signedIn(c.get('ctx'), required))
+    return next()
+  }
+  return describe(guard, { rule: required })
+}
+
+function signedIn(ctx: Ctx, required: Rule): SignedInCtx {
+  const viewer = demandViewer(ctx)
+  const mayBeTemporary = required.kind === 'signed-in' && required.temporaryPassword
+  if (viewer.mustChangePassword && !mayBeTemporary) throw new AppError('password_change_required')
+  refuse(viewer, required)
+  return { ...ctx, viewer }
+}
+
+function refuse(viewer: Viewer, required: Rule): void {
+  const { credential, user } = viewer
+  switch (required.kind) {
+    case 'anyone':
+      return
+    case 'signed-in':
+      if (credential.kind === 'token' && !required.tokens) {
+        throw new AppError('forbidden', 'This needs a session; an API token is not enough')
+      }
+      return
+    case 'token':
+    case 'permission': {
+      const { resource, action } = required
+      if (required.kind === 'token' && credential.kind !== 'token') {
+        throw new AppError('forbidden', `This needs an API token with the scope ${resource}:${action}`)
+      }
+      if (!viewer.permissions[resource][action]) {
+        throw new AppError('forbidden', `This needs ${action} access to ${resource}`, {
+          required: { resource, action },
+        })
+      }
+      return
+    }
+    case 'admin': {
+      const { scope } = required
+      const enough =
+        credential.kind === 'session'
+          ? user.isAdmin
+          : scope !== null && credential.scopes.includes(scope) && (scope === 'metrics' || user.isAdmin)
+      if (!enough) throw new AppError('admin_required')
+      return
+    }
+    default:
+      return required satisfies never
+  }
+}

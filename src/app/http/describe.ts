@@ -1,0 +1,65 @@
+import type { MiddlewareHandler } from 'hono'
+import type * as z from 'zod'
+import type { ErrorCode } from './errors.ts'
+import type { Action, Resource } from '../users/permissions.ts'
+
+/** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
+export type Rule =
+  | { readonly kind: 'anyone' }
+  | { readonly kind: 'signed-in'; readonly tokens: boolean; readonly temporaryPassword: boolean }
+  | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
+  /** The permission, by a bearer token that has its scope. */
+  | { readonly kind: 'token'; readonly resource: Resource; readonly action: Action }
+  | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
+
+export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'
+
+/** An answer: a schema of its JSON body, `null` for none, or one or more media types for anything else. */
+export type Answer = z.ZodType | null | { readonly mediaType: string | readonly string[] }
+
+/** What a handler in a route's chain says about the route; the API document is made of nothing else. */
+export type Description = {
+  readonly rule?: Rule
+  readonly request?: { readonly part: RequestPart; readonly schema: z.ZodType }
+  readonly summary?: string
+  readonly answers?: Readonly<Record<number, Answer>>
+  /** Headers that only answers to this route have, and what they tell. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly errors?: readonly ErrorCode[]
+  /** GET by this handler changes something, so HEAD is refused. */
+  readonly getOnly?: true
+}
+
+const descriptions = new WeakMap<object, Description>()
+
+/** Attaches a description to a handler and returns the handler. */
+export function describe<H extends object>(handler: H, description: Description): H {
+  descriptions.set(handler, description)
+  return handler
+}
+
+export function descriptionOf(handler: object): Description | undefined {
+  return descriptions.get(handler)
+}
+
+const passive = new WeakSet<object>()
+
+/** A handler that does nothing but describe its route. */
+export function describing(description: Description): MiddlewareHandler {
+  const handler: MiddlewareHandler = (_c, next) => next()
+  passive.add(handler)
+  return describe(handler, description)
+}
+
+export function isPassive(handler: object): boolean {
+  return passive.has(handler)
+}
+
+/** Documents a route: what it does, its answers, and the errors beyond those of its rule and its input. */
+export function answers(
+  summary: string,
+  byStatus: Readonly<Record<number, Answer>>,
+  errors: readonly ErrorCode[] = [],
+): MiddlewareHandler {
+  return describing({ summary, answers: byStatus, errors })
+}

@@ -1,0 +1,24 @@
+import { Hono } from 'hono'
+import type { RouterRoute } from 'hono/types'
+import * as z from 'zod'
+import { anyone } from '../access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../describe.ts'
+import { openApiDocument } from './document.ts'
+import { docsPage, STYLE } from './page.ts'
+
+/** The API document of all `routes`, built at the first request, and a page that shows it with no script at all. */
+export function docsRoutes(routes: () => readonly RouterRoute[]) {
+  let built: ReturnType<typeof openApiDocument> | undefined
+  const document = () => (built ??= openApiDocument(routes()))
+  return new Hono<AppEnv>()
+    .get('/openapi.json', anyone, answers('This document', { 200: z.record(z.string(), z.unknown()) }), (c) =>
+      c.json(document()),
+    )
+    .get('/docs', anyone, answers('The API for people', { 200: { mediaType: 'text/html' } }), (c) =>
+      c.html(docsPage(document())),
+    )
+    .get('/docs/style.css', anyone, answers('Its style', { 200: { mediaType: 'text/css' } }), (c) =>
+      c.body(STYLE, 200, { 'Content-Type': 'text/css; charset=utf-8' }),
+    )
+}

@@ -1,0 +1,148 @@
+import { base64Encode } from '@bufbuild/protobuf/wire'
+import { desc, sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { collectorOutbox } from '../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import type { RadioFact } from '../../../meshtastic/radio-event.ts'
+import type { Heard } from '../ingest/plan.ts'
+
+/** What waits for longer is not delivered any more. */
+export const OUTBOX_AGE_MS = 7 * 86_400_000
+/** Rows deleted in one transaction: some milliseconds. */
+const SLICE_ROWS = 2000
+
+/** What waits for its delivery. */
+export type Waiting = Pick<
+  typeof collectorOutbox.$inferSelect,
+  'id' | 'source' | 'receivedAt' | 'replayed' | 'gateway' | 'identity' | 'data'
+>
+
+const VALUES = {
+  id: sql`null`,
+  source: field('source'),
+  receivedAt: field('receivedAt'),
+  replayed: field('replayed'),
+  gateway: field('gateway'),
+  identity: field('identity'),
+  data: field('data'),
+} satisfies Record<keyof typeof collectorOutbox.$inferSelect, SQL>
+
+const value = sql.placeholder
+const oldest = sql`select id, received_at from collector_outbox order by id limit ${value('limit')}`
+
+const queries = prepareOnce((db) => ({
+  add: prepareJsonInsert(db, collectorOutbox, { values: VALUES, onConflict: sql`` }),
+  count: db
+    .select({ n: sql<number>`count(*)` })
+    .from(collectorOutbox)
+    .prepare(),
+  // Of one source, since a delivery is: the one that waits longest.
+  next: db
+    .select()
+    .from(collectorOutbox)
+    .where(
+      sql`id not in (select value from json_each(${value('except')})) and source = (select source
+        from collector_outbox where id not in (select value from json_each(${value('except')})) order by id limit 1)`,
+    )
+    .orderBy(collectorOutbox.id)
+    .limit(value('limit'))
+    .prepare(),
+  newest: db.select().from(collectorOutbox).orderBy(desc(collectorOutbox.id)).limit(1).prepare(),
+  remove: db
+    .delete(collectorOutbox)
+    .where(sql`id in (select value from json_each(${value('ids')}))`)
+    .returning({ id: collectorOutbox.id })
+    .prepare(),
+  trim: db
+    .delete(collectorOutbox)
+    .where(sql`id in (select id from (${oldest}) where received_at < ${value('before')})`)
+    .returning({ id: collectorOutbox.id })
+    .prepare(),
+}))
+
+/** What the other service takes; the radio's own queue, for one, is no matter there. */
+const DELIVERED: ReadonlySet<RadioFact['type']> = new Set<RadioFact['type']>([
+  'packet',
+  'my-info',
+  'node-info',
+  'metadata',
+  'channel',
+])
+
+/** What of a batch a collector delivers: all that is free of secrets. */
+export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] {
+  return batch.flatMap(({ source, event, raw }) => {
+    if (raw === undefined || raw === null || !DELIVERED.has(event.type)) return []
+    const isPacket = event.type === 'packet'
+    return [
+      {
+        source: source.name,
+        receivedAt: event.receivedAt,
+        replayed: isPacket && event.replayed,
+        gateway: isPacket ? (event.gateway ?? null) : null,
+        identity: event.type === 'channel' ? event.channel.identity : null,
+        data: base64Encode(raw),
+      },
+    ]
+  })
+}
+
+/** Statements that keep rows until they are delivered. */
+export function writeOutbox(store: Store, rows: readonly Omit<Waiting, 'id'>[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).add(rows)]
+}
+
+/** Keeps something that was not heard. */
+export async function addToOutbox(
+  store: Store,
+  { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },
+): Promise<void> {
+  const row = { source, receivedAt, replayed: false, gateway: null, identity: null, data: base64Encode(raw) }
+  await store.atomic([queries(store).add([row])])
+}
+
+/** Rows that wait. */
+export async function countOutbox(store: Store): Promise<number> {
+  return (await queries(store).count.get())?.n ?? 0
+}
+
+/** At most `limit` rows of one source, the oldest first; none of `except`. */
+export async function readOutbox(store: Store, limit: number, except: Iterable<number>): Promise<Waiting[]> {
+  return queries(store).next.all({ limit, except: JSON.stringify([...except]) })
+}
+
+/** The row that came last, if there is one. */
+export async function readNewestOfOutbox(store: Store): Promise<Waiting[]> {
+  return queries(store).newest.all()
+}
+
+/** Answers how many there were. */
+export async function removeFromOutbox(store: Store, ids: readonly number[]): Promise<number> {
+  return (await queries(store).remove.all({ ids: JSON.stringify(ids) })).length
+}
+
+/** Deletes the oldest `excess` rows. Answers how many there were. */
+export async function trimOutbox(store: Store, excess: number): Promise<number> {
+  const { trim } = queries(store)
+  for (let deleted = 0; ;) {
+    const limit = Math.min(excess - deleted, SLICE_ROWS)
+    const { length } = limit <= 0 ? [] : await trim.all({ limit, before: Number.MAX_SAFE_INTEGER })
+    deleted += length
+    if (length < limit || limit <= 0) return deleted
+  }
+}
+
+/**
+ * Deletes what was received before `before`, in slices; `pause` is awaited after each and answers whether to go on.
+ * Answers how many there were.
+ */
+export async function expireOutbox(store: Store, before: number, pause: () => Promise<boolean>): Promise<number> {
+  const { trim } = queries(store)
+  let deleted = 0
+  // Mostly the oldest one stays, and so do all others.
+  for (let limit = 1; ; limit = SLICE_ROWS) {
+    const { length } = await trim.all({ limit, before })
+    deleted += length
+    if (length < limit || !(await pause())) return deleted
+  }
+}

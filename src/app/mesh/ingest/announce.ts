@@ -1,0 +1,41 @@
+import type { Ports } from '../../context.ts'
+import type { Db } from '../../../db/store.ts'
+import { newsEvents } from '../live/events.ts'
+import type { News } from './plan.ts'
+
+type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
+
+/** Numbers of ports that the log has named, for each database. */
+const named = new WeakMap<Db, Set<number>>()
+
+/** Tells what a stored batch brought: to those who watch, to the metrics, and to the log what nobody here understands. */
+export function announce({ store, log, events, meter }: Needs, news: readonly News[]): void {
+  if (news.length === 0) return
+  log.debug('Packets stored', { packets: news.length })
+  for (const { packet } of news) meter?.countPacket(packet.portName)
+  nameUnknownPorts(store.db, log, news)
+  events?.publish(newsEvents(news))
+}
+
+/** Each port once: what a mesh carries is in the metrics, and the packets are in the packet log. */
+function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): void {
+  const known = named.get(db) ?? new Set()
+  named.set(db, known)
+  for (const { packet } of news) {
+    const { port, portName, payload, from } = packet
+    // Routing has parts that are of no use here, and is known.
+    if (
+      payload.kind !== 'unknown' ||
+      portName === 'ROUTING_APP' ||
+      port === null ||
+      known.has(port) ||
+      known.size >= MOST_NAMED
+    )
+      continue
+    known.add(port)
+    log.info('Packets of a port that is not understood', { port, portName, from })
+  }
+}
+
+/** The protocol has 512 ports; numbers beyond it are made up by somebody. */
+const MOST_NAMED = 512

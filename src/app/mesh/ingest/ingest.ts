@@ -1,0 +1,140 @@
+import { and, desc, eq, gte, sql } from 'drizzle-orm'
+import { messages } from '../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { readChannelTable } from '../radios/channel-table.ts'
+import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
+import { refileMessages, writeMessages } from './messages.ts'
+import { writeNodes } from './nodes.ts'
+import { type Heard, type News, type Plan, planBatch } from './plan.ts'
+import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './sources.ts'
+import { writeTraffic } from './traffic.ts'
+import { listDeliverable, writeOutbox } from '../collector/outbox.ts'
+import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { readContent } from '../collector/refused-content.ts'
+import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
+
+/** Turns what radios say into rows. Calls come one after the other: there is one writer. */
+export type Ingest = {
+  /**
+   * Stores a batch as one atomic step and answers what of it was news. When it throws, nothing of the batch is stored
+   * or remembered, and the same batch may be given again.
+   */
+  store(batch: readonly Heard[]): Promise<readonly News[]>
+}
+
+/** What is remembered between batches. */
+type Memory = {
+  readonly window: PacketWindow
+  localNodes: ReadonlyMap<string, number>
+  readonly sources: Set<string>
+  readonly metrics: Set<string>
+}
+
+/** What a batch of one among several writers brought. */
+export type Stored = {
+  readonly news: readonly News[]
+  /** Packets that were known already. */
+  readonly duplicates: number
+}
+
+const queries = prepareOnce((db) => ({
+  recentMessages: db
+    .select({
+      from: messages.fromNodeNum,
+      id: messages.packetId,
+      at: messages.timestamp,
+      hopsAway: messages.hopsAway,
+    })
+    .from(messages)
+    .where(and(gte(messages.timestamp, sql.placeholder('since')), eq(messages.direction, 'in')))
+    .orderBy(desc(messages.id))
+    .limit(WINDOW_SIZE)
+    .prepare(),
+}))
+
+/**
+ * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
+ * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order.
+ */
+export function createIngest(
+  store: Store,
+  onKept: ((rows: number) => void) | null = null,
+  radios: readonly string[] | null = null,
+): Ingest {
+  let memory: Memory | null = null
+  return {
+    async store(batch) {
+      const [first] = batch
+      if (first === undefined) return []
+      memory ??= await recall(store, first.event.receivedAt)
+      const sightings = memory.window.open()
+      const { localNodes, sources } = memory
+      const table = await readChannelTable(store, radios)
+      const plan = readContent(() => planBatch(batch, { localNodes, sources, table }, sightings))
+      const kept = onKept === null ? [] : listDeliverable(batch)
+      const [statement, ...others] = [...statementsOf(store, plan, memory), ...writeOutbox(store, kept)]
+      if (statement !== undefined) await store.atomic([statement, ...others])
+      sightings.commit()
+      if (kept.length > 0) onKept?.(kept.length)
+      memory.localNodes = plan.localNodes
+      for (const name of plan.sources.keys()) memory.sources.add(name)
+      for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
+      return plan.news
+    },
+  }
+}
+
+/**
+ * Stores a batch of one source as one atomic step, beside other writers: what is known already is asked of the database.
+ * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new;
+ * `radios` as above.
+ */
+export async function storeBatch(
+  store: Store,
+  batch: readonly Heard[],
+  { known, radios }: { readonly known: KnownSource | null; readonly radios: readonly string[] | null },
+): Promise<Stored> {
+  const window = createPacketWindow()
+  const seen = window.open()
+  for (const packet of await readSeenPackets(store, batch)) seen.see(packet)
+  seen.commit()
+  const isPlaced = known !== null && known.localNodeNum !== null
+  const memory: Memory = {
+    window,
+    localNodes: new Map(isPlaced ? [[known.name, known.localNodeNum]] : []),
+    sources: new Set(known === null ? [] : [known.name]),
+    metrics: new Set(),
+  }
+  const table = await readChannelTable(store, radios)
+  const plan = readContent(() => planBatch(batch, { ...memory, table }, window.open()))
+  const [statement, ...others] = statementsOf(store, plan, memory)
+  if (statement !== undefined) await store.atomic([statement, ...others])
+  return { news: plan.news, duplicates: plan.duplicates.length }
+}
+
+/** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */
+async function recall(store: Store, now: number): Promise<Memory> {
+  const window = createPacketWindow()
+  const sightings = window.open()
+  const since = now - WINDOW_MS
+  for (const packet of await readRecentPackets(store, since)) sightings.see(packet)
+  const texts = await queries(store).recentMessages.all({ since })
+  for (const text of texts.toReversed()) sightings.see({ ...text, isReadable: true })
+  sightings.commit()
+  return { window, localNodes: await readLocalNodes(store), sources: new Set(), metrics: new Set() }
+}
+
+function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
+  const isHandshake = [...plan.sources.values()].some(({ localNodeNum }) => localNodeNum !== undefined)
+  return [
+    ...writeSources(store, [...plan.sources.values()]),
+    ...writeChannels(store, plan.channels),
+    ...writeNodes(store, plan),
+    ...(isHandshake ? [markLocalNodes(store)] : []),
+    ...writePositions(store, plan.positions),
+    ...writeTelemetry(store, plan.telemetry, memory.metrics),
+    ...writeMessages(store, plan.messages),
+    ...refileMessages(store, plan.table.refilings()),
+    ...writeTraffic(store, plan.traffic),
+  ]
+}

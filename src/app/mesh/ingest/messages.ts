@@ -1,0 +1,79 @@
+import { sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { messages } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import type { Refiling } from '../radios/channel-table.ts'
+
+/** One arrival of a text. */
+export type MessageRow = {
+  readonly source: string
+  readonly packetId: number
+  readonly fromNodeNum: number
+  readonly toNodeNum: number
+  readonly channel: number
+  readonly text: string
+  readonly replyId: number | null
+  readonly emoji: boolean
+  readonly timestamp: number
+  readonly rxSnr: number | null
+  readonly rxRssi: number | null
+  readonly hopsAway: number | null
+  readonly viaMqtt: boolean
+  readonly pkiEncrypted: boolean
+  readonly direction: 'in' | 'out'
+}
+
+const VALUES = {
+  id: sql`null`,
+  sourceId: sql`(select id from sources where name = ${field('source')})`,
+  packetId: field('packetId'),
+  fromNodeNum: field('fromNodeNum'),
+  toNodeNum: field('toNodeNum'),
+  channel: field('channel'),
+  text: field('text'),
+  replyId: field('replyId'),
+  emoji: field('emoji'),
+  timestamp: field('timestamp'),
+  rxSnr: field('rxSnr'),
+  rxRssi: field('rxRssi'),
+  hopsAway: field('hopsAway'),
+  viaMqtt: field('viaMqtt'),
+  pkiEncrypted: field('pkiEncrypted'),
+  direction: field('direction'),
+  deliveryState: sql`null`,
+  routingError: sql`null`,
+  sentBy: sql`null`,
+} satisfies Record<keyof typeof messages.$inferSelect, SQL>
+
+// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is.
+const RECEPTION = sql`on conflict (from_node_num, packet_id) do update set
+  hops_away = excluded.hops_away, rx_snr = excluded.rx_snr, rx_rssi = excluded.rx_rssi, via_mqtt = excluded.via_mqtt
+  where direction = 'in' and excluded.hops_away < coalesce(hops_away, 256)`
+
+/** Messages that move to another channel in one transaction: what is left follows with the next batches. */
+const REFILED_ROWS = 500
+
+const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql.placeholder('refilings')}) p
+  cross join sources s on s.name = p.value ->> 'source'
+  cross join messages m on m.channel = p.value ->> 'from' and m.source_id = s.id and not m.pki_encrypted
+  limit ${sql.raw(String(REFILED_ROWS))}) moved`
+
+const queries = prepareOnce((db) => ({
+  messages: prepareJsonInsert(db, messages, { values: VALUES, onConflict: RECEPTION }),
+  refile: db
+    .update(messages)
+    .set({ channel: sql`moved.channel` })
+    .from(MOVED)
+    .where(sql`messages.id = moved.id`)
+    .prepare(),
+}))
+
+/** Statements that store texts, or their receptions. */
+export function writeMessages(store: Store, rows: readonly MessageRow[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).messages(rows)]
+}
+
+/** Statements that put what brokers told before into the channels where it belongs by now. */
+export function refileMessages(store: Store, refilings: readonly Refiling[]): Statement[] {
+  return refilings.length === 0 ? [] : [bind(queries(store).refile, { refilings: JSON.stringify(refilings) })]
+}

@@ -1,0 +1,204 @@
+import { sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { nodes } from '../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
+import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
+import type { PositionFix } from '../../../meshtastic/position.ts'
+import type { Metric } from '../../../meshtastic/telemetry.ts'
+import type { NodeUser } from '../../../meshtastic/user.ts'
+import { enumNumber } from './enum-number.ts'
+import { isLocalNode } from './sources.ts'
+import { mergeHeard } from './merge-heard.ts'
+
+/** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
+export type NodeRow = {
+  readonly nodeNum: number
+  /** When this reached the service. */
+  readonly seenAt: number
+  /** When the node was last heard. */
+  readonly lastHeard?: number | null
+  /** For a node that is new; else when it was last heard, or seen. */
+  readonly firstHeard?: number
+  readonly longName?: string | null
+  readonly shortName?: string | null
+  readonly hwModel?: number | null
+  /** Comes with `isLicensed`. */
+  readonly role?: number | null
+  readonly isLicensed?: boolean
+  readonly publicKey?: string | null
+  readonly spoofSuspected?: boolean
+  readonly latitude?: number
+  readonly longitude?: number
+  readonly altitude?: number | null
+  readonly precisionBits?: number | null
+  readonly positionTime?: number | null
+  readonly batteryLevel?: number
+  readonly voltage?: number
+  readonly channelUtilization?: number
+  readonly airUtilTx?: number
+  readonly uptimeSeconds?: number
+  readonly deviceMetricsTime?: number | null
+  /** Only of a node that was heard directly. */
+  readonly snr?: number | null
+  readonly rssi?: number | null
+  readonly hopsAway?: number | null
+  readonly viaMqtt?: boolean
+  readonly channel?: number | null
+  /** Taken for a node that is new; from then on they are the administrator's. */
+  readonly isFavorite?: boolean
+  readonly isIgnored?: boolean
+}
+
+const flag = (name: string) => sql`coalesce(${field(name)}, 0)`
+
+/** By column; the compiler asks for a line for each new one. */
+const VALUES = {
+  id: sql`null`,
+  nodeNum: field('nodeNum'),
+  longName: field('longName'),
+  shortName: field('shortName'),
+  hwModel: field('hwModel'),
+  role: field('role'),
+  isLicensed: flag('isLicensed'),
+  publicKey: field('publicKey'),
+  previousPublicKey: sql`null`,
+  keyMismatch: sql`0`,
+  spoofSuspected: flag('spoofSuspected'),
+  latitude: field('latitude'),
+  longitude: field('longitude'),
+  altitude: field('altitude'),
+  precisionBits: field('precisionBits'),
+  positionTime: field('positionTime'),
+  batteryLevel: field('batteryLevel'),
+  voltage: field('voltage'),
+  channelUtilization: field('channelUtilization'),
+  airUtilTx: field('airUtilTx'),
+  uptimeSeconds: field('uptimeSeconds'),
+  deviceMetricsTime: field('deviceMetricsTime'),
+  snr: field('snr'),
+  rssi: field('rssi'),
+  hopsAway: field('hopsAway'),
+  lastHeard: field('lastHeard'),
+  firstHeard: sql`coalesce(${field('firstHeard')}, ${field('lastHeard')}, ${field('seenAt')})`,
+  viaMqtt: flag('viaMqtt'),
+  channel: field('channel'),
+  isFavorite: flag('isFavorite'),
+  isIgnored: flag('isIgnored'),
+  isLocal: isLocalNode(field('nodeNum')),
+  notes: sql`''`,
+} satisfies Record<keyof typeof nodes.$inferSelect, SQL>
+
+const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
+const ARRIVAL_COLUMNS = ['hops_away', 'channel', 'snr', 'rssi'] as const
+const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time'] as const
+
+/** What is told of a node's identity and lasts until the node says otherwise. */
+const IDENTITY = `
+  long_name = coalesce(excluded.long_name, long_name),
+  short_name = coalesce(excluded.short_name, short_name),
+  hw_model = coalesce(excluded.hw_model, hw_model),
+  is_licensed = iif(excluded.role is null, is_licensed, excluded.is_licensed),
+  role = coalesce(excluded.role, role),
+  previous_public_key = iif(excluded.public_key <> public_key, coalesce(previous_public_key, public_key), previous_public_key),
+  key_mismatch = iif(excluded.public_key <> public_key, 1, key_mismatch),
+  public_key = coalesce(excluded.public_key, public_key),
+  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
+  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+
+const choose = (columns: readonly string[], by: (column: string) => string): string =>
+  columns.map((column) => `${column} = ${by(column)}`).join(', ')
+
+const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
+
+/** A node that was just heard: what it says now replaces what it said before. */
+const HEARD = `on conflict (node_num) do update set ${IDENTITY},
+  ${choose(PLACE_COLUMNS, (column) => `iif(excluded.latitude is null, ${column}, excluded.${column})`)},
+  altitude = ${newest('altitude')},
+  ${choose([...METRIC_COLUMNS, 'device_metrics_time', ...ARRIVAL_COLUMNS], newest)},
+  via_mqtt = iif(excluded.last_heard is null, via_mqtt, excluded.via_mqtt)`
+
+const REMEMBERED_PLACE = `excluded.latitude is not null
+  and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
+const REMEMBERED_METRICS = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
+const REMEMBERED_ARRIVAL = `excluded.last_heard >= coalesce(last_heard, 0)`
+
+/** What a radio remembers of a node: it replaces only what is older. */
+const REMEMBERED = `on conflict (node_num) do update set
+  ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
+  ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
+  device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
+  ${choose(ARRIVAL_COLUMNS, (column) => `iif(${REMEMBERED_ARRIVAL}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
+  via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
+  ${IDENTITY}`
+
+const LATE_IDENTITY = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
+
+/** What comes late replaces only what is older, names and key among it. */
+const LATE = `on conflict (node_num) do update set
+  ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
+  ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
+  device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
+  ${choose(
+    [...ARRIVAL_COLUMNS, ...LATE_IDENTITY],
+    (column) => `iif(${REMEMBERED_ARRIVAL}, ${newest(column)}, coalesce(${column}, excluded.${column}))`,
+  )},
+  via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
+  is_licensed = iif(excluded.role is null or (role is not null and not ${REMEMBERED_ARRIVAL}), is_licensed, excluded.is_licensed),
+  previous_public_key = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL},
+    coalesce(previous_public_key, public_key), previous_public_key),
+  key_mismatch = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL}, 1, key_mismatch),
+  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
+  first_heard = min(first_heard, excluded.first_heard),
+  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+
+const queries = prepareOnce((db) => ({
+  late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),
+  heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(HEARD) }),
+  remembered: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(REMEMBERED) }),
+}))
+
+type NodeRows = {
+  readonly remembered: readonly NodeRow[]
+  readonly late: readonly NodeRow[]
+  readonly heard: readonly NodeRow[]
+}
+
+/** Statements that bring nodes up to date: first what radios remember, then what was heard, the oldest first. */
+export function writeNodes(store: Store, { remembered, late, heard }: NodeRows): Statement[] {
+  const { heard: writeHeard, remembered: writeRemembered, late: writeLate } = queries(store)
+  return [
+    ...(late.length > 0 ? [writeLate(late)] : []),
+    ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
+    ...(heard.length > 0 ? [writeHeard(mergeHeard(heard))] : []),
+  ]
+}
+
+/** Who a node says it is. Without any name nothing is known of role and licence either, which have no "absent". */
+export function userFields(user: NodeUser): Partial<NodeRow> {
+  const { longName, shortName, publicKey, isLicensed } = user
+  const hwModel = user.hwModel === null ? null : enumNumber(HardwareModelSchema, user.hwModel)
+  const isNamed = longName !== null || shortName !== null
+  const role = isNamed ? { role: enumNumber(Config_DeviceConfig_RoleSchema, user.role), isLicensed } : {}
+  return { longName, shortName, hwModel, publicKey, ...role }
+}
+
+export function placeFields({ latitude, longitude, altitude, precisionBits }: PositionFix, time: number | null) {
+  return { latitude, longitude, altitude, precisionBits, positionTime: time } satisfies Partial<NodeRow>
+}
+
+const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
+
+type DeviceMetricsFields = { [Name in (typeof DEVICE_METRICS)[number]]?: number } & {
+  deviceMetricsTime?: number | null
+}
+
+/** The device metrics among the metrics. */
+export function deviceMetricsFields(metrics: readonly Metric[], time: number | null): DeviceMetricsFields {
+  const values = new Map(metrics)
+  const known = DEVICE_METRICS.flatMap((name) => {
+    const value = values.get(`deviceMetrics.${name}`)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return known.length === 0 ? {} : { ...Object.fromEntries(known), deviceMetricsTime: time }
+}

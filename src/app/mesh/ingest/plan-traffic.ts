@@ -1,0 +1,98 @@
+import { base64Encode } from '@bufbuild/protobuf/wire'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import type { Packet } from '../../../meshtastic/packet.ts'
+import type { Payload, Waypoint } from '../../../meshtastic/payload.ts'
+import type { NeighborRow, Traffic, WaypointRow } from './traffic.ts'
+
+/** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
+export type TrafficArrival = {
+  readonly source: { readonly name: string }
+  readonly packet: Packet
+  readonly receivedAt: number
+  readonly isReplayed: boolean
+  readonly gateway: number | null
+}
+
+export function emptyTraffic(): Traffic {
+  return { receptions: [], routes: [], neighbors: new Map(), waypoints: [], packets: [] }
+}
+
+/** Notes by which way a text came: each copy counts. */
+export function addReception(traffic: Traffic, { source, packet, receivedAt, gateway }: TrafficArrival): void {
+  const { from: fromNodeNum, id: packetId, payload, snr, rssi, hopsAway } = packet
+  if (payload.kind !== 'text' || packetId === 0) return
+  const signal = { rxSnr: snr, rxRssi: rssi, hopsAway }
+  const row = { source: source.name, fromNodeNum, packetId, gateway: gateway ?? 0, t: receivedAt, ...signal }
+  traffic.receptions.push(row)
+}
+
+/** Notes a packet that is no copy, and what it says of the mesh. */
+export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
+  const { source, packet, receivedAt, isReplayed, gateway } = arrival
+  const { from, to, id, payload, requestId } = packet
+  traffic.packets.push({
+    source: source.name,
+    t: receivedAt,
+    packetId: id,
+    fromNodeNum: from,
+    toNodeNum: to,
+    gateway,
+    channel: packet.channel,
+    port: packet.port,
+    rxSnr: packet.snr,
+    rxRssi: packet.rssi,
+    hopsAway: packet.hopsAway,
+    hopLimit: packet.hopLimit,
+    viaMqtt: packet.viaMqtt,
+    pkiEncrypted: packet.pkiEncrypted,
+    replayed: isReplayed,
+    payload: describePayload(packet),
+    isReadable: payload.kind !== 'encrypted' && payload.kind !== 'malformed',
+  })
+  // Without a request it answers, a route is a question passing by.
+  if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
+    const route = JSON.stringify(payload.route)
+    traffic.routes.push({
+      source: source.name,
+      requestId,
+      fromNodeNum: to,
+      toNodeNum: from,
+      answeredAt: receivedAt,
+      route,
+    })
+  }
+  if (payload.kind === 'neighborinfo') {
+    const nodeNum = payload.nodeNum || from
+    traffic.neighbors.set(nodeNum, { t: receivedAt, rows: listNeighbors(nodeNum, payload, receivedAt) })
+  }
+  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, receivedAt))
+}
+
+function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, t: number): NeighborRow[] {
+  return neighbors
+    .filter(({ snr }) => Number.isFinite(snr))
+    .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, t }))
+}
+
+/** One that expired needs no place. */
+function listWaypoint(waypoint: Waypoint, fromNodeNum: number, t: number): WaypointRow[] {
+  const { id, name, description, icon, expiresAt, lockedTo } = waypoint
+  const isOver = expiresAt !== null && expiresAt <= t
+  const latitude = waypoint.latitude ?? (isOver ? 0 : null)
+  const longitude = waypoint.longitude ?? (isOver ? 0 : null)
+  if (id === 0 || latitude === null || longitude === null) return []
+  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo }]
+}
+
+/** JSON of what was understood; of what was not, the bytes. Cipher text and what may hold secrets is left out. */
+function describePayload({ payload, bytes }: Packet): string {
+  switch (payload.kind) {
+    case 'unknown':
+    case 'malformed':
+      return JSON.stringify({ ...payload, bytes: base64Encode(bytes) })
+    case 'telemetry':
+      return JSON.stringify({ ...payload, metrics: Object.fromEntries(payload.metrics) })
+    default:
+      return JSON.stringify(payload)
+  }
+}

@@ -1,0 +1,52 @@
+import { sql } from 'drizzle-orm'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import type { Heard } from './plan.ts'
+import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+
+const queries = prepareOnce((db) => ({
+  seen: db
+    .select({
+      from: sql<number>`p.from_node_num`,
+      id: sql<number>`p.packet_id`,
+      at: sql<number>`p.t`,
+      hopsAway: sql<number | null>`p.hops_away`,
+      isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
+    })
+    .from(
+      sql`json_each(${sql.placeholder('packets')}) k cross join packets p
+        on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
+          and abs(p.t - (k.value ->> 'at')) <= ${sql.raw(String(WINDOW_MS))}`,
+    )
+    .orderBy(sql`p.t`)
+    .prepare(),
+  // The log is in the order of arrival: nothing but its end is looked at.
+  recent: db
+    .select({
+      from: sql<number>`p.from_node_num`,
+      id: sql<number>`p.packet_id`,
+      at: sql<number>`p.t`,
+      hopsAway: sql<number | null>`p.hops_away`,
+      isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
+    })
+    .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
+    .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0`)
+    .orderBy(sql`p.id`)
+    .prepare(),
+}))
+
+/** Which packets of a batch are in the packet log already, the oldest first. */
+export async function readSeenPackets(store: Store, batch: readonly Heard[]): Promise<Arrival[]> {
+  const keys = batch.flatMap(({ event }) => {
+    if (event.type !== 'packet' || event.packet.id === 0) return []
+    return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
+  })
+  if (keys.length === 0) return []
+  const rows = await queries(store).seen.all({ packets: JSON.stringify(keys) })
+  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
+}
+
+/** Packets in the log since then, in milliseconds: at most the latest 50,000, the oldest first. */
+export async function readRecentPackets(store: Store, since: number): Promise<Arrival[]> {
+  const rows = await queries(store).recent.all({ since })
+  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
+}

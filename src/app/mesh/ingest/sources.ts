@@ -1,0 +1,102 @@
+import { eq, sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { channels, nodes, sources } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import type { KnownChannel } from '../radios/channel-table.ts'
+
+/** Where events come from; the name is unique. */
+export type Source = { readonly kind: (typeof sources.$inferInsert)['kind']; readonly name: string }
+
+/** What a source tells of itself; null or absent says nothing. */
+export type SourceRow = Source & {
+  readonly createdAt: number
+  readonly localNodeNum?: number
+  readonly firmwareVersion?: string | null
+}
+
+/** A source that is in the database. */
+export type KnownSource = Source & { readonly localNodeNum: number | null }
+
+const SOURCE_VALUES = {
+  id: sql`null`,
+  kind: field('kind'),
+  name: field('name'),
+  localNodeNum: field('localNodeNum'),
+  firmwareVersion: field('firmwareVersion'),
+  createdAt: field('createdAt'),
+} satisfies Record<keyof typeof sources.$inferSelect, SQL>
+
+const CHANNEL_VALUES = {
+  sourceId: sql`(select id from sources where name = ${field('source')})`,
+  index: field('index'),
+  name: field('name'),
+  role: field('role'),
+  identity: field('identity'),
+} satisfies Record<keyof typeof channels.$inferSelect, SQL>
+
+/** Whether a node number is that of a radio of ours. */
+export function isLocalNode(nodeNum: SQL): SQL {
+  return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null))`
+}
+
+const queries = prepareOnce((db) => ({
+  sources: prepareJsonInsert(db, sources, {
+    values: SOURCE_VALUES,
+    onConflict: sql`on conflict (name) do update set
+      local_node_num = coalesce(excluded.local_node_num, local_node_num),
+      firmware_version = coalesce(excluded.firmware_version, firmware_version)`,
+  }),
+  channels: prepareJsonInsert(db, channels, {
+    values: CHANNEL_VALUES,
+    onConflict: sql`on conflict (source_id, channel_index) do update set
+      name = excluded.name, role = excluded.role, identity = excluded.identity`,
+  }),
+  markLocal: db
+    .update(nodes)
+    .set({ isLocal: isLocalNode(sql`node_num`) })
+    .where(sql`is_local <> ${isLocalNode(sql`node_num`)}`)
+    .prepare(),
+  byName: db
+    .select({ name: sources.name, kind: sources.kind, localNodeNum: sources.localNodeNum })
+    .from(sources)
+    .where(eq(sources.name, sql.placeholder('name')))
+    .prepare(),
+  countIngest: db
+    .select({ n: sql<number>`count(*)` })
+    .from(sources)
+    .where(eq(sources.kind, 'ingest'))
+    .prepare(),
+  list: db.select({ name: sources.name, localNodeNum: sources.localNodeNum }).from(sources).prepare(),
+}))
+
+/** Statements that know sources and what they tell of themselves. */
+export function writeSources(store: Store, rows: readonly SourceRow[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).sources(rows)]
+}
+
+export function writeChannels(store: Store, rows: readonly KnownChannel[]): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).channels(rows)]
+}
+
+/** Marks the nodes that are radios of ours, and no others. Runs after the sources and nodes are written. */
+export function markLocalNodes(store: Store): Statement {
+  return bind(queries(store).markLocal, {})
+}
+
+/** Null when there is none of this name. */
+export async function readSource(store: Store, name: string): Promise<KnownSource | null> {
+  return (await queries(store).byName.get({ name })) ?? null
+}
+
+/** How many sources collectors have. */
+export async function countIngestSources(store: Store): Promise<number> {
+  return (await queries(store).countIngest.get())?.n ?? 0
+}
+
+/** Which node each known source is. */
+export async function readLocalNodes(store: Store): Promise<Map<string, number>> {
+  const rows = await queries(store).list.all()
+  return new Map(
+    rows.flatMap(({ name, localNodeNum }) => (localNodeNum === null ? [] : [[name, localNodeNum] as const])),
+  )
+}

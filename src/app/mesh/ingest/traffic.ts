@@ -1,0 +1,191 @@
+import { sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
+import { WINDOW_MS } from './packet-window.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+
+/** One way by which a message came. `gateway` 0: the radio of the source itself. */
+export type ReceptionRow = {
+  readonly source: string
+  readonly fromNodeNum: number
+  readonly packetId: number
+  readonly gateway: number
+  readonly t: number
+  readonly rxSnr: number | null
+  readonly rxRssi: number | null
+  readonly hopsAway: number | null
+}
+
+/** An answer to a traceroute; `fromNodeNum` asked. `route` is a `Route` as JSON. */
+export type RouteRow = {
+  readonly source: string
+  readonly requestId: number
+  readonly fromNodeNum: number
+  readonly toNodeNum: number
+  readonly answeredAt: number
+  readonly route: string
+}
+
+export type NeighborRow = {
+  readonly nodeNum: number
+  readonly neighborNum: number
+  readonly snr: number
+  readonly t: number
+}
+
+export type WaypointRow = {
+  readonly id: number
+  readonly fromNodeNum: number
+  readonly t: number
+  readonly name: string
+  readonly description: string
+  readonly icon: string | null
+  readonly latitude: number
+  readonly longitude: number
+  readonly expiresAt: number | null
+  readonly lockedTo: number | null
+}
+
+/** A packet for the log; `payload` is JSON. */
+export type PacketRow = {
+  readonly source: string
+  readonly t: number
+  readonly packetId: number
+  readonly fromNodeNum: number
+  readonly toNodeNum: number
+  readonly gateway: number | null
+  readonly channel: number
+  readonly port: number | null
+  readonly rxSnr: number | null
+  readonly rxRssi: number | null
+  readonly hopsAway: number | null
+  readonly hopLimit: number
+  readonly viaMqtt: boolean
+  readonly pkiEncrypted: boolean
+  readonly replayed: boolean
+  readonly payload: string
+  /** Something of it was understood. */
+  readonly isReadable: boolean
+}
+
+/** What a batch changes besides nodes, their histories and messages. */
+export type Traffic = {
+  readonly receptions: ReceptionRow[]
+  readonly routes: RouteRow[]
+  /** By the node that tells its neighbours. */
+  readonly neighbors: Map<number, { readonly t: number; readonly rows: readonly NeighborRow[] }>
+  readonly waypoints: WaypointRow[]
+  readonly packets: PacketRow[]
+}
+
+const named = (...names: string[]): Record<string, SQL> => Object.fromEntries(names.map((name) => [name, field(name)]))
+
+const SIGNAL = named('t', 'rxSnr', 'rxRssi', 'hopsAway')
+const OF_SOURCE = sql`cross join sources s on s.name = ${field('source')}`
+
+const RECEPTION_VALUES = {
+  ...SIGNAL,
+  messageId: sql`m.id`,
+  sourceId: sql`s.id`,
+  gateway: field('gateway'),
+}
+
+const ROUTE_VALUES = {
+  ...named('requestId', 'fromNodeNum', 'toNodeNum', 'answeredAt', 'route'),
+  id: sql`null`,
+  sourceId: sql`s.id`,
+  timestamp: field('answeredAt'),
+  state: sql`'delivered'`,
+  routingError: sql`null`,
+  requestedBy: sql`null`,
+}
+
+const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't')
+
+const WAYPOINT_VALUES = {
+  ...named('id', 'fromNodeNum', 't', 'name', 'description', 'icon'),
+  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo'),
+}
+
+const PACKET_VALUES = {
+  ...SIGNAL,
+  ...named('packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'hopLimit', 'payload'),
+  ...named('viaMqtt', 'pkiEncrypted', 'replayed'),
+  id: sql`null`,
+  sourceId: sql`s.id`,
+}
+
+// Known again by sender and id, as in the packet window; without an id by its content.
+const NOT_LOGGED = sql`not exists (select 1 from packets p
+  where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
+    and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
+      abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
+    and (not ${field('isReadable')} or p.payload ->> 'kind' not in ('encrypted', 'malformed')))`
+
+// What comes late, or once more, never takes the place of what is newer.
+const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
+  where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
+
+const queries = prepareOnce((db) => ({
+  receptions: prepareJsonInsert(db, receptions, {
+    values: RECEPTION_VALUES,
+    from: sql`${OF_SOURCE} cross join messages m
+      on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')}`,
+    onConflict: sql`on conflict do nothing`,
+  }),
+  routes: prepareJsonInsert(db, traceroutes, {
+    values: ROUTE_VALUES,
+    from: OF_SOURCE,
+    onConflict: sql`on conflict (from_node_num, request_id) do update set
+      route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null`,
+  }),
+  forgetNeighbors: db
+    .delete(neighbors)
+    .where(
+      sql`(node_num, neighbor_num) in (select x.node_num, x.neighbor_num
+        from json_each(${sql.placeholder('told')}) k cross join neighbors x on x.node_num = k.value ->> 'nodeNum'
+        where x.t <= k.value ->> 't')`,
+    )
+    .prepare(),
+  neighbors: prepareJsonInsert(db, neighbors, {
+    values: NEIGHBOR_VALUES,
+    from: sql`cross join (select 1) on ${IS_LATEST_WORD}`,
+    onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
+  }),
+  // A locked waypoint is changed by its owner only; one that was taken back is nobody's.
+  waypoints: prepareJsonInsert(db, waypoints, {
+    values: WAYPOINT_VALUES,
+    onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
+      name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
+      longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to
+      where excluded.t >= t
+        and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
+  }),
+  // An end in the past is how a waypoint is taken back.
+  expireWaypoints: db
+    .delete(waypoints)
+    .where(sql`expires_at <= ${sql.placeholder('now')}`)
+    .prepare(),
+  packets: prepareJsonInsert(db, packets, {
+    values: PACKET_VALUES,
+    from: sql`${OF_SOURCE} and ${NOT_LOGGED}`,
+    onConflict: sql``,
+  }),
+}))
+
+/** Statements that store traffic; sources, nodes and messages are there already, or made earlier in the same step. */
+export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
+  const prepared = queries(store)
+  const { receptions: copies, routes, waypoints: places, packets: log } = traffic
+  const told = [...traffic.neighbors].map(([nodeNum, { t }]) => ({ nodeNum, t }))
+  const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
+  const now = places.at(-1)?.t
+  return [
+    ...(copies.length > 0 ? [prepared.receptions(copies)] : []),
+    ...(routes.length > 0 ? [prepared.routes(routes)] : []),
+    ...(told.length > 0 ? [bind(prepared.forgetNeighbors, { told: JSON.stringify(told) })] : []),
+    ...(links.length > 0 ? [prepared.neighbors(links)] : []),
+    ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
+    ...(log.length > 0 ? [prepared.packets(log)] : []),
+  ]
+}

@@ -1,0 +1,173 @@
+import { refreshViewer } from '../../auth/viewer.ts'
+import type { Events, SignedInCtx, Viewer } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { EVENT_KINDS, type LiveEvent } from './events.ts'
+
+/** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
+const BEAT_MS = 15_000
+/** Beats for which a reader may take nothing. */
+const MAX_STALLED_BEATS = 2
+/** Events in one chunk. */
+const MAX_CHUNK = 100
+/** How long a browser waits before it connects again. */
+const RETRY_MS = 3000
+
+/** Throws `unsupported_on_this_runtime`. */
+export function demandEvents({ events }: SignedInCtx): Events {
+  if (events === null) throw new AppError('unsupported_on_this_runtime', 'There are no live events on this runtime')
+  return events
+}
+
+/**
+ * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId` on. The stream holds a place in the kept
+ * events instead of a queue of its own: who reads slowly misses events and is told so by `reset`; who reads nothing is
+ * dropped. `access` says that the viewer may do more or less than before. It ends with the viewer's session or token. Throws `rate_limited`.
+ */
+export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefined): ReadableStream<Uint8Array> {
+  const events = demandEvents(ctx)
+  const utf8 = new TextEncoder()
+  const bell = createBell()
+  const release = events.subscribe(ctx.viewer.user.id, bell.ring)
+  if (release === null) throw new AppError('rate_limited', 'Too many event streams of this user', { retryAfter: 15 })
+  const reader = createReader(ctx, events, lastEventId, bell)
+  let cancelBeat = () => {}
+  const stop = () => {
+    cancelBeat()
+    release()
+    bell.ring()
+  }
+  let isAsking = false
+  let stalled = 0
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const beat = () => {
+        stalled = isAsking ? 0 : stalled + 1
+        if (stalled >= MAX_STALLED_BEATS) {
+          stop()
+          controller.close()
+          return
+        }
+        reader.beat()
+        cancelBeat = events.after(BEAT_MS, beat)
+      }
+      cancelBeat = events.after(BEAT_MS, beat)
+    },
+    async pull(controller) {
+      isAsking = true
+      try {
+        const text = await reader.next()
+        if (text !== null) return controller.enqueue(utf8.encode(text))
+        stop()
+        controller.close()
+      } catch (error) {
+        stop()
+        throw error
+      } finally {
+        isAsking = false
+      }
+    },
+    cancel() {
+      reader.end()
+      stop()
+    },
+  })
+}
+
+type Reader = {
+  /** What comes next, as soon as there is something; null at the end. */
+  next(): Promise<string | null>
+  /** Something is due, if only a comment. */
+  beat(): void
+  end(): void
+}
+
+function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | undefined, bell: Bell): Reader {
+  const resumed = lastEventId === undefined || lastEventId === '' ? events.last() : placeOf(events, lastEventId)
+  let place = resumed ?? events.last()
+  const id = () => `id: ${events.epoch}-${place}\n`
+  let opening = `${resumed === null ? RESET : ': open\n'}retry: ${RETRY_MS}\n${id()}\n`
+  let isBeatDue = false
+  let isEnded = false
+  let rights = rightsOf(ctx.viewer)
+  const noteRights = (viewer: Viewer): string => {
+    const before = rights
+    rights = rightsOf(viewer)
+    return rights === before ? '' : ACCESS
+  }
+  const take = (viewer: Viewer): string => {
+    const found = events.since(place, MAX_CHUNK)
+    if (found === null) {
+      place = events.last()
+      return `${RESET}${id()}\n`
+    }
+    place = found.at(-1)?.seq ?? place
+    return found.map((event) => (mayGet(viewer, event) ? block(events, event) : '')).join('')
+  }
+  return {
+    async next() {
+      for (;;) {
+        const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
+        if (viewer === null || viewer.mustChangePassword || isEnded) return null
+        const told = opening + noteRights(viewer) + take(viewer)
+        // With the number of the last event, also if that was not for this viewer: it is where to resume.
+        const text = isBeatDue ? `${told}: beat\n${id()}\n` : told
+        opening = ''
+        isBeatDue = false
+        if (text !== '') return text
+        if (!events.isClosed()) await bell.heard()
+      }
+    },
+    beat() {
+      isBeatDue = true
+      bell.ring()
+    },
+    end() {
+      isEnded = true
+    },
+  }
+}
+
+const RESET = 'event: reset\ndata: {}\n'
+const ACCESS = 'event: access\ndata: {}\n\n'
+
+function rightsOf({ user, permissions }: Viewer): string {
+  return JSON.stringify([user.isAdmin, permissions])
+}
+
+function block({ epoch }: Events, { seq, kind, data }: LiveEvent): string {
+  // JSON has no line break: one line of data.
+  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+function mayGet({ permissions }: Viewer, { kind }: LiveEvent): boolean {
+  return permissions[EVENT_KINDS[kind]].read
+}
+
+/** The place that an id names; null for one that is not kept any more, of another process, or nobody's. */
+function placeOf(events: Events, lastEventId: string): number | null {
+  const [epoch, digits = ''] = lastEventId.split('-')
+  const place = /^\d{1,15}$/.test(digits) ? Number(digits) : null
+  return epoch === events.epoch && place !== null && events.since(place, 0) !== null ? place : null
+}
+
+type Bell = {
+  readonly ring: () => void
+  /** Resolves when it has rung since the last time. */
+  heard(): Promise<void>
+}
+
+function createBell(): Bell {
+  let hasRung = false
+  let answer: (() => void) | null = null
+  return {
+    ring() {
+      hasRung = true
+      answer?.()
+    },
+    async heard() {
+      if (!hasRung) await new Promise<void>((resolve) => (answer = resolve))
+      hasRung = false
+      answer = null
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import type { Change } from '../../device-config/schemas.ts'
+import type { Events, LinkInfo } from '../../context.ts'
+import type { Resource } from '../../users/permissions.ts'
+import { type News, readText } from '../ingest/plan.ts'
+
+/** The kinds of live events, and what a viewer must be able to read to get them. */
+export const EVENT_KINDS = {
+  node: 'nodes',
+  message: 'messages',
+  delivery: 'messages',
+  link: 'info',
+  configuration: 'configuration',
+} as const satisfies Record<string, Resource>
+
+/** Something that has just happened; `data` is told as JSON. */
+export type NewEvent = { readonly kind: keyof typeof EVENT_KINDS; readonly data: Readonly<Record<string, unknown>> }
+
+export type LiveEvent = NewEvent & {
+  /** Counts from 1, without a gap. */
+  readonly seq: number
+}
+
+/** Events kept for those who were away for a moment. */
+const KEPT_EVENTS = 1000
+/** Streams that one user may hold open. */
+const STREAMS_PER_USER = 10
+
+type Clock = { now(): number; after(delayMs: number, run: () => void): () => void }
+
+/** The live events of one process. Numbers of another process mean nothing here: `epoch` tells them apart. */
+export function createEvents(clock: Clock): Events {
+  const ring: LiveEvent[] = []
+  const listeners = new Set<() => void>()
+  const streams = new Map<number, number>()
+  let last = 0
+  let isClosed = false
+  const wakeAll = () => {
+    for (const wake of listeners) wake()
+  }
+  return {
+    epoch: clock.now().toString(36),
+    after: clock.after,
+    last: () => last,
+    isClosed: () => isClosed,
+    publish(events) {
+      if (events.length === 0 || isClosed) return
+      for (const event of events) ring.push({ ...event, seq: ++last })
+      ring.splice(0, ring.length - KEPT_EVENTS)
+      wakeAll()
+    },
+    since(seq, limit) {
+      const first = last - ring.length + 1
+      return seq < first - 1 || seq > last ? null : ring.slice(seq + 1 - first, seq + 1 - first + limit)
+    },
+    subscribe(userId, wake) {
+      const open = streams.get(userId) ?? 0
+      if (open >= STREAMS_PER_USER) return null
+      streams.set(userId, open + 1)
+      listeners.add(wake)
+      return () => {
+        if (!listeners.delete(wake)) return
+        const left = (streams.get(userId) ?? 1) - 1
+        if (left === 0) streams.delete(userId)
+        else streams.set(userId, left)
+      }
+    },
+    close() {
+      isClosed = true
+      wakeAll()
+    },
+  }
+}
+
+/** What of a stored batch is told: each node that was heard, once, and each text. */
+export function newsEvents(news: readonly News[]): NewEvent[] {
+  const senders = new Map<number, number>()
+  for (const { packet, receivedAt } of news) {
+    senders.set(packet.from, Math.max(receivedAt, senders.get(packet.from) ?? 0))
+  }
+  const nodes = [...senders].map(([nodeNum, heardAt]): NewEvent => {
+    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), heardAt } }
+  })
+  return [...nodes, ...news.flatMap(messageEvent)]
+}
+
+function messageEvent({ packet }: News): NewEvent[] {
+  const said = readText(packet)
+  if (said === null) return []
+  const { from, channel, replyId, isEmoji: emoji } = packet
+  const { packetId, to, text } = said
+  const ends = { fromNodeNum: from, fromNodeId: formatNodeId(from), toNodeNum: to, toNodeId: formatNodeId(to) }
+  return [{ kind: 'message', data: { packetId, ...ends, channel, text, replyId, emoji } }]
+}
+
+/** A link has another state. */
+export function linkEvent({ name, kind, state, since, reason }: LinkInfo): NewEvent {
+  return { kind: 'link', data: { name, kind, state, since, reason } }
+}
+
+/** The state of a message or traceroute of ours may have changed. */
+export function deliveryEvent({ nodeNum, packetId }: { nodeNum: number; packetId: number }): NewEvent {
+  return { kind: 'delivery', data: { fromNodeNum: nodeNum, packetId } }
+}
+
+/** A change of a radio's settings has begun, or something became of it. */
+export function changeEvent(
+  source: string,
+  {
+    id,
+    section,
+    state,
+    differing,
+    reason,
+  }: Pick<Change, 'id' | 'section' | 'state' | 'reason'> & {
+    readonly differing: readonly string[]
+  },
+): NewEvent {
+  return { kind: 'configuration', data: { source, section, id, state, differing, reason } }
+}

@@ -1,0 +1,27 @@
+import { Hono } from 'hono'
+import { requireAuth } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { demandEvents, openEventStream } from './event-stream.ts'
+
+const HEADERS = {
+  'Content-Type': 'text/event-stream',
+  // nginx would hold events back until its buffer is full.
+  'X-Accel-Buffering': 'no',
+}
+
+export const eventRoutes = new Hono<AppEnv>().get(
+  '/',
+  requireAuth,
+  answers(
+    'Live events (node, message, delivery, link, configuration) that the viewer may read; `reset` where some are missing, `access` when what the viewer may do has changed; resumed by Last-Event-ID',
+    { 200: { mediaType: 'text/event-stream' } },
+    ['unsupported_on_this_runtime', 'rate_limited'],
+  ),
+  (c) => {
+    const { ctx } = c.var
+    demandEvents(ctx)
+    if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)
+    return c.body(openEventStream(ctx, c.req.header('last-event-id')), 200, HEADERS)
+  },
+)

@@ -1,0 +1,79 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { messages, traceroutes } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { advance, type DeliveryEvent } from './delivery.ts'
+
+/** A packet of ours: its sender, a radio of ours, and its id. */
+export type PacketKey = { readonly nodeNum: number; readonly packetId: number }
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => ({
+  message: db
+    .select({
+      id: messages.id,
+      from: messages.fromNodeNum,
+      to: messages.toNodeNum,
+      state: messages.deliveryState,
+      error: messages.routingError,
+    })
+    .from(messages)
+    .where(
+      and(
+        eq(messages.fromNodeNum, value('nodeNum')),
+        eq(messages.packetId, value('packetId')),
+        eq(messages.direction, 'out'),
+      ),
+    )
+    .prepare(),
+  setMessage: db
+    .update(messages)
+    .set({ deliveryState: sql`${value('state')}`, routingError: sql`${value('error')}` })
+    .where(eq(messages.id, value('id')))
+    .prepare(),
+  traceroute: db
+    .select({
+      id: traceroutes.id,
+      from: traceroutes.fromNodeNum,
+      to: traceroutes.toNodeNum,
+      state: traceroutes.state,
+      error: traceroutes.routingError,
+    })
+    .from(traceroutes)
+    .where(and(eq(traceroutes.fromNodeNum, value('nodeNum')), eq(traceroutes.requestId, value('packetId'))))
+    .prepare(),
+  setTraceroute: db
+    .update(traceroutes)
+    .set({ state: sql`${value('state')}`, routingError: sql`${value('error')}` })
+    .where(eq(traceroutes.id, value('id')))
+    .prepare(),
+  loseMessages: db
+    .update(messages)
+    .set({ deliveryState: 'unknown' })
+    .where(and(eq(messages.direction, 'out'), inArray(messages.deliveryState, ['queued', 'sent'])))
+    .prepare(),
+  loseTraceroutes: db
+    .update(traceroutes)
+    .set({ state: 'unknown' })
+    .where(inArray(traceroutes.state, ['queued', 'sent']))
+    .prepare(),
+}))
+
+/** Notes what happened to a packet of ours; does nothing for one that is not known. Calls come one after the other. */
+export async function recordDelivery(store: Store, key: PacketKey, event: DeliveryEvent): Promise<void> {
+  const prepared = queries(store)
+  const message = await prepared.message.get(key)
+  const row = message ?? (await prepared.traceroute.get(key))
+  // A message of ours without a state was only overheard.
+  if (row === undefined || row.state === null) return
+  const next = advance({ ...row, state: row.state }, event)
+  if (next.state === row.state && next.error === row.error) return
+  const update = message === undefined ? prepared.setTraceroute : prepared.setMessage
+  await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error })])
+}
+
+/** After a start: what an earlier process had queued or sent, nobody waits for any more. */
+export async function loseUnfinished(store: Store): Promise<void> {
+  const { loseMessages, loseTraceroutes } = queries(store)
+  await store.atomic([bind(loseMessages, {}), bind(loseTraceroutes, {})])
+}

@@ -1,0 +1,51 @@
+import { eq, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { messages, receptions, sources } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { AppError } from '../../http/errors.ts'
+
+export const receptionSchema = z.object({
+  source: z.string().describe('The radio or broker it came by'),
+  gateway: z.int().nullable().describe('Node that published it at the broker; null: the radio itself heard it'),
+  gatewayId: z.string().nullable(),
+  timestamp: z.int(),
+  rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
+  rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
+  hopsAway: z.int().nullable(),
+})
+export type Reception = z.infer<typeof receptionSchema>
+
+const queries = prepareOnce((db) => ({
+  exists: db
+    .select({ id: messages.id })
+    .from(messages)
+    .where(eq(messages.id, sql.placeholder('id')))
+    .prepare(),
+  list: db
+    .select({
+      source: sources.name,
+      gateway: receptions.gateway,
+      timestamp: receptions.t,
+      rxSnr: receptions.rxSnr,
+      rxRssi: receptions.rxRssi,
+      hopsAway: receptions.hopsAway,
+    })
+    .from(receptions)
+    .innerJoin(sources, eq(sources.id, receptions.sourceId))
+    .where(eq(receptions.messageId, sql.placeholder('id')))
+    .orderBy(receptions.t, receptions.gateway)
+    .limit(1000)
+    .prepare(),
+}))
+
+/** Oldest first, at most 1000. Throws `message_not_found`. */
+export async function listReceptions(store: Store, id: number): Promise<Reception[]> {
+  const { exists, list } = queries(store)
+  if ((await exists.get({ id })) === undefined) throw new AppError('message_not_found')
+  const rows = await list.all({ id })
+  return rows.map((row) => {
+    const gateway = row.gateway === 0 ? null : row.gateway
+    return { ...row, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }
+  })
+}

@@ -1,0 +1,69 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
+import { requirePermission } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers, describing } from '../../http/describe.ts'
+import { AppError } from '../../http/errors.ts'
+import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { listReceptions, receptionSchema } from './receptions.ts'
+import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send.ts'
+
+const takesIdempotencyKey = describing({
+  request: { part: 'header', schema: z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() }) },
+})
+
+export const messageRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('messages', 'read'),
+    answers('Messages, newest first', { 200: messagePageSchema }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, MAX_MESSAGES).default(100),
+        before: idSchema.optional().describe('Id of a message: those that arrived before it'),
+        since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
+        channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
+        with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
+        q: z.string().min(1).max(200).optional().describe('Part of the text'),
+      }),
+    ),
+    async (c) =>
+      c.body(await listMessages(c.get('ctx').store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
+  )
+  .post(
+    '/',
+    requirePermission('messages', 'write'),
+    answers(
+      'Send a text; the same Idempotency-Key within a day sends nothing again',
+      { 202: z.object({ message: messageSchema }) },
+      ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+    ),
+    takesIdempotencyKey,
+    validate('json', newMessageSchema),
+    async (c) => {
+      const key = readIdempotencyKey(c.req.header('idempotency-key'))
+      return c.json({ message: await sendMessage(c.get('ctx'), c.req.valid('json'), key) }, 202)
+    },
+  )
+  .get(
+    '/:id/receptions',
+    requirePermission('messages', 'read'),
+    answers('By which ways a message came', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
+      'message_not_found',
+    ]),
+    validate('param', idParam),
+    async (c) => c.json({ receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id) }),
+  )
+
+function readIdempotencyKey(header: string | undefined): string | null {
+  const result = idempotencyKeySchema.optional().safeParse(header)
+  if (result.success) return result.data ?? null
+  const message = '1–255 visible ASCII characters'
+  throw new AppError('invalid_request', `Idempotency-Key: ${message}`, {
+    issues: [{ path: 'Idempotency-Key', message }],
+  })
+}

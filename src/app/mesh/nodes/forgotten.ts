@@ -1,0 +1,90 @@
+import { getTableName, type Placeholder, sql } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import {
+  forgottenNodes,
+  positions,
+  telemetry,
+  telemetryDaily,
+  telemetryDirty,
+  telemetryHourly,
+} from '../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+
+/** Nodes whose history goes at the same time. */
+const SLICE_NODES = 100
+/** Rows deleted in one transaction, at most. */
+const SLICE_ROWS = 1000
+
+// In this order: what is rolled up meanwhile of a node that is gone comes from a table before it, and is met there.
+const HISTORIES = [
+  [telemetryDirty, 'metric, t'],
+  [telemetry, 'metric, t'],
+  [telemetryHourly, 'metric, t'],
+  [telemetryDaily, 'metric, t'],
+  [positions, 't'],
+] as const
+
+const value: (name: string) => Placeholder = sql.placeholder
+const isAmongKeys = sql`node_id in (select value from json_each(${value('keys')}))`
+
+const queries = prepareOnce((db) => ({
+  next: db
+    .select({ id: forgottenNodes.nodeId })
+    .from(forgottenNodes)
+    // An id that a node has is no dead one, whoever says so: a backup can be made up.
+    .where(sql`not exists (select 1 from nodes where id = ${forgottenNodes.nodeId})`)
+    .orderBy(forgottenNodes.nodeId)
+    .limit(value('nodes'))
+    .prepare(),
+  histories: HISTORIES.map(([table, key]) => prepareDelete(db, table, key)),
+  settle: db
+    .delete(forgottenNodes)
+    .where(sql.join([isAmongKeys, ...HISTORIES.map(([table]) => isEmpty(table))], sql` and `))
+    .prepare(),
+}))
+
+function isEmpty(table: SQLiteTable) {
+  return sql`not exists (select 1 from ${sql.raw(getTableName(table))} x where x.node_id = forgotten_nodes.node_id)`
+}
+
+function prepareDelete(db: Db, table: SQLiteTable, key: string) {
+  const name = sql.raw(getTableName(table))
+  return db
+    .delete(table)
+    .where(
+      sql`(node_id, ${sql.raw(key)}) in (select node_id, ${sql.raw(key)} from json_each(${value('keys')}) k
+        cross join ${name} x on x.node_id = k.value limit ${value('rows')})`,
+    )
+    .returning({ t: sql<number>`t` })
+    .prepare()
+}
+
+/**
+ * Deletes what is left of the history of nodes that are gone, in slices; `pause` is awaited after each and answers
+ * whether to go on. The next run takes up what is left, and a node that is heard again has another id. Answers the rows
+ * deleted.
+ */
+export async function sweepForgotten(
+  store: Store,
+  pause: () => Promise<boolean>,
+  share: Share = wholeSlices,
+): Promise<number> {
+  const { next, histories, settle } = queries(store)
+  for (let deleted = 0; ;) {
+    const nodes = await next.all({ nodes: partOf(SLICE_NODES, share()) })
+    if (nodes.length === 0) return deleted
+    const keys = JSON.stringify(nodes.map(({ id }) => id))
+    for (const history of histories) {
+      for (let isLeft = true; isLeft;) {
+        const rows = partOf(SLICE_ROWS, share())
+        const { length } = await history.all({ keys, rows })
+        deleted += length
+        isLeft = length === rows
+        if (length > 0 && !(await pause())) return deleted
+      }
+    }
+    await settle.run({ keys })
+    if (!(await pause())) return deleted
+  }
+}

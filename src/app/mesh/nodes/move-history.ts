@@ -1,0 +1,90 @@
+import { getTableColumns, getTableName, type Placeholder, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { positions, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
+import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { HOUR_MS } from '../telemetry/roll-up.ts'
+import { partOf, type Share } from '../../upkeep/slice-share.ts'
+
+/** Rows moved in one transaction, at most. */
+const SLICE_ROWS = 500
+
+const value: (name: string) => Placeholder = sql.placeholder
+
+/** From one node's rows to another's: those before `before`, in milliseconds. */
+export type Move = { readonly from: number; readonly to: number; readonly before: number }
+
+// Roll-ups first: an hour that both have is summed up anew from its measurements, and its day from the hours.
+const queries = prepareOnce((db) => [
+  prepareMove(db, telemetryHourly, { perMetric: true }),
+  prepareMove(db, telemetryDaily, { perMetric: true }),
+  prepareMove(db, positions, { perMetric: false }),
+  { ...prepareMove(db, telemetry, { perMetric: true }), dirty: prepareDirty(db) },
+])
+
+/** Which rows come next: in the order of the primary key, so that all statements of a slice mean the same ones. */
+function sliceOf(table: SQLiteTable, { perMetric, columns }: { perMetric: boolean; columns: SQL }): SQL {
+  const name = sql.raw(getTableName(table))
+  const ofNode = perMetric
+    ? sql`cross join metrics m cross join ${name} x on x.node_id = a.id and x.metric = m.id`
+    : sql`cross join ${name} x on x.node_id = a.id`
+  return sql`select ${columns} from nodes a cross join nodes b on b.node_num = ${value('to')} ${ofNode}
+    where a.node_num = ${value('from')} and x.t < ${value('before')}
+    order by ${perMetric ? sql`m.id, x.t` : sql`x.t`} limit ${value('rows')}`
+}
+
+function prepareMove(db: Db, table: SQLiteTable, { perMetric }: { perMetric: boolean }) {
+  const columns = Object.values(getTableColumns(table)).map(({ name }) =>
+    sql.raw(name === 'node_id' ? 'b.id' : `x.${name}`),
+  )
+  const key = perMetric ? sql`node_id, metric, t` : sql`node_id, t`
+  const keyOfSlice = perMetric ? sql`x.node_id, x.metric, x.t` : sql`x.node_id, x.t`
+  const slice = (selected: SQL) => sliceOf(table, { perMetric, columns: selected })
+  return {
+    any: db
+      .select({ t: sql<number>`t` })
+      .from(sql`(${slice(sql`x.t`)})`)
+      .prepare(),
+    // Where a row is there already it stays: the same measurement, or a sum that is made anew.
+    insert: db
+      .insert(table)
+      .select(sql`select * from (${slice(sql.join(columns, sql`, `))}) where true on conflict do nothing`)
+      .prepare(),
+    delete: db
+      .delete(table)
+      .where(sql`(${key}) in (${slice(keyOfSlice)})`)
+      .prepare(),
+    dirty: null,
+  }
+}
+
+function prepareDirty(db: Db) {
+  const columns = sql`b.id as node_id, x.metric as metric, x.t - x.t % ${sql.raw(String(HOUR_MS))} as t`
+  return db
+    .insert(telemetryDirty)
+    .select(
+      sql`select distinct node_id, metric, t from (${sliceOf(telemetry, { perMetric: true, columns })})
+        where true on conflict do nothing`,
+    )
+    .prepare()
+}
+
+/**
+ * Moves positions and measurements in slices; `pause` is awaited after each and answers whether to go on. Answers whether
+ * all is moved. To do it twice, or only in part, and at the same time somewhere else, moves each row once.
+ */
+export async function moveHistory(
+  store: Store,
+  move: Move,
+  pause: () => Promise<boolean>,
+  share: Share,
+): Promise<boolean> {
+  for (const table of queries(store)) {
+    while ((await table.any.get({ ...move, rows: 1 })) !== undefined) {
+      const values = { ...move, rows: partOf(SLICE_ROWS, share()) }
+      const marks = table.dirty === null ? [] : [bind(table.dirty, values)]
+      await store.atomic([bind(table.insert, values), ...marks, bind(table.delete, values)])
+      if (!(await pause())) return false
+    }
+  }
+  return true
+}

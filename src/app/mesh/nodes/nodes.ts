@@ -1,0 +1,215 @@
+import { and, eq, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { differs } from '../../../db/differs.ts'
+import { neighbors, nodes, renumberings } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { enumName } from '../../../meshtastic/enum-name.ts'
+import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
+import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
+import { BROADCAST, formatNodeId, parseNodeId } from '../../../meshtastic/node-id.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { listFormerNums, readPresentNum } from './renumbering.ts'
+
+export const nodeSchema = z.object({
+  nodeNum: z.int().describe('Unsigned 32 bits'),
+  nodeId: z.string().describe('The same as text, e.g. !a0cb0001'),
+  longName: z.string().nullable(),
+  shortName: z.string().nullable(),
+  hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
+  role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
+  isLicensed: z.boolean(),
+  publicKey: z.string().nullable().describe('Base64'),
+  position: z
+    .object({
+      latitude: z.number(),
+      longitude: z.number(),
+      altitude: z.number().nullable(),
+      precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of so many bits; 32: exact'),
+      time: z.int().nullable(),
+    })
+    .nullable(),
+  deviceMetrics: z
+    .object({
+      batteryLevel: z.number().nullable().describe('Percent; 101: external power'),
+      voltage: z.number().nullable(),
+      channelUtilization: z.number().nullable(),
+      airUtilTx: z.number().nullable(),
+      uptimeSeconds: z.number().nullable(),
+      time: z.int().nullable(),
+    })
+    .nullable(),
+  snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
+  rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
+  hopsAway: z.int().nullable(),
+  lastHeard: z.int().nullable(),
+  firstHeard: z.int(),
+  viaMqtt: z.boolean(),
+  channel: z.int().nullable().describe('The one it was last heard on, as GET /api/channels numbers it'),
+  isFavorite: z.boolean(),
+  isIgnored: z.boolean(),
+  isLocal: z.boolean().describe('A radio of this service'),
+  keyMismatch: z.boolean().describe('The node announced another public key than before'),
+  notes: z.string(),
+})
+export type Node = z.infer<typeof nodeSchema>
+
+/** One node; the list goes without what takes another look-up. */
+export const nodeDetailSchema = nodeSchema.extend({
+  formerNodeNums: z
+    .array(z.int())
+    .describe(
+      'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
+    ),
+  previousPublicKey: z
+    .string()
+    .nullable()
+    .describe('Base64: the first public key of the node, when it announced a different one later'),
+  spoofSuspected: z
+    .boolean()
+    .describe('A radio of this service whose number somebody else sent with, as heard over the air'),
+})
+type NodeDetail = z.infer<typeof nodeDetailSchema>
+
+export const nodeChangesSchema = z.strictObject({
+  isFavorite: z.boolean().optional(),
+  isIgnored: z.boolean().optional(),
+  notes: z
+    .string()
+    .max(2000)
+    // Line breaks and tabs, but no other control characters and no lone surrogates.
+    .regex(/^(?:[\n\r\t]|[^\p{Cc}\p{Cs}])*$/u)
+    .optional(),
+})
+
+/** A node in a path: its number in decimal digits, or `!` and eight hexadecimal digits. */
+export const nodeNumSchema = z
+  .string()
+  .regex(/^(?:[1-9]\d{0,9}|![0-9a-fA-F]{8})$/, 'a node number or !hex')
+  .transform((text) => parseNodeId(text) ?? Number(text))
+  .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
+
+const byNum = prepareOnce((db) => ({
+  get: db
+    .select()
+    .from(nodes)
+    .where(eq(nodes.nodeNum, sql.placeholder('nodeNum')))
+    .prepare(),
+}))
+
+type NodeRow = typeof nodes.$inferSelect
+
+/** What the API tells of a row. */
+export function publicNode(row: NodeRow): Node {
+  const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
+  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, notes } = row
+  return {
+    nodeNum,
+    nodeId: formatNodeId(nodeNum),
+    longName,
+    shortName,
+    hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
+    role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
+    isLicensed,
+    publicKey,
+    position: publicPosition(row),
+    deviceMetrics: publicMetrics(row),
+    snr,
+    rssi,
+    hopsAway,
+    lastHeard,
+    firstHeard,
+    viaMqtt,
+    channel,
+    isFavorite,
+    isIgnored,
+    isLocal,
+    keyMismatch,
+    notes,
+  }
+}
+
+function publicPosition(row: NodeRow): Node['position'] {
+  const { latitude, longitude, altitude, precisionBits, positionTime: time } = row
+  return latitude === null || longitude === null ? null : { latitude, longitude, altitude, precisionBits, time }
+}
+
+function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
+  const { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime: time } = row
+  const metrics = { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds }
+  return Object.values(metrics).every((value) => value === null) ? null : { ...metrics, time }
+}
+
+async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
+  const row = await byNum(store).get.get({ nodeNum })
+  if (row === undefined) throw new AppError('node_not_found')
+  return row
+}
+
+/** For those who read: by a number that a node had before, too. */
+async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
+  const row = await byNum(store).get.get({ nodeNum })
+  return row ?? findNode(store, (await readPresentNum(store, nodeNum)) ?? nodeNum)
+}
+
+/** Also by a number that it had before. Throws `node_not_found`. */
+export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
+  const row = await findByAnyNum(store, nodeNum)
+  const { previousPublicKey, spoofSuspected } = row
+  return {
+    ...publicNode(row),
+    formerNodeNums: await listFormerNums(store, row.nodeNum),
+    previousPublicKey,
+    spoofSuspected,
+  }
+}
+
+/** The row id of a node, also by a number that it had before. Throws `node_not_found`. */
+export async function getNodeRowId(store: Store, nodeNum: number): Promise<number> {
+  const { id } = await findByAnyNum(store, nodeNum)
+  return id
+}
+
+/** Changes what people say about a node. Throws `node_not_found`. */
+export async function updateNode(
+  ctx: Ctx,
+  nodeNum: number,
+  changes: z.infer<typeof nodeChangesSchema>,
+): Promise<NodeDetail> {
+  const before = await findNode(ctx.store, nodeNum)
+  const { isFavorite = before.isFavorite, isIgnored = before.isIgnored, notes = before.notes } = changes
+  const after = { isFavorite, isIgnored, notes }
+  const fields = (['isFavorite', 'isIgnored', 'notes'] as const).filter((key) => after[key] !== before[key])
+  if (fields.length === 0) return getNode(ctx.store, nodeNum)
+  const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
+  const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(nodes)
+      .set(pick(after))
+      .where(and(eq(nodes.id, before.id), differs(nodes, fields, after))),
+    audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+  ])
+  return getNode(ctx.store, nodeNum)
+}
+
+/**
+ * Forgets a node with its track and its telemetry; it comes back, without them, when it is heard again. Nobody finds
+ * their rows from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ */
+export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
+  const { id, longName } = await findNode(ctx.store, nodeNum)
+  const { db } = ctx.store
+  await ctx.store.atomic([
+    db.delete(nodes).where(eq(nodes.id, id)),
+    audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
+    db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
+    db.delete(renumberings).where(or(eq(renumberings.toNodeNum, nodeNum), eq(renumberings.fromNodeNum, nodeNum))),
+  ])
+}
+
+/** Base64 of the latest public key of a node; null when it is not known. */
+export async function readPublicKey(store: Store, nodeNum: number): Promise<string | null> {
+  return (await byNum(store).get.get({ nodeNum }))?.publicKey ?? null
+}

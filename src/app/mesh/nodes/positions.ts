@@ -1,0 +1,51 @@
+import { and, asc, eq, gte, lte, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { positions } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { getNodeRowId } from './nodes.ts'
+
+export const trackSchema = z.object({
+  positions: z.array(
+    z.object({
+      time: z.int(),
+      latitude: z.number(),
+      longitude: z.number(),
+      altitude: z.number().nullable(),
+      precisionBits: z.int().nullable(),
+    }),
+  ),
+  nextFrom: z.int().nullable().describe('`from` of the rest of the track; null: this is all of it'),
+})
+
+const queries = prepareOnce((db) => ({
+  track: db
+    .select({
+      time: positions.t,
+      latitude: positions.latitude,
+      longitude: positions.longitude,
+      altitude: positions.altitude,
+      precisionBits: positions.precisionBits,
+    })
+    .from(positions)
+    .where(
+      and(
+        eq(positions.nodeId, sql.placeholder('id')),
+        gte(positions.t, sql.placeholder('from')),
+        lte(positions.t, sql.placeholder('to')),
+      ),
+    )
+    .orderBy(asc(positions.t))
+    .limit(sql.placeholder('limit'))
+    .prepare(),
+}))
+
+/** Where a node was from `from` to `to` (ms, inclusive), oldest first. Throws `node_not_found`. */
+export async function readTrack(
+  store: Store,
+  nodeNum: number,
+  { from, to, limit }: { from: number; to: number; limit: number },
+): Promise<z.infer<typeof trackSchema>> {
+  const id = await getNodeRowId(store, nodeNum)
+  const rows = await queries(store).track.all({ id, from, to, limit: limit + 1 })
+  return { positions: rows.slice(0, limit), nextFrom: rows[limit]?.time ?? null }
+}

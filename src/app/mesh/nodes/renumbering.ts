@@ -1,0 +1,244 @@
+import { and, eq, getTableColumns, isNull, sql, type SQL } from 'drizzle-orm'
+import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import type { Ports } from '../../context.ts'
+import { moveHistory } from './move-history.ts'
+import { DAY_MS, HOUR_MS } from '../telemetry/roll-up.ts'
+import { type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+
+/** The old number must be silent for so long after the new one was first heard. */
+const SILENCE_MS = HOUR_MS
+/** A number that was first heard before this is another node. */
+const NEW_MS = 7 * DAY_MS
+/** In one run. */
+const MOST = 20
+
+type Needs = Pick<Ports, 'store' | 'log' | 'now'>
+/** A node that has another number `since`, in milliseconds. */
+type Renumbering = { readonly id: number; readonly from: number; readonly to: number; readonly since: number }
+
+const value = sql.placeholder
+
+const nodeOf = (name: string) => sql`(select id from nodes where node_num = ${value(name)})`
+/** What the table has of the node with this number. */
+const toldOf = (name: string, column: string) =>
+  sql`(select ${sql.raw(column)} from nodes where node_num = ${value(name)})`
+
+// The old number is there, silent, and has no history any more.
+const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('from')}
+  and coalesce(a.last_heard, 0) < ${value('since')}
+  and not exists (select 1 from telemetry x where x.node_id = a.id)
+  and not exists (select 1 from positions x where x.node_id = a.id))
+  and exists (select 1 from nodes b where b.node_num = ${value('to')})`
+
+const IS_FIRST_DAY = sql`x.t >= ${value('since')} and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}`
+
+const IS_IN_FORCE = sql`exists (select 1 from renumberings where id = ${value('id')} and undone_at is null)`
+
+const mergeWords = (other: string) => ({
+  notes: sql`trim(notes || char(10) || coalesce(${toldOf(other, 'notes')}, ''), char(10))`,
+  isFavorite: sql`max(is_favorite, coalesce(${toldOf(other, 'is_favorite')}, 0))`,
+  isIgnored: sql`max(is_ignored, coalesce(${toldOf(other, 'is_ignored')}, 0))`,
+  firstHeard: sql`min(first_heard, coalesce(${toldOf(other, 'first_heard')}, first_heard))`,
+})
+
+const unlessKnown = (columns: readonly (keyof typeof nodes.$inferSelect)[], known: string): Record<string, SQL> =>
+  Object.fromEntries(
+    columns.map((key) => {
+      const { name } = getTableColumns(nodes)[key]
+      return [key, sql`iif(${sql.raw(known)} is null, ${toldOf('from', name)}, ${sql.raw(name)})`]
+    }),
+  )
+
+/** What the new number did not tell yet is as the old one told it. */
+const WHAT_IS_KNOWN = {
+  ...unlessKnown(['longName'], 'long_name'),
+  ...unlessKnown(['shortName'], 'short_name'),
+  ...unlessKnown(['hwModel'], 'hw_model'),
+  ...unlessKnown(['role', 'isLicensed'], 'role'),
+  ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime'], 'latitude'),
+  ...unlessKnown(
+    ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds', 'deviceMetricsTime'],
+    'device_metrics_time',
+  ),
+}
+
+const queries = prepareOnce((db) => ({
+  // Keys that more nodes have are copies of a firmware image, or weak ones: they say nothing about who a node is.
+  pairs: db
+    .select({ from: sql<number>`p.a`, to: sql<number>`p.b`, since: sql<number>`p.newest` })
+    .from(
+      sql`(select x.newest, min(case when n.first_heard < x.newest then n.node_num end) as a,
+          max(case when n.first_heard = x.newest then n.node_num end) as b
+        from (select public_key, max(first_heard) as newest from nodes where public_key is not null group by public_key
+          having count(*) = 2 and max(first_heard) between ${value('newSince')} and ${value('silentSince')}) x
+        cross join nodes n on n.public_key = x.public_key group by x.public_key
+        having max(n.key_mismatch) = 0 and max(n.spoof_suspected) = 0 and count(distinct n.first_heard) = 2
+          and max(case when n.first_heard < x.newest then coalesce(n.last_heard, n.first_heard) end) < x.newest) p`,
+    )
+    // One that was undone is not tried again.
+    .where(sql`not exists (select 1 from renumberings where from_node_num = p.a and to_node_num = p.b)`)
+    .limit(MOST)
+    .prepare(),
+  begin: db
+    .insert(renumberings)
+    .select(
+      sql`select null, ${value('from')}, ${value('to')}, ${value('since')}, ${value('now')}, null where not exists
+        (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
+    )
+    .prepare(),
+  /** Those whose old number is there: not all is moved yet, or a radio remembered it, or it is heard again. */
+  open: db
+    .select({
+      id: renumberings.id,
+      from: renumberings.fromNodeNum,
+      to: renumberings.toNodeNum,
+      since: renumberings.since,
+      isHeardAgain: sql<number>`coalesce(${nodes.lastHeard}, 0) >= ${renumberings.since}`,
+    })
+    .from(renumberings)
+    .innerJoin(nodes, eq(nodes.nodeNum, renumberings.fromNodeNum))
+    .where(
+      and(
+        isNull(renumberings.undoneAt),
+        sql`exists (select 1 from nodes b where b.node_num = ${renumberings.toNodeNum})`,
+      ),
+    )
+    .orderBy(sql`5`, renumberings.id)
+    .limit(MOST)
+    .prepare(),
+  inherit: db
+    .update(nodes)
+    .set({ ...WHAT_IS_KNOWN, ...mergeWords('from') })
+    .where(sql`node_num = ${value('to')} and ${IS_MOVED}`)
+    .prepare(),
+  inheritNumbers: db
+    .update(renumberings)
+    .set({ toNodeNum: sql`${value('to')}` })
+    .where(and(eq(renumberings.toNodeNum, value('from')), isNull(renumberings.undoneAt), IS_MOVED))
+    .prepare(),
+  forgetNeighbors: db
+    .delete(neighbors)
+    .where(and(eq(neighbors.nodeNum, value('from')), IS_MOVED))
+    .prepare(),
+  forgetDirty: db
+    .delete(telemetryDirty)
+    .where(sql`node_id = ${nodeOf('from')} and ${IS_MOVED}`)
+    .prepare(),
+  forget: db
+    .delete(nodes)
+    .where(and(eq(nodes.nodeNum, value('from')), IS_MOVED))
+    .prepare(),
+  giveBack: db
+    .update(nodes)
+    .set(mergeWords('to'))
+    .where(sql`node_num = ${value('from')} and ${IS_IN_FORCE}`)
+    .prepare(),
+  keepOwn: db
+    .update(nodes)
+    .set({ notes: '', isFavorite: false, isIgnored: false, firstHeard: sql`${value('since')}` })
+    .where(sql`node_num = ${value('to')} and ${IS_IN_FORCE}`)
+    .prepare(),
+  // The first hour and day of the new number were in sums of both.
+  sumUpOwn: db
+    .insert(telemetryDirty)
+    .select(
+      sql`select x.node_id, x.metric, x.t - x.t % ${sql.raw(String(HOUR_MS))} from metrics m cross join telemetry x
+          on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
+        union select x.node_id, x.metric, x.t from metrics m cross join telemetry_hourly x
+          on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
+        where true on conflict do nothing`,
+    )
+    .prepare(),
+  // Numbers before the old one are the old one's as well.
+  giveBackNumbers: db
+    .update(renumberings)
+    .set({ toNodeNum: sql`${value('from')}` })
+    .where(sql`to_node_num = ${value('to')} and undone_at is null and since < ${value('since')} and ${IS_IN_FORCE}`)
+    .prepare(),
+  settle: db
+    .update(renumberings)
+    .set({ undoneAt: sql`${value('now')}` })
+    .where(and(eq(renumberings.id, value('id')), isNull(renumberings.undoneAt)))
+    .prepare(),
+  formerNums: db
+    .select({ nodeNum: renumberings.fromNodeNum })
+    .from(renumberings)
+    .where(and(eq(renumberings.toNodeNum, value('nodeNum')), isNull(renumberings.undoneAt)))
+    .orderBy(renumberings.since)
+    .prepare(),
+  presentNum: db
+    .select({ nodeNum: renumberings.toNodeNum })
+    .from(renumberings)
+    .where(and(eq(renumberings.fromNodeNum, value('nodeNum')), isNull(renumberings.undoneAt)))
+    .limit(1)
+    .prepare(),
+}))
+
+/** Under which numbers a node was known before, the oldest first. */
+export async function listFormerNums(store: Store, nodeNum: number): Promise<number[]> {
+  const rows = await queries(store).formerNums.all({ nodeNum })
+  return rows.map((row) => row.nodeNum)
+}
+
+/** The number of the node that had this one before; null when there is none. */
+export async function readPresentNum(store: Store, nodeNum: number): Promise<number | null> {
+  return (await queries(store).presentNum.get({ nodeNum }))?.nodeNum ?? null
+}
+
+/**
+ * Lets the history of a node follow it to a new number: one that announces the same public key and was first heard after
+ * the old one fell silent. A key is not proven by announcing it, so what was before goes back as soon as the old number
+ * is heard again. `pause` is awaited after each slice and answers whether to go on; the next run takes up what is left.
+ */
+export async function followRenumbered(
+  needs: Needs,
+  pause: () => Promise<boolean>,
+  share: Share = wholeSlices,
+): Promise<void> {
+  const { store, log, now } = needs
+  const prepared = queries(store)
+  for (const pair of await prepared.pairs.all({ newSince: now() - NEW_MS, silentSince: now() - SILENCE_MS })) {
+    await store.atomic([bind(prepared.begin, { ...pair, now: now() })])
+    const { from, to } = pair
+    log.info('A node goes on under another number', { from: formatNodeId(from), to: formatNodeId(to) })
+  }
+  // What has begun is ended before anything goes back.
+  for (const { isHeardAgain, ...renumbering } of await prepared.open.all()) {
+    const goesOn = await (isHeardAgain === 1 ? undo : follow)(needs, renumbering, pause, share)
+    if (!goesOn) return
+  }
+}
+
+type Step = (needs: Needs, renumbering: Renumbering, pause: () => Promise<boolean>, share: Share) => Promise<boolean>
+
+const follow: Step = async ({ store }, renumbering, pause, share) => {
+  const { inherit, inheritNumbers, forgetNeighbors, forgetDirty, forget } = queries(store)
+  if (!(await moveHistory(store, { ...renumbering, before: Number.MAX_SAFE_INTEGER }, pause, share))) return false
+  await store.atomic([
+    bind(inherit, renumbering),
+    bind(inheritNumbers, renumbering),
+    bind(forgetNeighbors, renumbering),
+    bind(forgetDirty, renumbering),
+    bind(forget, renumbering),
+  ])
+  return pause()
+}
+
+/** The old number is heard again: it gets its history back, and the other one keeps what is its own. */
+const undo: Step = async ({ store, log, now }, renumbering, pause, share) => {
+  const { giveBack, keepOwn, sumUpOwn, giveBackNumbers, settle } = queries(store)
+  const { from, to, since } = renumbering
+  if (!(await moveHistory(store, { from: to, to: from, before: since }, pause, share))) return false
+  await store.atomic([
+    bind(giveBack, renumbering),
+    bind(keepOwn, renumbering),
+    bind(sumUpOwn, renumbering),
+    bind(giveBackNumbers, renumbering),
+    bind(settle, { ...renumbering, now: now() }),
+  ])
+  const ends = { from: formatNodeId(from), to: formatNodeId(to) }
+  log.warn('A node that went on under another number is heard under its old one', ends)
+  return pause()
+}

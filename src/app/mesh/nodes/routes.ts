@@ -1,0 +1,87 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { listNodes, matchesEtag, MAX_NODES } from './list.ts'
+import {
+  deleteNode,
+  getNode,
+  nodeChangesSchema,
+  nodeDetailSchema,
+  nodeNumSchema,
+  nodeSchema,
+  updateNode,
+} from './nodes.ts'
+import { readTrack, trackSchema } from './positions.ts'
+
+const MAX_TRACK = 10_000
+const YEAR_SECONDS = 31_536_000
+const END_OF_TIME = 8_640_000_000_000_000
+
+const nodeParam = z.object({ id: nodeNumSchema })
+
+export const nodeRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('nodes', 'read'),
+    answers('Nodes, the latest heard first; with an ETag', { 200: z.array(nodeSchema), 304: null }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, MAX_NODES).default(MAX_NODES),
+        since: timeQuery.optional().describe('Heard at or after this time, ms'),
+        q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
+        activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
+      }),
+    ),
+    async (c) => {
+      const { ctx } = c.var
+      const { json, etag } = await listNodes(ctx.store, c.req.valid('query'), ctx.now())
+      if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, { ETag: etag })
+      return c.body(json, 200, { 'Content-Type': 'application/json', ETag: etag })
+    },
+  )
+  .get(
+    '/:id',
+    requirePermission('nodes', 'read'),
+    answers('One node, also by a number that it had before', { 200: nodeDetailSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
+  )
+  .put(
+    '/:id',
+    requirePermission('nodes', 'write'),
+    answers('Change what people say about a node', { 200: nodeDetailSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    validate('json', nodeChangesSchema),
+    async (c) => c.json(await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
+  )
+  .delete(
+    '/:id',
+    requirePermission('nodes', 'write'),
+    answers('Forget a node, its track and its telemetry, until it is heard again', { 204: null }, ['node_not_found']),
+    validate('param', nodeParam),
+    async (c) => {
+      await deleteNode(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/:id/positions',
+    requirePermission('nodes', 'read'),
+    answers('Where a node was, oldest first', { 200: trackSchema }, ['node_not_found']),
+    validate('param', nodeParam),
+    validate(
+      'query',
+      z
+        .object({
+          from: timeQuery.default(0),
+          to: timeQuery.default(END_OF_TIME),
+          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK),
+        })
+        .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' }),
+    ),
+    async (c) => c.json(await readTrack(c.var.ctx.store, c.req.valid('param').id, c.req.valid('query'))),
+  )

@@ -1,0 +1,179 @@
+import { eq, sql } from 'drizzle-orm'
+import { channels, sources } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
+import type { ChannelInfo } from '../../../meshtastic/settings.ts'
+import type { LinkInfo } from '../../context.ts'
+import type { Source } from '../ingest/sources.ts'
+
+type Row = typeof channels.$inferSelect
+
+/** What is known of a channel of one radio or broker. */
+export type KnownChannel = Pick<Row, 'index' | 'name' | 'role' | 'identity'> & {
+  readonly source: string
+  readonly kind: (typeof sources.$inferSelect)['kind']
+}
+
+/** Messages of a broker that came before it was known that a radio has their channel. */
+export type Refiling = { readonly source: string; readonly from: number; readonly to: number }
+
+/**
+ * The channels of all sources under one number each. A channel of our radios has its slot in the first radio that has
+ * it; all others, and those whose slot is another channel in an earlier radio, have the one of `numberChannel`.
+ */
+export type ChannelTable = {
+  /** Takes what a source tells now. */
+  tell(channel: KnownChannel): void
+  /** The number of what the source calls by this one: a slot, or at a broker what `numberChannel` says. */
+  numberOf(source: string, told: number): number
+  /** By which slot the radio has the channel of this number; null: it does not have it. */
+  slotOf(radio: string, number: number): number | null
+  /** Whether the radio told that it has the channel of this number. */
+  has(radio: string, number: number): boolean
+  /** Each once, in the order of their numbers. */
+  list(): Omit<KnownChannel, 'kind' | 'identity'>[]
+  refilings(): Refiling[]
+}
+
+/** Read with each batch: those of the service itself first, then as many as some hundred collectors have. */
+const MAX_CHANNELS = 4000
+
+const queries = prepareOnce((db) => ({
+  all: db
+    .select({
+      source: sources.name,
+      kind: sources.kind,
+      index: channels.index,
+      name: channels.name,
+      role: channels.role,
+      identity: channels.identity,
+    })
+    .from(channels)
+    .innerJoin(sources, eq(sources.id, channels.sourceId))
+    .orderBy(sql`${sources.kind} = 'ingest'`, sources.id, channels.index)
+    .limit(MAX_CHANNELS)
+    .prepare(),
+}))
+
+/** `radios`: names of those that are configured, in their order; null when that is not known here: all of them count. */
+export async function readChannelTable(store: Store, radios: readonly string[] | null): Promise<ChannelTable> {
+  const table = createChannelTable(radios)
+  for (const channel of await queries(store).all.all()) table.tell(channel)
+  return table
+}
+
+/** Names of the radios that are configured, in their order; null for a runtime without radios. */
+export function configuredRadios(radio: { links(): readonly LinkInfo[] } | null): string[] | null {
+  return radio === null ? null : radio.links().flatMap(({ kind, name }) => (kind === 'mqtt' ? [] : [name]))
+}
+
+export function createChannelTable(radios: readonly string[] | null): ChannelTable {
+  const bySource = new Map<string, Map<number, KnownChannel>>()
+  let ordered: Numbers | null = null
+  const numbers = () => (ordered ??= numberSlots(bySource, radios))
+  const at = (source: string, index: number) => bySource.get(source)?.get(index)
+  const slotWith = (radio: string, number: number) =>
+    [...(bySource.get(radio)?.values() ?? [])].find((slot) => isOn(slot) && numberOf(radio, slot.index) === number)
+  const numberOf = (source: string, told: number): number => {
+    const index = currentNumber(told)
+    const identity = at(source, index)?.identity ?? null
+    if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
+    // What a broker's channel is called may have been lost on the way; its number says as much.
+    const number = identity === null ? index : numberChannel(identity)
+    return numbers().byNumber.get(number) ?? number
+  }
+  return {
+    tell(channel) {
+      const slots = bySource.get(channel.source) ?? new Map<number, KnownChannel>()
+      bySource.set(channel.source, slots.set(channel.index, channel))
+      ordered = null
+    },
+    numberOf,
+    slotOf(radio, number) {
+      // What the radio has not told it decides itself.
+      return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
+    },
+    has: (radio, number) => slotWith(radio, number) !== undefined,
+    list() {
+      const listed = new Map<number, KnownChannel>()
+      const { radios: first } = numbers()
+      for (const source of [...first, ...[...bySource.keys()].filter((name) => !first.includes(name))]) {
+        for (const channel of bySource.get(source)?.values() ?? []) {
+          const index = numberOf(source, channel.index)
+          const known = listed.get(index)
+          const isBetter = known === undefined || (first.includes(source) && !isOn(known) && isOn(channel))
+          if (isBetter) listed.set(index, { ...channel, index, name: nameUnder(index, channel) })
+        }
+      }
+      return [...listed.values()]
+        .toSorted((a, b) => a.index - b.index)
+        .map(({ source, index, name, role }) => ({ source, index, name, role }))
+    },
+    refilings: () =>
+      [...bySource].flatMap(([source, slots]) =>
+        [...slots.keys()]
+          .map((from) => ({ source, from, to: numberOf(source, from) }))
+          .filter(({ from, to }) => !isSlot(from) && to !== from),
+      ),
+  }
+}
+
+/** What a source tells, as it is kept: of a broker's channel number and name are the identity. */
+export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo): KnownChannel {
+  const index = currentNumber(told.index)
+  const role = told.role === 'DISABLED' || told.role === 'PRIMARY' ? told.role : 'SECONDARY'
+  const identity = isSlot(index) ? told.identity : identifyChannel(index % 256, told.name)
+  return { source, kind, index, name: told.name, role, identity }
+}
+
+/** What earlier collectors deliver is the hash itself, wherever that can be no slot. */
+function currentNumber(told: number): number {
+  return isSlot(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
+}
+
+function isSlot(index: number): boolean {
+  return index < SLOTS
+}
+
+/** Only in a slot everybody knows what no name means. */
+function nameUnder(index: number, { name, identity }: KnownChannel): string {
+  return isSlot(index) || identity === null ? name : nameIn(identity)
+}
+
+function isOn({ role }: KnownChannel): boolean {
+  return role !== 'DISABLED'
+}
+
+type Numbers = {
+  /** In the order in which they give numbers. */
+  readonly radios: readonly string[]
+  readonly byIdentity: ReadonlyMap<string, number>
+  /** By what `numberChannel` says. */
+  readonly byNumber: ReadonlyMap<number, number>
+}
+
+function numberSlots(
+  bySource: ReadonlyMap<string, ReadonlyMap<number, KnownChannel>>,
+  configured: readonly string[] | null,
+): Numbers {
+  const known = [...bySource].flatMap(([source, slots]) => {
+    const [slot] = [...slots.values()].filter(({ index }) => isSlot(index))
+    return slot === undefined ? [] : [{ source, kind: slot.kind }]
+  })
+  const names = (all: typeof known) => all.map(({ source }) => source)
+  const radios =
+    configured === null
+      ? names(known)
+      : [...configured.filter((name) => bySource.has(name)), ...names(known.filter(({ kind }) => kind === 'ingest'))]
+  const byIdentity = new Map<string, number>()
+  const taken = new Set<number>()
+  for (const radio of radios) {
+    for (const { index, identity } of bySource.get(radio)?.values() ?? []) {
+      if (identity === null || !isSlot(index) || byIdentity.has(identity)) continue
+      byIdentity.set(identity, taken.has(index) ? numberChannel(identity) : index)
+      taken.add(index)
+    }
+  }
+  const byNumber = new Map([...byIdentity].map(([identity, number]) => [numberChannel(identity), number]))
+  return { radios, byIdentity, byNumber }
+}

@@ -1,0 +1,172 @@
+import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm'
+import { messages, receptions, sources } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import type { Ports } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { type ChannelTable, configuredRadios, readChannelTable } from './channel-table.ts'
+
+/** Of radios that heard a node about as lately, the one with the fewest hops reaches it best. */
+const RECENT_MS = 3_600_000
+/** Messages of a channel among which the one that is answered is looked for. */
+const ANSWERED_MESSAGES = 20_000
+
+/** A radio that something could be sent by. */
+export type Sender = {
+  /** Name of its source. */
+  readonly source: string
+  readonly nodeNum: number | null
+  readonly isConnected: boolean
+  readonly isTxEnabled: boolean
+}
+
+/** When and over how many hops a radio heard a node last. */
+export type Hearing = {
+  /** Name of the radio's source. */
+  readonly source: string
+  readonly at: number
+  /** Null: not known, or by way of a broker. */
+  readonly hopsAway: number | null
+}
+
+/** Where something goes. */
+type Destination = {
+  readonly to: number
+  readonly channel: number
+  /** Packet id of what is answered; null: nothing. */
+  readonly replyId: number | null
+}
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => {
+  const found = { id: messages.id, direction: messages.direction, source: sources.name }
+  const newest = sql`(select max(id) from messages)`
+  return {
+    ofNodes: db
+      .select(found)
+      .from(messages)
+      .leftJoin(sources, eq(sources.id, messages.sourceId))
+      .where(
+        and(
+          inArray(messages.fromNodeNum, sql`(select value from json_each(${value('nodes')}))`),
+          eq(messages.packetId, value('replyId')),
+        ),
+      )
+      .orderBy(desc(messages.id))
+      .limit(1)
+      .prepare(),
+    ofChannel: db
+      .select(found)
+      .from(messages)
+      .leftJoin(sources, eq(sources.id, messages.sourceId))
+      .where(
+        and(
+          eq(messages.channel, value('channel')),
+          sql`${messages.id} > ${newest} - ${sql.raw(String(ANSWERED_MESSAGES))}`,
+          eq(messages.packetId, value('replyId')),
+        ),
+      )
+      .orderBy(desc(messages.id))
+      .limit(1)
+      .prepare(),
+    heardBy: db
+      .select({ source: sources.name })
+      .from(receptions)
+      .innerJoin(sources, eq(sources.id, receptions.sourceId))
+      .where(and(eq(receptions.messageId, value('id')), eq(receptions.gateway, 0)))
+      .orderBy(asc(sql`coalesce(${receptions.hopsAway}, 256)`), asc(receptions.t))
+      .prepare(),
+  }
+})
+
+/** All radios of this process, in their order. */
+export function listSenders(radio: Ports['radio']): Sender[] {
+  return (radio?.links() ?? [])
+    .filter(({ kind }) => kind !== 'mqtt')
+    .map(({ name, state, radio, txEnabled }) => {
+      const nodeNum = radio?.nodeNum ?? null
+      const isConnected = state === 'connected' && nodeNum !== null
+      return { source: name, nodeNum, isConnected, isTxEnabled: txEnabled !== false }
+    })
+}
+
+/** Those that can send; without any the first one, which says why not. */
+export function ableSenders(radio: Ports['radio']): Sender[] {
+  const senders = listSenders(radio)
+  const able = senders.filter(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled)
+  return able.length > 0 ? able : senders.slice(0, 1)
+}
+
+/** As `Radio.reserve` chooses when nobody names a radio. */
+export function findSender(radio: Ports['radio']): Sender | null {
+  return ableSenders(radio)[0] ?? null
+}
+
+/** Throws `invalid_request` when this process has no such radio. */
+export function requireSender(radio: Ports['radio'], source: string): void {
+  if (listSenders(radio).some((sender) => sender.source === source)) return
+  const message = 'no radio of this service'
+  throw new AppError('invalid_request', `radio: ${message}`, { issues: [{ path: 'radio', message }] })
+}
+
+/**
+ * Name of the radio that something goes by, of those that can send and have its channel: what is answered came by it,
+ * or it hears the receiver best, or it is the first one. Null: there is no radio.
+ */
+export async function chooseRadio(
+  { store, radio }: Pick<Ports, 'store' | 'radio'>,
+  destination: Destination,
+): Promise<string | null> {
+  const { to } = destination
+  const able = ableSenders(radio)
+  if (able.length < 2) return able[0]?.source ?? null
+  const table = await readChannelTable(store, configuredRadios(radio))
+  const others = able.filter(({ nodeNum }) => nodeNum !== to)
+  const fitting = fittest(others.length > 0 ? others : able, ({ source }) => fitOf(table, source, destination))
+  const names = fitting.map(({ source }) => source)
+  return (
+    (await findAnswered(store, destination, able, names)) ??
+    (to === BROADCAST ? undefined : bestHearing(radio?.hearings(to) ?? [], names)) ??
+    names[0] ??
+    null
+  )
+}
+
+function fittest(senders: readonly Sender[], fit: (sender: Sender) => number): Sender[] {
+  const best = Math.max(...senders.map(fit))
+  return senders.filter((sender) => fit(sender) === best)
+}
+
+/** How sure it is that a radio has the channel. */
+function fitOf(table: ChannelTable, source: string, { to, channel }: Destination): number {
+  // What goes to one node is mostly not in a channel at all.
+  if (to !== BROADCAST && channel === 0) return 0
+  if (table.has(source, channel)) return 2
+  return table.slotOf(source, channel) === null ? 0 : 1
+}
+
+async function findAnswered(
+  store: Store,
+  { to, channel, replyId }: Destination,
+  able: readonly Sender[],
+  names: readonly string[],
+): Promise<string | undefined> {
+  if (replyId === null) return undefined
+  const { ofNodes, ofChannel, heardBy } = queries(store)
+  const nodes = JSON.stringify([to, ...able.flatMap(({ nodeNum }) => nodeNum ?? [])])
+  const message = await (to === BROADCAST ? ofChannel.get({ channel, replyId }) : ofNodes.get({ nodes, replyId }))
+  if (message === undefined) return undefined
+  const heard = message.direction === 'out' ? [message] : await heardBy.all({ id: message.id })
+  return heard.flatMap(({ source }) => source ?? []).find((source) => names.includes(source))
+}
+
+function bestHearing(hearings: readonly Hearing[], names: readonly string[]): string | undefined {
+  const heard = hearings.filter(({ source }) => names.includes(source))
+  const latest = Math.max(...heard.map(({ at }) => at))
+  const hops = ({ hopsAway }: Hearing) => hopsAway ?? Infinity
+  const [best] = heard
+    .filter(({ at }) => at >= latest - RECENT_MS)
+    .toSorted((a, b) => (hops(a) === hops(b) ? b.at - a.at : hops(a) - hops(b)))
+  return best?.source
+}

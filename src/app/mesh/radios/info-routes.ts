@@ -1,0 +1,90 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../http/access.ts'
+import { type AppEnv, COLLECTOR_STATES, type CollectorInfo, LINK_STATES, type LinkInfo } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { AppError } from '../../http/errors.ts'
+
+const radioSchema = z.object({
+  nodeNum: z.int(),
+  firmwareVersion: z.string().nullable(),
+  hwModel: z.string().nullable(),
+  role: z.string().nullable(),
+})
+const queueSchema = z.object({ free: z.int(), maxlen: z.int() }).describe("Places in the radio's own sending queue")
+const linkStateSchema = z.object({
+  state: z.enum(LINK_STATES),
+  since: z.int(),
+  lastFrameAt: z.int().nullable(),
+  reconnects: z.int(),
+  reason: z.string().nullable(),
+})
+const linkSchema = linkStateSchema.extend({
+  name: z.string(),
+  kind: z.enum(['tcp', 'mqtt', 'demo']),
+  radio: radioSchema.nullable(),
+  queue: queueSchema.nullable(),
+  txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
+})
+const collectorSchema = z
+  .object({
+    target: z.string(),
+    state: z
+      .enum(COLLECTOR_STATES)
+      .describe('waiting: it is tried again soon; refused: somebody has to change something first'),
+    waiting: z.int().describe('Messages that are not delivered yet'),
+    lastDeliveredAt: z.int().nullable(),
+    delivered: z.int().describe('Since the start'),
+    dropped: z.int().describe('Given up since the start'),
+    reason: z.string().nullable(),
+  })
+  .describe('How the delivery of what is heard here to another service goes; null when there is none')
+const infoSchema = z
+  .object({
+    radio: radioSchema.nullable(),
+    firmware: z.string().nullable(),
+    link: linkStateSchema.nullable(),
+    queue: queueSchema.nullable(),
+    links: z.array(linkSchema),
+    collector: collectorSchema.nullable(),
+  })
+  .describe('All links, and beside them what the first one says; null without any')
+
+export const infoRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  answers('The radios and their links', { 200: infoSchema }, ['unsupported_on_this_runtime']),
+  (c) => {
+    const { radio } = c.var.ctx
+    if (radio === null) throw new AppError('unsupported_on_this_runtime')
+    return c.json({ ...describeLinks(radio.links()), collector: describeCollector(radio.collector()) })
+  },
+)
+
+function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSchema>, 'collector'> {
+  const [first] = links
+  return {
+    radio: first?.radio ?? null,
+    firmware: first?.radio?.firmwareVersion ?? null,
+    link: first === undefined ? null : describeState(first),
+    queue: first?.queue ?? null,
+    links: links.map((link) => ({
+      name: link.name,
+      kind: link.kind,
+      ...describeState(link),
+      radio: link.radio,
+      queue: link.queue,
+      txEnabled: link.txEnabled,
+    })),
+  }
+}
+
+function describeCollector(info: CollectorInfo | null): z.infer<typeof collectorSchema> | null {
+  if (info === null) return null
+  const { target, state, waiting, lastDeliveredAt, delivered, dropped, reason } = info
+  return { target, state, waiting, lastDeliveredAt, delivered, dropped, reason }
+}
+
+function describeState({ state, since, lastFrameAt, reconnects, reason }: LinkInfo) {
+  return { state, since, lastFrameAt, reconnects, reason }
+}

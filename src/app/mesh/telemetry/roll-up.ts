@@ -1,0 +1,95 @@
+import { getTableName, sql, type SQL } from 'drizzle-orm'
+import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
+import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+
+/** Milliseconds. */
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 86_400_000
+
+/** Hours rolled up in one transaction, at most. */
+const SLICE_HOURS = 100
+
+type Hour = { readonly nodeId: number; readonly metric: number; readonly t: number }
+
+const keys = sql`with k as materialized (select value ->> 'nodeId' as node_id, value ->> 'metric' as metric,
+  value ->> 't' as t from json_each(${sql.placeholder('keys')}))`
+
+// What was counted once stays counted: a late measurement of an hour whose others are deleted does not replace it.
+const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
+  n = excluded.n, min = excluded.min, max = excluded.max, sum = excluded.sum, last = excluded.last
+  where excluded.n >= n`
+
+type Source = typeof telemetry | typeof telemetryHourly
+
+/** Sums up the rows of `source` in each span of `keys` and writes one row for each. */
+function prepareRollUp(
+  db: Db,
+  target: typeof telemetryHourly | typeof telemetryDaily,
+  { source, spanMs, sums, last }: { source: Source; spanMs: number; sums: SQL; last: string },
+) {
+  const from = sql.raw(getTableName(source))
+  const isWithin = sql`x.node_id = k.node_id and x.metric = k.metric and x.t >= k.t and x.t < k.t + ${sql.raw(String(spanMs))}`
+  const latest = sql`(select ${sql.raw(last)} from ${from} x where ${isWithin} order by x.t desc limit 1)`
+  return db
+    .insert(target)
+    .select(
+      sql`${keys} select k.node_id, k.metric, k.t, ${sums}, ${latest} from k cross join ${from} x
+        where ${isWithin} group by k.node_id, k.metric, k.t ${KEEP_THE_FULLER}`,
+    )
+    .prepare()
+}
+
+const queries = prepareOnce((db) => ({
+  dirty: db.select().from(telemetryDirty).limit(sql.placeholder('hours')).prepare(),
+  hourly: prepareRollUp(db, telemetryHourly, {
+    source: telemetry,
+    spanMs: HOUR_MS,
+    sums: sql`count(*), min(x.v), max(x.v), sum(x.v)`,
+    last: 'x.v',
+  }),
+  daily: prepareRollUp(db, telemetryDaily, {
+    source: telemetryHourly,
+    spanMs: DAY_MS,
+    sums: sql`sum(x.n), min(x.min), max(x.max), sum(x.sum)`,
+    last: 'x.last',
+  }),
+  clean: db
+    .delete(telemetryDirty)
+    .where(
+      sql`(node_id, metric, t) in (select value ->> 'nodeId', value ->> 'metric', value ->> 't'
+        from json_each(${sql.placeholder('keys')}))`,
+    )
+    .prepare(),
+}))
+
+/**
+ * Brings the hourly and daily roll-ups up to date, at most 100 hours in one transaction; `pause` is awaited after each and
+ * answers whether to go on. Answers the hours rolled up. An hour is summed up anew from its measurements, so that doing
+ * it twice, or only half, changes nothing.
+ */
+export async function rollUp(store: Store, pause: () => Promise<boolean>, share: Share = wholeSlices): Promise<number> {
+  const prepared = queries(store)
+  for (let done = 0; ;) {
+    const hours = await prepared.dirty.all({ hours: partOf(SLICE_HOURS, share()) })
+    if (hours.length === 0) return done
+    const hourKeys = { keys: JSON.stringify(hours) }
+    await store.atomic([
+      bind(prepared.hourly, hourKeys),
+      bind(prepared.daily, { keys: JSON.stringify(listDays(hours)) }),
+      bind(prepared.clean, hourKeys),
+    ])
+    done += hours.length
+    if (!(await pause())) return done
+  }
+}
+
+/** The days that hours are in, each once. */
+function listDays(hours: readonly Hour[]): Hour[] {
+  const days = new Map<string, Hour>()
+  for (const { nodeId, metric, t } of hours) {
+    const day = t - (t % DAY_MS)
+    days.set(`${nodeId} ${metric} ${day}`, { nodeId, metric, t: day })
+  }
+  return [...days.values()]
+}

@@ -1,0 +1,50 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { DAY_MS } from './roll-up.ts'
+import { listMetrics, metricsSchema, readSeries, seriesSchema } from './telemetry.ts'
+
+const querySchema = z
+  .object({
+    nodeId: nodeNumSchema.optional().describe('Node number or !hex'),
+    metric: z
+      .string()
+      .regex(/^[A-Za-z][\w.]{0,99}$/, 'a metric such as deviceMetrics.voltage')
+      .optional()
+      .describe('Without it: which metrics there are, of the node or of all'),
+    from: timeQuery.optional().describe('ms, inclusive; a day before `to` unless given'),
+    to: timeQuery.optional().describe('ms, inclusive; now unless given'),
+    points: integerQuery(10, 5000).default(2000).describe('The most points to answer with'),
+  })
+  .refine(({ nodeId, metric }) => metric === undefined || nodeId !== undefined, {
+    path: ['nodeId'],
+    message: 'a metric is of a node',
+  })
+  .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
+    path: ['from'],
+    message: 'not after to',
+  })
+
+export const telemetryRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  answers(
+    'A metric of a node over time; up to 2 days its measurements, up to 60 days by the hour, else by the day',
+    { 200: z.union([seriesSchema, metricsSchema]).meta({ type: 'object' }) },
+    ['node_not_found'],
+  ),
+  validate('query', querySchema),
+  async (c) => {
+    const { ctx } = c.var
+    const { store } = ctx
+    const { nodeId, metric, points, ...given } = c.req.valid('query')
+    if (nodeId === undefined || metric === undefined) return c.json(await listMetrics(store, nodeId ?? null))
+    const to = given.to ?? Math.max(ctx.now(), given.from ?? 0)
+    const from = given.from ?? Math.max(0, to - DAY_MS)
+    return c.json(await readSeries(store, { nodeNum: nodeId, metric, from, to, points }))
+  },
+)

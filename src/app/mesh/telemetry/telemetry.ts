@@ -1,0 +1,173 @@
+import { and, eq, gte, lte, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { unitOf } from './metric-units.ts'
+import { getNodeRowId } from '../nodes/nodes.ts'
+import { DAY_MS, HOUR_MS } from './roll-up.ts'
+
+/** A range up to this long is read measurement by measurement; up to the other one, hour by hour; else day by day. */
+const RAW_RANGE_MS = 2 * DAY_MS
+const HOURLY_RANGE_MS = 60 * DAY_MS
+
+export const RESOLUTIONS = ['raw', 'hour', 'day'] as const
+
+const time = z.int()
+const point = z.union([
+  z.tuple([time, z.number()]).describe('t, v'),
+  z.tuple([time, z.number(), z.number(), z.number()]).describe('t, min, max, avg'),
+])
+
+export const seriesSchema = z.object({
+  metric: z.string(),
+  unit: z.string().nullable(),
+  resolution: z.enum(RESOLUTIONS).describe('What it was read from: measurements, hours or days'),
+  series: z.array(point).describe('Oldest first; min, max and avg where several measurements are in one point'),
+})
+export type Series = z.infer<typeof seriesSchema>
+
+export const metricsSchema = z.object({
+  metrics: z.array(z.object({ metric: z.string(), unit: z.string().nullable() })),
+})
+
+export type Range = {
+  readonly nodeNum: number
+  readonly metric: string
+  /** Inclusive, milliseconds. */
+  readonly from: number
+  readonly to: number
+  /** The most points to answer with. */
+  readonly points: number
+}
+
+const value = sql.placeholder
+
+const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
+  and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
+
+const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily) =>
+  db
+    .select({ t: table.t, n: table.n, min: table.min, max: table.max, sum: table.sum })
+    .from(table)
+    .where(isInRange(table))
+    .orderBy(table.t)
+    .prepare()
+
+const queries = prepareOnce((db) => ({
+  metric: db
+    .select({ id: metrics.id })
+    .from(metrics)
+    .where(eq(metrics.name, value('name')))
+    .prepare(),
+  all: db.select({ metric: metrics.name }).from(metrics).orderBy(metrics.name).prepare(),
+  // One look-up by the head of the primary key for each metric, whatever the number of rows.
+  ofNode: db
+    .select({ metric: metrics.name })
+    .from(metrics)
+    .where(
+      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
+        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)`,
+    )
+    .orderBy(metrics.name)
+    .prepare(),
+  raw: db
+    .select({ t: telemetry.t, v: telemetry.v })
+    .from(telemetry)
+    .where(isInRange(telemetry))
+    .orderBy(telemetry.t)
+    .prepare(),
+  hour: readRollUp(db, telemetryHourly),
+  day: readRollUp(db, telemetryDaily),
+  // Hours that are not rolled up yet, summed up on the spot.
+  fresh: db
+    .select({
+      t: sql<number>`d.t`,
+      n: sql<number>`count(*)`,
+      min: sql<number>`min(x.v)`,
+      max: sql<number>`max(x.v)`,
+      sum: sql<number>`sum(x.v)`,
+    })
+    .from(sql`telemetry_dirty d cross join telemetry x`)
+    .where(
+      sql`d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
+        and d.t <= ${value('to')} and x.node_id = d.node_id and x.metric = d.metric and x.t >= d.t
+        and x.t < d.t + ${sql.raw(String(HOUR_MS))}`,
+    )
+    .groupBy(sql`d.t`)
+    .prepare(),
+}))
+
+/** Several measurements in one. */
+type Sum = {
+  readonly t: number
+  readonly n: number
+  readonly min: number
+  readonly max: number
+  readonly sum: number
+}
+
+/** Which metrics a node has measured, or with null any node. Throws `node_not_found`. */
+export async function listMetrics(store: Store, nodeNum: number | null): Promise<z.infer<typeof metricsSchema>> {
+  const { all, ofNode } = queries(store)
+  const rows = nodeNum === null ? await all.all() : await ofNode.all({ nodeId: await getNodeRowId(store, nodeNum) })
+  return { metrics: rows.map(({ metric }) => ({ metric, unit: unitOf(metric) })) }
+}
+
+/**
+ * A metric of a node over time. The length of the range picks what is read; all of it is, and too many points are drawn
+ * together evenly. Throws `node_not_found`.
+ */
+export async function readSeries(store: Store, { nodeNum, metric, from, to, points }: Range): Promise<Series> {
+  const prepared = queries(store)
+  const nodeId = await getNodeRowId(store, nodeNum)
+  const known = await prepared.metric.get({ name: metric })
+  const resolution = to - from <= RAW_RANGE_MS ? 'raw' : to - from <= HOURLY_RANGE_MS ? 'hour' : 'day'
+  const answer = { metric, unit: unitOf(metric), resolution } as const
+  if (known === undefined) return { ...answer, series: [] }
+  const range = { nodeId, metric: known.id, from, to }
+  if (resolution === 'raw') {
+    const rows = await prepared.raw.all(range)
+    if (rows.length <= points) return { ...answer, series: rows.map(({ t, v }) => [t, v]) }
+    return { ...answer, series: thin(rows.map(toSum), from, to, points).map(toPoint) }
+  }
+  // An hour or a day counts when any of it is in the range.
+  const begun = { ...range, from: from - (from % (resolution === 'day' ? DAY_MS : HOUR_MS)) }
+  const sums = resolution === 'day' ? await prepared.day.all(begun) : await readHours(store, begun)
+  return { ...answer, series: (sums.length <= points ? sums : thin(sums, begun.from, to, points)).map(toPoint) }
+}
+
+async function readHours(
+  store: Store,
+  range: { readonly nodeId: number; readonly metric: number; readonly from: number; readonly to: number },
+): Promise<Sum[]> {
+  const { hour, fresh } = queries(store)
+  const hours = new Map((await hour.all(range)).map((sum) => [sum.t, sum]))
+  const added = await fresh.all(range)
+  if (added.length === 0) return [...hours.values()]
+  for (const sum of added) if (sum.n >= (hours.get(sum.t)?.n ?? 0)) hours.set(sum.t, sum)
+  return [...hours.values()].toSorted((a, b) => a.t - b.t)
+}
+
+/** Draws what is in the same of `points` equal parts of the range together. */
+function thin(sums: readonly Sum[], from: number, to: number, points: number): Sum[] {
+  const spanMs = (to - from + 1) / points
+  const parts = new Map<number, Sum>()
+  for (const sum of sums) {
+    const part = Math.floor((sum.t - from) / spanMs)
+    const known = parts.get(part)
+    parts.set(part, known === undefined ? sum : join(known, sum))
+  }
+  return [...parts.values()]
+}
+
+function join(a: Sum, b: Sum): Sum {
+  return { t: a.t, n: a.n + b.n, min: Math.min(a.min, b.min), max: Math.max(a.max, b.max), sum: a.sum + b.sum }
+}
+
+function toSum({ t, v }: { t: number; v: number }): Sum {
+  return { t, n: 1, min: v, max: v, sum: v }
+}
+
+function toPoint({ t, n, min, max, sum }: Sum): Series['series'][number] {
+  return [t, min, max, sum / n]
+}

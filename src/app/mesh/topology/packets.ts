@@ -1,0 +1,122 @@
+import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { packets } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { enumName } from '../../../meshtastic/enum-name.ts'
+import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import type { Permissions } from '../../users/permissions.ts'
+
+export const packetSchema = z.object({
+  id: z.int(),
+  source: z.string().nullable().describe('The radio or broker it came by'),
+  timestamp: z.int(),
+  packetId: z.int(),
+  fromNodeNum: z.int(),
+  fromNodeId: z.string(),
+  toNodeNum: z.int(),
+  toNodeId: z.string(),
+  gateway: z.int().nullable().describe('Node that published it at the broker'),
+  channel: z.int().describe('As GET /api/channels numbers it; of what could not be read the hash in its header'),
+  port: z.int().nullable().describe('Null: nobody here could decrypt it'),
+  portName: z.string().nullable(),
+  rxSnr: z.number().nullable(),
+  rxRssi: z.int().nullable(),
+  hopsAway: z.int().nullable(),
+  hopLimit: z.int(),
+  viaMqtt: z.boolean(),
+  pkiEncrypted: z.boolean(),
+  replayed: z.boolean().describe("Out of the radio's memory"),
+  payload: z
+    .looseObject({ kind: z.string() })
+    .describe('Decoded; only its kind where the viewer may not read messages or nodes'),
+})
+export type LoggedPacket = z.infer<typeof packetSchema>
+
+export const packetPageSchema = z.object({
+  packets: z.array(packetSchema),
+  nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+})
+
+export type PacketFilters = {
+  readonly limit: number
+  /** Id of a logged packet: only earlier ones. */
+  readonly before?: number | undefined
+  /** Time in milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly from?: number | undefined
+  readonly to?: number | undefined
+  readonly port?: number | undefined
+}
+
+const fields = {
+  id: packets.id,
+  // A join would let SQLite begin at the sources and sort.
+  source: sql<string | null>`(select name from sources where sources.id = ${packets.sourceId})`,
+  timestamp: packets.t,
+  packetId: packets.packetId,
+  fromNodeNum: packets.fromNodeNum,
+  toNodeNum: packets.toNodeNum,
+  gateway: packets.gateway,
+  channel: packets.channel,
+  port: packets.port,
+  rxSnr: packets.rxSnr,
+  rxRssi: packets.rxRssi,
+  hopsAway: packets.hopsAway,
+  hopLimit: packets.hopLimit,
+  viaMqtt: packets.viaMqtt,
+  pkiEncrypted: packets.pkiEncrypted,
+  replayed: packets.replayed,
+  payload: packets.payload,
+}
+
+/** Newest first, and where to go on. What a packet says is shown as far as `permissions` go. */
+export async function listPackets(
+  store: Store,
+  { limit, before, since, from, to, port }: PacketFilters,
+  permissions: Permissions,
+): Promise<z.infer<typeof packetPageSchema>> {
+  const rows = await store.db
+    .select(fields)
+    .from(packets)
+    .where(
+      and(
+        before === undefined ? undefined : lt(packets.id, before),
+        since === undefined ? undefined : gte(packets.t, since),
+        from === undefined ? undefined : eq(packets.fromNodeNum, from),
+        to === undefined ? undefined : eq(packets.toNodeNum, to),
+        port === undefined ? undefined : eq(packets.port, port),
+      ),
+    )
+    .orderBy(desc(packets.id))
+    .limit(limit + 1)
+    .all()
+  const page = rows.slice(0, limit).map((row) => ({
+    ...row,
+    fromNodeId: formatNodeId(row.fromNodeNum),
+    toNodeId: formatNodeId(row.toNodeNum),
+    portName: row.port === null ? null : enumName(PortNumSchema, row.port),
+    payload: showPayload(row.payload, permissions),
+  }))
+  return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
+}
+
+/** What messages say is for those who may read messages, where nodes are for those who may read nodes. */
+const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
+  text: 'messages',
+  storeforward: 'messages',
+  unknown: 'messages',
+  malformed: 'messages',
+  position: 'nodes',
+  nodeinfo: 'nodes',
+  mapreport: 'nodes',
+  waypoint: 'nodes',
+}
+
+const payloadSchema = z.looseObject({ kind: z.string() })
+
+function showPayload(json: string, permissions: Permissions): LoggedPacket['payload'] {
+  const payload = payloadSchema.parse(JSON.parse(json))
+  const guard = GUARDED[payload.kind]
+  return guard === undefined || permissions[guard].read ? payload : { kind: payload.kind }
+}

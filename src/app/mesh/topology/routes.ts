@@ -1,0 +1,66 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { configuredRadios } from '../radios/channel-table.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { listPackets, packetPageSchema } from './packets.ts'
+import {
+  channelSchema,
+  listChannels,
+  listNeighbors,
+  listWaypoints,
+  neighborSchema,
+  waypointSchema,
+} from './topology.ts'
+
+export const neighborRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  answers('Who hears whom, the latest word of each node', { 200: z.object({ neighbors: z.array(neighborSchema) }) }),
+  async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx.store) }),
+)
+
+export const channelRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('messages', 'read'),
+  answers('Channels of all radios and brokers, each once, without their keys', {
+    200: z.object({ channels: z.array(channelSchema) }),
+  }),
+  async (c) => c.json({ channels: await listChannels(c.var.ctx.store, configuredRadios(c.var.ctx.radio)) }),
+)
+
+export const waypointRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('nodes', 'read'),
+  answers('Waypoints that have not expired', { 200: z.object({ waypoints: z.array(waypointSchema) }) }),
+  async (c) => c.json({ waypoints: await listWaypoints(c.var.ctx.store, c.var.ctx.now()) }),
+)
+
+const everybody = z.union([
+  z.literal('4294967295').transform(Number),
+  z.literal('!ffffffff').transform(() => 0xffffffff),
+])
+
+export const packetRoutes = new Hono<AppEnv>().get(
+  '/',
+  requirePermission('info', 'read'),
+  answers('The latest packets, newest first', { 200: packetPageSchema }),
+  validate(
+    'query',
+    z.object({
+      limit: integerQuery(1, 500).default(100),
+      before: idSchema.optional().describe('Id of a logged packet: earlier ones'),
+      since: timeQuery.optional().describe('ms, inclusive'),
+      from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
+      to: z.union([nodeNumSchema, everybody]).optional().describe('Node number or !hex; !ffffffff: everybody'),
+      port: integerQuery(0, 511).optional().describe('Port number, e.g. 1 for texts'),
+    }),
+  ),
+  async (c) => {
+    const { store, viewer } = c.var.ctx
+    return c.json(await listPackets(store, c.req.valid('query'), viewer.permissions))
+  },
+)

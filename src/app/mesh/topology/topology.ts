@@ -1,0 +1,82 @@
+import { desc, gt, isNull, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { neighbors, waypoints } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { readChannelTable } from '../radios/channel-table.ts'
+
+/** More are not shown, and not kept either: anybody can make them up. The latest count. */
+export const MAX_NEIGHBORS = 20_000
+export const MAX_WAYPOINTS = 5000
+
+export const neighborSchema = z.object({
+  nodeNum: z.int().describe('Who hears'),
+  nodeId: z.string(),
+  neighborNum: z.int().describe('Who is heard'),
+  neighborId: z.string(),
+  snr: z.number().describe('dB'),
+  timestamp: z.int(),
+})
+
+export const channelSchema = z.object({
+  source: z.string().describe('The radio or broker; of several that have it the first'),
+  index: z
+    .int()
+    .describe(
+      '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
+    ),
+  name: z.string().describe('Empty: named after the modem preset'),
+  role: z.enum(['DISABLED', 'PRIMARY', 'SECONDARY']),
+})
+
+export const waypointSchema = z.object({
+  id: z.int(),
+  fromNodeNum: z.int(),
+  fromNodeId: z.string(),
+  timestamp: z.int(),
+  name: z.string(),
+  description: z.string(),
+  icon: z.string().nullable(),
+  latitude: z.number(),
+  longitude: z.number(),
+  expiresAt: z.int().nullable(),
+  lockedTo: z.int().nullable().describe('The only node that may change it'),
+})
+
+const queries = prepareOnce((db) => ({
+  neighbors: db.select().from(neighbors).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare(),
+  waypoints: db
+    .select()
+    .from(waypoints)
+    .where(or(isNull(waypoints.expiresAt), gt(waypoints.expiresAt, sql.placeholder('now'))))
+    .orderBy(desc(waypoints.t))
+    .limit(MAX_WAYPOINTS)
+    .prepare(),
+}))
+
+/** Who hears whom, the latest word first. */
+export async function listNeighbors(store: Store): Promise<z.infer<typeof neighborSchema>[]> {
+  const rows = await queries(store).neighbors.all()
+  return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
+    nodeNum,
+    nodeId: formatNodeId(nodeNum),
+    neighborNum,
+    neighborId: formatNodeId(neighborNum),
+    snr,
+    timestamp: t,
+  }))
+}
+
+/** Names and roles; keys are not stored. `radios`: names of those that are configured, in their order, or null. */
+export async function listChannels(
+  store: Store,
+  radios: readonly string[] | null,
+): Promise<z.infer<typeof channelSchema>[]> {
+  return (await readChannelTable(store, radios)).list()
+}
+
+/** Those that have not expired at `now`, the latest first. */
+export async function listWaypoints(store: Store, now: number): Promise<z.infer<typeof waypointSchema>[]> {
+  const rows = await queries(store).waypoints.all({ now })
+  return rows.map(({ t, ...row }) => ({ ...row, fromNodeId: formatNodeId(row.fromNodeNum), timestamp: t }))
+}

@@ -1,0 +1,35 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requirePermission } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { idSchema, integerQuery, validate } from '../../http/validate.ts'
+import { nodeNumSchema } from '../nodes/nodes.ts'
+import { listTraceroutes, newTracerouteSchema, requestTraceroute, tracerouteSchema } from './traceroutes.ts'
+
+export const tracerouteRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requirePermission('info', 'read'),
+    answers('Ways through the mesh, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),
+    validate(
+      'query',
+      z.object({
+        limit: integerQuery(1, 500).default(100),
+        before: idSchema.optional().describe('Id of a traceroute: earlier ones'),
+        node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
+      }),
+    ),
+    async (c) => c.json({ traceroutes: await listTraceroutes(c.var.ctx.store, c.req.valid('query')) }),
+  )
+  .post(
+    '/',
+    requirePermission('info', 'write'),
+    answers('Ask a node for the way to it', { 202: z.object({ traceroute: tracerouteSchema }) }, [
+      'queue_full',
+      'unsupported_on_this_runtime',
+      'radio_unavailable',
+    ]),
+    validate('json', newTracerouteSchema),
+    async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json')) }, 202),
+  )

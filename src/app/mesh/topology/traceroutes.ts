@@ -1,0 +1,169 @@
+import { and, desc, eq, getTableColumns, lt, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { traceroutes } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
+import { encodeTraceroute } from '../../../meshtastic/to-radio.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Outgoing } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
+import { DELIVERY_STATES } from '../messages/delivery.ts'
+import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
+
+const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
+const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
+
+const routeSchema = z.object({ route: hops, snrTowards: signal, routeBack: hops, snrBack: signal })
+
+export const tracerouteSchema = z.object({
+  id: z.int(),
+  requestId: z.int().describe('Packet id of the question'),
+  fromNodeNum: z.int(),
+  fromNodeId: z.string(),
+  toNodeNum: z.int(),
+  toNodeId: z.string(),
+  timestamp: z.int(),
+  answeredAt: z.int().nullable(),
+  state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
+  routingError: z.string().nullable(),
+  route: hops.nullable().describe('Null until there is an answer'),
+  snrTowards: signal.nullable(),
+  routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
+  snrBack: signal.nullable(),
+  requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
+  radio: z.string().nullable().describe('Name of the radio that asked; null: overheard'),
+})
+export type Traceroute = z.infer<typeof tracerouteSchema>
+
+export const newTracerouteSchema = z.strictObject({
+  to: bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node').describe('Node number or !hex'),
+  radio: radioName,
+})
+type NewTraceroute = z.infer<typeof newTracerouteSchema>
+
+/** What `publicTraceroute` needs. */
+const columns = {
+  ...getTableColumns(traceroutes),
+  radio: sql<string | null>`iif(${traceroutes.requestedBy} is null, null,
+    (select name from sources where sources.id = ${traceroutes.sourceId}))`,
+}
+
+export type TracerouteFilters = {
+  readonly limit: number
+  /** Id of a traceroute: only earlier ones. */
+  readonly before?: number | undefined
+  /** One of its ends. */
+  readonly node?: number | undefined
+}
+
+const queries = prepareOnce((db) => ({
+  byRequest: db
+    .select(columns)
+    .from(traceroutes)
+    .where(
+      and(
+        eq(traceroutes.fromNodeNum, sql.placeholder('nodeNum')),
+        eq(traceroutes.requestId, sql.placeholder('packetId')),
+      ),
+    )
+    .prepare(),
+}))
+
+/** Newest first. */
+export async function listTraceroutes(store: Store, { limit, before, node }: TracerouteFilters): Promise<Traceroute[]> {
+  const { fromNodeNum, toNodeNum, id } = traceroutes
+  const rows = await store.db
+    .select(columns)
+    .from(traceroutes)
+    .where(
+      and(
+        before === undefined ? undefined : lt(id, before),
+        node === undefined ? undefined : or(eq(fromNodeNum, node), eq(toNodeNum, node)),
+      ),
+    )
+    .orderBy(desc(id))
+    .limit(limit)
+    .all()
+  return rows.map(publicTraceroute)
+}
+
+/**
+ * Asks a node for the way to it. Throws `invalid_request` for a radio that there is not, `radio_unavailable`,
+ * `queue_full`, `automation_changed`; nothing is stored then.
+ */
+export async function requestTraceroute(
+  ctx: SendCtx,
+  asked: NewTraceroute,
+  automatic: Automatic | null = null,
+): Promise<Traceroute> {
+  if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
+  const outgoing = ctx.radio.reserve('traceroute', { radio: await findRadio(ctx, asked), rule: automatic })
+  try {
+    await refuseStale(automatic)
+    return await storeAndAsk(ctx, asked.to, outgoing, automatic)
+  } finally {
+    outgoing.release()
+  }
+}
+
+async function findRadio(ctx: SendCtx, { to, radio }: NewTraceroute): Promise<string | null> {
+  if (radio === undefined) return chooseRadio(ctx, { to, channel: 0, replyId: null })
+  requireSender(ctx.radio, radio)
+  return radio
+}
+
+async function storeAndAsk(
+  ctx: SendCtx,
+  to: number,
+  outgoing: Outgoing,
+  automatic: Automatic | null,
+): Promise<Traceroute> {
+  const { source, nodeNum, packetId, hopLimit } = outgoing
+  if (to === nodeNum) {
+    const message = "the radio's own node"
+    throw new AppError('invalid_request', `to: ${message}`, { issues: [{ path: 'to', message }] })
+  }
+  await ctx.store.atomic([
+    ctx.store.db.insert(traceroutes).values({
+      sourceId: sql`(select id from sources where name = ${source})`,
+      requestId: packetId,
+      fromNodeNum: nodeNum,
+      toNodeNum: to,
+      timestamp: ctx.now(),
+      state: 'queued',
+      requestedBy: nameSender(ctx, automatic),
+    }),
+    audit(ctx, 'message_sent', {
+      kind: 'traceroute',
+      packetId,
+      to,
+      ...(automatic === null ? {} : { automation: automatic.automationId }),
+    }),
+  ])
+  const row = await queries(ctx.store).byRequest.get({ nodeNum, packetId })
+  if (row === undefined) throw new Error('the traceroute that was stored is gone')
+  outgoing.send(encodeTraceroute({ to, channel: 0, id: packetId, hopLimit, wantAck: hopLimit > 0 }))
+  return publicTraceroute(row)
+}
+
+const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const
+
+function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radio: string | null }): Traceroute {
+  const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
+  return {
+    id,
+    requestId,
+    fromNodeNum,
+    fromNodeId: formatNodeId(fromNodeNum),
+    toNodeNum,
+    toNodeId: formatNodeId(toNodeNum),
+    timestamp,
+    answeredAt,
+    state,
+    routingError,
+    ...(row.route === null ? NO_ROUTE : routeSchema.parse(JSON.parse(row.route))),
+    requestedBy,
+    radio,
+  }
+}

@@ -1,0 +1,98 @@
+import { sql, type SQL } from 'drizzle-orm'
+import { messages, nodes, positions, telemetry } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import type { Settings } from '../settings/settings.ts'
+import { DAY_MS } from '../mesh/telemetry/roll-up.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
+
+/** Rows deleted in one transaction, at most. */
+const SLICE_ROWS = 1000
+/** Nodes whose telemetry one look-up searches, at most. */
+const SLICE_NODES = 50
+
+/** What is older than these times, in milliseconds, is no longer kept. */
+export type Cutoffs = { readonly telemetry: number; readonly positions: number; readonly messages: number }
+
+export function retentionCutoffs(settings: Settings, now: number): Cutoffs {
+  return {
+    telemetry: now - settings.telemetryRetentionDays * DAY_MS,
+    positions: now - settings.positionRetentionDays * DAY_MS,
+    messages: now - settings.messageRetentionDays * DAY_MS,
+  }
+}
+
+export type Deleted = { readonly [Table in keyof Cutoffs]: number }
+
+const placeholder = (name: string): SQL => sql`${sql.placeholder(name)}`
+const slice = sql`limit ${placeholder('rows')}`
+
+// Neither history has an index on time alone; with the node, and the metric, first it is the head of the primary key.
+const queries = prepareOnce((db) => ({
+  nodesAfter: db
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(sql`${nodes.id} > ${sql.placeholder('after')}`)
+    .orderBy(nodes.id)
+    .limit(sql.placeholder('nodes'))
+    .prepare(),
+  telemetry: db
+    .delete(telemetry)
+    .where(
+      sql`(node_id, metric, t) in (select x.node_id, x.metric, x.t
+        from nodes n cross join metrics m cross join telemetry x on x.node_id = n.id and x.metric = m.id
+        where n.id > ${placeholder('after')} and n.id <= ${placeholder('upTo')} and x.t < ${placeholder('cutoff')} ${slice})`,
+    )
+    .returning({ t: telemetry.t })
+    .prepare(),
+  positions: db
+    .delete(positions)
+    .where(
+      sql`(node_id, t) in (select x.node_id, x.t from nodes n cross join positions x on x.node_id = n.id
+        where x.t < ${placeholder('cutoff')} ${slice})`,
+    )
+    .returning({ t: positions.t })
+    .prepare(),
+  messages: db
+    .delete(messages)
+    .where(sql`id in (select id from messages where timestamp < ${placeholder('cutoff')} ${slice})`)
+    .returning({ id: messages.id })
+    .prepare(),
+}))
+
+/**
+ * Deletes what is older than the cutoffs, in slices of at most 1000 rows; `pause` is awaited after each and answers whether to
+ * go on. Answers the rows deleted.
+ */
+export async function deleteExpired(
+  store: Store,
+  cutoffs: Cutoffs,
+  pause: () => Promise<boolean>,
+  share: Share = wholeSlices,
+): Promise<Deleted> {
+  const prepared = queries(store)
+  const deleted = { telemetry: 0, positions: 0, messages: 0 }
+  /** False: stop. */
+  const inSlices = async (
+    table: keyof Deleted,
+    deleteSlice: (rows: number) => Promise<unknown[]> | unknown[],
+  ): Promise<boolean> => {
+    for (;;) {
+      const rows = partOf(SLICE_ROWS, share())
+      const { length } = await deleteSlice(rows)
+      deleted[table] += length
+      if (!(await pause())) return false
+      if (length < rows) return true
+    }
+  }
+  let goesOn = true
+  for (let after = 0; goesOn;) {
+    const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
+    if (upTo === undefined) break
+    const range = { after, upTo, cutoff: cutoffs.telemetry }
+    goesOn = await inSlices('telemetry', (rows) => prepared.telemetry.all({ ...range, rows }))
+    after = upTo
+  }
+  goesOn &&= await inSlices('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
+  if (goesOn) await inSlices('messages', (rows) => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
+  return deleted
+}

@@ -1,0 +1,140 @@
+import { type Placeholder, sql, type SQL } from 'drizzle-orm'
+import { neighbors, packets, telemetryHourly, traceroutes, waypoints } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import type { Settings } from '../settings/settings.ts'
+import { DAY_MS } from '../mesh/telemetry/roll-up.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
+import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
+
+/** The packet log holds no more, whatever their age. */
+const MAX_PACKETS = 500_000
+/** Rows deleted in one transaction, at most. */
+const SLICE_ROWS = 1000
+/** Charts whose hours one look-up searches, at most. */
+const SLICE_CHARTS = 200
+
+export type TrafficDeleted = {
+  readonly hours: number
+  readonly packets: number
+  readonly traceroutes: number
+  readonly neighbors: number
+  readonly waypoints: number
+}
+
+const value = sql.placeholder
+const slice = sql`limit ${value('rows')}`
+
+const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL => sql`select json_array(node_id, metric)
+  from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
+
+const oldestBeyond = (
+  table: string,
+  key: string,
+  most: number,
+): SQL => sql`select ${sql.raw(key)} from ${sql.raw(table)}
+  order by t limit max(0, min(${value('rows')}, (select count(*) from ${sql.raw(table)}) - ${sql.raw(String(most))}))`
+
+const queries = prepareOnce((db) => ({
+  // A chart is a node and a metric: the head of the primary key, stepped through without reading what is between.
+  charts: db
+    .select({ nodeId: sql<number>`json_extract(c.k, '$[0]')`, metric: sql<number>`json_extract(c.k, '$[1]')` })
+    .from(
+      sql`(with recursive step(k) as (
+        select (${nextChart(value('nodeId'), value('metric'))})
+        union all select (${nextChart(sql`step.k ->> 0`, sql`step.k ->> 1`)}) from step where step.k is not null
+        limit ${value('most')}) select k from step where k is not null) c`,
+    )
+    .prepare(),
+  hours: db
+    .delete(telemetryHourly)
+    .where(
+      sql`(node_id, metric, t) in (select x.node_id, x.metric, x.t from json_each(${value('charts')}) c
+        cross join telemetry_hourly x on x.node_id = c.value ->> 'nodeId' and x.metric = c.value ->> 'metric'
+        where x.t < ${value('cutoff')} ${slice})`,
+    )
+    .returning({ t: telemetryHourly.t })
+    .prepare(),
+  newest: db
+    .select({ id: sql<number | null>`max(${packets.id})` })
+    .from(packets)
+    .prepare(),
+  // Only the oldest are looked at: they are the first to go.
+  packets: db
+    .delete(packets)
+    .where(
+      sql`id in (select id from (select id, t from packets order by id ${slice})
+        where id <= ${value('upTo')} or t < ${value('cutoff')})`,
+    )
+    .returning({ id: packets.id })
+    .prepare(),
+  oldest: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
+  traceroutes: db
+    .delete(traceroutes)
+    .where(sql`id in (select id from traceroutes where timestamp < ${value('cutoff')} ${slice})`)
+    .returning({ id: traceroutes.id })
+    .prepare(),
+  neighbors: db
+    .delete(neighbors)
+    .where(sql`(node_num, neighbor_num) in (${oldestBeyond('neighbors', 'node_num, neighbor_num', MAX_NEIGHBORS)})`)
+    .returning({ t: neighbors.t })
+    .prepare(),
+  waypoints: db
+    .delete(waypoints)
+    .where(sql`id in (${oldestBeyond('waypoints', 'id', MAX_WAYPOINTS)})`)
+    .returning({ id: waypoints.id })
+    .prepare(),
+}))
+
+/**
+ * Deletes old hourly values, logged packets and traceroutes, and the oldest of too many neighbours and waypoints, in slices; `pause` is awaited after each and answers
+ * whether to go on. Answers the rows deleted.
+ */
+export async function deleteOldTraffic(
+  store: Store,
+  settings: Pick<Settings, 'telemetryHourlyRetentionDays' | 'packetRetentionDays' | 'messageRetentionDays'>,
+  { now, pause, share = wholeSlices }: { now: number; pause: () => Promise<boolean>; share?: Share },
+): Promise<TrafficDeleted> {
+  const prepared = queries(store)
+  let goesOn = true
+  const inSlices = async (deleteSlice: (rows: number) => Promise<unknown[]> | unknown[]): Promise<number> => {
+    for (let deleted = 0; ;) {
+      const rows = partOf(SLICE_ROWS, share())
+      const { length } = goesOn ? await deleteSlice(rows) : []
+      deleted += length
+      goesOn &&= await pause()
+      if (!goesOn || length < rows) return deleted
+    }
+  }
+  const cutoff = (days: number) => now - days * DAY_MS
+  const packetCutoff = cutoff(settings.packetRetentionDays)
+  const upTo = ((await prepared.newest.get())?.id ?? 0) - MAX_PACKETS
+  const log = await inSlices(async (rows) => {
+    // The log is in the order of arrival: when its oldest one stays, all stay.
+    const oldest = await prepared.oldest.get()
+    const isOld = oldest !== undefined && (oldest.t < packetCutoff || upTo > 0)
+    return isOld ? await prepared.packets.all({ upTo, cutoff: packetCutoff, rows }) : []
+  })
+  const routeCutoff = cutoff(settings.messageRetentionDays)
+  const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
+  const links = await inSlices((rows) => prepared.neighbors.all({ rows }))
+  const places = await inSlices((rows) => prepared.waypoints.all({ rows }))
+  // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
+  let hours = 0
+  for await (const charts of listCharts(store, share)) {
+    const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
+    hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
+    if (!goesOn) break
+  }
+  return { hours, packets: log, traceroutes: routes, neighbors: links, waypoints: places }
+}
+
+type Chart = { readonly nodeId: number; readonly metric: number }
+
+async function* listCharts(store: Store, share: Share): AsyncGenerator<Chart[]> {
+  const { charts } = queries(store)
+  for (let last: Chart | undefined = { nodeId: 0, metric: 0 }; last !== undefined;) {
+    const found: Chart[] = await charts.all({ ...last, most: partOf(SLICE_CHARTS, share()) })
+    if (found.length > 0) yield found
+    last = found.at(-1)
+  }
+}

@@ -1,0 +1,67 @@
+import { deleteOldRuns } from '../automation/runs.ts'
+import type { Ports } from '../context.ts'
+import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/collector/outbox.ts'
+import { sweepForgotten } from '../mesh/nodes/forgotten.ts'
+import { followRenumbered } from '../mesh/nodes/renumbering.ts'
+import { deleteExpired, retentionCutoffs } from './retention.ts'
+import { HOUR_MS, rollUp } from '../mesh/telemetry/roll-up.ts'
+import { type Share, wholeSlices } from './slice-share.ts'
+import { forgetSurplusNodes } from '../mesh/nodes/surplus.ts'
+import { deleteOldTraffic } from './traffic-retention.ts'
+import { readSettings } from '../settings/settings.ts'
+
+/** Awaited after each slice of some milliseconds; answers whether to go on. */
+export type Pause = () => Promise<boolean>
+
+/**
+ * Brings up to date what follows from what happened: hours and days of measurements, nodes that go on under another
+ * number, and what is left of nodes that are gone.
+ */
+export async function keepUp(
+  ports: Pick<Ports, 'store' | 'log' | 'now'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  let goesOn = true
+  const watched = async () => {
+    goesOn = await pause()
+    return goesOn
+  }
+  const hours = await rollUp(ports.store, watched, share)
+  if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
+  if (goesOn) await followRenumbered(ports, watched, share)
+  const swept = goesOn ? await sweepForgotten(ports.store, watched, share) : 0
+  if (swept > 0) ports.log.debug('History of forgotten nodes deleted', { rows: swept })
+}
+
+/**
+ * Deletes what the settings no longer keep. What is deleted is in its hour by then: when `pause` ends the rolling up,
+ * nothing is deleted this time.
+ */
+export async function deleteOld(
+  { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  const settings = await readSettings(store)
+  let goesOn = true
+  await rollUp(
+    store,
+    async () => {
+      goesOn = await pause()
+      return goesOn
+    },
+    share,
+  )
+  if (!goesOn) return
+  // Of a collector that is configured no more; a running one does this itself, and sooner.
+  const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, pause)
+  const deleted = {
+    undelivered,
+    ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
+    ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
+    automationRuns: await deleteOldRuns(store, now(), pause),
+    surplusNodes: await forgetSurplusNodes(store, pause, { share }),
+  }
+  if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
+}

@@ -1,0 +1,137 @@
+import { sql } from 'drizzle-orm'
+import {
+  type AnySQLiteColumn,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/sqlite-core'
+import { flag } from './flag.ts'
+
+// The tables of accounts, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
+
+export const users = sqliteTable(
+  'users',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    username: text('username').notNull(),
+    email: text('email'),
+    displayName: text('display_name'),
+    authProvider: text('auth_provider', { enum: ['local', 'oidc'] }).notNull(),
+    oidcIssuer: text('oidc_issuer'),
+    oidcSubject: text('oidc_subject'),
+    passwordHash: text('password_hash'),
+    mustChangePassword: flag('must_change_password').notNull().default(false),
+    isAdmin: flag('is_admin').notNull().default(false),
+    isActive: flag('is_active').notNull().default(true),
+    /** Sessions of another epoch are dead, whichever store still holds them. */
+    sessionEpoch: integer('session_epoch').notNull().default(0),
+    createdAt: integer('created_at').notNull(),
+    lastLoginAt: integer('last_login_at'),
+    createdBy: integer('created_by').references((): AnySQLiteColumn => users.id),
+  },
+  (t) => [
+    uniqueIndex('users_username').on(sql`lower(${t.username})`),
+    uniqueIndex('users_oidc').on(t.oidcIssuer, t.oidcSubject),
+  ],
+)
+
+export const userPermissions = sqliteTable(
+  'user_permissions',
+  {
+    userId: integer('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    resource: text('resource').notNull(),
+    canRead: flag('can_read').notNull(),
+    canWrite: flag('can_write').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.userId, t.resource] })],
+)
+
+export const apiTokens = sqliteTable(
+  'api_tokens',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    userId: integer('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    name: text('name').notNull(),
+    /** The first characters of the token, to recognise it by. */
+    prefix: text('prefix').notNull(),
+    tokenHash: text('token_hash').notNull().unique(),
+    scopes: text('scopes', { mode: 'json' }).$type<string[]>().notNull(),
+    createdAt: integer('created_at').notNull(),
+    expiresAt: integer('expires_at'),
+    lastUsedAt: integer('last_used_at'),
+  },
+  (t) => [index('api_tokens_user').on(t.userId)],
+)
+
+/** Never in a backup. */
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    id: integer('id').primaryKey(),
+    tokenHash: text('token_hash').notNull().unique(),
+    userId: integer('user_id').notNull(),
+    epoch: integer('epoch').notNull(),
+    createdAt: integer('created_at').notNull(),
+    lastSeenAt: integer('last_seen_at').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+    ip: text('ip'),
+    userAgent: text('user_agent'),
+    oidcIssuer: text('oidc_issuer'),
+  },
+  (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
+)
+
+/** Login attempts in the current window. Never in a backup. */
+export const rateLimits = sqliteTable(
+  'rate_limits',
+  {
+    key: text('key').primaryKey(),
+    count: integer('count').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  },
+  (t) => [index('rate_limits_expires').on(t.expiresAt)],
+)
+
+/** Sign-ins under way at the OpenID provider; nothing here is of use to whoever reads it. Never in a backup. */
+export const oidcAttempts = sqliteTable(
+  'oidc_attempts',
+  {
+    /** SHA-256 of the attempt's state, hexadecimal. */
+    stateHash: text('state_hash').primaryKey(),
+    issuer: text('issuer').notNull(),
+    returnTo: text('return_to').notNull(),
+    /** Client address, an IPv6 one as its /64. */
+    address: text('address').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  },
+  (t) => [index('oidc_attempts_expires').on(t.expiresAt), index('oidc_attempts_address').on(t.address)],
+)
+
+/** Append-only: triggers refuse UPDATE and DELETE. No foreign keys, since entries outlive their subjects. */
+export const auditLog = sqliteTable(
+  'audit_log',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    timestamp: integer('timestamp').notNull(),
+    userId: integer('user_id'),
+    username: text('username'),
+    action: text('action').notNull(),
+    resource: text('resource').notNull(),
+    /** JSON */
+    details: text('details').notNull(),
+    ip: text('ip'),
+    requestId: text('request_id'),
+  },
+  (t) => [
+    index('audit_log_timestamp').on(t.timestamp),
+    index('audit_log_user').on(t.userId, t.id),
+    index('audit_log_action').on(t.action, t.id),
+  ],
+)

@@ -1,0 +1,18 @@
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { sources } from './sources.ts'
+
+/** Never their keys. `index`: the slot of a radio, or the number of a broker's channel. */
+export const channels = sqliteTable(
+  'channels',
+  {
+    sourceId: integer('source_id')
+      .notNull()
+      .references(() => sources.id, { onDelete: 'cascade' }),
+    index: integer('channel_index').notNull(),
+    name: text('name').notNull(),
+    role: text('role', { enum: ['DISABLED', 'PRIMARY', 'SECONDARY'] }).notNull(),
+    /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
+    identity: text('identity'),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.index] })],
+)

@@ -1,0 +1,42 @@
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { sources } from './sources.ts'
+
+/** What radios told of their settings at their latest handshake, without keys, passwords and other secrets. */
+export const deviceConfig = sqliteTable(
+  'device_config',
+  {
+    sourceId: integer('source_id')
+      .notNull()
+      .references(() => sources.id, { onDelete: 'cascade' }),
+    section: text('section').notNull(),
+    /** JSON, by protobuf JSON names. */
+    values: text('values').notNull(),
+    /** JSON: which secrets are set. */
+    secrets: text('secrets').notNull(),
+    readAt: integer('read_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.section] })],
+)
+
+/** The latest change of each section, and what became of it. */
+export const deviceConfigChanges = sqliteTable(
+  'device_config_changes',
+  {
+    sourceId: integer('source_id')
+      .notNull()
+      .references(() => sources.id, { onDelete: 'cascade' }),
+    section: text('section').notNull(),
+    id: text('id').notNull(),
+    state: text('state', { enum: ['applying', 'applied', 'differs', 'failed', 'unknown'] }).notNull(),
+    /** JSON: paths of the fields that were to change, secrets among them. */
+    fields: text('fields').notNull(),
+    /** JSON: those that the radio did not take over. */
+    differing: text('differing').notNull(),
+    reason: text('reason'),
+    requestedAt: integer('requested_at').notNull(),
+    /** Username, as it was then. */
+    requestedBy: text('requested_by'),
+    settledAt: integer('settled_at'),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.section] })],
+)

@@ -1,0 +1,75 @@
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { flag } from './flag.ts'
+import { sources } from './sources.ts'
+
+export const messages = sqliteTable(
+  'messages',
+  {
+    /** In order of arrival: the cursor of the list. */
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id').references(() => sources.id),
+    packetId: integer('packet_id').notNull(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    channel: integer('channel').notNull(),
+    text: text('text').notNull(),
+    replyId: integer('reply_id'),
+    emoji: flag('emoji').notNull().default(false),
+    timestamp: integer('timestamp').notNull(),
+    rxSnr: real('rx_snr'),
+    rxRssi: integer('rx_rssi'),
+    hopsAway: integer('hops_away'),
+    viaMqtt: flag('via_mqtt').notNull().default(false),
+    pkiEncrypted: flag('pki_encrypted').notNull().default(false),
+    direction: text('direction', { enum: ['in', 'out'] }).notNull(),
+    deliveryState: text('delivery_state', {
+      enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'],
+    }),
+    routingError: text('routing_error'),
+    /** Username of the sender, as it was then, or `automation:<name>`; null for received messages. */
+    sentBy: text('sent_by'),
+  },
+  (t) => [
+    uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),
+    index('messages_timestamp').on(t.timestamp),
+    index('messages_channel').on(t.channel, t.id),
+  ],
+)
+
+/** Each way by which a message came: another radio of ours, or another gateway that published it. */
+export const receptions = sqliteTable(
+  'receptions',
+  {
+    messageId: integer('message_id')
+      .notNull()
+      .references(() => messages.id, { onDelete: 'cascade' }),
+    sourceId: integer('source_id').notNull(),
+    /** Node number of the gateway; 0: the radio of the source itself. */
+    gateway: integer('gateway').notNull(),
+    t: integer('t').notNull(),
+    rxSnr: real('rx_snr'),
+    rxRssi: integer('rx_rssi'),
+    hopsAway: integer('hops_away'),
+  },
+  (t) => [primaryKey({ columns: [t.messageId, t.sourceId, t.gateway] })],
+)
+
+/** Requests to send that carried an Idempotency-Key, for a day. */
+export const idempotencyKeys = sqliteTable(
+  'idempotency_keys',
+  {
+    userId: integer('user_id').notNull(),
+    key: text('key').notNull(),
+    /** SHA-256 of the request, hexadecimal. */
+    requestHash: text('request_hash').notNull(),
+    messageId: integer('message_id')
+      .notNull()
+      .references(() => messages.id, { onDelete: 'cascade' }),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.userId, t.key] }),
+    index('idempotency_keys_created').on(t.createdAt),
+    index('idempotency_keys_message').on(t.messageId),
+  ],
+)

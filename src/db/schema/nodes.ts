@@ -1,0 +1,82 @@
+import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { flag } from './flag.ts'
+
+/** The latest known state of each node. `nodeNum` is an unsigned 32-bit number, the same on every source. */
+export const nodes = sqliteTable(
+  'nodes',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    nodeNum: integer('node_num').notNull().unique(),
+    longName: text('long_name'),
+    shortName: text('short_name'),
+    hwModel: integer('hw_model'),
+    role: integer('role'),
+    isLicensed: flag('is_licensed').notNull().default(false),
+    /** Base64, as in protobuf JSON. */
+    publicKey: text('public_key'),
+    /** The first key seen, kept when a different one is announced later. */
+    previousPublicKey: text('previous_public_key'),
+    keyMismatch: flag('key_mismatch').notNull().default(false),
+    spoofSuspected: flag('spoof_suspected').notNull().default(false),
+    latitude: real('latitude'),
+    longitude: real('longitude'),
+    altitude: real('altitude'),
+    precisionBits: integer('precision_bits'),
+    positionTime: integer('position_time'),
+    batteryLevel: real('battery_level'),
+    voltage: real('voltage'),
+    channelUtilization: real('channel_utilization'),
+    airUtilTx: real('air_util_tx'),
+    uptimeSeconds: integer('uptime_seconds'),
+    deviceMetricsTime: integer('device_metrics_time'),
+    /** dB and dBm of the node's own transmitter: only from packets heard directly. */
+    snr: real('snr'),
+    rssi: integer('rssi'),
+    hopsAway: integer('hops_away'),
+    lastHeard: integer('last_heard'),
+    firstHeard: integer('first_heard').notNull(),
+    viaMqtt: flag('via_mqtt').notNull().default(false),
+    channel: integer('channel'),
+    isFavorite: flag('is_favorite').notNull().default(false),
+    isIgnored: flag('is_ignored').notNull().default(false),
+    isLocal: flag('is_local').notNull().default(false),
+    notes: text('notes').notNull().default(''),
+  },
+  (t) => [index('nodes_last_heard').on(t.lastHeard)],
+)
+
+/** WITHOUT ROWID in its migration. Rows of a node that is gone wait for their turn, as those of `telemetry` do. */
+export const positions = sqliteTable(
+  'positions',
+  {
+    nodeId: integer('node_id').notNull(),
+    t: integer('t').notNull(),
+    latitude: real('latitude').notNull(),
+    longitude: real('longitude').notNull(),
+    altitude: real('altitude'),
+    precisionBits: integer('precision_bits'),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
+)
+
+/** Nodes that go on under another number: their history went along. */
+export const renumberings = sqliteTable(
+  'renumberings',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    /** When the new number was first heard: what is later is its own. */
+    since: integer('since').notNull(),
+    followedAt: integer('followed_at').notNull(),
+    /** When the old number was heard again; null: it was not. */
+    undoneAt: integer('undone_at'),
+  },
+  (t) => [index('renumberings_to').on(t.toNodeNum), index('renumberings_from').on(t.fromNodeNum)],
+)
+
+/**
+ * Ids of nodes that are gone, by a trigger, while rows of their history are left. An id is never given again, so that
+ * nobody finds those rows.
+ */
+export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })

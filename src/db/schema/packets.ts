@@ -1,0 +1,32 @@
+import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { flag } from './flag.ts'
+
+/** The latest packets: a ring, emptied from its old end. */
+export const packets = sqliteTable(
+  'packets',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id').notNull(),
+    t: integer('t').notNull(),
+    packetId: integer('packet_id').notNull(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    gateway: integer('gateway'),
+    channel: integer('channel').notNull(),
+    port: integer('port'),
+    rxSnr: real('rx_snr'),
+    rxRssi: integer('rx_rssi'),
+    hopsAway: integer('hops_away'),
+    hopLimit: integer('hop_limit').notNull(),
+    viaMqtt: flag('via_mqtt').notNull(),
+    pkiEncrypted: flag('pki_encrypted').notNull(),
+    replayed: flag('replayed').notNull(),
+    /** JSON, decoded; without what might be a key or a password. */
+    payload: text('payload').notNull(),
+  },
+  (t) => [
+    index('packets_from').on(t.fromNodeNum, t.id),
+    index('packets_port').on(t.port, t.id),
+    index('packets_packet').on(t.fromNodeNum, t.packetId),
+  ],
+)

@@ -1,0 +1,14 @@
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+export const settings = sqliteTable('settings', {
+  key: text('key').primaryKey(),
+  /** JSON */
+  value: text('value').notNull(),
+  updatedAt: integer('updated_at').notNull(),
+})
+
+/** Change counters kept by triggers: they tell a polling client, in one look-up, that nothing is new. */
+export const revisions = sqliteTable('revisions', {
+  name: text('name').primaryKey(),
+  value: integer('value').notNull(),
+})

@@ -1,0 +1,51 @@
+import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+/** Metric names (`variant.metric`) as small integers, so that a telemetry row stays narrow. */
+export const metrics = sqliteTable('metrics', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  name: text('name').notNull().unique(),
+})
+
+/** WITHOUT ROWID in its migration: rows of one chart lie side by side on disk. */
+export const telemetry = sqliteTable(
+  'telemetry',
+  {
+    nodeId: integer('node_id').notNull(),
+    metric: integer('metric').notNull(),
+    t: integer('t').notNull(),
+    v: real('v').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
+)
+
+const rollUpColumns = () => ({
+  nodeId: integer('node_id').notNull(),
+  metric: integer('metric').notNull(),
+  /** Begin of the hour or day, UTC. */
+  t: integer('t').notNull(),
+  n: integer('n').notNull(),
+  min: real('min').notNull(),
+  max: real('max').notNull(),
+  sum: real('sum').notNull(),
+  last: real('last').notNull(),
+})
+
+/** WITHOUT ROWID in their migration, as `telemetry`. */
+export const telemetryHourly = sqliteTable('telemetry_hourly', rollUpColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
+])
+export const telemetryDaily = sqliteTable('telemetry_daily', rollUpColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
+])
+
+/** Hours with measurements that are not rolled up yet. WITHOUT ROWID in its migration. */
+export const telemetryDirty = sqliteTable(
+  'telemetry_dirty',
+  {
+    nodeId: integer('node_id').notNull(),
+    metric: integer('metric').notNull(),
+    /** Begin of the hour, UTC. */
+    t: integer('t').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
+)

@@ -1,0 +1,49 @@
+import { integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { sources } from './sources.ts'
+
+/** Ways through the mesh: asked for by us, or answers to others that passed by. */
+export const traceroutes = sqliteTable(
+  'traceroutes',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    sourceId: integer('source_id').references(() => sources.id),
+    /** Packet id of the question. */
+    requestId: integer('request_id').notNull(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    toNodeNum: integer('to_node_num').notNull(),
+    timestamp: integer('timestamp').notNull(),
+    answeredAt: integer('answered_at'),
+    state: text('state', { enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] }).notNull(),
+    routingError: text('routing_error'),
+    /** JSON: node numbers and dB between the two ends, as `Route` has them; null until there is an answer. */
+    route: text('route'),
+    /** Username of who asked; null for those that passed by. */
+    requestedBy: text('requested_by'),
+  },
+  (t) => [uniqueIndex('traceroutes_request').on(t.fromNodeNum, t.requestId)],
+)
+
+/** Who hears whom: the latest word of each node. */
+export const neighbors = sqliteTable(
+  'neighbors',
+  {
+    nodeNum: integer('node_num').notNull(),
+    neighborNum: integer('neighbor_num').notNull(),
+    snr: real('snr').notNull(),
+    t: integer('t').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
+)
+
+export const waypoints = sqliteTable('waypoints', {
+  id: integer('id').primaryKey(),
+  fromNodeNum: integer('from_node_num').notNull(),
+  t: integer('t').notNull(),
+  name: text('name').notNull(),
+  description: text('description').notNull(),
+  icon: text('icon'),
+  latitude: real('latitude').notNull(),
+  longitude: real('longitude').notNull(),
+  expiresAt: integer('expires_at'),
+  lockedTo: integer('locked_to'),
+})

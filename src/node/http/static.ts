@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { matchesEtag } from '../../app/mesh/nodes/list.ts'
+import { basePath } from '../../app/config/config.ts'
+import type { Pages } from '../../app/http/pages.ts'
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+}
+
+const NOT_BUILT =
+  'The web application is not built. Run "npm run build", then start the service again. The API is at /api.\n'
+
+type Encoding = 'br' | 'gzip'
+type File = {
+  readonly bytes: Buffer<ArrayBuffer>
+  readonly type: string
+  readonly etag: string
+  /** Its name changes with its content. */
+  readonly isHashed: boolean
+  readonly packed: Map<Encoding, Promise<Buffer>>
+}
+
+/** Where `npm run build` puts the web application, seen from the build and from the source. */
+export function builtSite(): string {
+  const here = import.meta.url
+  return fileURLToPath(new URL(here.endsWith('.ts') ? '../../dist/web/' : '../../web/', here))
+}
+
+/**
+ * Serves the files below `directory` from memory, read once: no path of a request ever reaches the disk. A path that
+ * is no file is a page of the application. The path of `publicUrl` is where a proxy puts the site.
+ */
+export function serveSite(directory: string, publicUrl: string | null): Pages {
+  if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
+  const files = readSite(directory, basePath({ PUBLIC_URL: publicUrl }))
+  return async (request) => {
+    const { pathname } = new URL(request.url)
+    const file = files.get(pathname) ?? (isPage(pathname) ? files.get('/index.html') : undefined)
+    return file === undefined ? notFound('Not found\n') : answer(request, file)
+  }
+}
+
+// A file that is gone must not be answered by a page: a browser would take it for a script.
+function isPage(pathname: string): boolean {
+  return !pathname.startsWith('/assets/') && extname(pathname) === ''
+}
+
+function notFound(text: string): Response {
+  return new Response(text, { status: 404, headers: { 'Content-Type': 'text/plain; charset=utf-8' } })
+}
+
+function readSite(directory: string, base: string): ReadonlyMap<string, File> {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return new Map(
+    entries.flatMap((entry) => {
+      const path = join(entry.parentPath, entry.name)
+      const type = TYPES[extname(entry.name)]
+      const url = `/${relative(directory, path).split(sep).join('/')}`
+      return type === undefined ? [] : [[url, readFile(path, url, type, base)]]
+    }),
+  )
+}
+
+function readFile(path: string, url: string, type: string, base: string): File {
+  const raw = readFileSync(path)
+  const isHtml = url.endsWith('.html')
+  const bytes = isHtml ? Buffer.from(raw.toString('utf8').replaceAll(/(src|href)="\//g, `$1="${base}/`)) : raw
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+  return { bytes: Buffer.from(bytes), type, etag, isHashed: url.startsWith('/assets/'), packed: new Map() }
+}
+
+async function answer(request: Request, file: File): Promise<Response> {
+  const headers: Record<string, string> = {
+    'Content-Type': file.type,
+    'Cache-Control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+    // Weak: the packed forms share it.
+    ETag: `W/${file.etag}`,
+    Vary: 'Accept-Encoding',
+  }
+  if (matchesEtag(request.headers.get('if-none-match') ?? undefined, file.etag)) {
+    return new Response(null, { status: 304, headers })
+  }
+  const encoding = acceptedEncoding(request.headers.get('accept-encoding') ?? '', file.type)
+  const body = encoding === null ? file.bytes : await pack(file, encoding)
+  if (encoding !== null) headers['Content-Encoding'] = encoding
+  headers['Content-Length'] = String(body.length)
+  return new Response(request.method === 'HEAD' ? null : new Uint8Array(body), { headers })
+}
+
+function acceptedEncoding(header: string, type: string): Encoding | null {
+  if (!/^text|svg/.test(type)) return null
+  const accepted = header.split(',').map((part) => part.trim().replace(/;\s*q=(?!0(\.0*)?$).*/, ''))
+  return accepted.includes('br') ? 'br' : accepted.includes('gzip') ? 'gzip' : null
+}
+
+const brotli = promisify(brotliCompress)
+const zip = promisify(gzip)
+
+/** Once for each file and encoding, off the event loop. */
+function pack(file: File, encoding: Encoding): Promise<Buffer> {
+  const known = file.packed.get(encoding)
+  if (known !== undefined) return known
+  const packed =
+    encoding === 'br'
+      ? brotli(file.bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+      : zip(file.bytes, { level: 9 })
+  file.packed.set(encoding, packed)
+  return packed
+}

@@ -1,0 +1,140 @@
+import { api, ask, send } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { Age } from '../../parts/age.tsx'
+import { Segments } from '../../parts/field.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card, Facts, Page } from '../../parts/page.tsx'
+import { PasswordForm } from '../../parts/password-form.tsx'
+import { refreshStatus, status, user } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { theme, THEMES } from '../../theme.ts'
+import { Tokens } from './tokens.tsx'
+
+export function AccountPage() {
+  const me = user.value
+  if (me === null) return null
+  return (
+    <Page title={t.account.title}>
+      <div class="cards">
+        <Card title={t.account.profile}>
+          <Facts
+            entries={[
+              [t.account.username, me.username],
+              [t.account.displayName, me.displayName],
+              [t.account.email, me.email],
+              [t.account.role, me.isAdmin ? t.account.admin : t.account.regular],
+              [t.account.provider, t.account.providers[me.authProvider]],
+              [t.account.permissions, me.isAdmin ? null : <Held />],
+            ]}
+          />
+          <h3>{t.shell.theme}</h3>
+          <Segments
+            label={t.shell.theme}
+            value={theme.value}
+            options={THEMES.map((name) => [name, t.shell.themes[name]] as const)}
+            onChange={(chosen) => (theme.value = chosen)}
+          />
+        </Card>
+        <Card title={t.account.passwordTitle}>
+          {me.authProvider === 'local' && !status.value?.localAuthDisabled ? (
+            <PasswordForm
+              username={me.username}
+              current={null}
+              onDone={async () => {
+                say(t.password.changed)
+                await refreshStatus()
+              }}
+            />
+          ) : (
+            <p class="faint">{t.password.oidc}</p>
+          )}
+        </Card>
+      </div>
+      <Sessions />
+      <Tokens />
+    </Page>
+  )
+}
+
+function Held() {
+  const permissions = status.value?.permissions
+  if (permissions === undefined) return null
+  const held = Object.entries(permissions).flatMap(([resource, grant]) => {
+    const name = Object.entries(t.resources).find(([known]) => known === resource)?.[1] ?? humanize(resource)
+    return grant.read ? [grant.write ? `${name} (${t.actions.write})` : name] : []
+  })
+  return <>{held.join(', ') || t.common.none}</>
+}
+
+/** A browser and its system out of a User-Agent header. */
+function deviceName(userAgent: string | null): string {
+  if (userAgent === null) return t.common.none
+  const browser = /(Edg|OPR|Firefox|Chrome|Safari)\/(\d+)/.exec(userAgent)
+  const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(userAgent)?.[1]
+  if (browser === null) return userAgent.slice(0, 40)
+  const name = { Edg: 'Edge', OPR: 'Opera' }[browser[1] ?? ''] ?? browser[1]
+  return system === undefined ? `${name} ${browser[2]}` : `${name} ${browser[2]}, ${system}`
+}
+
+function Sessions() {
+  const { data, error, reload } = useLoad(() => ask(api.auth.sessions.$get()), [])
+  const action = useAction()
+  const sessions = data.value?.sessions ?? []
+  const act = (work: () => Promise<unknown>, done: string) =>
+    action.run(async () => {
+      await work()
+      say(done)
+      await Promise.all([reload(), refreshStatus()])
+    })
+  return (
+    <Card
+      title={t.account.sessions}
+      help={t.account.sessionsHelp}
+      actions={
+        sessions.length > 1 && (
+          <button
+            type="button"
+            class="button"
+            disabled={action.busy.value}
+            onClick={() => void act(() => send(api.auth.sessions.$delete()), t.account.othersEnded)}
+          >
+            {t.account.endOthers}
+          </button>
+        )
+      }
+    >
+      <Failure error={error.value ?? action.error.value} />
+      <ul class="rows">
+        {sessions.map((session) => (
+          <li key={session.id}>
+            <div class="grow">
+              <strong>{deviceName(session.userAgent)}</strong>{' '}
+              {session.current && <span class="tag good">{t.account.current}</span>}
+              <div class="faint">
+                {session.ip} · {t.account.lastSeen} <Age at={session.lastSeenAt} /> · {t.account.since}{' '}
+                <Age at={session.createdAt} />
+              </div>
+            </div>
+            {!session.current && (
+              <button
+                type="button"
+                class="button small"
+                disabled={action.busy.value}
+                aria-label={t.account.endLabel(deviceName(session.userAgent))}
+                onClick={() =>
+                  void act(
+                    () => send(api.auth.sessions[':id'].$delete({ param: { id: String(session.id) } })),
+                    t.account.ended,
+                  )
+                }
+              >
+                {t.account.end}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

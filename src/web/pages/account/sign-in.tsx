@@ -1,0 +1,132 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { api, ask } from '../../api.ts'
+import { useAction } from '../../load.ts'
+import { Field, formText, Submit } from '../../parts/field.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Logo } from '../../parts/shell.tsx'
+import { href, place, safeReturn, setQuery } from '../../router.ts'
+import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../../session.ts'
+import { APP_NAME, t } from '../../strings.ts'
+
+const RETURN_KEY = 'return-to'
+
+/** A failure at the provider comes back without the page that was asked for: the tab remembers it meanwhile. */
+function keepReturn(path: string): void {
+  try {
+    sessionStorage.setItem(RETURN_KEY, path)
+  } catch {
+    // Storage is blocked: after a failure the sign-in leads to the start page.
+  }
+}
+
+function recallReturn(): string {
+  try {
+    const path = safeReturn(sessionStorage.getItem(RETURN_KEY))
+    return path === '/' ? '' : path
+  } catch {
+    return ''
+  }
+}
+
+/** Local form, the provider's button, or both, as the service allows. */
+export function SignInPage() {
+  const known = status.value
+  const returnTo = safeReturn(place.value.query.get('returnTo'))
+  useEffect(() => {
+    document.title = `${t.signIn.title} · ${APP_NAME}`
+    const { query } = place.peek()
+    if (query.has('error') && !query.has('returnTo')) setQuery({ returnTo: recallReturn() })
+  }, [])
+  if (known === null) return null
+  return (
+    <main class="alone">
+      <div class="sign-in">
+        <div class="brand">
+          <Logo />
+          {APP_NAME}
+        </div>
+        <h1>{t.signIn.title}</h1>
+        {hasEnded.value && (
+          <div class="notice" role="status">
+            {t.signIn.ended}
+          </div>
+        )}
+        <ProviderFailure code={place.value.query.get('error')} />
+        {!known.localAuthDisabled && <LocalForm />}
+        {known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
+        {known.oidcEnabled && (
+          <a
+            class={known.localAuthDisabled ? 'button primary wide' : 'button wide'}
+            href={`${href('/api/auth/oidc/login')}?returnTo=${encodeURIComponent(href(returnTo))}`}
+            onClick={() => keepReturn(returnTo)}
+          >
+            {t.signIn.oidc}
+          </a>
+        )}
+        {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
+      </div>
+    </main>
+  )
+}
+
+function ProviderFailure({ code }: { code: string | null }) {
+  if (code === null) return null
+  const texts: Readonly<Record<string, string>> = t.signIn.errors
+  return (
+    <div class="notice notice-bad" role="alert">
+      {texts[code] ?? t.signIn.otherError}
+    </div>
+  )
+}
+
+function LocalForm() {
+  const { busy, error, run } = useAction()
+  const hasNoCookie = useSignal(false)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    const password = text('password')
+    hasNoCookie.value = false
+    // What went wrong at the provider is no longer what is being tried.
+    if (place.peek().query.has('error')) setQuery({ error: '' })
+    await run(async () => {
+      const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))
+      temporaryPassword.value = answer.mustChangePassword ? password : null
+      await refreshStatus()
+      tellTabs()
+      hasNoCookie.value = status.value?.authenticated === false
+    })
+  }
+  return (
+    <form onSubmit={submit} class="stack">
+      <Failure error={error.value} />
+      {hasNoCookie.value && (
+        <div class="notice notice-bad" role="alert">
+          {t.signIn.cookie}
+        </div>
+      )}
+      <Field
+        label={t.signIn.username}
+        name="username"
+        autocomplete="username"
+        autocapitalize="off"
+        spellcheck={false}
+        maxLength={1024}
+        required
+        autofocus
+      />
+      <Field
+        label={t.signIn.password}
+        name="password"
+        type="password"
+        autocomplete="current-password"
+        maxLength={4096}
+        required
+      />
+      <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />
+    </form>
+  )
+}

@@ -1,0 +1,211 @@
+import { useSignal } from '@preact/signals'
+import type { InferRequestType, InferResponseType } from 'hono/client'
+import { api, ask, send } from '../../api.ts'
+import { date } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { Age } from '../../parts/age.tsx'
+import { CopyText } from '../../parts/copy.tsx'
+import { askFirst, Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, Select, Submit } from '../../parts/field.tsx'
+import { useKept } from '../../parts/kept.ts'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { RESOURCES } from '../../permissions.ts'
+import { isAdmin, status } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+type NewToken = InferRequestType<typeof api.tokens.$post>['json']
+type Token = InferResponseType<typeof api.tokens.$get>['tokens'][number]
+
+/** Own API tokens: made, listed, revoked. */
+export function Tokens() {
+  const { data, error, reload } = useLoad(() => ask(api.tokens.$get()), [])
+  // One that was begun when the session ended is gone on with.
+  const draft = useTokenDraft()
+  const isMaking = useSignal(draft.wasBegun)
+  const tokens = data.value?.tokens
+  return (
+    <Card
+      title={t.account.tokens}
+      help={t.account.tokensHelp}
+      actions={
+        <button type="button" class="button" onClick={() => (isMaking.value = true)}>
+          {t.account.newToken}
+        </button>
+      }
+    >
+      <Failure error={error.value} retry={reload} />
+      {tokens?.length === 0 && <p class="faint">{t.account.noTokens}</p>}
+      <ul class="rows">
+        {tokens?.map((token) => (
+          <TokenRow token={token} key={token.id} onRevoked={reload} />
+        ))}
+      </ul>
+      {isMaking.value && <NewTokenDialog draft={draft} onClose={() => (isMaking.value = false)} onMade={reload} />}
+    </Card>
+  )
+}
+
+function TokenRow({ token, onRevoked }: { token: Token; onRevoked(): Promise<void> }) {
+  return (
+    <li>
+      <div class="grow">
+        <strong>{token.name}</strong> <code>{token.prefix}…</code>
+        <div class="faint">
+          {token.scopes.map(scopeName).join(', ')} · {t.account.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
+          {t.account.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
+        </div>
+      </div>
+      <button
+        type="button"
+        class="button small"
+        aria-label={t.account.revokeLabel(token.name)}
+        onClick={() =>
+          askFirst({
+            text: t.account.revokeSure(token.name),
+            confirm: t.account.revoke,
+            isDangerous: true,
+            act: async () => {
+              await send(api.tokens[':id'].$delete({ param: { id: String(token.id) } }))
+              say(t.account.revoked)
+              await onRevoked()
+            },
+          })
+        }
+      >
+        {t.account.revoke}
+      </button>
+    </li>
+  )
+}
+
+function scopeName(scope: string): string {
+  const special = Object.entries(t.scopes).find(([known]) => known === scope)?.[1]
+  if (special !== undefined) return special
+  const [resource, action] = scope.split(':')
+  const name = RESOURCES.find((known) => known === resource)
+  return name === undefined ? scope : `${t.resources[name]}: ${action === 'write' ? t.actions.write : t.actions.read}`
+}
+
+/** Only what the owner may do themselves. */
+function offeredScopes(): string[] {
+  const permissions = status.value?.permissions
+  if (permissions === undefined) return []
+  const own = RESOURCES.flatMap((resource) => [
+    ...(permissions[resource].read ? [`${resource}:read`] : []),
+    ...(permissions[resource].write ? [`${resource}:write`] : []),
+  ])
+  return isAdmin.value ? [...own, 'backup', 'metrics'] : own
+}
+
+const EXPIRIES = ['30', '90', '365', ''] as const
+
+function useTokenDraft() {
+  const name = useKept('token-name')
+  const scopes = useKept('token-scopes')
+  const expiry = useKept('token-expiry', '90')
+  const all = [name, scopes, expiry]
+  return {
+    name: name.value,
+    /** Separated by spaces. */
+    scopes: scopes.value,
+    expiry: expiry.value,
+    wasBegun: all.some(({ wasBegun }) => wasBegun),
+    forget() {
+      name.value.value = ''
+      scopes.value.value = ''
+      expiry.value.value = '90'
+    },
+  }
+}
+
+type DialogProps = { draft: ReturnType<typeof useTokenDraft>; onClose(): void; onMade(): Promise<void> }
+
+function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
+  const { busy, error, run } = useAction()
+  const made = useSignal<string | null>(null)
+  const hasNoScope = useSignal(false)
+  const chosen = draft.scopes.value.split(' ').filter((scope) => scope !== '')
+  const close = () => {
+    draft.forget()
+    onClose()
+  }
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    // What the owner may not do any more can't be ticked off again.
+    const scopes = offeredScopes().filter((scope) => chosen.includes(scope))
+    hasNoScope.value = scopes.length === 0
+    if (hasNoScope.value) return
+    const json: NewToken = {
+      name: draft.name.value.trim(),
+      scopes,
+      ...(draft.expiry.value !== '' && { expiresInDays: Number(draft.expiry.value) }),
+    }
+    await run(async () => {
+      made.value = (await ask(api.tokens.$post({ json }))).token
+      draft.forget()
+      await onMade()
+    })
+  }
+  if (made.value !== null) {
+    return (
+      <Dialog title={t.account.tokenMade} onClose={onClose}>
+        <p class="measure">{t.account.tokenMadeHelp}</p>
+        <CopyText text={made.value} label={t.account.newToken} />
+      </Dialog>
+    )
+  }
+  return (
+    <Dialog title={t.account.newToken} onClose={close}>
+      <form onSubmit={submit} class="stack">
+        <Failure error={error.value} />
+        <Field
+          label={t.account.tokenName}
+          name="name"
+          hint={t.account.tokenNameHint}
+          maxLength={100}
+          pattern=".*\S.*"
+          value={draft.name.value}
+          onInput={(event) => (draft.name.value = event.currentTarget.value)}
+          required
+          autofocus
+        />
+        <Scopes chosen={chosen} onChange={(scopes) => (draft.scopes.value = scopes.join(' '))} />
+        {hasNoScope.value && (
+          <p class="bad" role="alert">
+            {t.account.noScope}
+          </p>
+        )}
+        <Select
+          label={t.account.expires}
+          value={EXPIRIES.find((days) => days === draft.expiry.value) ?? '90'}
+          options={EXPIRIES.map((days) => [days, t.account.expiry[days]] as const)}
+          onChange={(days) => (draft.expiry.value = days)}
+        />
+        <Actions>
+          <Submit busy={busy.value} idle={t.account.newToken} working={t.common.saving} />
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+function Scopes({ chosen, onChange }: { chosen: readonly string[]; onChange(scopes: readonly string[]): void }) {
+  return (
+    <fieldset class="checks">
+      <legend>{t.account.scopes}</legend>
+      {offeredScopes().map((scope) => (
+        <label key={scope}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(scope)}
+            onChange={(event) =>
+              onChange(event.currentTarget.checked ? [...chosen, scope] : chosen.filter((other) => other !== scope))
+            }
+          />
+          {scopeName(scope)}
+        </label>
+      ))}
+    </fieldset>
+  )
+}

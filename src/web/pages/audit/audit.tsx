@@ -1,0 +1,157 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, ask } from '../../api.ts'
+import { useAction } from '../../load.ts'
+import { Field, MAX_SEARCH, Select } from '../../parts/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { LogTable, More } from '../../parts/log-table.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { SearchQuery } from '../../parts/search-query.tsx'
+import { href, place, setQuery } from '../../router.ts'
+import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../../strings.ts'
+import { AuditRow } from './entry.tsx'
+
+export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
+
+const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
+const PAGE = '100'
+/** Characters of an action or an area that the service takes. */
+const MAX_NAME = 100
+
+/** What the address says, as the API wants it: days become milliseconds. */
+function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number], string>> {
+  const found: Partial<Record<(typeof NAMES)[number], string>> = {}
+  for (const name of NAMES) {
+    const value = query.get(name)?.trim() ?? ''
+    if (value === '') continue
+    if (name === 'from' || name === 'to') {
+      const time = new Date(`${value}T${name === 'from' ? '00:00:00' : '23:59:59.999'}`).getTime()
+      if (Number.isFinite(time) && time >= 0) found[name] = String(time)
+    } else if (name !== 'userId') found[name] = value.slice(0, name === 'q' ? MAX_SEARCH : MAX_NAME)
+    else if (/^[1-9]\d{0,14}$/.test(value)) found[name] = value
+  }
+  return found
+}
+
+export function AuditPage() {
+  const { query } = place.value
+  const filters = filtersOf(query)
+  const key = JSON.stringify(filters)
+  const entries = useSignal<readonly AuditEntry[] | null>(null)
+  const next = useSignal<number | null>(null)
+  const turn = useRef(0)
+  const { busy, error, run } = useAction()
+  const load = async (cursor: number | null) => {
+    const mine = ++turn.current
+    const page = await ask(
+      api.audit.$get({ query: { ...filters, limit: PAGE, ...(cursor !== null && { cursor: String(cursor) }) } }),
+    )
+    if (mine !== turn.current) return
+    entries.value = cursor === null ? page.entries : [...(entries.value ?? []), ...page.entries]
+    next.value = page.nextCursor
+  }
+  useEffect(() => {
+    busy.value = false
+    void run(() => load(null))
+  }, [key])
+  const exported = (format: 'csv' | 'ndjson') =>
+    href(`/api/audit/export?${new URLSearchParams({ format, ...filters }).toString()}`)
+  return (
+    <Page
+      title={t.audit.title}
+      actions={
+        <>
+          <a class="button" href={exported('csv')} download>
+            {t.audit.exportAs} {t.audit.csv}
+          </a>
+          <a class="button" href={exported('ndjson')} download>
+            {t.audit.exportAs} {t.audit.ndjson}
+          </a>
+        </>
+      }
+    >
+      <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
+      <Failure error={error.value} retry={() => void run(() => load(null))} />
+      {entries.value?.length === 0 && <p class="faint">{t.audit.none}</p>}
+      {entries.value !== null && entries.value.length > 0 && <AuditTable entries={entries.value} />}
+      <More next={next.value} isBusy={busy.value} onMore={(cursor) => void run(() => load(cursor))} />
+    </Page>
+  )
+}
+
+function Filters({
+  query,
+  hasAny,
+  entries,
+}: {
+  query: URLSearchParams
+  hasAny: boolean
+  entries: readonly AuditEntry[]
+}) {
+  const userId = query.get('userId')
+  const name = entries.find((entry) => String(entry.userId) === userId)?.username
+  const all = ['', t.common.all] as const
+  const actions = Object.entries(AUDIT_NAMES).toSorted(([, a], [, b]) => a.localeCompare(b))
+  return (
+    <div class="toolbar">
+      <SearchQuery label={t.audit.searchLabel} hint={t.audit.searchHint} />
+      <Select
+        label={t.audit.action}
+        value={query.get('action') ?? ''}
+        options={[all, ...actions]}
+        onChange={(action) => setQuery({ action })}
+      />
+      <Select
+        label={t.audit.resource}
+        value={query.get('resource') ?? ''}
+        options={[all, ...Object.entries(AUDIT_RESOURCES)]}
+        onChange={(resource) => setQuery({ resource })}
+      />
+      <Field
+        label={t.audit.from}
+        type="date"
+        value={query.get('from') ?? ''}
+        onChange={(event) => setQuery({ from: event.currentTarget.value })}
+      />
+      <Field
+        label={t.audit.to}
+        type="date"
+        value={query.get('to') ?? ''}
+        onChange={(event) => setQuery({ to: event.currentTarget.value })}
+      />
+      {userId !== null && (
+        <button type="button" class="button" onClick={() => setQuery({ userId: '' })}>
+          {t.audit.onlyUser(name ?? userId)} <Icon name="close" />
+        </button>
+      )}
+      {hasAny && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => setQuery(Object.fromEntries(NAMES.map((name) => [name, ''])))}
+        >
+          {t.common.clear}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
+  return (
+    <LogTable
+      headings={[
+        { name: t.audit.when },
+        { name: t.audit.who },
+        { name: t.audit.what },
+        { name: t.audit.address, wideOnly: true },
+      ]}
+    >
+      {entries.map((entry) => (
+        <AuditRow entry={entry} key={entry.id} />
+      ))}
+    </LogTable>
+  )
+}

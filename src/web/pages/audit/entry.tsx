@@ -1,0 +1,95 @@
+import { isRecord } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { LogRow, RawFacts } from '../../parts/log-table.tsx'
+import { setQuery } from '../../router.ts'
+import { AUDIT_NAMES, t } from '../../strings.ts'
+import type { AuditEntry } from './audit.tsx'
+
+const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', 'backup_failed'])
+
+/** One entry: a line, and all of it once it is opened. */
+export function AuditRow({ entry }: { entry: AuditEntry }) {
+  const names: Readonly<Record<string, string | undefined>> = AUDIT_NAMES
+  const subject = subjectOf(entry)
+  return (
+    <LogRow at={entry.timestamp} span={3} wideSpan={1} details={() => <Details entry={entry} />}>
+      <td>
+        {entry.userId === null ? (
+          (entry.username ?? t.audit.nobody)
+        ) : (
+          <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
+            {entry.username}
+          </button>
+        )}
+      </td>
+      <td class={BAD.has(entry.action) ? 'bad' : ''}>
+        {names[entry.action] ?? humanize(entry.action)}
+        {subject !== null && <span class="faint"> {subject}</span>}
+      </td>
+      <td class="wide-only mono">{entry.ip ?? t.common.none}</td>
+    </LogRow>
+  )
+}
+
+/** Whom or what an action was about, when that is somebody else. */
+function subjectOf({ details, username }: AuditEntry): string | null {
+  const subject = details['username'] ?? details['name'] ?? details['nodeId']
+  return typeof subject === 'string' && subject !== username ? subject : null
+}
+
+function Details({ entry }: { entry: AuditEntry }) {
+  const { before, after, ...rest } = entry.details
+  const facts = [
+    ...Object.entries(rest).map(([name, value]) => [name, show(value)] as const),
+    ['ip', entry.ip ?? t.common.none] as const,
+    [t.audit.request, entry.requestId ?? t.common.none] as const,
+  ]
+  return (
+    <div class="stack">
+      {(isRecord(before) || isRecord(after)) && (
+        <Changes before={isRecord(before) ? before : {}} after={isRecord(after) ? after : {}} />
+      )}
+      <RawFacts facts={facts} />
+    </div>
+  )
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function Changes({ before, after }: { before: Fields; after: Fields }) {
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return (
+    <table class="changes">
+      <thead>
+        <tr>
+          <th scope="col">{t.audit.field}</th>
+          <th scope="col">{t.audit.before}</th>
+          <th scope="col">{t.audit.after}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map((field) => (
+          <tr key={field}>
+            <th scope="row">{field}</th>
+            <td>
+              <del>{show(before[field])}</del>
+            </td>
+            <td>
+              <ins>{show(after[field])}</ins>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function show(value: unknown): string {
+  if (value === null || value === undefined) return t.common.none
+  if (typeof value === 'boolean') return value ? t.common.yes : t.common.no
+  if (isRecord(value) && typeof value['read'] === 'boolean' && typeof value['write'] === 'boolean') {
+    const held = [...(value['read'] ? [t.actions.read] : []), ...(value['write'] ? [t.actions.write] : [])]
+    return held.join(' + ') || t.common.none
+  }
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+}

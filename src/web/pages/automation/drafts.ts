@@ -1,0 +1,37 @@
+import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
+import { user } from '../../session.ts'
+import { type Automation, type Draft, draftOf } from './draft.ts'
+
+type Kept = { readonly draft: Draft; readonly seen: number }
+
+/** Rules that were begun and not saved, by user and rule: they are still there after a look at another page. */
+const kept = new Map<string, Kept>()
+
+/** It is saved. */
+export function forgetDraft(saved: Automation | null): void {
+  kept.delete(keyOf(saved))
+}
+
+function keyOf(saved: Automation | null): string {
+  return `${user.peek()?.id} ${saved?.id ?? 'new'}`
+}
+
+export type Begun = {
+  readonly draft: Signal<Draft>
+  /** Revision of the version that the draft began with; 0: there is none. */
+  readonly seen: Signal<number>
+}
+
+/** A draft that is kept until it says again what is saved. */
+export function useKeptDraft(saved: Automation | null, initial: Draft): Begun {
+  const key = keyOf(saved)
+  const found = kept.get(key)
+  const draft = useSignal(found?.draft ?? initial)
+  const seen = useSignal(found?.seen ?? saved?.revision ?? 0)
+  const base = JSON.stringify(saved === null ? initial : draftOf(saved.rule))
+  useSignalEffect(() => {
+    if (JSON.stringify(draft.value) === base) kept.delete(key)
+    else kept.set(key, { draft: draft.value, seen: seen.value })
+  })
+  return { draft, seen }
+}

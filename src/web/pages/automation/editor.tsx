@@ -1,0 +1,299 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, type ApiError, ask, isRecord, type Issue } from '../../api.ts'
+import { type Action, useAction, useLoad } from '../../load.ts'
+import { Actions, Submit } from '../../parts/field.tsx'
+import { Empty, explain, Failure, say } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { navigate, place } from '../../router.ts'
+import { can } from '../../session.ts'
+import { a } from '../../strings/automation.ts'
+import { t } from '../../strings.ts'
+import '../../styles/automation.css'
+import { useChannels } from './channels.ts'
+import { type Automation, type Draft, draftOf, emptyDraft, KINDS, type NewRule, ruleOf, tryableOf } from './draft.ts'
+import { type Begun, forgetDraft, useKeptDraft } from './drafts.ts'
+import { type Form, NodeNames } from './fields.tsx'
+import { RuleFields } from './form.tsx'
+import { RunLog } from './log.tsx'
+import { RuleFacts } from './facts.tsx'
+import { type Sample, type Trial, useSavedTrial, useTrial } from './trial.ts'
+import { Guards, TryCard } from './try.tsx'
+import { deleteFirst, ifMatch, unlessChanged } from './version.ts'
+import { airADay } from './words.ts'
+
+const UP = { path: '/automation', name: a.back }
+
+/** A rule that is not there yet. */
+export function NewAutomationPage() {
+  const wanted = place.value.query.get('kind')
+  const initial = useRef(emptyDraft(KINDS.find((kind) => kind === wanted) ?? 'announce')).current
+  const begun = useKeptDraft(null, initial)
+  const { draft } = begun
+  return (
+    <Page title={a.newTitle} up={UP}>
+      <NodeNames />
+      <fieldset class="kinds">
+        <legend class="sr-only">{a.kind}</legend>
+        {KINDS.map((kind) => (
+          <label class="kind" key={kind}>
+            <input
+              type="radio"
+              name="kind"
+              checked={draft.value.kind === kind}
+              onChange={() => (draft.value = { ...draft.value, kind })}
+            />
+            <strong>{a.kinds[kind]}</strong>
+            <span class="faint">{a.kindHelp[kind]}</span>
+          </label>
+        ))}
+      </fieldset>
+      <Editor begun={begun} saved={null} initial={initial} onSaved={() => {}} />
+    </Page>
+  )
+}
+
+/** One rule: what it is, what it would do, and what it did. */
+export function RulePage({ id }: { id: string }) {
+  const { data, error, reload } = useLoad(() => ask(api.automation[':id'].$get({ param: { id } })), [])
+  const automation = data.value?.automation ?? null
+  if (error.value?.code === 'automation_not_found') {
+    return (
+      <Page title={a.gone} up={UP}>
+        <Empty icon="automation" title={a.gone}>
+          <p>{a.goneHelp}</p>
+        </Empty>
+      </Page>
+    )
+  }
+  return (
+    <Page
+      title={automation?.rule.name ?? a.title}
+      up={UP}
+      actions={automation !== null && can('automation', 'write') && <Delete automation={automation} reload={reload} />}
+    >
+      <NodeNames />
+      <Failure error={error.value} retry={reload} />
+      {automation !== null &&
+        (can('automation', 'write') ? (
+          <EditRule automation={automation} onSaved={(next) => (data.value = { automation: next })} />
+        ) : (
+          <ShowRule automation={automation} />
+        ))}
+      {automation !== null && <RunLog id={automation.id} />}
+    </Page>
+  )
+}
+
+function Delete({ automation, reload }: { automation: Automation; reload(): Promise<void> }) {
+  const remove = () => deleteFirst({ ...automation, name: automation.rule.name }, () => navigate('/automation'), reload)
+  return (
+    <button type="button" class="button danger-quiet" onClick={remove}>
+      {t.common.delete}
+    </button>
+  )
+}
+
+function EditRule({ automation, onSaved }: { automation: Automation; onSaved(next: Automation): void }) {
+  const initial = draftOf(automation.rule)
+  const begun = useKeptDraft(automation, initial)
+  return <Editor begun={begun} saved={automation} initial={initial} onSaved={onSaved} />
+}
+
+function ShowRule({ automation }: { automation: Automation }) {
+  const sample = useSample(draftOf(automation.rule))
+  const trial = useSavedTrial(automation.id, sampleFor(automation.rule.kind, sample))
+  const channels = useChannels()
+  const { kind, timeZone } = automation.rule
+  return (
+    <div class="editor">
+      <div class="stack">
+        <p class="faint">{a.readOnly}</p>
+        <RuleFacts automation={automation} channels={channels} />
+        <Guards />
+      </div>
+      <div class="beside">
+        <TryCard kind={kind} timeZone={timeZone} trial={trial} channels={channels} sample={sample} />
+      </div>
+    </div>
+  )
+}
+
+/** What somebody might say, to begin with. */
+function useSample({ words, heardOn, direct }: Draft): Signal<Sample> {
+  const [first = 'ping'] = words.split('\n').filter((word) => word.trim() !== '')
+  const [channel = 0] = heardOn
+  return useSignal<Sample>({ text: first, channel, direct: heardOn.length === 0 && direct })
+}
+
+function sampleFor(kind: Draft['kind'], sample: Signal<Sample>): Sample | null {
+  return kind === 'acknowledge' && sample.value.text !== '' ? sample.value : null
+}
+
+type EditorProps = {
+  begun: Begun
+  saved: Automation | null
+  /** What is saved, or nothing yet. */
+  initial: Draft
+  /** The service has this by now. */
+  onSaved(next: Automation): void
+}
+
+function Editor({ begun, saved, initial, onSaved }: EditorProps) {
+  const { draft } = begun
+  const channels = useChannels()
+  const sample = useSample(draft.peek())
+  const tryable = tryableOf(draft.value)
+  const trial = useTrial(tryable, sampleFor(draft.value.kind, sample))
+  const saving = useSave(begun, saved, onSaved)
+  const isDirty = JSON.stringify(draft.value) !== JSON.stringify(initial)
+  const box = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (saving.action.error.value !== null) box.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [saving.action.error.value])
+  const { timeZone, kind } = draft.value
+  return (
+    <div class="editor">
+      <form
+        ref={box}
+        class="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void saving.save()
+        }}
+      >
+        <RuleFields form={createForm(draft, channels, trial, saving)} air={airOf(trial)} />
+        <SaveLine isNew={saved === null} isDirty={isDirty} saving={saving} onDiscard={() => (draft.value = initial)} />
+      </form>
+      <div class="beside">
+        <TryCard kind={kind} timeZone={timeZone} trial={trial} channels={channels} sample={sample} />
+        <Guards />
+      </div>
+    </div>
+  )
+}
+
+function airOf({ isWhole, result, error }: Trial): string | null {
+  return !isWhole || result.value === null || error.value !== null ? null : airADay(result.value.estimate)
+}
+
+function createForm(draft: Signal<Draft>, channels: Form['channels'], trial: Trial, saving: Saving): Form {
+  const preview = trial.isWhole && trial.error.value === null ? (trial.result.value?.messages[0]?.text ?? null) : null
+  return {
+    draft: draft.value,
+    channels,
+    preview,
+    set: (changes) => (draft.value = { ...draft.value, ...changes }),
+    errorAt: (path) => {
+      const all = [...issuesOf(trial.error.value), ...saving.issuesFor(ruleOf(draft.value))]
+      return all.find((issue) => issue.path === path || issue.path.startsWith(`${path}.`))?.message ?? null
+    },
+  }
+}
+
+/** What the service says is wrong with a rule, by paths of the rule itself. */
+function issuesOf(error: ApiError | null): readonly Issue[] {
+  if (error === null) return []
+  if (error.code === 'automation_name_taken') return [{ path: 'name', message: explain(error) }]
+  return error.issues.map(({ path: whole, message }) => {
+    const path = whole.replace(/^rule\./, '')
+    if (path === 'name') return { path, message: a.nameNeeded }
+    return { path, message: message === 'not empty' ? a.textNeeded : message }
+  })
+}
+
+function valueAt(rule: NewRule | null, path: string): string {
+  const value = path.split('.').reduce<unknown>((at, step) => (isRecord(at) ? at[step] : at), rule)
+  return JSON.stringify(value ?? null)
+}
+
+type Saving = {
+  readonly action: Action
+  /** What was refused when it was to be saved, as far as the rule still says the same. */
+  issuesFor(rule: NewRule): readonly Issue[]
+  /** Who changed the rule after it was opened here. */
+  readonly rival: Signal<string | null>
+  save(): Promise<void>
+}
+
+function useSave({ draft, seen }: Begun, saved: Automation | null, onSaved: EditorProps['onSaved']): Saving {
+  const action = useAction()
+  const refused = useRef<NewRule | null>(null)
+  const rival = useSignal<string | null>(null)
+  const save = async () => {
+    const json = ruleOf(draft.value)
+    refused.current = json
+    await action.run(async () => {
+      if (saved === null) {
+        const { automation } = await ask(api.automation.$post({ json }))
+        say(a.created(automation.rule.name))
+        forgetDraft(null)
+        navigate(`/automation/${automation.id}`, { replace: true })
+        return
+      }
+      const param = { id: String(saved.id) }
+      const put = api.automation[':id'].$put({ param, json }, { headers: ifMatch(seen.value) })
+      const automation = (await unlessChanged(ask(put)))?.automation ?? null
+      if (automation === null) {
+        const { automation: present } = await ask(api.automation[':id'].$get({ param }))
+        seen.value = present.revision
+        rival.value = present.updatedBy ?? a.somebody
+        onSaved(present)
+        return
+      }
+      seen.value = automation.revision
+      rival.value = null
+      draft.value = draftOf(automation.rule)
+      forgetDraft(automation)
+      onSaved(automation)
+      say(a.saved)
+    })
+  }
+  const issuesFor = (rule: NewRule) =>
+    issuesOf(action.error.value).filter(({ path }) => valueAt(rule, path) === valueAt(refused.current, path))
+  return { action, issuesFor, rival, save }
+}
+
+function SaveLine(props: { isNew: boolean; isDirty: boolean; saving: Saving; onDiscard(): void }) {
+  const { isNew, isDirty, saving, onDiscard } = props
+  const { action, rival } = saving
+  const isMarked = issuesOf(action.error.value).length > 0
+  return (
+    <div class="save-line">
+      {isMarked ? (
+        <div class="bad" role="alert">
+          {a.lookAbove}
+        </div>
+      ) : (
+        <Failure error={action.error.value} />
+      )}
+      {rival.value !== null && (
+        <div class="notice" role="alert">
+          <div>{a.changedMeanwhile(rival.value)}</div>
+        </div>
+      )}
+      <Actions>
+        {isDirty && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              onDiscard()
+              rival.value = null
+              action.error.value = null
+            }}
+          >
+            {a.discard}
+          </button>
+        )}
+        <Submit
+          busy={action.busy.value}
+          idle={isNew ? a.create : t.common.save}
+          working={isNew ? a.creating : t.common.saving}
+          disabled={!isNew && !isDirty}
+        />
+      </Actions>
+    </div>
+  )
+}

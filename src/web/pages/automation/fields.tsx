@@ -1,0 +1,265 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
+import { nameOfId, nodeName, nodes, useNodes } from '../../mesh.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Group, Labelled } from '../../parts/labelled.tsx'
+import { can } from '../../session.ts'
+import { a } from '../../strings/automation.ts'
+import { type Draft, MAX_BYTES, tokensFor, widestBytes } from './draft.ts'
+import type { Channels } from './channels.ts'
+
+/** What the fields of the form share. */
+export type Form = {
+  readonly draft: Draft
+  readonly channels: Channels
+  /** How the text reads now; null: not known. */
+  readonly preview: string | null
+  set(changes: Partial<Draft>): void
+  /** What the service says is wrong at a path of the rule, or below it. */
+  errorAt(path: string): string | null
+}
+
+/** A line of text or a number. `error` stands in for the words of the service. */
+export function Line(props: {
+  form: Form
+  label: string
+  hint?: string
+  path: string
+  value: string
+  type?: 'text' | 'number'
+  maxLength?: number
+  error?: string
+  onInput(value: string): void
+}) {
+  const { form, path, value } = props
+  const found = form.errorAt(path)
+  return (
+    <Labelled
+      label={props.label}
+      {...(props.hint !== undefined && { hint: props.hint })}
+      error={found && (props.error ?? found)}
+    >
+      {(aria) => (
+        <input
+          {...aria}
+          type="text"
+          inputMode={props.type === 'number' ? 'numeric' : 'text'}
+          class={props.type === 'number' ? 'short' : ''}
+          value={value}
+          maxLength={props.maxLength}
+          autocomplete="off"
+          onInput={(event) => props.onInput(event.currentTarget.value)}
+        />
+      )}
+    </Labelled>
+  )
+}
+
+/** A cron pattern: what its five fields are, and some to begin with. */
+export function CronField(props: {
+  form: Form
+  path: string
+  value: string
+  help: string
+  onInput(value: string): void
+}) {
+  return (
+    <div class="stack tight">
+      <Line
+        form={props.form}
+        label={a.cron}
+        hint={`${a.cronHint} ${props.help}`}
+        path={props.path}
+        value={props.value}
+        maxLength={310}
+        onInput={props.onInput}
+      />
+      <div class="chips">
+        <span class="faint">{a.cronExamples}</span>
+        {a.crons.map(([cron, name]) => (
+          <button type="button" class="chip" key={cron} onClick={() => props.onInput(cron)}>
+            {name}
+          </button>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** A text with tokens, how long it may get, and how it reads now. */
+export function TemplateField(props: { form: Form; path: string; value: string; onInput(value: string): void }) {
+  const { form, value, onInput } = props
+  const box = useRef<HTMLTextAreaElement>(null)
+  const used = widestBytes(value)
+  const over = used - MAX_BYTES
+  const insert = (token: string) => {
+    const area = box.current
+    if (area === null) return
+    area.setRangeText(token, area.selectionStart, area.selectionEnd, 'end')
+    area.focus()
+    onInput(area.value)
+  }
+  const found = form.errorAt(props.path)
+  return (
+    <div class="stack tight">
+      <Labelled
+        label={a.text}
+        error={over > 0 ? a.tooLong(over) : found}
+        hint={form.preview === null ? '' : <span class="reads">{`${a.preview} ${form.preview}`}</span>}
+      >
+        {(aria) => (
+          <textarea
+            {...aria}
+            ref={box}
+            rows={3}
+            maxLength={400}
+            value={value}
+            onInput={(event) => onInput(event.currentTarget.value)}
+          />
+        )}
+      </Labelled>
+      <div class={over > 0 ? 'about bad' : 'about'}>{a.bytes(used, MAX_BYTES, /\{[A-Za-z]+\}/.test(value))}</div>
+      <div class="chips" role="group" aria-label={a.tokens}>
+        <span class="faint" aria-hidden="true">
+          {a.tokens}
+        </span>
+        {tokensFor(form.draft.kind).map((token) => (
+          <button type="button" class="chip" key={token} onClick={() => insert(`{${token}}`)}>
+            {a.tokenNames[token]}
+          </button>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** Some of the eight channels. */
+export function ChannelChecks(props: {
+  channels: Channels
+  value: readonly number[]
+  onChange(value: readonly number[]): void
+}) {
+  const { channels, value } = props
+  const offered = [...new Set([0, ...channels.used, ...value])].toSorted((a, b) => a - b)
+  return (
+    <div class="checks">
+      {offered.map((index) => (
+        <label key={index}>
+          <input
+            type="checkbox"
+            checked={value.includes(index)}
+            onChange={(event) => {
+              const others = value.filter((one) => one !== index)
+              props.onChange(event.currentTarget.checked ? [...others, index].toSorted((a, b) => a - b) : others)
+            }}
+          />
+          {channels.name(index)}
+          {!channels.used.includes(index) && channels.used.length > 0 && <span class="faint">({a.unused})</span>}
+        </label>
+      ))}
+    </div>
+  )
+}
+
+/** Keeps the names of nodes at hand, for those who may know them. */
+export function NodeNames() {
+  return can('nodes', 'read') ? <Keeper /> : null
+}
+
+function Keeper() {
+  useNodes()
+  return null
+}
+
+/** One node by its name; for those who may not know nodes, by its id. */
+export function NodeSelect(props: {
+  label: string
+  value: string
+  none: string
+  error?: string | null
+  onChange(nodeId: string): void
+}) {
+  const { label, value, error = null } = props
+  const known = (nodes.value ?? []).filter(({ isLocal }) => !isLocal)
+  if (!can('nodes', 'read')) {
+    return (
+      <Labelled label={label} hint={a.nodeIdHint} error={error}>
+        {(aria) => (
+          <input
+            {...aria}
+            type="text"
+            value={value}
+            autocomplete="off"
+            onInput={(event) => props.onChange(event.currentTarget.value.trim())}
+          />
+        )}
+      </Labelled>
+    )
+  }
+  const isMissing = value !== '' && !known.some(({ nodeId }) => nodeId === value)
+  return (
+    <Labelled label={label} error={error}>
+      {(aria) => (
+        <select {...aria} value={value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+          <option value="">{props.none}</option>
+          {isMissing && <option value={value}>{value}</option>}
+          {known
+            .toSorted((x, y) => nodeName(x).localeCompare(nodeName(y)))
+            .map((node) => (
+              <option key={node.nodeId} value={node.nodeId}>
+                {nodeName(node)}
+              </option>
+            ))}
+        </select>
+      )}
+    </Labelled>
+  )
+}
+
+/** Nodes in turn: a list that is added to and taken from. */
+export function NodeList({ form }: { form: Form }) {
+  const { draft, set } = form
+  const typed = useSignal('')
+  const add = (nodeId: string) => {
+    typed.value = ''
+    if (nodeId !== '' && !draft.nodes.includes(nodeId)) set({ nodes: [...draft.nodes, nodeId] })
+  }
+  const error = form.errorAt('targets.nodes')
+  return (
+    <Group legend={a.nodes} error={error && a.nodesNeeded}>
+      {draft.nodes.length > 0 && (
+        <ul class="picked">
+          {draft.nodes.map((nodeId) => (
+            <li key={nodeId}>
+              {nameOfId(nodeId)}
+              <button
+                type="button"
+                class="icon-button"
+                aria-label={a.removeNode(nameOfId(nodeId))}
+                onClick={() => set({ nodes: draft.nodes.filter((one) => one !== nodeId) })}
+              >
+                <Icon name="close" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {can('nodes', 'read') ? (
+        <NodeSelect label={a.addNode} value="" none={a.chooseNode} onChange={add} />
+      ) : (
+        <AddById typed={typed} onAdd={add} />
+      )}
+    </Group>
+  )
+}
+
+function AddById({ typed, onAdd }: { typed: Signal<string>; onAdd(nodeId: string): void }) {
+  return (
+    <div class="add-line">
+      <NodeSelect label={a.addNode} value={typed.value} none="" onChange={(nodeId) => (typed.value = nodeId)} />
+      <button type="button" class="button" onClick={() => onAdd(typed.value)}>
+        {a.add}
+      </button>
+    </div>
+  )
+}

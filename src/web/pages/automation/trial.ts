@@ -1,0 +1,75 @@
+import { type Signal, useSignal } from '@preact/signals'
+import type { InferRequestType } from 'hono/client'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, type ApiError, ask } from '../../api.ts'
+import { asApiError } from '../../load.ts'
+import type { NewRule, Tryable } from './draft.ts'
+import type { DryRun } from './words.ts'
+
+type Body = InferRequestType<(typeof api.automation)['dry-run']['$post']>['json']
+export type Sample = NonNullable<Body['sample']>
+
+export type Trial = {
+  /** The form is complete; else its times are all that can be told. */
+  readonly isWhole: boolean
+  /** What came last; it stays while the form is not complete. */
+  readonly result: Signal<DryRun | null>
+  readonly error: Signal<ApiError | null>
+}
+
+/** Somebody who types rests for so long now and then. */
+const PAUSE_MS = 350
+
+/** Tries a rule as it is typed. */
+export function useTrial(tryable: Tryable | null, sample: Sample | null): Trial {
+  const rule = tryable?.rule ?? null
+  // To try it, a rule needs no name; to be saved it does.
+  const tried = rule?.name === '' ? { ...rule, name: '–' } : rule
+  return useDryRun(tried === null ? null : { rule: tried, sample }, tryable?.isWhole ?? false)
+}
+
+/** Tries the rule that is saved, for those who may not change it. */
+export function useSavedTrial(id: number, sample: Sample | null): Trial {
+  return useDryRun({ id, sample }, true)
+}
+
+type Tried = { readonly sample: Sample | null } & ({ readonly rule: NewRule } | { readonly id: number })
+
+function useDryRun(tried: Tried | null, isWhole: boolean): Trial {
+  const result = useSignal<DryRun | null>(null)
+  const error = useSignal<ApiError | null>(null)
+  const turn = useRef(0)
+  useEffect(() => {
+    const mine = ++turn.current
+    if (tried === null) {
+      result.value = null
+      error.value = null
+      return
+    }
+    const run = async () => {
+      try {
+        const found = await request(tried)
+        if (mine !== turn.current) return
+        result.value = found
+        error.value = null
+      } catch (cause) {
+        if (mine === turn.current) error.value = asApiError(cause)
+      }
+    }
+    const timer = setTimeout(() => void run(), result.peek() === null ? 0 : PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [JSON.stringify(tried)])
+  useEffect(
+    () => () => {
+      turn.current++
+    },
+    [],
+  )
+  return { isWhole, result, error }
+}
+
+function request(tried: Tried): Promise<DryRun> {
+  const said = tried.sample === null ? {} : { sample: tried.sample }
+  if ('rule' in tried) return ask(api.automation['dry-run'].$post({ json: { rule: tried.rule, ...said } }))
+  return ask(api.automation[':id']['dry-run'].$post({ param: { id: String(tried.id) }, json: said }))
+}

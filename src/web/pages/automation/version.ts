@@ -1,0 +1,46 @@
+import { api, ApiError, send } from '../../api.ts'
+import { askFirst } from '../../parts/dialog.tsx'
+import { say } from '../../parts/notice.tsx'
+import { a } from '../../strings/automation.ts'
+import { t } from '../../strings.ts'
+
+/** Asks that only this version of a rule is changed. */
+export function ifMatch(revision: number): Record<string, string> {
+  return { 'If-Match': `"${revision}"` }
+}
+
+/** The answer; null: the rule is another version by now. */
+export async function unlessChanged<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isChanged(error)) return null
+    throw error
+  }
+}
+
+function isChanged(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'automation_changed'
+}
+
+type Named = { readonly id: number; readonly name: string; readonly revision: number }
+
+/** Deletes a rule when somebody is sure of it. One that is another version by now stays, and is loaded again. */
+export function deleteFirst({ id, name, revision }: Named, onDeleted: () => void, reload: () => Promise<void>): void {
+  askFirst({
+    text: a.deleteSure(name),
+    confirm: t.common.delete,
+    isDangerous: true,
+    act: async () => {
+      const request = api.automation[':id'].$delete({ param: { id: String(id) } }, { headers: ifMatch(revision) })
+      try {
+        await send(request)
+      } catch (error) {
+        if (isChanged(error)) await reload()
+        throw error
+      }
+      say(a.deleted)
+      onDeleted()
+    },
+  })
+}

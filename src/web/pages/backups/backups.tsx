@@ -1,0 +1,200 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { useEffect } from 'preact/hooks'
+import { api, ask, send } from '../../api.ts'
+import { bytes } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { At } from '../../parts/age.tsx'
+import { CopyText } from '../../parts/copy.tsx'
+import { askFirst } from '../../parts/dialog.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Empty, explain, Failure, say } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { href } from '../../router.ts'
+import { has } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { BackupSchedule } from './schedule.tsx'
+
+type List = InferResponseType<typeof api.system.backup.$get>
+type Backup = List['backups'][number]
+
+const PROGRESS_MS = 700
+
+export function BackupsPage() {
+  return has('backups') ? <KnownBackups /> : <Unsupported />
+}
+
+function KnownBackups() {
+  const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
+  const making = useAction()
+  const chosen = useSignal<string | null>(null)
+  const running = data.value?.running ?? null
+  const isRunning = making.busy.value || running !== null
+  useEffect(() => {
+    if (!isRunning) return
+    const timer = setInterval(() => void reload(), PROGRESS_MS)
+    return () => clearInterval(timer)
+  }, [isRunning])
+  const make = () =>
+    making.run(async () => {
+      const { backup } = await ask(api.system.backup.$post())
+      say(t.backups.made(backup.name))
+      await reload()
+    })
+  return (
+    <Page
+      title={t.backups.title}
+      actions={
+        <button type="button" class="button primary" disabled={isRunning} onClick={() => void make()}>
+          {isRunning ? t.backups.making : t.backups.make}
+        </button>
+      }
+    >
+      <Failure error={making.error.value ?? error.value} retry={reload} />
+      <div class="sr-only" role="status">
+        {isRunning && t.backups.running}
+      </div>
+      {isRunning && (
+        <div class="notice">
+          <progress aria-label={t.backups.running} />
+          {running === null ? t.backups.running : t.backups.progress(running.tables, running.rows)}
+        </div>
+      )}
+      {data.value?.backups.length === 0 && <p class="faint measure">{t.backups.none}</p>}
+      {data.value !== null && data.value.backups.length > 0 && (
+        <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />
+      )}
+      <div class="cards">
+        <BackupSchedule />
+        <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? t.backups.anyBackup} />
+      </div>
+    </Page>
+  )
+}
+
+function Unsupported() {
+  return (
+    <Page title={t.backups.title}>
+      <Empty icon="backups" title={t.backups.unsupported}>
+        <p>{t.backups.unsupportedHelp}</p>
+      </Empty>
+    </Page>
+  )
+}
+
+function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<void>; onRestore(name: string): void }) {
+  return (
+    <div class="table-box">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{t.backups.name}</th>
+            <th scope="col" class="wide-only">
+              {t.backups.content}
+            </th>
+            <th scope="col" class="phone-hidden">
+              {t.backups.size}
+            </th>
+            <th scope="col">
+              <span class="sr-only">{t.audit.action}</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.backups.map((backup) => (
+            <BackupRow backup={backup} key={backup.name} {...props} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestore(name: string): void }) {
+  const { backup } = props
+  const checking = useAction()
+  const result = useSignal<{ ok: boolean; text: string } | null>(null)
+  const param = { name: backup.name }
+  const verify = () =>
+    checking.run(async () => {
+      const { ok, rows, problems } = await ask(api.system.backup[':name'].verify.$post({ param }))
+      result.value = { ok, text: ok ? t.backups.verified(rows) : `${t.backups.broken} ${problems.join('; ')}` }
+    })
+  const remove = () =>
+    askFirst({
+      text: t.backups.deleteSure(backup.name),
+      confirm: t.common.delete,
+      isDangerous: true,
+      act: async () => {
+        await send(api.system.backup[':name'].$delete({ param }))
+        say(t.backups.deleted)
+        await props.onDeleted()
+      },
+    })
+  const label = (verb: string) => `${verb} ${backup.name}`
+  return (
+    <tr>
+      <th scope="row">
+        <span class="mono nowrap">{backup.name}</span> <span class="tag">{t.backups.kinds[backup.kind]}</span>
+        <div class="faint">
+          <At at={backup.createdAt} />
+        </div>
+        <div role="status">
+          {result.value !== null && <div class={result.value.ok ? 'good' : 'bad'}>{result.value.text}</div>}
+          {checking.error.value !== null && <div class="bad">{explain(checking.error.value)}</div>}
+        </div>
+      </th>
+      <td class="wide-only">{t.backups.contents(backup.tables, backup.rows)}</td>
+      <td class="nowrap phone-hidden">{bytes(backup.sizeBytes)}</td>
+      <td>
+        <div class="row-actions">
+          <button
+            type="button"
+            class="button small"
+            disabled={checking.busy.value}
+            aria-label={label(t.backups.verify)}
+            onClick={() => void verify()}
+          >
+            {checking.busy.value ? t.backups.verifying : t.backups.verify}
+          </button>
+          <a
+            class="button small"
+            href={href(`/api/system/backup/download/${backup.name}`)}
+            download
+            aria-label={label(t.backups.download)}
+          >
+            <Icon name="download" />
+          </a>
+          <a
+            class="button small"
+            href="#restore"
+            aria-label={label(t.backups.restore)}
+            onClick={() => props.onRestore(backup.name)}
+          >
+            {t.backups.restore}
+          </a>
+          <button type="button" class="button small danger-quiet" aria-label={label(t.common.delete)} onClick={remove}>
+            {t.common.delete}
+          </button>
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+function HowToRestore({ name }: { name: string }) {
+  const [stop, start, after, remove] = t.backups.how
+  return (
+    <Card title={t.backups.howTitle}>
+      <ol id="restore" class="steps" tabIndex={-1}>
+        <li>{stop}</li>
+        <li>
+          {start}
+          <CopyText text={`RESTORE_FROM_BACKUP=${name}`} label={t.backups.howTitle} />
+        </li>
+        <li>{after}</li>
+        <li>{remove}</li>
+      </ol>
+    </Card>
+  )
+}

@@ -1,0 +1,95 @@
+import { useSignal } from '@preact/signals'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../../load.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Card } from '../../parts/page.tsx'
+import { href } from '../../router.ts'
+import { has, status } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+const KEY = 'checklist-hidden'
+
+function wasHidden(): boolean {
+  try {
+    return localStorage.getItem(KEY) === 'true'
+  } catch {
+    // Storage is blocked: the list comes back with the next visit.
+    return false
+  }
+}
+
+type Step = { readonly name: string; readonly isDone: boolean; readonly path?: string; readonly help?: string }
+
+/** What a new service still needs, until all of it is done or somebody has seen enough of it. */
+export function Checklist() {
+  const isHidden = useSignal(wasHidden())
+  const { data } = useLoad(async () => {
+    const [links, others, isScheduled] = await Promise.all([
+      // The edge has no radio and no backups of its own: nothing is left to do there.
+      has('radio') ? ask(api.info.$get()).then(({ links }) => links) : null,
+      ask(api.users.$get({ query: { limit: '1' } })).then((found) => found.total - 1),
+      has('backups') ? ask(api.system.backup.settings.$get()).then(({ enabled }) => enabled) : null,
+    ])
+    return { links, others, isScheduled }
+  }, [])
+  const found = data.value
+  if (found === null || isHidden.value) return null
+  const needed: Step[] = [
+    { name: t.dashboard.steps.password, isDone: true },
+    ...(found.links === null
+      ? []
+      : [
+          {
+            name: t.dashboard.steps.radio,
+            isDone: found.links.some(({ kind }) => kind !== 'demo'),
+            help: t.dashboard.steps.radioHelp,
+          },
+        ]),
+    ...(found.isScheduled === null
+      ? []
+      : [{ name: t.dashboard.steps.backup, isDone: found.isScheduled, path: '/backups' }]),
+    // Without local accounts nobody is made here: users appear when they first sign in.
+    ...(status.value?.localAuthDisabled
+      ? []
+      : [{ name: t.dashboard.steps.user, isDone: found.others > 0, path: '/users/new' }]),
+  ]
+  if (needed.every(({ isDone }) => isDone)) return null
+  const oidc: Step = {
+    name: t.dashboard.steps.oidc,
+    isDone: status.value?.oidcEnabled ?? false,
+    help: t.dashboard.steps.oidcHelp,
+  }
+  const hide = () => {
+    isHidden.value = true
+    try {
+      localStorage.setItem(KEY, 'true')
+    } catch {
+      // Storage is blocked: hidden until the page is loaded anew.
+    }
+  }
+  return (
+    <Card
+      title={t.dashboard.checklist}
+      actions={
+        <button type="button" class="button small" onClick={hide}>
+          {t.dashboard.checklistDone}
+        </button>
+      }
+    >
+      <ol class="checklist">
+        {[...needed, oidc].map((step) => (
+          <li key={step.name} class={step.isDone ? 'done' : ''}>
+            <span class="tick" aria-hidden="true">
+              {step.isDone && <Icon name="check" />}
+            </span>
+            <div>
+              {step.path !== undefined && !step.isDone ? <a href={href(step.path)}>{step.name}</a> : step.name}
+              <span class="sr-only"> ({step.isDone ? t.dashboard.steps.done : t.dashboard.steps.open})</span>
+              {step.help !== undefined && !step.isDone && <div class="faint">{step.help}</div>}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}

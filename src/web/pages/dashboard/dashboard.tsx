@@ -1,0 +1,110 @@
+import { api, ask } from '../../api.ts'
+import { inbox } from '../../inbox.ts'
+import { useLoad } from '../../load.ts'
+import { isActive, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../mesh.ts'
+import { Age, now } from '../../parts/age.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { href } from '../../router.ts'
+import { can, isAdmin } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { Activity } from './activity.tsx'
+import { Checklist } from './checklist.tsx'
+import { NodeFigures } from './figures.tsx'
+import { Radios } from './radios.tsx'
+
+const POLL_MS = 30_000
+
+/** What matters at a glance, from across the room too. */
+export function DashboardPage() {
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['node', 'message'])
+  const found = data.value
+  return (
+    <Page title={t.dashboard.title}>
+      {can('nodes', 'read') && <NodeFigures messages={found?.counts.messages ?? null} />}
+      {isAdmin.value && <Checklist />}
+      <div class="cards">
+        {can('nodes', 'read') && <JustHeard />}
+        <div class="stack">
+          {found !== null && <Activity found={found} />}
+          {can('messages', 'read') && <LatestMessages />}
+          {can('info', 'read') && <Radios />}
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+const SHOWN = 10
+
+function JustHeard() {
+  useNodes()
+  const all = nodes.value
+  return (
+    <Card
+      title={t.dashboard.recent}
+      actions={
+        <a class="button small" href={href('/nodes')}>
+          {t.dashboard.allNodes}
+        </a>
+      }
+    >
+      {all?.length === 0 ? (
+        <Empty icon="nodes" title={t.nodes.empty}>
+          <p>{t.nodes.emptyHelp}</p>
+        </Empty>
+      ) : (
+        <ul class="rows tight">
+          {all?.slice(0, SHOWN).map((node) => (
+            <HeardRow node={node} key={node.nodeNum} />
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function HeardRow({ node }: { node: Node }) {
+  return (
+    <li>
+      <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
+        {shortNameOf(node)}
+      </span>
+      <a class="grow clip" href={href(`/nodes/${node.nodeId}`)}>
+        {nodeName(node)}
+      </a>
+      <span class="faint nowrap">
+        {node.hopsAway !== null && <span class="phone-hidden">{t.nodes.hopsAway(node.hopsAway)} · </span>}
+        <Age at={node.lastHeard} />
+      </span>
+    </li>
+  )
+}
+
+function LatestMessages() {
+  const texts = inbox.value?.filter(({ emoji }) => !emoji).slice(0, 5)
+  return (
+    <Card
+      title={t.dashboard.recentMessages}
+      actions={
+        <a class="button small" href={href('/messages')}>
+          {t.dashboard.allMessages}
+        </a>
+      }
+    >
+      {texts?.length === 0 && <p class="faint">{t.messages.none}</p>}
+      <ul class="rows tight">
+        {texts?.map((message) => (
+          <li key={message.id}>
+            <div class="grow">
+              <div class="faint">
+                {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
+              </div>
+              <div class="pre short">{message.text}</div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

@@ -1,0 +1,59 @@
+import { Age, now } from '../../parts/age.tsx'
+import { c } from '../../strings/configuration.ts'
+import { type Change, leavesOf, type Section } from './model.ts'
+import { namesOf } from './words.ts'
+
+const TONES = {
+  applying: 'notice',
+  applied: 'notice notice-good',
+  differs: 'notice notice-warn',
+  failed: 'notice notice-bad',
+  unknown: 'notice notice-warn',
+} as const satisfies Record<Change['state'], string>
+
+const TAGS = {
+  applying: 'tag accent',
+  applied: 'tag good',
+  differs: 'tag bad',
+  failed: 'tag bad',
+  unknown: 'tag',
+} as const satisfies Record<Change['state'], string>
+
+/** So long it is news that a change went well. */
+const NEWS_MS = 600_000
+
+/** What became of the last change of a section. */
+export function ChangeNotice({ section }: { section: Section }) {
+  const change = section.lastChange
+  const isOld = change?.state === 'applied' && now.value - (change.settledAt ?? change.at) > NEWS_MS
+  return (
+    <div role="status">
+      {change !== null && (
+        <div class={isOld ? 'faint' : TONES[change.state]}>
+          {change.state === 'applying' && <progress aria-label={c.badges.applying} />}
+          <ChangeText change={change} section={section} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function ChangeText({ change, section }: { change: Change; section: Section }) {
+  const { state, by, at, settledAt, reason, fields, differing } = change
+  const leaves = leavesOf(section)
+  return (
+    <div>
+      <strong>{c.states[state]}</strong>
+      {reason !== null && <div>{reason}</div>}
+      {differing.length > 0 && <div>{c.differing(namesOf(section, leaves, differing))}</div>}
+      <div class="about">
+        {c.fields(namesOf(section, leaves, fields))} · {by !== null && `${c.by(by)} · `}
+        <Age at={settledAt ?? at} />
+      </div>
+    </div>
+  )
+}
+
+export function ChangeTag({ change }: { change: Change }) {
+  return <span class={TAGS[change.state]}>{c.badges[change.state]}</span>
+}

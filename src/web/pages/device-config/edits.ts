@@ -1,0 +1,60 @@
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { user } from '../../session.ts'
+import { differencesOf, type Edits, NO_EDITS, type Section } from './model.ts'
+
+/** What was typed and not sent, by user, radio and section: it is still there after a look at another page. */
+const kept = signal<ReadonlyMap<string, Edits>>(new Map())
+
+function keyOf(source: string, section: string): string {
+  return JSON.stringify([user.value?.id, source, section])
+}
+
+export function editsOf(source: string, section: string): Edits {
+  return kept.value.get(keyOf(source, section)) ?? NO_EDITS
+}
+
+export function keepEdits(source: string, section: string, edits: Edits): void {
+  const next = new Map(kept.peek())
+  if (edits.values.size === 0 && edits.secrets.size === 0) next.delete(keyOf(source, section))
+  else next.set(keyOf(source, section), edits)
+  kept.value = next
+}
+
+export function isEdited(source: string, section: string): boolean {
+  const { values, secrets } = editsOf(source, section)
+  return values.size > 0 || [...secrets.values()].some((secret) => secret !== '')
+}
+
+/** Changes that were begun here. */
+const sent = new Set<string>()
+
+export function noteSent(changeId: string): void {
+  sent.add(changeId)
+}
+
+/** Drops what the radio has by now: values that are the same, and secrets that it took over from here. */
+export function usePruning(section: Section): void {
+  const { source, section: name, lastChange } = section
+  useEffect(() => {
+    const edits = editsOf(source, name)
+    if (edits === NO_EDITS) return
+    const differences = new Set(differencesOf(section, edits).map(({ leaf }) => leaf.path))
+    const isTaken = lastChange?.state === 'applied' && sent.delete(lastChange.id)
+    const taken = isTaken ? lastChange.fields : []
+    const values = new Map([...edits.values].filter(([path]) => differences.has(path)))
+    const secrets = new Map([...edits.secrets].filter(([path]) => !taken.includes(path)))
+    const isLess = values.size < edits.values.size || secrets.size < edits.secrets.size
+    if (isLess) keepEdits(source, name, { values, secrets })
+  }, [section])
+}
+
+/** New secrets do not outlive the page that they were typed on. */
+export function useSecretsForgotten(): void {
+  useEffect(
+    () => () => {
+      kept.value = new Map([...kept.peek()].map(([key, { values }]) => [key, { values, secrets: new Map() }]))
+    },
+    [],
+  )
+}

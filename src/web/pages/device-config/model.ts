@@ -1,0 +1,166 @@
+import type { InferRequestType, InferResponseType } from 'hono/client'
+import { type api, isRecord } from '../../api.ts'
+
+export type Overview = InferResponseType<typeof api.configuration.$get>
+type SectionRoute = (typeof api.configuration)[':section']
+export type Section = Extract<InferResponseType<SectionRoute['$get']>, { fields: unknown }>
+export type Change = NonNullable<Overview['lastChange']>
+export type FieldInfo = Section['fields'][number]
+
+export type Body = InferRequestType<SectionRoute['$put']>['json']
+
+/** A field in its place: of channels there is one in each. */
+export type Leaf = {
+  /** As the service calls it, e.g. `channels.2.settings.name`. */
+  readonly path: string
+  readonly field: FieldInfo
+  /** Index of its channel; null elsewhere. */
+  readonly channel: number | null
+}
+
+/** What stands in a control: a switch, or a text. A list has its items on lines, and so have flags. */
+export type Raw = string | boolean
+
+/** What somebody wants otherwise, by path. */
+export type Edits = {
+  readonly values: ReadonlyMap<string, Raw>
+  /** Null: to be cleared. */
+  readonly secrets: ReadonlyMap<string, string | null>
+}
+
+export const NO_EDITS: Edits = { values: new Map(), secrets: new Map() }
+
+type Channel = Readonly<Record<string, unknown>> & { readonly index: number }
+
+export function channelsOf({ values }: Section): readonly Channel[] {
+  const all = values['channels']
+  if (!Array.isArray(all)) return []
+  return all.flatMap((one: unknown) =>
+    isRecord(one) && typeof one['index'] === 'number' ? [{ ...one, index: one['index'] }] : [],
+  )
+}
+
+export function leavesOf(section: Section): readonly Leaf[] {
+  if (section.kind !== 'channels') return section.fields.map((field) => ({ path: field.path, field, channel: null }))
+  return channelsOf(section).flatMap(({ index }) =>
+    section.fields.map((field) => ({ path: field.path.replace('*', String(index)), field, channel: index })),
+  )
+}
+
+/** What the radio has; undefined for a secret. */
+export function valueAt(section: Section, { field, channel }: Leaf): unknown {
+  const root: unknown = channel === null ? section.values : channelsOf(section).find(({ index }) => index === channel)
+  const path = channel === null ? field.path : field.path.replace('channels.*.', '')
+  return path.split('.').reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), root)
+}
+
+/** How a value of the radio stands in its control. */
+export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
+  if (Array.isArray(value)) return value.map(String).join('\n')
+  if (list) return ''
+  if (type === 'boolean') return value === true
+  // A float of 32 bits has seven digits that mean something.
+  if (type === 'number' && typeof value === 'number') return String(Number(value.toPrecision(7)))
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+/** Whether a number stands where one is needed; the service checks the rest. */
+export function isReadable({ type, list }: FieldInfo, raw: Raw): boolean {
+  if (typeof raw === 'boolean') return true
+  const isNumber = type === 'number' || type === 'integer'
+  return !isNumber || itemsOf(raw, list).every((item) => item !== '' && Number.isFinite(Number(item)))
+}
+
+/** Whether a text is no longer than the radio has room for. */
+export function fits({ maxBytes, list }: FieldInfo, raw: Raw): boolean {
+  return list || maxBytes === null || typeof raw === 'boolean' || new TextEncoder().encode(raw).length <= maxBytes
+}
+
+function itemsOf(raw: string, list: boolean): string[] {
+  return list ? linesOf(raw) : [raw.trim()]
+}
+
+export function linesOf(raw: string): string[] {
+  return raw
+    .split('\n')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
+  if (typeof raw === 'boolean') return raw
+  if (type === 'flags') return linesOf(raw)
+  // Spaces in a name or a password may be meant.
+  if (!list && type === 'string') return raw
+  const isNumber = type === 'number' || type === 'integer'
+  const items = itemsOf(raw, list).map((item) => (isNumber ? Number(item) : item))
+  return list ? items : items[0]
+}
+
+/** One difference from what the radio has. */
+export type Difference = { readonly leaf: Leaf } & (
+  | { readonly kind: 'value'; readonly before: Raw; readonly after: Raw }
+  | { readonly kind: 'secret'; readonly after: string | null }
+)
+
+export function differencesOf(section: Section, edits: Edits): readonly Difference[] {
+  return leavesOf(section).flatMap((leaf): Difference[] => {
+    if (leaf.field.secret) {
+      const after = edits.secrets.get(leaf.path)
+      return after === undefined || after === '' ? [] : [{ kind: 'secret', leaf, after }]
+    }
+    const before = rawOf(leaf.field, valueAt(section, leaf))
+    const after = edits.values.get(leaf.path) ?? before
+    return after === before ? [] : [{ kind: 'value', leaf, before, after }]
+  })
+}
+
+/** Stored secrets that would be used elsewhere after these changes, by path, and what makes it so: they must come anew. */
+export function unrenewedOf(section: Section, differences: readonly Difference[]): ReadonlyMap<string, string> {
+  const asked = section.renewals.filter(({ path, value, secret }) => {
+    const isChanged = differences.some(
+      (each) => each.kind === 'value' && each.leaf.path === path && (value === null || each.after === value),
+    )
+    const isGiven = differences.some(({ leaf }) => leaf.path === secret)
+    return isChanged && !isGiven && section.secrets[secret]?.isSet === true
+  })
+  return new Map(asked.map(({ path, secret }) => [secret, path]))
+}
+
+/** What is sent: nothing but differences. */
+export function bodyOf(section: Section, differences: readonly Difference[], confirm: readonly string[]): Body {
+  const secrets = differences.flatMap((each) => (each.kind === 'secret' ? [[each.leaf.path, each.after] as const] : []))
+  const values = differences.flatMap(({ leaf, ...each }) =>
+    each.kind === 'value' ? [[leaf, valueOf(leaf.field, each.after)] as const] : [],
+  )
+  return {
+    values: section.kind === 'channels' ? { channels: byChannel(values) } : nest(values),
+    secrets: Object.fromEntries(secrets),
+    confirm: [...confirm],
+    ...(section.revision !== null && { revision: section.revision }),
+  }
+}
+
+type Wanted = readonly (readonly [leaf: Leaf, value: unknown])[]
+
+function byChannel(wanted: Wanted): Record<string, unknown>[] {
+  const indexes = new Set(wanted.map(([{ channel }]) => channel))
+  return [...indexes].map((index) => ({ index, ...nest(wanted.filter(([{ channel }]) => channel === index)) }))
+}
+
+function nest(wanted: Wanted): Record<string, unknown> {
+  const root: Record<string, unknown> = {}
+  for (const [{ field }, value] of wanted) {
+    const steps = field.path.replace('channels.*.', '').split('.')
+    const last = steps.pop() ?? ''
+    let at = root
+    for (const step of steps) {
+      const known = at[step]
+      const next = isRecord(known) ? known : {}
+      at[step] = next
+      at = next
+    }
+    at[last] = value
+  }
+  return root
+}

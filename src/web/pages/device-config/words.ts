@@ -1,0 +1,105 @@
+import { capital, duration, humanize } from '../../format.ts'
+import { FIELDS, OPTIONS, SPELLINGS } from '../../strings/configuration-fields.ts'
+import { c, SECTIONS } from '../../strings/configuration.ts'
+import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './model.ts'
+
+export function sectionName(section: string): string {
+  return SECTIONS[section]?.[0] ?? spell(section)
+}
+
+function wordsFor(section: string, { field, channel }: Leaf): readonly [name: string, help?: string] | undefined {
+  return FIELDS[channel === null ? `${section}.${field.path}` : field.path.replace('channels.*', 'channels')]
+}
+
+/** What a field is called in its section. */
+export function fieldName(section: string, leaf: Leaf): string {
+  return wordsFor(section, leaf)?.[0] ?? spell(leaf.field.path.split('.').at(-1) ?? '')
+}
+
+/** With the channel that it is in. */
+export function fullName(section: string, leaf: Leaf): string {
+  const name = fieldName(section, leaf)
+  return leaf.channel === null ? name : `${c.channel(leaf.channel)}: ${name}`
+}
+
+export function fieldHelp(section: string, leaf: Leaf): string {
+  return wordsFor(section, leaf)?.[1] ?? ''
+}
+
+/** `airQualityScreenEnabled` as `Air quality screen`. */
+function spell(name: string): string {
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .split(' ')
+    .map((word) => SPELLINGS[word.toLowerCase()] ?? word.toLowerCase())
+    .filter((word) => word !== '')
+  const text = words.join(' ')
+  return text === '' ? c.onOff : capital(text)
+}
+
+const CAPITALS: ReadonlySet<string> = new Set(['DHCP', 'TAK', 'NMEA', 'HQ', 'RTO'])
+
+/** A choice as people write it; regions are known by their capitals. */
+export function optionName(field: FieldInfo, option: string): string {
+  const speed = /^BAUD_(\d+)$/.exec(option)?.[1]
+  const words = OPTIONS[option] ?? speed
+  if (words !== undefined) return words
+  const bit = field.type === 'flags' ? /^UNKNOWN_(\d+)$/.exec(option)?.[1] : undefined
+  if (bit !== undefined) return c.unknownFlag(bit)
+  if (field.path === 'region' || CAPITALS.has(option) || /^[A-Z]+_?\d/.test(option)) return option.replaceAll('_', ' ')
+  return humanize(option)
+}
+
+/** Whether a number counts seconds. */
+export function isSeconds(section: string, leaf: Leaf): boolean {
+  return leaf.field.path.endsWith('Secs') || fieldHelp(section, leaf).startsWith('In seconds')
+}
+
+/** A time that is easier to read than its seconds; empty where they are as easy. */
+export function asDuration(raw: Raw): string {
+  const seconds = Number(raw)
+  return Number.isInteger(seconds) && seconds >= 60 ? duration(seconds) : ''
+}
+
+/** A value for reading. */
+export function describe(section: string, leaf: Leaf, raw: Raw): string {
+  if (typeof raw === 'boolean') return raw ? c.on : c.off
+  if (raw === '') return c.empty
+  if (leaf.field.type === 'enum') return optionName(leaf.field, raw)
+  if (leaf.field.type === 'flags')
+    return linesOf(raw)
+      .map((flag) => optionName(leaf.field, flag))
+      .join(', ')
+  const time = isSeconds(section, leaf) ? asDuration(raw) : ''
+  return time === '' ? raw.split('\n').join(', ') : `${raw} (${time})`
+}
+
+/** What comes first in a section; the rest follows as the radio tells it, what is on or off at the end, flags last. */
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  channels: ['role', 'settings.name', 'settings.psk', 'settings.moduleSettings.positionPrecision'],
+  lora: ['region', 'hopLimit', 'usePreset', 'modemPreset', 'txEnabled', 'txPower', 'channelNum'],
+  network: ['wifiEnabled', 'ethEnabled', 'wifiSsid', 'wifiPsk', 'addressMode'],
+}
+const USUAL_ORDER = ['enabled']
+
+/** Fields in the order in which people look for them. */
+export function inOrder(section: string, leaves: readonly Leaf[]): readonly Leaf[] {
+  const first = ORDER[section] ?? USUAL_ORDER
+  const rank = ({ field }: Leaf) => {
+    const index = first.indexOf(field.path.replace('channels.*.', ''))
+    if (index !== -1) return index
+    if (field.type === 'flags') return first.length + 2
+    return field.type === 'boolean' ? first.length + 1 : first.length
+  }
+  return leaves.toSorted((a, b) => (a.channel ?? 0) - (b.channel ?? 0) || rank(a) - rank(b))
+}
+
+/** What the service calls fields, in words. */
+export function namesOf(section: Section, leaves: readonly Leaf[], paths: readonly string[]): string {
+  return paths
+    .map((path) => {
+      const leaf = leaves.find((each) => each.path === path)
+      return leaf === undefined ? path : fullName(section.section, leaf)
+    })
+    .join(', ')
+}

@@ -1,0 +1,133 @@
+import { useId } from 'preact/hooks'
+import { decimal, humanize } from '../../format.ts'
+import { type Node, nodeByNum, nodeName, precisionMeters } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Facts } from '../../parts/page.tsx'
+import { href, place, setQuery } from '../../router.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { TRACK_DAYS } from './data.ts'
+import type { Link } from './lines.ts'
+import { decibels, signalOf } from '../nodes/snr.ts'
+import type { Traceroute } from '../topology/traceroute.ts'
+import { NodeChip, Ways } from '../topology/way.tsx'
+
+type Props = {
+  chosen: Node
+  links: readonly Link[]
+  traces: readonly Traceroute[]
+  trackLength: number
+}
+
+/** One node: what the map draws of it, in words. */
+export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
+  return (
+    <>
+      <div class="map-part-head">
+        <h2>{nodeName(chosen)}</h2>
+        <button type="button" class="icon-button" aria-label={t.map.back} onClick={() => setQuery({ node: '' })}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <Facts
+        entries={[
+          [t.map.lastHeard, <Age at={chosen.lastHeard} />],
+          [t.map.role, chosen.role === null ? null : humanize(chosen.role)],
+          [t.nodes.coordinates, chosen.position === null ? t.nodes.noPosition : <Coordinates {...chosen.position} />],
+          [t.nodes.positionTime, chosen.position?.time ? <Age at={chosen.position.time} /> : null],
+        ]}
+      />
+      <div class="actions">
+        <a class="button small" href={href(`/nodes/${chosen.nodeId}`)}>
+          {t.map.open}
+        </a>
+        {can('info', 'read') && (
+          <a class="button small" href={href(`/traceroutes?node=${chosen.nodeId}`)}>
+            {t.routes.title}
+          </a>
+        )}
+      </div>
+      <Track length={trackLength} />
+      {links.length > 0 && <Neighbors chosen={chosen} links={links} />}
+      {traces.length > 0 && (
+        <div class="map-part">
+          <h3>{t.routes.title}</h3>
+          {traces.map((trace) => (
+            <Ways trace={trace} key={trace.id} />
+          ))}
+        </div>
+      )}
+    </>
+  )
+}
+
+function Coordinates(position: NonNullable<Node['position']>) {
+  const meters = precisionMeters(position.precisionBits)
+  return (
+    <>
+      {position.latitude.toFixed(5)}, {position.longitude.toFixed(5)}
+      {meters !== null && (
+        <span class="faint">
+          {' '}
+          {t.nodes.within(meters < 1000 ? `${Math.round(meters)} m` : `${decimal(meters / 1000)} km`)}
+        </span>
+      )}
+    </>
+  )
+}
+
+function Track({ length }: { length: number }) {
+  const id = useId()
+  return (
+    <div class="map-part inline">
+      <label for={id}>{t.nodes.track}</label>
+      <select
+        id={id}
+        value={place.value.query.get('track') ?? '7'}
+        onChange={(event) => setQuery({ track: event.currentTarget.value })}
+      >
+        <option value="0">{t.map.noTrack}</option>
+        {TRACK_DAYS.map((days) => (
+          <option key={days} value={days}>
+            {t.map.trackDays(days)}
+          </option>
+        ))}
+      </select>
+      <span class="faint">{t.map.places(length)}</span>
+    </div>
+  )
+}
+
+/** Who hears whom, the best signal first. */
+function Neighbors({ chosen, links }: { chosen: Node; links: readonly Link[] }) {
+  const hears = links.filter(({ nodeNum }) => nodeNum === chosen.nodeNum)
+  const heardBy = links.filter(({ neighborNum }) => neighborNum === chosen.nodeNum)
+  const list = (title: string, rows: readonly Link[], other: (link: Link) => number) =>
+    rows.length > 0 && (
+      <>
+        <h3>{title}</h3>
+        <ul class="neighbor-list">
+          {rows
+            .toSorted((a, b) => b.snr - a.snr)
+            .map((link) => (
+              <li key={other(link)}>
+                <NodeChip nodeNum={other(link)} /> <span class="faint">{nameOf(other(link))}</span>
+                <span class={`hop snr-${signalOf(link.snr)}`}>{decibels(link.snr)}</span>
+              </li>
+            ))}
+        </ul>
+      </>
+    )
+  return (
+    <div class="map-part">
+      {list(t.neighbors.hears, hears, ({ neighborNum }) => neighborNum)}
+      {list(t.neighbors.heardBy, heardBy, ({ nodeNum }) => nodeNum)}
+    </div>
+  )
+}
+
+function nameOf(nodeNum: number): string {
+  const node = nodeByNum(nodeNum)
+  return node === undefined ? '' : nodeName(node)
+}

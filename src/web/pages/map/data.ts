@@ -1,0 +1,128 @@
+import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../../load.ts'
+import type { Node } from '../../mesh.ts'
+import { place } from '../../router.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+import type { Link, Spot } from './lines.ts'
+import type { TileReports, Tiles } from './tiles.ts'
+import type { Waypoint } from './waypoint.ts'
+import { ANSWERED, type Traceroute } from '../topology/traceroute.ts'
+
+const DAY_MS = 86_400_000
+const POLL_MS = 60_000
+const MOST_TRACES = '100'
+const TRACE_ID = /^[1-9]\d{0,14}$/
+
+export const TRACK_DAYS = ['1', '7', '30', '90'] as const
+
+export type UsedTiles = {
+  readonly wanted: Signal<Tiles | null>
+  /** Another number: try again. */
+  readonly turn: Signal<number>
+  readonly notice: ReadonlySignal<string | null>
+  readonly attribution: Signal<string | null>
+  readonly reports: TileReports
+  retry(): void
+}
+
+/** Where the tiles come from, and what became of them. */
+export function useTiles(): UsedTiles {
+  const turn = useSignal(0)
+  const failed = useSignal(false)
+  const attribution = useSignal<string | null>(null)
+  const wanted = useSignal<Tiles | null>(null)
+  const { reload, error } = useLoad(async () => {
+    const { tiles } = await ask(api.map.$get())
+    wanted.value = tiles
+    attribution.value = tiles?.attribution ?? attribution.value
+    return tiles
+  }, [])
+  const notice = useComputed(() => (failed.value || error.value?.code === 'map_unavailable' ? t.map.noTiles : null))
+  return {
+    wanted,
+    turn,
+    notice,
+    attribution,
+    reports: useMemo(
+      () => ({
+        onFail: () => (failed.value = true),
+        onAttribution: (text: string) => (attribution.value ??= text),
+      }),
+      [],
+    ),
+    retry: () => {
+      failed.value = false
+      turn.value++
+      void reload()
+    },
+  }
+}
+
+const NO_SPOTS: readonly Spot[] = []
+
+/** Where the chosen node was, in the time that the address of the page says. */
+export function useTrack(chosen: Node | null): readonly Spot[] {
+  const wanted = place.value.query.get('track')
+  const days = wanted === '0' ? 0 : Number(TRACK_DAYS.find((known) => known === wanted) ?? '7')
+  const id = chosen?.nodeId ?? null
+  const { data } = useLoad(async () => {
+    if (id === null || days === 0) return NO_SPOTS
+    const query = { from: String(Math.max(0, Date.now() - days * DAY_MS)) }
+    return (await ask(api.nodes[':id'].positions.$get({ param: { id }, query }))).positions
+  }, [id, days])
+  return id === null ? NO_SPOTS : (data.value ?? NO_SPOTS)
+}
+
+const NO_WAYPOINTS: readonly Waypoint[] = []
+
+export function useWaypoints(): readonly Waypoint[] {
+  const load = async () => (await ask(api.waypoints.$get())).waypoints
+  return useLoad(load, [], POLL_MS).data.value ?? NO_WAYPOINTS
+}
+
+/** What the lines of the map are: of the chosen node, or of all where the address of the page asks for them. */
+export function useTopology(chosen: Node | null): { links: readonly Link[]; traces: readonly Traceroute[] } {
+  const { query } = place.value
+  const mayRead = can('info', 'read')
+  const traceId = query.get('trace')
+  const wantsLinks = mayRead && (chosen !== null || query.get('links') !== null)
+  const wantsTraces = mayRead && (traceId !== null || query.get('routes') !== null)
+  const found = useLoad(
+    async () => (wantsLinks ? (await ask(api.neighbors.$get())).neighbors : []),
+    [wantsLinks],
+    wantsLinks ? POLL_MS : undefined,
+  ).data.value
+  const node = traceId === null ? (chosen?.nodeId ?? null) : null
+  const traced = useLoad(
+    async () => {
+      if (!wantsTraces) return []
+      if (traceId === null)
+        return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
+      const id = Number(traceId)
+      const before = { limit: '1', before: String(id + 1) }
+      return TRACE_ID.test(traceId) ? (await readTraces(before)).filter((trace) => trace.id === id) : []
+    },
+    [wantsTraces, traceId, node],
+    wantsTraces ? POLL_MS : undefined,
+  ).data.value
+  const nodeNum = chosen?.nodeNum ?? null
+  const links = useMemo(
+    () => (found ?? []).filter((link) => nodeNum === null || link.nodeNum === nodeNum || link.neighborNum === nodeNum),
+    [found, nodeNum],
+  )
+  return { links, traces: useMemo(() => traced ?? [], [traced]) }
+}
+
+async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {
+  return (await ask(api.traceroutes.$get({ query }))).traceroutes
+}
+
+/** The newest answer for each pair of ends: older ones would lie under it. */
+function latestOfEach(traces: readonly Traceroute[]): Traceroute[] {
+  const answered = traces.filter(({ state }) => state === ANSWERED)
+  const seen = new Map(answered.toReversed().map((trace) => [`${trace.fromNodeNum} ${trace.toNodeNum}`, trace]))
+  return [...seen.values()]
+}

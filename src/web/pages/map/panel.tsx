@@ -1,0 +1,188 @@
+import { useSignal } from '@preact/signals'
+import { humanize } from '../../format.ts'
+import { type Node, nodeName, nodes } from '../../mesh.ts'
+import { Age, At } from '../../parts/age.tsx'
+import { Select } from '../../parts/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { SearchQuery } from '../../parts/search-query.tsx'
+import { type Column, VirtualTable } from '../../parts/virtual-table.tsx'
+import { setQuery } from '../../router.ts'
+import { t } from '../../strings.ts'
+import { ChosenNode } from './chosen.tsx'
+import type { MapFilter } from './filter.ts'
+import type { Link } from './lines.ts'
+import { DEFAULT_ICON, type Waypoint } from './waypoint.ts'
+import type { Traceroute } from '../topology/traceroute.ts'
+import { Ways } from '../topology/way.tsx'
+
+type Props = {
+  shown: readonly Node[]
+  total: number
+  filter: MapFilter
+  chosen: Node | null
+  links: readonly Link[]
+  traces: readonly Traceroute[]
+  trackLength: number
+  waypoints: readonly Waypoint[]
+  onPlace(place: { readonly latitude: number; readonly longitude: number }): void
+}
+
+/** What the map shows, in words: for those who can't see it, or can't point at it. */
+export function MapPanel(props: Props) {
+  const { chosen, traces, waypoints } = props
+  const isOpen = useSignal(false)
+  return (
+    <section class={isOpen.value || chosen !== null ? 'map-panel open' : 'map-panel'} aria-label={t.map.panel}>
+      {chosen === null && (
+        <button
+          type="button"
+          class="button panel-handle"
+          aria-expanded={isOpen.value}
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          {isOpen.value ? t.map.hideList : t.map.showList}
+        </button>
+      )}
+      {chosen === null && traces.length === 1 && traces[0] !== undefined && <OneTrace trace={traces[0]} />}
+      {chosen === null ? <Nodes {...props} /> : <ChosenNode {...props} chosen={chosen} />}
+      {chosen === null && waypoints.length > 0 && <Waypoints {...props} />}
+    </section>
+  )
+}
+
+const COLUMNS: readonly Column<Node, 'name' | 'heard'>[] = [
+  {
+    key: 'name',
+    name: t.map.name,
+    cell: (node) => (
+      <button type="button" class="link-button" onClick={() => setQuery({ node: node.nodeId, trace: '' })}>
+        {nodeName(node)}
+      </button>
+    ),
+  },
+  { key: 'heard', name: t.map.lastHeard, isNumber: true, cell: (node) => <Age at={node.lastHeard} short /> },
+]
+
+function Nodes({ shown, total, filter }: Props) {
+  const by = useSignal<{ by: 'name' | 'heard'; isDown: boolean }>({ by: 'heard', isDown: true })
+  const { by: key, isDown } = by.value
+  const up = shown.toSorted((a, b) =>
+    key === 'name' ? nodeName(a).localeCompare(nodeName(b)) : (a.lastHeard ?? 0) - (b.lastHeard ?? 0),
+  )
+  return (
+    <>
+      <Filters filter={filter} />
+      <p class="faint" role="status">
+        {t.map.shown(shown.length, total)}
+      </p>
+      {shown.length > 0 && (
+        <VirtualTable
+          label={t.map.listLabel}
+          rows={isDown ? up.toReversed() : up}
+          columns={COLUMNS}
+          rowKey={({ nodeNum }) => nodeNum}
+          sort={by.value}
+          onSort={(wanted) => (by.value = { by: wanted, isDown: wanted === key ? !isDown : wanted === 'heard' })}
+        />
+      )}
+    </>
+  )
+}
+
+function Filters({ filter }: { filter: MapFilter }) {
+  const known = (nodes.value ?? []).flatMap(({ role, position }) => (role === null || position === null ? [] : role))
+  const roles = [...new Set([...known, ...(filter.role === '' ? [] : [filter.role])])].toSorted()
+  return (
+    <>
+      <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
+      <div class="map-filters">
+        <Select
+          label={t.map.heard}
+          value={filter.age}
+          options={[
+            ['', t.map.anyTime],
+            ['0', t.map.active],
+            ['1', t.map.lastDay],
+          ]}
+          onChange={(age) => setQuery({ age })}
+        />
+        <Select
+          label={t.map.role}
+          value={filter.role}
+          options={[['', t.map.anyRole], ...roles.map((role) => [role, humanize(role)] as const)]}
+          onChange={(role) => setQuery({ role })}
+        />
+        <Select
+          label={t.map.way}
+          value={filter.mqtt}
+          options={[
+            ['', t.map.anyWay],
+            ['no', t.map.byRadio],
+            ['yes', t.map.byMqtt],
+          ]}
+          onChange={(mqtt) => setQuery({ mqtt })}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={filter.favorites}
+            onChange={(event) => setQuery({ fav: event.currentTarget.checked ? '1' : '' })}
+          />
+          {t.map.favorites}
+        </label>
+      </div>
+    </>
+  )
+}
+
+function OneTrace({ trace }: { trace: Traceroute }) {
+  return (
+    <div class="map-part">
+      <div class="map-part-head">
+        <h2>{t.routes.one}</h2>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={t.map.hideRoute}
+          onClick={() => setQuery({ trace: '', routes: '' })}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <p class="faint">
+        <Age at={trace.answeredAt ?? trace.timestamp} />
+      </p>
+      <Ways trace={trace} />
+    </div>
+  )
+}
+
+function Waypoints({ waypoints, onPlace }: Props) {
+  return (
+    <details class="map-part">
+      <summary>{t.map.waypoints(waypoints.length)}</summary>
+      <ul class="rows tight">
+        {waypoints.map((waypoint) => (
+          <li key={waypoint.id}>
+            <div class="grow">
+              <button type="button" class="link-button" onClick={() => onPlace(waypoint)}>
+                <span aria-hidden="true">{waypoint.icon ?? DEFAULT_ICON} </span>
+                {waypoint.name === '' ? t.map.unnamedPlace : waypoint.name}
+              </button>
+              {waypoint.description !== '' && <div>{waypoint.description}</div>}
+              <div class="faint">
+                {waypoint.expiresAt === null ? (
+                  t.map.noEnd
+                ) : (
+                  <>
+                    {t.map.until} <At at={waypoint.expiresAt} />
+                  </>
+                )}
+              </div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

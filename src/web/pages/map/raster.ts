@@ -1,0 +1,45 @@
+import { type Coords, type DoneCallback, GridLayer, gridLayer, latLngBounds } from 'leaflet'
+import { openArchive, readAttribution } from './archive.ts'
+import type { Tiles } from './tiles.ts'
+
+type Archive = Extract<Tiles, { kind: 'archive' }>
+
+/** The images of a map file. Drawn, not linked: images that a page makes itself would need a wider policy. */
+export async function rasterLayer(tiles: Archive, onAttribution: (text: string) => void): Promise<GridLayer> {
+  const archive = openArchive()
+  const says = await readAttribution(archive)
+  if (says !== null) onAttribution(says)
+  const [west, south, east, north] = tiles.bounds
+  const layer = gridLayer({
+    minNativeZoom: tiles.minZoom,
+    maxNativeZoom: tiles.maxZoom,
+    maxZoom: 24,
+    bounds: latLngBounds([south, west], [north, east]),
+  })
+  const draw = async (canvas: HTMLCanvasElement, { z, x, y }: Coords) => {
+    const found = await archive.getZxy(z, x, y)
+    if (found === undefined) return
+    const image = await createImageBitmap(new Blob([found.data]))
+    canvas.width = image.width
+    canvas.height = image.height
+    canvas.getContext('2d')?.drawImage(image, 0, 0)
+    image.close()
+  }
+  const createTile = (coords: Coords, done: DoneCallback) => {
+    const canvas = document.createElement('canvas')
+    void finish(draw(canvas, coords), (cause) => done(cause, canvas))
+    return canvas
+  }
+  return Object.assign(layer, { createTile })
+}
+
+/** Tells Leaflet how the drawing of a tile ended. */
+async function finish(drawing: Promise<void>, done: (cause: Error | undefined) => void): Promise<void> {
+  try {
+    await drawing
+  } catch (cause) {
+    done(cause instanceof Error ? cause : new Error(String(cause)))
+    return
+  }
+  done(undefined)
+}

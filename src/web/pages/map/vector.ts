@@ -1,0 +1,27 @@
+import { DomUtil, GridLayer } from 'leaflet'
+import { leafletLayer } from 'protomaps-leaflet'
+import { openArchive, readAttribution } from './archive.ts'
+import type { Tiles } from './tiles.ts'
+
+// The library looks for Leaflet where a script tag would have put it.
+Object.assign(globalThis, { L: { DomUtil, GridLayer } })
+
+/** Vector tiles of a map file in the layout of Protomaps (docs.protomaps.com/basemaps/layers), drawn by the browser. */
+export async function vectorLayer(
+  tiles: Extract<Tiles, { kind: 'archive' }>,
+  isDark: boolean,
+  onAttribution: (text: string) => void,
+): Promise<GridLayer> {
+  const archive = openArchive()
+  const says = await readAttribution(archive)
+  if (says !== null) onAttribution(says)
+  const layer: unknown = leafletLayer({
+    url: archive,
+    flavor: isDark ? 'dark' : 'light',
+    lang: 'en',
+    maxDataZoom: tiles.maxZoom,
+    maxZoom: 24,
+  })
+  if (!(layer instanceof GridLayer)) throw new Error('not a layer')
+  return layer
+}

@@ -1,0 +1,123 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { api, ask } from '../../api.ts'
+import type { Wanted } from '../../conversation.ts'
+import { conversationOf, inbox, unread, unreadTotal } from '../../inbox.ts'
+import { useLoad } from '../../load.ts'
+import { isInRadio, type Message, nameOf, nameOfId } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Unread } from '../../parts/unread.tsx'
+import { href } from '../../router.ts'
+import { can, has } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+export type Channels = {
+  /** Numbers of those that are in use. */
+  readonly used: readonly number[]
+  name(index: number): string
+  /** Whether the radio would take a text for it. */
+  isOn(index: number): boolean
+}
+
+/** What the radio calls its channels. */
+export function useChannels(): Channels {
+  const { data } = useLoad(() => ask(api.channels.$get()), [])
+  const all = data.value?.channels ?? []
+  const used = all.flatMap(({ index, role }) => (role === 'DISABLED' ? [] : [index]))
+  const inRadio = used.filter(isInRadio)
+  return {
+    used,
+    // Nothing is known before the radio has told its channels: it decides then.
+    isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
+    name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
+  }
+}
+
+/** Where one can read and write: everything, each channel, and each node there were direct messages with. */
+export function Conversations({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
+  const latest = latestOf(inbox.value ?? [])
+  const { channel, partner } = wanted
+  const known = [...latest.keys()]
+  const slots = known.flatMap((key) => (key.startsWith('channel=') ? [Number(key.slice('channel='.length))] : []))
+  const partners = known.flatMap((key) => (key.startsWith('with=') ? [key.slice('with='.length)] : []))
+  const indexes = [...new Set([0, ...channels.used, ...slots])].toSorted((a, b) => a - b)
+  const isAll = channel === null && partner === null
+  const list = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // On a phone the list is a line that reaches beyond the screen.
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [channel, partner])
+  return (
+    <nav class="conversations" ref={list} aria-label={t.messages.conversations}>
+      <ul>
+        <Entry path="/messages" name={t.messages.all} isOpen={isAll} count={isAll ? 0 : unreadTotal.value} />
+        {indexes.map((index) => (
+          <ConversationEntry
+            key={index}
+            id={`channel=${index}`}
+            name={channels.name(index)}
+            isOpen={channel === String(index)}
+            latest={latest}
+          />
+        ))}
+        {[...new Set([...(partner === null ? [] : [partner]), ...partners])].map((nodeId) => (
+          <ConversationEntry
+            key={nodeId}
+            id={`with=${nodeId}`}
+            name={nameOfId(nodeId)}
+            isOpen={partner === nodeId}
+            latest={latest}
+          />
+        ))}
+      </ul>
+      {can('nodes', 'read') && can('messages', 'write') && has('radio') && (
+        <a class="new-direct" href={href('/nodes')}>
+          {t.messages.newDirect}
+        </a>
+      )}
+    </nav>
+  )
+}
+
+function ConversationEntry(props: { id: string; name: string; isOpen: boolean; latest: ReadonlyMap<string, Message> }) {
+  const { id, name, isOpen, latest } = props
+  return (
+    <Entry
+      path={`/messages?${id}`}
+      name={name}
+      isOpen={isOpen}
+      count={isOpen ? 0 : (unread.value.get(id) ?? 0)}
+      latest={latest.get(id)}
+    />
+  )
+}
+
+function Entry(props: { path: string; name: string; isOpen: boolean; count: number; latest?: Message | undefined }) {
+  const { latest } = props
+  return (
+    <li>
+      <a class="conversation" href={href(props.path)} aria-current={props.isOpen ? 'true' : undefined}>
+        <span class="clip conversation-name">{props.name}</span>
+        <Unread count={props.count} />
+        {latest !== undefined && (
+          <span class="conversation-about">
+            <span class="clip grow">
+              {latest.direction === 'out' ? t.messages.you : nameOf(latest.fromNodeNum, latest.fromNodeId)}:{' '}
+              {latest.text}
+            </span>
+            <Age at={latest.timestamp} short />
+          </span>
+        )}
+      </a>
+    </li>
+  )
+}
+
+/** The newest text of each conversation, the liveliest first. */
+function latestOf(messages: readonly Message[]): ReadonlyMap<string, Message> {
+  const latest = new Map<string, Message>()
+  for (const message of messages) {
+    const id = conversationOf(message)
+    if (!message.emoji && !latest.has(id)) latest.set(id, message)
+  }
+  return latest
+}

@@ -1,0 +1,173 @@
+import { useSignal } from '@preact/signals'
+import { clock, dateTime, decimal } from '../../format.ts'
+import { conversationOf } from '../../inbox.ts'
+import { useAction } from '../../load.ts'
+import { type Message, nameOf } from '../../mesh.ts'
+import { Icon, type IconName } from '../../parts/icon.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { href } from '../../router.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { MessageDetails } from './details.tsx'
+import { ReactionPicker, Reactions, sendReaction } from './reactions.tsx'
+
+type Props = {
+  message: Message
+  /** The same sender goes on: no name needed. */
+  isContinued: boolean
+  repliedTo: Message | undefined
+  reactions: readonly Message[]
+  /** Where it was said: a channel, or to a node; null: where the reader knows. */
+  where: string | null
+  /** Null: the reader may not write. */
+  onReply: (() => void) | null
+  onJump(): void
+  /** A message that this one answers may stand further up than what is loaded. */
+  mayBeOlder: boolean
+}
+
+/** One text: who, to whom, when, how it came or what became of it, and what others think of it. */
+export function MessageItem(props: Props) {
+  const { message, reactions } = props
+  const opened = useSignal<'reactions' | 'details' | null>(null)
+  const { busy, error, run } = useAction()
+  const react = (emoji: string) => {
+    opened.value = null
+    void run(() => sendReaction(message, emoji))
+  }
+  const mayReact = props.onReply !== null && message.packetId !== 0
+  return (
+    <article class={`message ${message.direction} ${props.isContinued ? 'continued' : ''}`} tabIndex={-1}>
+      {!props.isContinued && <From message={message} where={props.where} />}
+      {message.replyId !== null && <Quote {...props} />}
+      <p class="pre">{message.text}</p>
+      <Reactions reactions={reactions} onReact={mayReact && !busy.value ? react : null} />
+      <footer>
+        <About message={message} />
+        <span class="message-actions">
+          {mayReact && (
+            <>
+              <ActionButton name={t.messages.reply} icon="reply" onClick={() => props.onReply?.()} />
+              <ActionButton
+                name={t.messages.react}
+                icon="react"
+                isOpen={opened.value === 'reactions'}
+                onClick={() => (opened.value = opened.value === 'reactions' ? null : 'reactions')}
+              />
+            </>
+          )}
+          <ActionButton
+            name={t.messages.details}
+            icon="info"
+            isOpen={opened.value === 'details'}
+            onClick={() => (opened.value = opened.value === 'details' ? null : 'details')}
+          />
+        </span>
+      </footer>
+      {opened.value === 'reactions' && <ReactionPicker onPick={react} onClose={() => (opened.value = null)} />}
+      {opened.value === 'details' && (
+        <>
+          <MessageDetails message={message} />
+          <p class="message-link">
+            <a href={href(`/messages?${conversationOf(message)}&message=${message.id}`)}>{t.messages.linkTo}</a>
+          </p>
+        </>
+      )}
+      <Failure error={error.value} />
+    </article>
+  )
+}
+
+function From({ message, where }: { message: Message; where: string | null }) {
+  const { fromNodeNum, fromNodeId, pkiEncrypted, sentBy } = message
+  const name = nameOf(fromNodeNum, fromNodeId)
+  return (
+    <header>
+      {can('nodes', 'read') ? <a href={href(`/nodes/${fromNodeId}`)}>{name}</a> : <strong>{name}</strong>}
+      {where !== null && <span class="faint">{where}</span>}
+      {sentBy !== null && <span class="faint">{t.messages.sentBy(sentBy)}</span>}
+      {pkiEncrypted && (
+        <span class="faint" title={t.messages.encrypted}>
+          <Icon name="lock" />
+          <span class="sr-only">{t.messages.encrypted}</span>
+        </span>
+      )}
+    </header>
+  )
+}
+
+function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJump' | 'mayBeOlder'>) {
+  if (repliedTo === undefined) {
+    return (
+      <blockquote class="faint">
+        {mayBeOlder ? (
+          <button type="button" class="quote" onClick={onJump}>
+            {t.messages.replyToOlder}
+          </button>
+        ) : (
+          t.messages.replyToGone
+        )}
+      </blockquote>
+    )
+  }
+  const { fromNodeNum, fromNodeId, text } = repliedTo
+  return (
+    <blockquote>
+      <button type="button" class="quote" onClick={onJump} title={t.messages.jump}>
+        <strong>{nameOf(fromNodeNum, fromNodeId)}</strong> <span>{text}</span>
+      </button>
+    </blockquote>
+  )
+}
+
+/** When, and what became of it or how it came, in a few words. */
+function About({ message }: { message: Message }) {
+  const { timestamp, direction, hopsAway, rxSnr, viaMqtt } = message
+  const arrival = [
+    viaMqtt ? t.nodes.mqtt : null,
+    hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
+    rxSnr === null || hopsAway !== 0 ? null : `${decimal(rxSnr, 2)} dB`,
+  ].filter((part) => part !== null)
+  return (
+    <span class="message-about">
+      <time dateTime={new Date(timestamp).toISOString()} title={dateTime(timestamp)}>
+        {clock(timestamp)}
+      </time>
+      {direction === 'out' ? <Delivery message={message} /> : <span>{arrival.join(' · ')}</span>}
+    </span>
+  )
+}
+
+const DELIVERY_ICONS = {
+  queued: 'clock',
+  sent: 'check',
+  relayed: 'checks',
+  delivered: 'checks',
+  failed: 'warning',
+  unknown: 'clock',
+} as const satisfies Record<NonNullable<Message['deliveryState']>, IconName>
+
+function Delivery({ message: { deliveryState } }: { message: Message }) {
+  const state = deliveryState ?? 'unknown'
+  return (
+    <span class={`delivery ${state}`}>
+      <Icon name={DELIVERY_ICONS[state]} />
+      {t.messages.state[state]}
+    </span>
+  )
+}
+
+function ActionButton(props: { name: string; icon: IconName; isOpen?: boolean; onClick(): void }) {
+  return (
+    <button
+      type="button"
+      class="message-action"
+      aria-label={props.name}
+      title={props.name}
+      aria-expanded={props.isOpen}
+      onClick={props.onClick}
+    >
+      <Icon name={props.icon} />
+    </button>
+  )
+}

@@ -1,0 +1,266 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { Conversation, Wanted } from '../../conversation.ts'
+import { dayName } from '../../format.ts'
+import { conversationOf, inbox, markRead, readUpTo } from '../../inbox.ts'
+import { BROADCAST, type Message, nameOf } from '../../mesh.ts'
+import { now } from '../../parts/age.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { say } from '../../parts/notice.tsx'
+import { place } from '../../router.ts'
+import { t } from '../../strings.ts'
+import type { Channels } from './conversations.tsx'
+import { MessageItem } from './item.tsx'
+import { type Scroll, useScroll } from './scroll.ts'
+
+type Props = {
+  wanted: Wanted
+  conversation: Conversation
+  channels: Channels
+  onReply: ((message: Message) => void) | null
+}
+
+/** The texts of a conversation, the newest last. */
+export function MessageLog(props: Props) {
+  const { wanted, conversation } = props
+  const texts = (conversation.messages ?? []).filter((message) => !message.emoji && belongs(message, wanted))
+  const scroll = useScroll(texts.at(-1)?.id ?? 0, conversation)
+  const firstUnread = useReading(wanted, texts, scroll.isAtEnd)
+  useLinked(conversation, scroll)
+  return (
+    <div class="log-box">
+      <div
+        class="log"
+        ref={scroll.box}
+        role="region"
+        tabIndex={0}
+        aria-label={t.messages.log}
+        onScroll={scroll.onScroll}
+      >
+        <Before conversation={conversation} isEmpty={texts.length === 0} isSearch={wanted.q !== ''} />
+        <Texts {...props} texts={texts} scroll={scroll} firstUnread={firstUnread} />
+      </div>
+      <ToEnd texts={texts} scroll={scroll} />
+      <Announcer texts={texts} isOn={wanted.q === ''} />
+    </div>
+  )
+}
+
+/** Brings the message into sight that the address of the page names. */
+function useLinked(conversation: Conversation, scroll: Scroll): void {
+  const linked = place.value.query.get('message')
+  const isKnown = conversation.messages !== null
+  useEffect(() => {
+    if (!isKnown || linked === null) return
+    const jump = async () => {
+      const found = await conversation.seek(({ id }) => String(id) === linked)
+      if (found === null) say(t.messages.linkGone)
+      // What was found is drawn first.
+      else requestAnimationFrame(() => scroll.jumpTo(found.id))
+    }
+    void jump()
+  }, [isKnown, linked])
+}
+
+type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
+
+/** What stands above the first text: the way to earlier ones, or that there are none at all. */
+function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, isSearch }: BeforeProps) {
+  if (hasOlder) {
+    return (
+      <button type="button" class="button small" disabled={isBusy} onClick={older}>
+        {isBusy ? t.common.loading : t.messages.older}
+      </button>
+    )
+  }
+  if (messages === null || !isEmpty) return null
+  return <p class="faint">{isSearch ? t.messages.noMatch : t.messages.none}</p>
+}
+
+type TextsProps = Props & { texts: readonly Message[]; scroll: Scroll; firstUnread: number }
+
+function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUnread }: TextsProps) {
+  const all = conversation.messages ?? []
+  const reactions = reactionsOf(all)
+  const byPacket = new Map(all.map((message) => [message.packetId, message]))
+  const seek = async (packetId: number) => {
+    const found = await conversation.seek((message) => message.packetId === packetId)
+    // What was found is drawn first.
+    if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
+  }
+  return (
+    <ol>
+      {texts.map((message, index) => (
+        <Row
+          key={message.id}
+          message={message}
+          previous={texts[index - 1]}
+          isFirstUnread={message.id === firstUnread}
+          repliedTo={message.replyId === null ? undefined : byPacket.get(message.replyId)}
+          reactions={reactions.get(message.packetId) ?? []}
+          where={whereOf(message, wanted, channels)}
+          onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
+          onJump={scroll.jumpTo}
+          onSeek={wanted.q === '' && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
+        />
+      ))}
+    </ol>
+  )
+}
+
+/** The way back to the newest text, for those who read further up. */
+function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll }) {
+  if (scroll.isAtEnd.value) return null
+  const missed = texts.filter(({ id }) => id > scroll.seenId.value).length
+  return (
+    <button type="button" class="button small to-end" onClick={scroll.toEnd}>
+      <Icon name="down" />
+      {missed > 0 ? t.messages.missed(missed) : t.messages.toEnd}
+    </button>
+  )
+}
+
+/** Direct messages travel in channel 0 too, and stand in conversations of their own. */
+function belongs({ toNodeNum }: Message, { channel }: Wanted): boolean {
+  return channel === null || toNodeNum === BROADCAST
+}
+
+/** What needs to be said about where a message went: nothing where all went there. */
+function whereOf({ toNodeNum, toNodeId, channel }: Message, wanted: Wanted, channels: Channels): string | null {
+  if (wanted.partner !== null || wanted.channel !== null) return null
+  return t.messages.to(toNodeNum === BROADCAST ? channels.name(channel) : nameOf(toNodeNum, toNodeId))
+}
+
+/** Marks what is seen as read; answers which message was the first unread one when the conversation was opened. */
+function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], isAtEnd: Signal<boolean>): number {
+  const id = partner !== null ? `with=${partner}` : channel === null ? null : `channel=${channel}`
+  const lastId = texts.at(-1)?.id ?? 0
+  const isVisible = useSignal(document.visibilityState === 'visible')
+  const begin = useSignal<ReadonlyMap<string, number> | null>(null)
+  useEffect(() => {
+    const note = () => {
+      isVisible.value = document.visibilityState === 'visible'
+      // What comes while nobody looks is unread.
+      if (!isVisible.value) begin.value = null
+    }
+    document.addEventListener('visibilitychange', note)
+    return () => document.removeEventListener('visibilitychange', note)
+  }, [])
+  const isKnown = inbox.value !== null && lastId > 0
+  useEffect(() => {
+    if (!isKnown || q !== '' || !isVisible.value) return
+    if (begin.peek() === null) {
+      begin.value = new Map(texts.map((message) => [conversationOf(message), readUpTo(conversationOf(message))]))
+    }
+    if (isAtEnd.value) markRead(id, lastId)
+  }, [isKnown, lastId, isAtEnd.value, isVisible.value])
+  const isUnread = (message: Message) =>
+    message.direction === 'in' && message.id > (begin.value?.get(conversationOf(message)) ?? Number.MAX_SAFE_INTEGER)
+  return begin.value === null ? 0 : (texts.find(isUnread)?.id ?? 0)
+}
+
+type RowProps = {
+  message: Message
+  previous: Message | undefined
+  isFirstUnread: boolean
+  repliedTo: Message | undefined
+  reactions: readonly Message[]
+  where: string | null
+  onReply: ((message: Message) => void) | null
+  onJump(id: number): void
+  /** Looks for a packet further up; null: there is nothing further up. */
+  onSeek: ((packetId: number) => void) | null
+}
+
+function Row(props: RowProps) {
+  const { message, previous, repliedTo, reactions, where, onReply } = props
+  const today = new Date(now.value).toDateString()
+  const latest = useRef(props)
+  latest.current = props
+  const isContinued = previous !== undefined && continues(previous, message) && !props.isFirstUnread
+  // The same drawing as before where nothing changed: a long log is not drawn anew for each message.
+  const item = useMemo(
+    () => (
+      <MessageItem
+        message={message}
+        isContinued={isContinued}
+        repliedTo={repliedTo}
+        reactions={reactions}
+        where={where}
+        onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
+        onJump={() => {
+          if (repliedTo !== undefined) latest.current.onJump(repliedTo.id)
+          else if (message.replyId !== null) latest.current.onSeek?.(message.replyId)
+        }}
+        mayBeOlder={props.onSeek !== null}
+      />
+    ),
+    [
+      message,
+      isContinued,
+      repliedTo,
+      reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
+      where,
+      onReply === null,
+      props.onSeek === null,
+    ],
+  )
+  return (
+    <li id={`message-${message.id}`}>
+      {dayOf(message) !== dayOf(previous) && <div class="day">{dayName(message.timestamp, today)}</div>}
+      {props.isFirstUnread && <div class="day new">{t.messages.newHere}</div>}
+      {item}
+    </li>
+  )
+}
+
+const TOGETHER_MS = 5 * 60_000
+
+/** Whether a message needs no name above it. */
+function continues(previous: Message, message: Message): boolean {
+  return (
+    previous.fromNodeNum === message.fromNodeNum &&
+    previous.toNodeNum === message.toNodeNum &&
+    previous.channel === message.channel &&
+    message.replyId === null &&
+    message.timestamp - previous.timestamp < TOGETHER_MS &&
+    dayOf(previous) === dayOf(message)
+  )
+}
+
+function dayOf(message: Message | undefined): string {
+  return message === undefined ? '' : new Date(message.timestamp).toDateString()
+}
+
+function reactionsOf(messages: readonly Message[]): ReadonlyMap<number, Message[]> {
+  const found = new Map<number, Message[]>()
+  for (const message of messages) {
+    if (!message.emoji || message.replyId === null) continue
+    found.set(message.replyId, [...(found.get(message.replyId) ?? []), message])
+  }
+  return found
+}
+
+const MOST_ANNOUNCED = 3
+
+/** Reads out what arrives, and neither what was there before nor what is loaded from further up. */
+function Announcer({ texts, isOn }: { texts: readonly Message[]; isOn: boolean }) {
+  const lastId = texts.at(-1)?.id ?? 0
+  const heard = useRef(0)
+  const said = useSignal('')
+  useEffect(() => {
+    const fresh = texts.filter(({ id, direction }) => direction === 'in' && id > heard.current)
+    if (heard.current > 0 && isOn && fresh.length > 0) {
+      said.value = fresh
+        .slice(-MOST_ANNOUNCED)
+        .map(({ fromNodeNum, fromNodeId, text }) => `${nameOf(fromNodeNum, fromNodeId)}: ${text}`)
+        .join('. ')
+    }
+    heard.current = lastId
+  }, [lastId])
+  return (
+    <div class="sr-only" role="status">
+      {said.value}
+    </div>
+  )
+}

@@ -1,0 +1,96 @@
+import { useSignal } from '@preact/signals'
+import { useConversation, type Wanted } from '../../conversation.ts'
+import { isInRadio, type Message, nameOfId, useNodes } from '../../mesh.ts'
+import { MAX_SEARCH } from '../../parts/field.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { SearchQuery } from '../../parts/search-query.tsx'
+import { href, place, queryNode } from '../../router.ts'
+import { can, has } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { Composer, type Obstacle } from './composer.tsx'
+import { type Channels, Conversations, useChannels } from './conversations.tsx'
+import { MessageLog } from './log.tsx'
+
+/** Channels and direct conversations, and the one that is open. */
+export function MessagesPage() {
+  useNodes()
+  const { query } = place.value
+  const wanted = wantedBy(query)
+  const channels = useChannels()
+  const title = wanted.partner === null ? channelTitle(wanted, channels) : nameOfId(wanted.partner)
+  return (
+    <Page title={t.messages.title} fill>
+      <div class="chat">
+        <Conversations wanted={wanted} channels={channels} />
+        <section class="chat-pane" aria-label={title}>
+          <header class="chat-head">
+            <h2 class="clip">
+              {wanted.partner !== null && can('nodes', 'read') ? (
+                <a href={href(`/nodes/${wanted.partner}`)}>{title}</a>
+              ) : (
+                title
+              )}
+            </h2>
+            <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
+          </header>
+          <OpenConversation wanted={wanted} channels={channels} key={JSON.stringify(wanted)} />
+        </section>
+      </div>
+    </Page>
+  )
+}
+
+/** The greatest number of a channel, heard through MQTT or not. */
+const MAX_CHANNEL = 256 + 4096 * 256 - 1
+
+/** What the address asks for; what no conversation can be is passed over. */
+function wantedBy(query: URLSearchParams): Wanted {
+  const channel = query.get('channel')
+  return {
+    channel: channel !== null && /^\d{1,7}$/.test(channel) && Number(channel) <= MAX_CHANNEL ? channel : null,
+    partner: queryNode(query, 'with'),
+    q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
+  }
+}
+
+function channelTitle({ channel }: Wanted, channels: Channels): string {
+  return channel === null ? t.messages.all : channels.name(Number(channel))
+}
+
+function mayWrite(): boolean {
+  return can('messages', 'write') && has('radio')
+}
+
+/** Why nothing can be written here; null: it can. */
+function obstacleOf({ channel, partner }: Wanted, channels: Channels): Obstacle {
+  if (!can('messages', 'write')) return 'readOnly'
+  if (!has('radio')) return 'noRadioHere'
+  if (partner !== null || channel === null || channels.isOn(Number(channel))) return null
+  return isInRadio(Number(channel)) ? 'channelOff' : 'channelElsewhere'
+}
+
+function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Channels }) {
+  const conversation = useConversation(wanted)
+  const replyTo = useSignal<Message | null>(null)
+  const obstacle = obstacleOf(wanted, channels)
+  return (
+    <>
+      <Failure error={conversation.error} retry={conversation.reload} />
+      <MessageLog
+        wanted={wanted}
+        conversation={conversation}
+        channels={channels}
+        onReply={mayWrite() ? (message) => (replyTo.value = message) : null}
+      />
+      <Composer
+        channel={wanted.channel === null ? 0 : Number(wanted.channel)}
+        partner={wanted.partner}
+        replyTo={replyTo}
+        obstacle={obstacle}
+        channels={channels}
+        onSent={conversation.add}
+      />
+    </>
+  )
+}

@@ -1,0 +1,48 @@
+import type { Signal } from '@preact/signals'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../../load.ts'
+import { nameOf } from '../../mesh.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+const POLL_MS = 30_000
+
+type Radio = { readonly name: string; readonly nodeNum: number }
+
+/** Radios that can send, for who may see them. */
+function useRadios(): Radio[] {
+  const { data } = useLoad(async () => (can('info', 'read') ? ask(api.info.$get()) : null), [], POLL_MS, ['link'])
+  return (data.value?.links ?? []).flatMap(({ name, kind, state, radio, txEnabled }) =>
+    kind !== 'mqtt' && state === 'connected' && radio !== null && txEnabled !== false
+      ? [{ name, nodeNum: radio.nodeNum }]
+      : [],
+  )
+}
+
+/** Which radio sends, where there is a choice. Empty: the one that suits best. */
+export function SendBy({ radio }: { radio: Signal<string> }) {
+  const radios = useRadios()
+  const isThere = radios.some(({ name }) => name === radio.value)
+  if (radios.length < 2 && (radio.value === '' || isThere)) return null
+  return (
+    <label class="send-by">
+      {t.messages.sendBy}{' '}
+      <select value={radio.value} onChange={(event) => (radio.value = event.currentTarget.value)}>
+        <option value="">{t.messages.bestRadio}</option>
+        {!isThere && radio.value !== '' && <option value={radio.value}>{radio.value}</option>}
+        {radios.map(({ name, nodeNum }) => (
+          <option value={name} key={name}>
+            {labelOf(nodeNum, name, radios)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** What the node is called, and where two are called the same, by which link it is reached. */
+function labelOf(nodeNum: number, link: string, radios: readonly Radio[]): string {
+  const label = nameOf(nodeNum, link)
+  const namesakes = radios.filter(({ name, nodeNum: other }) => nameOf(other, name) === label)
+  return namesakes.length > 1 ? `${label} (${link})` : label
+}

@@ -1,0 +1,187 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { api, askAs } from '../../api.ts'
+import { dateTime, humanize, zoneName } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { type Node, shortNameOf } from '../../mesh.ts'
+import { Segments, Select } from '../../parts/field.tsx'
+import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
+import { Failure } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { t } from '../../strings.ts'
+import type { Series } from './chart.ts'
+
+/** The route has two answers: with a metric asked for, and without. */
+type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
+
+const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
+const POLL_MS = 60_000
+const POINTS = '1000'
+/** What most people look for first. */
+const PREFERRED = 'deviceMetrics.batteryLevel'
+
+/** What a node measured, as a line: one metric at a time. */
+export function NodeHistory({ node }: { node: Node }) {
+  const chosen = useSignal<string | null>(null)
+  const range = useSignal<(typeof RANGES)[number]>('86400000')
+  const { nodeId } = node
+  // The first measurement of a node may come while somebody looks.
+  const known = useLoad(
+    async () => {
+      const { metrics } = await askAs<Metrics>(api.telemetry.$get({ query: { nodeId } }))
+      return metrics.map(({ metric }) => metric)
+    },
+    [nodeId],
+    POLL_MS,
+    ['node'],
+  )
+  const metrics = known.data.value ?? []
+  const metric = chosen.value ?? metrics.find((name) => name === PREFERRED) ?? metrics[0] ?? null
+  const { data, error, reload } = useLoad<Series | null>(
+    async () => {
+      if (metric === null) return null
+      const to = Date.now()
+      const query = {
+        nodeId,
+        metric,
+        from: String(Math.max(0, to - Number(range.value))),
+        to: String(to),
+        points: POINTS,
+      }
+      return askAs<Series>(api.telemetry.$get({ query }))
+    },
+    [nodeId, metric, range.value],
+    POLL_MS,
+  )
+  if (known.data.value !== null && metrics.length === 0) return null
+  const series = data.value
+  return (
+    <Card
+      title={t.nodes.charts}
+      actions={
+        series !== null &&
+        series.series.length > 0 && (
+          <button type="button" class="button small" onClick={() => saveCsv(series, node)}>
+            {t.audit.exportAs} {t.audit.csv}
+          </button>
+        )
+      }
+    >
+      <div class="toolbar">
+        {metric !== null && (
+          <Select
+            label={t.nodes.metric}
+            value={metric}
+            options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
+            onChange={(name) => (chosen.value = name)}
+          />
+        )}
+        <Segments
+          label={t.nodes.chartRange}
+          value={range.value}
+          options={RANGES.map((ms) => [ms, t.nodes.ranges[ms]] as const)}
+          onChange={(ms) => (range.value = ms)}
+        />
+      </div>
+      <Failure error={error.value ?? known.error.value} retry={reload} />
+      {series?.series.length === 0 && <p class="faint">{t.nodes.noHistory}</p>}
+      {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range.value)} />}
+    </Card>
+  )
+}
+
+/** `deviceMetrics.batteryLevel` as `Battery level`; with where it comes from when `among` has two of that name. */
+function metricName(metric: string, among: readonly string[] = []): string {
+  const [variant = '', name = metric] = metric.split('.')
+  const words = (text: string) => humanize(text.replaceAll(/([A-Z])/g, ' $1'))
+  const hasTwin = among.some((other) => other !== metric && other.endsWith(`.${name}`))
+  return hasTwin ? `${words(name)} (${words(variant).toLowerCase()})` : words(name)
+}
+
+function ChartBox({ series, rangeMs }: { series: Series; rangeMs: number }) {
+  const box = useRef<HTMLDivElement>(null)
+  const { drawing: chart, hasFailed } = useLazyDrawing(box, async () => (await import('./chart.ts')).createChart)
+  useEffect(() => chart.value?.show(series, metricName(series.metric), rangeMs), [chart.value, series, rangeMs])
+  const isBand = series.series.some((point) => point.length === 4)
+  return (
+    <>
+      {hasFailed.value && <p class="bad">{t.nodes.chartFailed}</p>}
+      <ChartKeys series={series} onPoint={(time) => chart.value?.point(time)}>
+        <div class="chart" ref={box} role="img" aria-label={summary(series)} />
+      </ChartKeys>
+      <p class="about">
+        {isBand && `${t.nodes.chartBand} `}
+        {t.nodes.chartZone(zoneName())}
+      </p>
+    </>
+  )
+}
+
+type ChartKeysProps = { series: Series; onPoint(time: number): void; children: ComponentChildren }
+
+/** Walks along the points of a chart by keys, and reads them out. */
+function ChartKeys({ series, onPoint, children }: ChartKeysProps) {
+  const at = useSignal<number | null>(null)
+  useEffect(() => {
+    at.value = null
+  }, [series.metric, series.resolution])
+  const last = series.series.length - 1
+  const step = (event: KeyboardEvent) => {
+    const now = Math.min(at.peek() ?? last + 1, last + 1)
+    const next = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key]
+    if (next === undefined) return
+    event.preventDefault()
+    at.value = Math.max(0, Math.min(last, next))
+    const [time] = series.series[at.value] ?? []
+    if (time !== undefined) onPoint(time)
+  }
+  const point = at.value === null ? undefined : series.series[at.value]
+  return (
+    <div class="chart-keys" tabIndex={0} role="group" aria-label={t.nodes.chartKeys} onKeyDown={step}>
+      {children}
+      <p class="sr-only" role="status">
+        {point !== undefined && pointText(point, series.unit)}
+      </p>
+    </div>
+  )
+}
+
+function pointText([time, ...values]: Series['series'][number], unit: string | null): string {
+  const [least = 0, greatest, average] = values
+  return greatest === undefined || average === undefined
+    ? t.nodes.chartPoint(dateTime(time), measure(least, unit))
+    : t.nodes.chartPointBand(dateTime(time), measure(average, unit), measure(least, unit), measure(greatest, unit))
+}
+
+function measure(value: number, unit: string | null): string {
+  return `${Number(value.toPrecision(4))}${unit === null ? '' : ` ${unit}`}`
+}
+
+/** The chart in words, for those who can't see it. */
+function summary({ metric, unit, series }: Series): string {
+  const least = series.map(([, value]) => value)
+  const greatest = series.map(([, value, max = value]) => max)
+  return t.nodes.chartSummary(
+    metricName(metric),
+    measure(Math.min(...least), unit),
+    measure(Math.max(...greatest), unit),
+    measure(series.at(-1)?.at(-1) ?? 0, unit),
+  )
+}
+
+function saveCsv({ metric, unit, series }: Series, node: Node): void {
+  const isBand = series.some((point) => point.length === 4)
+  const name = `${metric}${unit === null ? '' : ` (${unit})`}`
+  const head = ['time', ...(isBand ? [`min ${name}`, `max ${name}`, `average ${name}`] : [name])].join(',')
+  const rows = series.map(([time, ...values]) => {
+    const [value] = values
+    const cells = isBand && values.length === 1 ? [value, value, value] : values
+    return [new Date(time).toISOString(), ...cells].join(',')
+  })
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([[head, ...rows, ''].join('\r\n')], { type: 'text/csv' }))
+  link.download = `${shortNameOf(node)}-${metric}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}

@@ -1,0 +1,287 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { useEffect } from 'preact/hooks'
+import { api, ask, send } from '../../api.ts'
+import { keepDraft, readDraft } from '../../drafts.ts'
+import { decimal, duration, humanize, modelName } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { type Node, nodeName, precisionMeters, refreshNodes } from '../../mesh.ts'
+import { ExactAge } from '../../parts/age.tsx'
+import { Copyable } from '../../parts/copy.tsx'
+import { askFirst } from '../../parts/dialog.tsx'
+import { Actions } from '../../parts/field.tsx'
+import { Battery, Signal } from '../../parts/gauges.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Empty, Failure, say } from '../../parts/notice.tsx'
+import { Card, Facts, Page } from '../../parts/page.tsx'
+import { asLeft, href, navigate } from '../../router.ts'
+import { can, has, user } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { useChannels } from '../automation/channels.ts'
+import { NodeHistory } from './history.tsx'
+import { NodePackets } from './packets.tsx'
+import { NodeRoutes } from './routes.tsx'
+import { percent } from './nodes.tsx'
+
+const POLL_MS = 10_000
+
+type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
+
+export function NodePage({ id }: { id: string }) {
+  const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
+  const node = data.value
+  const up = { path: asLeft('/nodes'), name: t.nodes.title }
+  if (error.value?.code === 'node_not_found') {
+    return (
+      <Page title={t.nodes.gone} up={up}>
+        <Empty icon="nodes">
+          <p>{t.nodes.goneHelp}</p>
+        </Empty>
+      </Page>
+    )
+  }
+  return (
+    <Page
+      title={node === null ? id : nodeName(node)}
+      up={up}
+      actions={node !== null && <NodeActions node={node} onChanged={reload} />}
+    >
+      <Failure error={error.value} retry={reload} />
+      {node?.keyMismatch && <Warning title={t.nodes.mismatch} help={t.nodes.mismatchHelp} />}
+      {node?.spoofSuspected && <Warning title={t.nodes.spoofed} help={t.nodes.spoofedHelp} />}
+      {node !== null && (
+        <>
+          <div class="cards three">
+            <SignalCard node={node} />
+            <DeviceCard node={node} />
+            <PositionCard node={node} />
+            <IdentityCard node={node} />
+            {can('info', 'read') && <NodeRoutes node={node} />}
+            <Notes node={node} onSaved={reload} />
+          </div>
+          {can('info', 'read') && <NodeHistory node={node} />}
+          {can('info', 'read') && <NodePackets node={node} />}
+        </>
+      )}
+    </Page>
+  )
+}
+
+function Warning({ title, help }: { title: string; help: string }) {
+  return (
+    <div class="notice notice-bad">
+      <Icon name="warning" />
+      <div>
+        <strong>{title}</strong>
+        <p class="measure">{help}</p>
+      </div>
+    </div>
+  )
+}
+
+function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const param = { id: node.nodeId }
+  const set = (json: { isFavorite?: boolean; isIgnored?: boolean }) =>
+    run(async () => {
+      await ask(api.nodes[':id'].$put({ param, json }))
+      await Promise.all([onChanged(), refreshNodes()])
+    })
+  const forget = () =>
+    askFirst({
+      text: t.nodes.forgetSure(nodeName(node)),
+      confirm: t.nodes.forget,
+      isDangerous: true,
+      act: async () => {
+        await send(api.nodes[':id'].$delete({ param }))
+        say(t.nodes.forgotten)
+        navigate(asLeft('/nodes'))
+      },
+    })
+  return (
+    <>
+      <Failure error={error.value} />
+      {can('messages', 'read') && !node.isLocal && (
+        <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
+          <Icon name="messages" />
+          {can('messages', 'write') && has('radio') ? t.nodes.write : t.nodes.messages}
+        </a>
+      )}
+      {can('nodes', 'write') && (
+        <>
+          <button
+            type="button"
+            class="button"
+            aria-pressed={node.isFavorite}
+            disabled={busy.value}
+            onClick={() => void set({ isFavorite: !node.isFavorite })}
+          >
+            <Icon name="star" filled={node.isFavorite} />
+            {t.nodes.favorite}
+          </button>
+          <button
+            type="button"
+            class="button"
+            aria-pressed={node.isIgnored}
+            disabled={busy.value}
+            onClick={() => void set({ isIgnored: !node.isIgnored })}
+          >
+            {node.isIgnored ? t.nodes.ignored : t.nodes.ignore}
+          </button>
+          <button type="button" class="button danger-quiet" onClick={forget}>
+            {t.nodes.forget}
+          </button>
+        </>
+      )}
+    </>
+  )
+}
+
+function SignalCard({ node }: { node: Node }) {
+  const channels = useChannels()
+  return (
+    <Card title={t.nodes.signal}>
+      <Facts
+        entries={[
+          [t.nodes.lastHeard, <ExactAge at={node.lastHeard} />],
+          [t.nodes.hops, node.hopsAway === null ? null : t.nodes.hopsAway(node.hopsAway)],
+          [t.nodes.via, node.viaMqtt ? t.nodes.viaMqtt : t.nodes.viaRadio],
+          [t.nodes.snr, node.snr === null ? null : <Signal snr={node.snr} />],
+          [t.nodes.rssi, node.rssi === null ? null : `${decimal(node.rssi, 0)} dBm`],
+          [t.nodes.channel, node.channel === null ? null : channels.name(node.channel)],
+          [t.nodes.firstHeard, <ExactAge at={node.firstHeard} />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function DeviceCard({ node }: { node: Node }) {
+  const metrics = node.deviceMetrics
+  return (
+    <Card title={t.nodes.device}>
+      {metrics === null ? (
+        <p class="faint">{t.nodes.noMetrics}</p>
+      ) : (
+        <Facts
+          entries={[
+            [t.nodes.battery, <Battery level={metrics.batteryLevel} />],
+            [t.nodes.voltage, metrics.voltage === null ? null : `${decimal(metrics.voltage, 2)} V`],
+            [t.nodes.channelUtilization, percent(metrics.channelUtilization)],
+            [t.nodes.airtime, percent(metrics.airUtilTx)],
+            [t.nodes.uptime, metrics.uptimeSeconds === null ? null : duration(metrics.uptimeSeconds)],
+          ]}
+        />
+      )}
+    </Card>
+  )
+}
+
+function PositionCard({ node }: { node: Node }) {
+  const { position } = node
+  if (position === null) {
+    return (
+      <Card title={t.nodes.position}>
+        <p class="faint">{t.nodes.noPosition}</p>
+      </Card>
+    )
+  }
+  const { latitude, longitude, altitude, precisionBits, time } = position
+  const meters = precisionMeters(precisionBits)
+  return (
+    <Card
+      title={t.nodes.position}
+      actions={
+        <a class="button small" href={href(`/map?node=${node.nodeId}`)}>
+          {t.nodes.showOnMap}
+        </a>
+      }
+    >
+      <Facts
+        entries={[
+          [
+            t.nodes.coordinates,
+            <Copyable text={`${latitude.toFixed(5)}, ${longitude.toFixed(5)}`} name={t.nodes.coordinates} />,
+          ],
+          [t.nodes.altitude, altitude === null ? null : `${decimal(altitude, 0)} m`],
+          [t.nodes.precision, meters === null ? t.nodes.exact : t.nodes.within(distance(meters))],
+          [t.nodes.positionTime, time === null ? null : <ExactAge at={time} />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function distance(meters: number): string {
+  return meters < 1000 ? `${decimal(meters, 0)} m` : `${decimal(meters / 1000)} km`
+}
+
+function IdentityCard({ node }: { node: NodeDetail }) {
+  const { previousPublicKey: previousKey } = node
+  return (
+    <Card title={t.nodes.identity}>
+      <Facts
+        entries={[
+          [t.nodes.id, <Copyable text={node.nodeId} name={t.nodes.id} />],
+          [t.nodes.number, <span class="mono">{node.nodeNum}</span>],
+          [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
+          [t.nodes.shortName, node.shortName],
+          [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
+          [t.nodes.role, node.role === null ? null : humanize(node.role)],
+          [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
+          [t.nodes.local, node.isLocal ? t.common.yes : null],
+          [t.nodes.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={t.nodes.key} />],
+          [t.nodes.previousKey, previousKey === null ? null : <span class="mono break">{previousKey}</span>],
+        ]}
+      />
+    </Card>
+  )
+}
+
+function FormerIds({ nodeNums }: { nodeNums: readonly number[] }) {
+  const ids = nodeNums.map((nodeNum) => `!${nodeNum.toString(16).padStart(8, '0')}`)
+  return <span class="mono">{ids.join(' ')}</span>
+}
+
+function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const draft = `${user.value?.id}:notes:${node.nodeId}`
+  const edited = useSignal<string | null>(readDraft(draft) || null)
+  useEffect(() => keepDraft(draft, edited.value ?? ''), [edited.value])
+  if (!can('nodes', 'write')) {
+    return node.notes === '' ? null : (
+      <Card title={t.nodes.notes}>
+        <p class="pre">{node.notes}</p>
+      </Card>
+    )
+  }
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    void run(async () => {
+      await ask(api.nodes[':id'].$put({ param: { id: node.nodeId }, json: { notes: edited.value ?? node.notes } }))
+      say(t.common.saved)
+      await onSaved()
+      edited.value = null
+    })
+  }
+  return (
+    <Card title={t.nodes.notes}>
+      <form onSubmit={save} class="stack">
+        <textarea
+          aria-label={t.nodes.notes}
+          placeholder={t.nodes.notesHint}
+          rows={3}
+          maxLength={2000}
+          value={edited.value ?? node.notes}
+          onInput={(event) => (edited.value = event.currentTarget.value)}
+        />
+        <Failure error={error.value} />
+        <Actions>
+          <button class="button" disabled={busy.value || edited.value === null || edited.value === node.notes}>
+            {t.common.save}
+          </button>
+        </Actions>
+      </form>
+    </Card>
+  )
+}

@@ -1,0 +1,52 @@
+import { api, ask } from '../../api.ts'
+import { decimal } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { BROADCAST, nameOf, type Node } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { href } from '../../router.ts'
+import { t } from '../../strings.ts'
+import { packetKind } from '../topology/packet-kind.ts'
+
+const POLL_MS = 10_000
+const SHOWN = '8'
+
+/** The last that was heard from a node, and the way to all of it. */
+export function NodePackets({ node }: { node: Node }) {
+  const { nodeId } = node
+  const { data, error } = useLoad(
+    () => ask(api.packets.$get({ query: { from: nodeId, limit: SHOWN } })),
+    [nodeId],
+    POLL_MS,
+    ['node'],
+  )
+  const packets = data.value?.packets ?? []
+  return (
+    <Card
+      title={t.nodes.packets}
+      actions={
+        <a class="button small" href={href(`/packets?from=${nodeId}`)}>
+          {t.nodes.allPackets}
+        </a>
+      }
+    >
+      <Failure error={error.value} />
+      {data.value !== null && packets.length === 0 && <p class="faint">{t.nodes.noPackets}</p>}
+      <ul class="rows tight">
+        {packets.map(({ id, portName, toNodeNum, toNodeId, rxSnr, timestamp }) => (
+          <li key={id}>
+            <span class="grow clip">
+              {packetKind(portName)}
+              {toNodeNum !== BROADCAST && <span class="faint"> → {nameOf(toNodeNum, toNodeId)}</span>}
+            </span>
+            <span class="faint nowrap">
+              {rxSnr !== null && `${decimal(rxSnr, 2)} dB · `}
+              <Age at={timestamp} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

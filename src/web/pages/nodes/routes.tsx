@@ -1,0 +1,73 @@
+import { api, ask, send } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { type Node, useNodes } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { href } from '../../router.ts'
+import { can, has } from '../../session.ts'
+import { t } from '../../strings.ts'
+import type { Traceroute } from '../topology/traceroute.ts'
+import { Ways } from '../topology/way.tsx'
+
+const POLL_MS = 5000
+const SHOWN = '5'
+
+/** The ways to a node that were found, and a button to look for one. */
+export function NodeRoutes({ node }: { node: Node }) {
+  useNodes()
+  const { data, reload } = useLoad(
+    () => ask(api.traceroutes.$get({ query: { node: node.nodeId, limit: SHOWN } })),
+    [node.nodeId],
+    POLL_MS,
+    ['node', 'delivery'],
+  )
+  const { busy, error, run } = useAction()
+  const routes = data.value?.traceroutes
+  const trace = () =>
+    run(async () => {
+      await send(api.traceroutes.$post({ json: { to: node.nodeId } }))
+      say(t.routes.asked)
+      await reload()
+    })
+  return (
+    <Card
+      title={t.routes.title}
+      actions={
+        can('info', 'write') &&
+        has('radio') &&
+        !node.isLocal && (
+          <button type="button" class="button small" disabled={busy.value} onClick={() => void trace()}>
+            {t.routes.trace}
+          </button>
+        )
+      }
+    >
+      <Failure error={error.value} />
+      {routes?.length === 0 && <p class="faint">{t.routes.none}</p>}
+      <ul class="rows tight">
+        {routes?.map((route) => (
+          <li key={route.id}>
+            <div class="grow">
+              <div class="faint">
+                <Age at={route.timestamp} />
+                {route.state !== 'delivered' && ` · ${stateName(route)}`}
+              </div>
+              <Ways trace={route} />
+            </div>
+          </li>
+        ))}
+      </ul>
+      {(routes?.length ?? 0) > 0 && (
+        <p>
+          <a href={href(`/traceroutes?node=${node.nodeId}`)}>{t.routes.all}</a>
+        </p>
+      )}
+    </Card>
+  )
+}
+
+function stateName({ state, routingError }: Traceroute): string {
+  return routingError === null ? t.routes.state[state] : `${t.routes.state[state]} (${humanize(routingError)})`
+}

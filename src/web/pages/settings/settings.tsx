@@ -1,0 +1,104 @@
+import type { InferResponseType } from 'hono/client'
+import type { ComponentChildren } from 'preact'
+import { api, ask } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { Actions, Field, formText, Submit } from '../../parts/field.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+type Settings = InferResponseType<typeof api.settings.$get>
+type Entry = readonly [name: string, value: number]
+
+const MINUTE_SECONDS = 60
+
+export function SettingsPage() {
+  const { data, error, reload } = useLoad(() => ask(api.settings.$get()), [])
+  return (
+    <Page title={t.settings.title}>
+      <Failure error={error.value} retry={reload} />
+      {data.value !== null && <SettingsForm settings={data.value} onSaved={(next) => (data.value = next)} />}
+    </Page>
+  )
+}
+
+/** The unit that people set it in, by how the API names it, and the most it takes: days as they are, seconds as minutes. */
+function unitOf(name: string): { name: string; size: number; most: number } | null {
+  if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: 36_500 }
+  return name.endsWith('Seconds') ? { name: t.settings.minutes, size: MINUTE_SECONDS, most: 43_200 } : null
+}
+
+function labelOf(name: string): string {
+  const names: Readonly<Record<string, string>> = t.settings.names
+  return names[name] ?? humanize(name.replaceAll(/([A-Z])/g, ' $1'))
+}
+
+/** All that the API offers: a setting that this page does not know yet has a name made of its own. */
+function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
+  const { busy, error, run } = useAction()
+  const isFixed = !can('settings', 'write')
+  const all: Entry[] = Object.entries(settings)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
+    // Only what was changed here: somebody else may be changing the rest.
+    const json: Partial<Settings> = Object.fromEntries(
+      all.filter(([name, value]) => read(name) !== value).map(([name]) => [name, read(name)]),
+    )
+    await run(async () => {
+      onSaved(await ask(api.settings.$put({ json })))
+      say(t.settings.saved)
+    })
+  }
+  const isRetention = ([name]: Entry) => name.endsWith('RetentionDays')
+  const isActivity = ([name]: Entry) => name === 'nodeActiveSeconds'
+  const others = all.filter((entry) => !isRetention(entry) && !isActivity(entry))
+  const draw = (entries: readonly Entry[]): ComponentChildren => (
+    <div class="stack">
+      {entries.map(([name, value]) => (
+        <NumberField name={name} value={value} isFixed={isFixed} key={name} />
+      ))}
+    </div>
+  )
+  return (
+    <form onSubmit={submit} class="stack">
+      {isFixed && <p class="faint">{t.settings.readOnly}</p>}
+      <div class="cards">
+        <Card title={t.settings.retention} help={t.settings.retentionHelp}>
+          {draw(all.filter(isRetention))}
+        </Card>
+        <Card title={t.settings.activity}>{draw(all.filter(isActivity))}</Card>
+        {others.length > 0 && <Card title={t.settings.other}>{draw(others)}</Card>}
+      </div>
+      <Failure error={error.value} />
+      {!isFixed && (
+        <Actions>
+          <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />
+        </Actions>
+      )}
+    </form>
+  )
+}
+
+function NumberField({ name, value, isFixed }: { name: string; value: number; isFixed: boolean }) {
+  const unit = unitOf(name)
+  return (
+    <Field
+      label={labelOf(name)}
+      name={name}
+      type="number"
+      min={unit === null ? 0 : 1}
+      {...(unit !== null && { max: unit.most })}
+      hint={unit?.name ?? ''}
+      defaultValue={value / (unit?.size ?? 1)}
+      readOnly={isFixed}
+      {...(unit !== null && unit.size > 1 && { step: 'any' })}
+      required
+    />
+  )
+}

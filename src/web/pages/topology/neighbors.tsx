@@ -1,0 +1,126 @@
+import type { InferResponseType } from 'hono/client'
+import { api, ask } from '../../api.ts'
+import { useLoad } from '../../load.ts'
+import { isCalled, nodeByNum, nodeName } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Empty, Failure } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { SearchQuery } from '../../parts/search-query.tsx'
+import { type Column, VirtualTable } from '../../parts/virtual-table.tsx'
+import { href, place, setQuery } from '../../router.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+import '../../styles/ways.css'
+import { decibels, signalOf } from '../nodes/snr.ts'
+import { NodeNames } from './traceroutes.tsx'
+
+type Neighbor = InferResponseType<typeof api.neighbors.$get>['neighbors'][number]
+
+const POLL_MS = 15_000
+const KEYS = ['node', 'neighbor', 'signal', 'told'] as const
+type Key = (typeof KEYS)[number]
+
+/** Who hears whom, as the nodes tell. */
+export function NeighborsPage() {
+  const { query } = place.value
+  const q = query.get('q') ?? ''
+  const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
+  const isDown = query.get('order') === null ? by === 'signal' || by === 'told' : query.get('order') === 'down'
+  const load = async () => (await ask(api.neighbors.$get())).neighbors
+  const { data, error, reload } = useLoad(load, [], POLL_MS)
+  const wanted = q.trim().toLowerCase()
+  const rows = (data.value ?? [])
+    .filter(
+      (row) => isEndCalled(row.nodeNum, row.nodeId, wanted) || isEndCalled(row.neighborNum, row.neighborId, wanted),
+    )
+    .toSorted((a, b) => compare(a, b, by) * (isDown ? -1 : 1))
+  return (
+    <Page title={t.neighbors.title} fill>
+      {can('nodes', 'read') && <NodeNames />}
+      <div class="toolbar">
+        <SearchQuery label={t.nodes.searchLabel} hint={t.nodes.searchHint} />
+        <p class="faint" role="status">
+          {data.value !== null && t.neighbors.count(rows.length)}
+        </p>
+        {can('nodes', 'read') && (
+          <a class="button" href={href('/map?links=1')}>
+            {t.nodes.showOnMap}
+          </a>
+        )}
+      </div>
+      <Failure error={error.value} retry={reload} />
+      {data.value?.length === 0 && (
+        <Empty icon="neighbors" title={t.neighbors.none}>
+          <p>{t.neighbors.noneHelp}</p>
+        </Empty>
+      )}
+      {rows.length > 0 && (
+        <VirtualTable
+          label={t.neighbors.title}
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ nodeNum, neighborNum }) => `${nodeNum} ${neighborNum}`}
+          sort={{ by, isDown }}
+          onSort={(key) => setQuery({ sort: key, order: key === by && isDown ? 'up' : 'down' })}
+        />
+      )}
+    </Page>
+  )
+}
+
+const COLUMNS: readonly Column<Neighbor, Key>[] = [
+  {
+    key: 'node',
+    name: t.neighbors.node,
+    cell: ({ nodeNum, nodeId }) => <NodeLink nodeNum={nodeNum} nodeId={nodeId} />,
+  },
+  {
+    key: 'neighbor',
+    name: t.neighbors.neighbor,
+    cell: ({ neighborNum, neighborId }) => <NodeLink nodeNum={neighborNum} nodeId={neighborId} />,
+  },
+  {
+    key: 'signal',
+    name: t.neighbors.signal,
+    isNumber: true,
+    cell: ({ snr }) => <span class={`hop snr-${signalOf(snr)}`}>{decibels(snr)}</span>,
+  },
+  {
+    key: 'told',
+    name: t.neighbors.told,
+    isNumber: true,
+    wideOnly: true,
+    cell: ({ timestamp }) => <Age at={timestamp} short />,
+  },
+]
+
+function NodeLink({ nodeNum, nodeId }: { nodeNum: number; nodeId: string }) {
+  const node = nodeByNum(nodeNum)
+  if (node === undefined) return <span class="mono">{nodeId}</span>
+  return <a href={href(`/nodes/${nodeId}`)}>{nodeName(node)}</a>
+}
+
+function isEndCalled(nodeNum: number, nodeId: string, wanted: string): boolean {
+  const node = nodeByNum(nodeNum)
+  return node === undefined ? `${nodeId} ${nodeNum}`.includes(wanted) : isCalled(node, wanted)
+}
+
+function compare(a: Neighbor, b: Neighbor, by: Key): number {
+  switch (by) {
+    case 'node':
+      return sortName(a.nodeNum, a.nodeId).localeCompare(sortName(b.nodeNum, b.nodeId)) || b.snr - a.snr
+    case 'neighbor':
+      return sortName(a.neighborNum, a.neighborId).localeCompare(sortName(b.neighborNum, b.neighborId)) || b.snr - a.snr
+    case 'signal':
+      return a.snr - b.snr
+    case 'told':
+      return a.timestamp - b.timestamp
+    default:
+      return by satisfies never
+  }
+}
+
+function sortName(nodeNum: number, nodeId: string): string {
+  const node = nodeByNum(nodeNum)
+  return node === undefined ? nodeId : nodeName(node)
+}

@@ -1,0 +1,173 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { useEffect } from 'preact/hooks'
+import { api, ask, isRecord } from '../../api.ts'
+import { decimal } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { BROADCAST, nameOf, useNodes } from '../../mesh.ts'
+import { Select } from '../../parts/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { LogRow, LogTable, More, RawFacts } from '../../parts/log-table.tsx'
+import { Empty, Failure } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { href, place, queryNode, setQuery } from '../../router.ts'
+import { can } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { packetKind } from './packet-kind.ts'
+
+type Packet = InferResponseType<typeof api.packets.$get>['packets'][number]
+type Filter = { readonly port: string; readonly from: string }
+
+const POLL_MS = 4000
+const PAGE_SIZE = '100'
+
+/** What the radios heard, packet by packet. */
+export function PacketsPage() {
+  const { query } = place.value
+  const port = query.get('port') ?? ''
+  const filter = { port: port in t.packets.ports ? port : '', from: queryNode(query, 'from') ?? '' }
+  return (
+    <Page title={t.packets.title}>
+      {can('nodes', 'read') && <NodeNames />}
+      <Filters {...filter} />
+      <Packets {...filter} key={JSON.stringify(filter)} />
+    </Page>
+  )
+}
+
+/** Keeps the nodes at hand, so that numbers have names. */
+function NodeNames() {
+  useNodes()
+  return null
+}
+
+function Filters({ port, from }: Filter) {
+  return (
+    <div class="toolbar">
+      <Select
+        label={t.packets.port}
+        value={port}
+        options={[['', t.common.all], ...Object.entries(t.packets.ports)]}
+        onChange={(value) => setQuery({ port: value })}
+      />
+      {from !== '' && (
+        <button type="button" class="button" onClick={() => setQuery({ from: '' })}>
+          {t.packets.onlyFrom(from)} <Icon name="close" />
+        </button>
+      )}
+    </div>
+  )
+}
+
+function Packets(filter: Filter) {
+  const { packets, next, isBusy, error, more, reload } = usePackets(filter)
+  return (
+    <>
+      <Failure error={error} retry={reload} />
+      {packets?.length === 0 && <Empty icon="packets" title={t.packets.none} />}
+      {packets !== null && packets.length > 0 && (
+        <LogTable
+          headings={[
+            { name: t.audit.when },
+            { name: t.packets.from },
+            { name: t.packets.kind },
+            { name: t.packets.to, wideOnly: true },
+            { name: t.packets.signal, wideOnly: true },
+          ]}
+        >
+          {packets.map((packet) => (
+            <PacketRow packet={packet} key={packet.id} />
+          ))}
+        </LogTable>
+      )}
+      <More next={next} isBusy={isBusy} onMore={more} />
+    </>
+  )
+}
+
+/** The newest packets, kept fresh, and the earlier ones that were asked for. `filter` never changes. */
+function usePackets({ port, from }: Filter) {
+  const known = useSignal<readonly Packet[] | null>(null)
+  const next = useSignal<number | null>(null)
+  const action = useAction()
+  const load = (before: number | null) =>
+    ask(
+      api.packets.$get({
+        query: {
+          limit: PAGE_SIZE,
+          ...(port !== '' && { port }),
+          ...(from !== '' && { from }),
+          ...(before !== null && { before: String(before) }),
+        },
+      }),
+    )
+  const newest = useLoad(() => load(null), [], POLL_MS, ['node'])
+  useEffect(() => {
+    const page = newest.data.value
+    if (page === null) return
+    const oldest = page.packets.at(-1)?.id ?? 0
+    const isGap = page.nextBefore !== null && oldest > (known.peek()?.[0]?.id ?? 0)
+    if (isGap || known.peek() === null) next.value = page.nextBefore
+    known.value = merge(isGap ? [] : (known.peek() ?? []), page.packets)
+  }, [newest.data.value])
+  const more = (before: number) =>
+    void action.run(async () => {
+      const page = await load(before)
+      known.value = merge(known.peek() ?? [], page.packets)
+      next.value = page.nextBefore
+    })
+  return {
+    packets: known.value,
+    next: next.value,
+    isBusy: action.busy.value,
+    error: action.error.value ?? newest.error.value,
+    more,
+    reload: newest.reload,
+  }
+}
+
+/** Newest first, each once. */
+function merge(known: readonly Packet[], fresh: readonly Packet[]): Packet[] {
+  const byId = new Map([...known, ...fresh].map((packet) => [packet.id, packet]))
+  return [...byId.values()].toSorted((a, b) => b.id - a.id)
+}
+
+function PacketRow({ packet }: { packet: Packet }) {
+  const { rxSnr, hopsAway } = packet
+  const arrival = [
+    hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
+    rxSnr === null ? null : `${decimal(rxSnr, 2)} dB`,
+    packet.viaMqtt ? t.nodes.mqtt : null,
+  ]
+  return (
+    <LogRow at={packet.timestamp} span={4} wideSpan={2} details={() => <Details packet={packet} />}>
+      <td>
+        <button type="button" class="text-button" onClick={() => setQuery({ from: packet.fromNodeId })}>
+          {nameOf(packet.fromNodeNum, packet.fromNodeId)}
+        </button>
+      </td>
+      <td>{packetKind(packet.portName)}</td>
+      <td class="wide-only">
+        {packet.toNodeNum === BROADCAST ? t.packets.everybody : nameOf(packet.toNodeNum, packet.toNodeId)}
+      </td>
+      <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
+    </LogRow>
+  )
+}
+
+function Details({ packet }: { packet: Packet }) {
+  const { payload, ...rest } = packet
+  const facts = [...Object.entries(rest), ...Object.entries(isRecord(payload) ? payload : {})]
+    .filter(([, value]) => value !== null && value !== false)
+    .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const)
+  return (
+    <>
+      {can('nodes', 'read') && (
+        <p>
+          <a href={href(`/nodes/${packet.fromNodeId}`)}>{t.map.open}</a>
+        </p>
+      )}
+      <RawFacts facts={facts} />
+    </>
+  )
+}

@@ -1,0 +1,31 @@
+import type { InferResponseType } from 'hono/client'
+import type { api } from '../../api.ts'
+
+export type Traceroute = InferResponseType<typeof api.traceroutes.$get>['traceroutes'][number]
+
+/** One direction: the nodes one after the other, both ends included, and what each hop was heard with. */
+export type Way = {
+  readonly direction: 'towards' | 'back'
+  /** Null: a node that did not tell its number. */
+  readonly nodes: readonly (number | null)[]
+  /** One less than nodes; null: unknown. */
+  readonly snr: readonly (number | null)[]
+}
+
+/** The directions that the answer told; none while there is no answer. */
+export function waysOf(trace: Traceroute): Way[] {
+  const { route, snrTowards, routeBack, snrBack, fromNodeNum, toNodeNum } = trace
+  const ways: Way[] = []
+  if (route !== null) ways.push(wayOf('towards', [fromNodeNum, ...route, toNodeNum], snrTowards))
+  // An answer without any signal of its own way carries no way back.
+  if (routeBack !== null && (snrBack?.length ?? 0) > 0) {
+    ways.push(wayOf('back', [toNodeNum, ...routeBack, fromNodeNum], snrBack))
+  }
+  return ways
+}
+
+function wayOf(direction: Way['direction'], nodes: Way['nodes'], snr: readonly (number | null)[] | null): Way {
+  return { direction, nodes, snr: nodes.slice(1).map((_, hop) => snr?.[hop] ?? null) }
+}
+
+export const ANSWERED = 'delivered' satisfies Traceroute['state']

@@ -1,0 +1,171 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useId } from 'preact/hooks'
+import { api, ask, send } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { nodeByNum, nodeName, nodes, useNodes } from '../../mesh.ts'
+import { Age } from '../../parts/age.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Empty, Failure, say } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { href, place, queryNode, setQuery } from '../../router.ts'
+import { can, has } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { ANSWERED, type Traceroute } from './traceroute.ts'
+import { Ways } from './way.tsx'
+
+const POLL_MS = 4000
+const PAGE = 50
+
+/** The ways through the mesh that were asked for or overheard, and a form to ask for one. */
+export function TraceroutesPage() {
+  const node = queryNode(place.value.query, 'node') ?? ''
+  const by = { limit: String(PAGE), ...(node !== '' && { node }) }
+  const { data, error, reload } = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
+  const older = useSignal<readonly Traceroute[]>([])
+  const hasMore = useSignal<boolean | null>(null)
+  const more = useAction()
+  useEffect(() => {
+    older.value = []
+    hasMore.value = null
+  }, [node])
+  const newest = data.value?.traceroutes ?? []
+  const all = [...new Map([...older.value, ...newest].map((trace) => [trace.id, trace])).values()].toSorted(
+    (a, b) => b.id - a.id,
+  )
+  const loadMore = () =>
+    more.run(async () => {
+      const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
+      // What moved out of the newest page meanwhile stays in sight.
+      older.value = [...older.value, ...newest, ...page.traceroutes]
+      hasMore.value = page.traceroutes.length === PAGE
+    })
+  return (
+    <Page title={t.routes.title}>
+      {can('nodes', 'read') && <NodeNames />}
+      {!has('radio') && <p class="faint measure">{t.routes.noRadioHere}</p>}
+      {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
+      {node !== '' && (
+        <button type="button" class="button" onClick={() => setQuery({ node: '' })}>
+          {t.routes.onlyOf(nameOfId(node))} <Icon name="close" />
+        </button>
+      )}
+      <Failure error={more.error.value ?? error.value} retry={reload} />
+      {data.value !== null && all.length === 0 && (
+        <Empty icon="routes" title={t.routes.none}>
+          <p>{t.routes.noneHelp}</p>
+        </Empty>
+      )}
+      {all.length > 0 && (
+        <ul class="traces" aria-label={t.routes.list}>
+          {all.map((trace) => (
+            <Trace trace={trace} key={trace.id} />
+          ))}
+        </ul>
+      )}
+      {(hasMore.value ?? newest.length === PAGE) && (
+        <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
+          {more.busy.value ? t.common.loading : t.common.more}
+        </button>
+      )}
+    </Page>
+  )
+}
+
+/** Keeps the nodes at hand, so that numbers have names. */
+export function NodeNames() {
+  useNodes()
+  return null
+}
+
+function nameOfId(id: string): string {
+  const node = nodes.value?.find(({ nodeId }) => nodeId === id)
+  return node === undefined ? id : nodeName(node)
+}
+
+function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) {
+  const id = useId()
+  const chosen = useSignal<string | null>(null)
+  const { busy, error, run } = useAction()
+  const targets = (nodes.value ?? [])
+    .filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
+    .toSorted((a, b) => nodeName(a).localeCompare(nodeName(b)))
+  const wanted = chosen.value ?? preset
+  // Nobody asks a radio of this service, or one that is ignored, for the way to it.
+  const to = targets.some(({ nodeId }) => nodeId === wanted) ? wanted : ''
+  const trace = () =>
+    run(async () => {
+      await send(api.traceroutes.$post({ json: { to } }))
+      say(t.routes.asked)
+      await onAsked()
+    })
+  return (
+    <Card title={t.routes.ask} help={t.routes.askHelp}>
+      <Failure error={error.value} />
+      <form
+        class="ask-route"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void trace()
+        }}
+      >
+        <div class="field">
+          <label for={id}>{t.routes.target}</label>
+          <select id={id} value={to} required onChange={(event) => (chosen.value = event.currentTarget.value)}>
+            <option value="">{t.routes.chooseTarget}</option>
+            {targets.map((node) => (
+              <option key={node.nodeId} value={node.nodeId}>
+                {nodeName(node)}
+              </option>
+            ))}
+          </select>
+        </div>
+        <button class="button primary" disabled={busy.value || to === ''}>
+          {busy.value ? t.common.loading : t.routes.trace}
+        </button>
+      </form>
+    </Card>
+  )
+}
+
+function Trace({ trace }: { trace: Traceroute }) {
+  const isAnswered = trace.state === ANSWERED
+  return (
+    <li class="card trace">
+      <div class="trace-head">
+        <div>
+          <strong>
+            {nameOf(trace.fromNodeNum, trace.fromNodeId)}
+            <span aria-hidden="true"> → </span>
+            <span class="sr-only">{t.routes.to}</span>
+            {nameOf(trace.toNodeNum, trace.toNodeId)}
+          </strong>
+          <div class="faint">
+            <Age at={trace.timestamp} />
+            {' · '}
+            {trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(trace.requestedBy)}
+          </div>
+        </div>
+        <span class={`badge trace-state ${trace.state}`}>{t.routes.state[trace.state]}</span>
+      </div>
+      {isAnswered ? (
+        <Ways trace={trace} />
+      ) : (
+        <p class="faint">
+          {t.routes.stateHelp[trace.state]}
+          {trace.routingError !== null && ` (${humanize(trace.routingError)})`}
+        </p>
+      )}
+      {isAnswered && can('nodes', 'read') && (
+        <a class="trace-map" href={href(`/map?trace=${trace.id}`)}>
+          {t.nodes.showOnMap}
+        </a>
+      )}
+    </li>
+  )
+}
+
+function nameOf(nodeNum: number, nodeId: string): string {
+  const node = nodeByNum(nodeNum)
+  return node === undefined ? nodeId : nodeName(node)
+}

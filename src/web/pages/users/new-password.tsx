@@ -1,0 +1,34 @@
+import { useEffect } from 'preact/hooks'
+import { Logo } from '../../parts/shell.tsx'
+import { say } from '../../parts/notice.tsx'
+import { PasswordForm } from '../../parts/password-form.tsx'
+import { refreshStatus, signOut, temporaryPassword, user } from '../../session.ts'
+import { APP_NAME, t } from '../../strings.ts'
+
+/** Until a temporary password is replaced there is nothing else to do. */
+export function NewPasswordPage() {
+  useEffect(() => {
+    document.title = `${t.password.title} · ${APP_NAME}`
+  }, [])
+  const done = async () => {
+    temporaryPassword.value = null
+    say(t.password.changed)
+    await refreshStatus()
+  }
+  return (
+    <main class="alone">
+      <div class="sign-in">
+        <div class="brand">
+          <Logo />
+          {APP_NAME}
+        </div>
+        <h1>{t.password.title}</h1>
+        <p class="faint">{t.password.why}</p>
+        <PasswordForm username={user.value?.username ?? ''} current={temporaryPassword.value} onDone={done} />
+        <button type="button" class="button quiet wide" onClick={() => void signOut().catch(refreshStatus)}>
+          {t.shell.signOut}
+        </button>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,166 @@
+import { effect, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { api, ask, send } from '../../api.ts'
+import { useAction } from '../../load.ts'
+import { CopyText } from '../../parts/copy.tsx'
+import { Actions, Field, Submit } from '../../parts/field.tsx'
+import { typedInto, useKept } from '../../parts/kept.ts'
+import { Failure } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { PermissionGrid } from '../../parts/permission-grid.tsx'
+import { PRESETS, RESOURCES } from '../../permissions.ts'
+import { href } from '../../router.ts'
+import type { Permissions, Resource, User } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+type Made = { readonly user: User; readonly password: string }
+
+const PASSWORD_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
+
+/** A password that nobody ever sees: the service's own temporary one takes its place at once. */
+function throwawayPassword(): string {
+  return Array.from(
+    crypto.getRandomValues(new Uint8Array(32)),
+    (n) => PASSWORD_ALPHABET[n % PASSWORD_ALPHABET.length],
+  ).join('')
+}
+
+export function NewUserPage() {
+  const made = useSignal<Made | null>(null)
+  const up = { path: '/users', name: t.users.back }
+  // Pages of their own: the heading of each takes the focus.
+  return made.value === null ? (
+    <Page title={t.users.createTitle} up={up} key="form">
+      <NewUserForm onMade={(result) => (made.value = result)} />
+    </Page>
+  ) : (
+    <Page title={t.users.createdTitle(made.value.user.username)} up={up} key="made">
+      <MadeCard made={made.value} onAnother={() => (made.value = null)} />
+    </Page>
+  )
+}
+
+function useUserDraft() {
+  return {
+    username: useKept('new-user-username'),
+    displayName: useKept('new-user-name'),
+    email: useKept('new-user-email'),
+    permissions: useKept('new-user-permissions', writePermissions(PRESETS.viewer)),
+  }
+}
+
+const ACTIONS = ['read', 'write'] as const
+
+/** As one text: `nodes:read nodes:write`. */
+function writePermissions(permissions: Permissions): string {
+  const held = (resource: Resource) => ACTIONS.filter((action) => permissions[resource][action])
+  return RESOURCES.flatMap((resource) => held(resource).map((action) => `${resource}:${action}`)).join(' ')
+}
+
+function readPermissions(text: string): Permissions {
+  const held = text.split(' ')
+  const grant = (resource: Resource) => {
+    return { read: held.includes(`${resource}:read`), write: held.includes(`${resource}:write`) }
+  }
+  return {
+    dashboard: grant('dashboard'),
+    nodes: grant('nodes'),
+    messages: grant('messages'),
+    info: grant('info'),
+    automation: grant('automation'),
+    configuration: grant('configuration'),
+    settings: grant('settings'),
+  }
+}
+
+function NewUserForm({ onMade }: { onMade(made: Made): void }) {
+  const { busy, error, run } = useAction()
+  const draft = useUserDraft()
+  const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
+  useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
+  // Kept when a later step fails, so that trying again goes on instead of making the user twice.
+  const created = useSignal<User | null>(null)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const { username, email, displayName } = draft
+    const profile = { email: email.value.value.trim() || null, displayName: displayName.value.value.trim() || null }
+    await run(async () => {
+      const user =
+        created.value ??
+        (
+          await ask(
+            api.users.$post({
+              json: { username: username.value.value.trim(), password: throwawayPassword(), ...profile },
+            }),
+          )
+        ).user
+      created.value = user
+      const param = { id: String(user.id) }
+      await send(api.users[':id'].permissions.$put({ param, json: { permissions: permissions.value } }))
+      const { password } = await ask(api.users[':id']['reset-password'].$post({ param }))
+      for (const kept of Object.values(draft)) kept.forget()
+      onMade({ user, password })
+    })
+  }
+  return (
+    <form onSubmit={submit} class="cards">
+      <Card title={t.users.profile}>
+        <div class="stack">
+          <Field
+            label={t.users.username}
+            name="username"
+            hint={t.users.usernameHint}
+            pattern="[A-Za-z0-9._@\-]{1,64}"
+            maxLength={64}
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            readOnly={created.value !== null}
+            {...typedInto(draft.username)}
+            required
+          />
+          <Field
+            label={t.users.displayName}
+            name="displayName"
+            hint={t.common.optional}
+            maxLength={100}
+            {...typedInto(draft.displayName)}
+            autocomplete="off"
+          />
+          <Field
+            label={t.users.email}
+            name="email"
+            type="email"
+            hint={t.common.optional}
+            maxLength={254}
+            {...typedInto(draft.email)}
+            autocomplete="off"
+          />
+        </div>
+      </Card>
+      <Card title={t.users.access}>
+        <PermissionGrid value={permissions} />
+        <Failure error={error.value} />
+        <Actions>
+          <Submit busy={busy.value} idle={t.users.create} working={t.users.creating} />
+        </Actions>
+      </Card>
+    </form>
+  )
+}
+
+function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
+  return (
+    <Card title={t.users.temporary} help={t.users.onceHelp}>
+      <CopyText text={made.password} label={t.users.temporary} />
+      <Actions>
+        <button type="button" class="button" onClick={onAnother}>
+          {t.users.another}
+        </button>
+        <a class="button primary" href={href(`/users/${made.user.id}`)}>
+          {t.users.open}
+        </a>
+      </Actions>
+    </Card>
+  )
+}

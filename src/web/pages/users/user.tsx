@@ -1,0 +1,146 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { api, ask } from '../../api.ts'
+import { useAction, useLoad } from '../../load.ts'
+import { Actions, Field, Submit } from '../../parts/field.tsx'
+import { type Kept, typedInto, useKept } from '../../parts/kept.ts'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { PermissionGrid } from '../../parts/permission-grid.tsx'
+import { PRESETS } from '../../permissions.ts'
+import { asLeft, href } from '../../router.ts'
+import { type Permissions, refreshStatus, type User } from '../../session.ts'
+import { t } from '../../strings.ts'
+import { UserAccess } from './access.tsx'
+
+export function UserPage({ id }: { id: string }) {
+  const param = { id }
+  const { data, error, reload } = useLoad(async () => {
+    const [{ user }, { permissions }] = await Promise.all([
+      ask(api.users[':id'].$get({ param })),
+      ask(api.users[':id'].permissions.$get({ param })),
+    ])
+    return { user, permissions }
+  }, [id])
+  const found = data.value
+  return (
+    <Page
+      title={found === null ? t.users.user : (found.user.displayName ?? found.user.username)}
+      up={{ path: asLeft('/users'), name: t.users.back }}
+      actions={
+        <a class="button" href={href(`/audit?userId=${id}`)}>
+          {t.users.log}
+        </a>
+      }
+    >
+      <Failure error={error.value} retry={reload} />
+      {found !== null && (
+        <div class="cards">
+          <div class="stack">
+            <Profile user={found.user} onSaved={reload} />
+            <UserAccess user={found.user} onChanged={reload} />
+          </div>
+          <PermissionCard user={found.user} stored={found.permissions} onSaved={reload} />
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const isLocal = user.authProvider === 'local'
+  const username = useKept(`user-${user.id}-username`, user.username)
+  const displayName = useKept(`user-${user.id}-name`, user.displayName ?? '')
+  const email = useKept(`user-${user.id}-email`, user.email ?? '')
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const textOf = ({ value }: Kept) => value.value.trim()
+    const own = isLocal && { email: textOf(email) || null, displayName: textOf(displayName) || null }
+    const json = { username: textOf(username), ...own }
+    await run(async () => {
+      await ask(api.users[':id'].$put({ param: { id: String(user.id) }, json }))
+      for (const kept of [username, displayName, email]) kept.forget()
+      say(t.users.saved)
+      await Promise.all([onSaved(), refreshStatus()])
+    })
+  }
+  return (
+    <Card title={t.users.profile}>
+      <form onSubmit={submit} class="stack">
+        <Field
+          label={t.users.username}
+          name="username"
+          {...typedInto(username)}
+          hint={t.users.usernameHint}
+          pattern="[A-Za-z0-9._@\-]{1,64}"
+          maxLength={64}
+          autocomplete="off"
+          required
+        />
+        <Field
+          label={t.users.displayName}
+          name="displayName"
+          {...typedInto(displayName)}
+          maxLength={100}
+          disabled={!isLocal}
+          autocomplete="off"
+        />
+        <Field
+          label={t.users.email}
+          name="email"
+          type="email"
+          {...typedInto(email)}
+          maxLength={254}
+          disabled={!isLocal}
+          autocomplete="off"
+        />
+        {!isLocal && <p class="faint">{t.users.oidcProfile}</p>}
+        <Failure error={error.value} />
+        <Actions>
+          <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />
+        </Actions>
+      </form>
+    </Card>
+  )
+}
+
+function PermissionCard(props: { user: User; stored: Permissions; onSaved(): Promise<void> }) {
+  const { user, stored, onSaved } = props
+  const { busy, error, run } = useAction()
+  const edited = useSignal<Permissions>(stored)
+  useEffect(() => {
+    edited.value = stored
+  }, [stored])
+  if (user.isAdmin) {
+    return (
+      <Card title={t.users.permissions}>
+        <p class="faint">{t.users.adminPermissions}</p>
+      </Card>
+    )
+  }
+  const isChanged = JSON.stringify(sorted(edited.value)) !== JSON.stringify(sorted(stored))
+  const save = () =>
+    run(async () => {
+      await ask(
+        api.users[':id'].permissions.$put({ param: { id: String(user.id) }, json: { permissions: edited.value } }),
+      )
+      say(t.users.permissionsSaved)
+      await onSaved()
+    })
+  return (
+    <Card title={t.users.permissions}>
+      <PermissionGrid value={edited} />
+      <Failure error={error.value} />
+      <Actions>
+        <button type="button" class="button primary" disabled={!isChanged || busy.value} onClick={() => void save()}>
+          {busy.value ? t.common.saving : t.common.save}
+        </button>
+      </Actions>
+    </Card>
+  )
+}
+
+function sorted(permissions: Permissions): Permissions {
+  return { ...PRESETS.viewer, ...permissions }
+}

@@ -1,0 +1,120 @@
+import { useSignal } from '@preact/signals'
+import { api, ask } from '../../api.ts'
+import { date } from '../../format.ts'
+import { useLoad } from '../../load.ts'
+import { Age } from '../../parts/age.tsx'
+import { MAX_SEARCH } from '../../parts/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { More } from '../../parts/log-table.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { Page } from '../../parts/page.tsx'
+import { SearchQuery } from '../../parts/search-query.tsx'
+import { href, place } from '../../router.ts'
+import { status, type User, user } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+const FIRST_PAGE = 100
+/** Of one answer at most. */
+const PAGE = 500
+
+/** The first `wanted` users that match, page by page. */
+async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; total: number }> {
+  const users = new Map<number, User>()
+  for (let offset = 0; ;) {
+    const limit = Math.min(PAGE, wanted - offset)
+    const page = await ask(
+      api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit), offset: String(offset) } }),
+    )
+    // Somebody who was made meanwhile moves others to the next page: each stands here once.
+    for (const found of page.users) users.set(found.id, found)
+    offset += limit
+    if (offset >= wanted || offset >= page.total) return { users: [...users.values()], total: page.total }
+  }
+}
+
+export function UsersPage() {
+  const q = (place.value.query.get('q') ?? '').slice(0, MAX_SEARCH)
+  const limit = useSignal(FIRST_PAGE)
+  const { data, error, busy, reload } = useLoad(() => loadUsers(q, limit.value), [q, limit.value])
+  const found = data.value
+  return (
+    <Page
+      title={t.users.title}
+      actions={
+        !status.value?.localAuthDisabled && (
+          <a class="button primary" href={href('/users/new')}>
+            <Icon name="plus" />
+            {t.users.new}
+          </a>
+        )
+      }
+    >
+      {status.value?.localAuthDisabled && <p class="faint measure">{t.users.localDisabled}</p>}
+      <div class="toolbar">
+        <SearchQuery label={t.users.searchLabel} hint={t.users.searchHint} />
+        <span class="faint" role="status">
+          {found !== null && t.users.shown(found.users.length, found.total)}
+        </span>
+      </div>
+      <Failure error={error.value} retry={reload} />
+      {found?.users.length === 0 && <p class="faint">{t.users.none}</p>}
+      {found !== null && found.users.length > 0 && <UserTable users={found.users} />}
+      {found !== null && found.total > limit.value && (
+        <More next={limit.value + PAGE} isBusy={busy.value} onMore={(next) => (limit.value = next)} />
+      )}
+    </Page>
+  )
+}
+
+function UserTable({ users }: { users: readonly User[] }) {
+  return (
+    <div class="table-box">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{t.users.user}</th>
+            <th scope="col">{t.users.role}</th>
+            <th scope="col" class="wide-only">
+              {t.users.provider}
+            </th>
+            <th scope="col" class="phone-hidden">
+              {t.users.lastLogin}
+            </th>
+            <th scope="col" class="wide-only">
+              {t.users.created}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {users.map((row) => (
+            <tr key={row.id} class={row.isActive ? '' : 'off'}>
+              <th scope="row">
+                <a class="row-link" href={href(`/users/${row.id}`)}>
+                  {row.displayName ?? row.username}
+                </a>
+                {row.id === user.value?.id && <span class="tag">{t.users.itIsYou}</span>}
+                <div class="faint break">
+                  {[row.displayName && row.username, row.email].filter(Boolean).join(' · ')}
+                </div>
+              </th>
+              <td>
+                {row.isActive ? (
+                  <span class={row.isAdmin ? 'tag accent' : 'tag'}>
+                    {row.isAdmin ? t.users.admin : t.users.regular}
+                  </span>
+                ) : (
+                  <span class="tag bad">{t.users.inactive}</span>
+                )}
+              </td>
+              <td class="wide-only">{t.users.providers[row.authProvider]}</td>
+              <td class="phone-hidden">
+                <Age at={row.lastLoginAt} />
+              </td>
+              <td class="wide-only nowrap">{date(row.createdAt)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
