@@ -12,8 +12,8 @@ const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope }
 /** A permission on a resource. */
 const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
 
-/** The same, and never a session. */
-const tokenMay = (resource: Resource, action: Action): Rule => ({ kind: 'token', resource, action })
+/** Bearer tokens with the scope, and never a session. */
+const tokenFor = (scope: 'ingest'): Rule => ({ kind: 'token', scope })
 
 /** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
@@ -64,7 +64,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'PUT /api/nodes/:id': may('nodes', 'write'),
   'DELETE /api/nodes/:id': may('nodes', 'write'),
   'GET /api/nodes/:id/positions': may('nodes', 'read'),
-  'POST /api/ingest': tokenMay('nodes', 'write'),
+  'POST /api/ingest': tokenFor('ingest'),
   'GET /api/messages': may('messages', 'read'),
   'POST /api/messages': may('messages', 'write'),
   'GET /api/messages/:id/receptions': may('messages', 'read'),

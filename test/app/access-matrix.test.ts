@@ -72,8 +72,8 @@ async function revokedToken(client: Client): Promise<string> {
 
 /** The scope that a token needs for a route; null where no scope helps. */
 function scopeOf(rule: Rule): string | null {
-  if (rule.kind === 'permission' || rule.kind === 'token') return `${rule.resource}:${rule.action}`
-  return rule.kind === 'admin' ? rule.scope : null
+  if (rule.kind === 'permission') return `${rule.resource}:${rule.action}`
+  return rule.kind === 'admin' || rule.kind === 'token' ? rule.scope : null
 }
 
 type Caller = {

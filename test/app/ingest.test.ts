@@ -25,7 +25,7 @@ beforeEach(async () => {
   meter = createMeter({ now: () => 0, process: () => [] })
   app = await createTestApp({ ports: { events, meter } })
   admin = await app.admin()
-  const made = await admin.send('POST', '/api/tokens', { name: 'collector', scopes: ['nodes:write'] })
+  const made = await admin.send('POST', '/api/tokens', { name: 'collector', scopes: ['ingest'] })
   token = Object(await made.json()).token
 })
 afterEach(() => app.close())

@@ -190,7 +190,7 @@ it('escapes what a label may hold', () => {
   expect(text).toBe('# HELP x X.\n# TYPE x gauge\nx{link="a\\"b\\\\c\\nd\ufffd"} NaN\n')
 })
 
-it('is for administrators and for tokens with the scope, whoever made them', async () => {
+it('is for administrators and for tokens with the scope', async () => {
   const app = await createTestApp({ ports: { meter } })
   const user = await app.user('somebody')
   expect((await app.request('/api/metrics')).status).toBe(401)

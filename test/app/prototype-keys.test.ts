@@ -10,7 +10,7 @@ let token: string
 beforeAll(async () => {
   app = await createTestApp()
   admin = await app.admin()
-  const made = await admin.send('POST', '/api/tokens', { name: 'ingest', scopes: ['nodes:write'] })
+  const made = await admin.send('POST', '/api/tokens', { name: 'ingest', scopes: ['ingest'] })
   expect(made.status).toBe(201)
   token = String(Object(await made.json()).token)
 })

@@ -102,6 +102,26 @@ describe('making one', () => {
     await made(['backup'], {}, await app.admin())
   })
 
+  test('for deliveries is for those who may change the configuration', async () => {
+    const audited = await auditedBy(app, async () => {
+      const answer = await make({ name: 'x', scopes: ['nodes:write', 'ingest'] })
+      expect(answer.status).toBe(403)
+      expect(await answer.json()).toMatchObject({
+        code: 'forbidden',
+        required: { resource: 'configuration', action: 'write' },
+      })
+    })
+    expect(audited).toStrictEqual([])
+    await made(['ingest'], {}, await app.admin())
+    await made(['ingest'], {}, await app.user('keeper', { configuration: { read: true, write: true } }))
+  })
+
+  test('for metrics is for those who may read what the radios tell', async () => {
+    const client = await app.user('blind', { info: { read: false, write: false } })
+    expect(await outcomeOf(make({ name: 'x', scopes: ['metrics'] }, client))).toBe('403 forbidden')
+    await made(['metrics'])
+  })
+
   test('by a token is refused, and so is seeing or revoking', async () => {
     const { token, id } = await made(['nodes:read'])
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -195,6 +215,39 @@ describe('using one', () => {
     expect((await statusOf(token)).permissions.configuration.write).toBe(true)
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })
     expect((await statusOf(token)).permissions.configuration.write).toBe(false)
+  })
+})
+
+describe('what its owner has lost since', () => {
+  const grant = async (permissions: object) =>
+    (await app.admin()).send('PUT', `/api/users/${anna.id}/permissions`, { permissions })
+  const FULL = { read: true, write: true }
+  const NONE = { read: false, write: false }
+
+  test.each([
+    ['ingest', 'configuration', 'POST', '/api/ingest', '403 forbidden'],
+    ['metrics', 'info', 'GET', '/api/metrics', '403 admin_required'],
+  ])('%s is lost with %s, and is back with it', async (scope, resource, method, path, refused) => {
+    await grant({ [resource]: FULL })
+    const { token } = await made([scope])
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const ask = () => outcomeOf(app.request(path, { method, headers, ...(method === 'POST' && { body: '{}' }) }))
+    const granted = method === 'POST' ? '400 invalid_request' : '200'
+    expect(await ask()).toBe(granted)
+    await grant({ [resource]: NONE })
+    expect(await ask()).toBe(refused)
+    await grant({ [resource]: FULL })
+    expect(await ask()).toBe(granted)
+  })
+
+  test('backups are lost with the role', async () => {
+    const admin = await app.admin()
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
+    const { token } = await made(['backup', 'ingest'])
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })
+    expect(await outcomeOf(bearer(token, '/api/system/backup'))).toBe('403 admin_required')
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    expect(await outcomeOf(app.request('/api/ingest', { method: 'POST', headers, body: '{}' }))).toBe('403 forbidden')
   })
 })
 

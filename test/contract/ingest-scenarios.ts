@@ -14,7 +14,7 @@ const TABLES = ['messages', 'receptions', 'telemetry', 'positions', 'packets', '
 
 /** A collector on another machine delivers what its radio hears. */
 export function ingestScenarios(admin: () => Client): void {
-  const deliver = async (body: object, scopes = ['nodes:write']) => {
+  const deliver = async (body: object, scopes = ['ingest']) => {
     const made = await admin().send('POST', '/api/tokens', { name: 'collector', scopes })
     const { token } = Object(made.body)
     return createClient(admin().service).send('POST', '/api/ingest', body, { authorization: `Bearer ${token}` })
@@ -99,7 +99,9 @@ export function ingestScenarios(admin: () => Client): void {
   test('only a token with the scope delivers, and only what fits', async () => {
     const body = { source: 'hill', packets: [item(packet(text('x')))] }
     expect(await admin().send('POST', '/api/ingest', body)).toMatchObject(refusal(403, 'forbidden'))
-    expect(await deliver(body, ['nodes:read'])).toMatchObject(refusal(403, 'forbidden'))
+    expect(await deliver(body, ['nodes:read', 'nodes:write', 'messages:write'])).toMatchObject(
+      refusal(403, 'forbidden'),
+    )
     for (const bad of [
       { ...body, packets: [] },
       { ...body, packets: Array(501).fill('AA==') },

@@ -261,7 +261,7 @@ describe('where a collector delivers', () => {
     const hub = await createTestApp({ ports: { now: () => club.clock.now() } })
     endings.push(() => hub.close())
     const admin = await hub.admin()
-    const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['nodes:write'] })
+    const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })
     const headers = { authorization: `Bearer ${Object(await made.json()).token}` }
     const { deliveries } = target
     // The broker's first: the target learns of the radio's channels later.

@@ -165,7 +165,7 @@ test('a channel that no radio has is read by its name, and not written to', asyn
   const { page } = admin
   const { base } = mesh.site
   const headers = { origin: base }
-  const data = { name: 'collector', scopes: ['nodes:write'] }
+  const data = { name: 'collector', scopes: ['ingest'] }
   const made = await page.request.post(`${base}/api/tokens`, { headers, data })
   const number = numberChannel('8:Valley')
   const told = { case: 'channel', value: { index: number, role: 2, settings: { name: 'Valley' } } } as const

@@ -8,7 +8,7 @@ import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/
 import { publicUser, userColumns } from '../users/users.ts'
 import { hashToken } from './sessions/session-token.ts'
 import { findSession, touchSession } from './sessions/sessions.ts'
-import { withinScopes } from './tokens/tokens.ts'
+import { heldScopes, withinScopes } from './tokens/tokens.ts'
 
 /** A token's last use is written at most so often. */
 const TOKEN_TOUCH_MS = 5 * 60_000
@@ -85,7 +85,7 @@ async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | nu
     user: found.user,
     permissions: withinScopes(found.permissions, row.scopes),
     mustChangePassword: found.mustChangePassword,
-    credential: { kind: 'token', tokenId: row.id, scopes: row.scopes },
+    credential: { kind: 'token', tokenId: row.id, scopes: heldScopes(found, row.scopes) },
   }
 }
 

@@ -239,7 +239,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'an API token of that service',
-    'With the scope nodes:write',
+    'With the scope ingest',
     true,
   ),
   COLLECTOR_NAME: variable(

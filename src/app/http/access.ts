@@ -38,8 +38,8 @@ export const requireAdminOrScope = (scope: 'backup' | 'metrics') => rule({ kind:
 
 export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
 
-/** A bearer token with the scope, whose owner has the permission: for machines, so a session will not do. */
-export const requireToken = (resource: Resource, action: Action) => rule({ kind: 'token', resource, action })
+/** A bearer token with the scope: for machines, so a session will not do. */
+export const requireToken = (scope: 'ingest') => rule({ kind: 'token', scope })
 
 function rule(required: Rule): MiddlewareHandler<SignedIn> {
   const guard: MiddlewareHandler<SignedIn> = (c, next) => {
@@ -67,12 +67,16 @@ function refuse(viewer: Viewer, required: Rule): void {
         throw new AppError('forbidden', 'This needs a session; an API token is not enough')
       }
       return
-    case 'token':
+    case 'token': {
+      const { scope } = required
+      if (credential.kind === 'token' && credential.scopes.includes(scope)) return
+      throw new AppError(
+        'forbidden',
+        `This needs an API token with the scope ${scope} whose owner may still have such a token`,
+      )
+    }
     case 'permission': {
       const { resource, action } = required
-      if (required.kind === 'token' && credential.kind !== 'token') {
-        throw new AppError('forbidden', `This needs an API token with the scope ${resource}:${action}`)
-      }
       if (!viewer.permissions[resource][action]) {
         throw new AppError('forbidden', `This needs ${action} access to ${resource}`, {
           required: { resource, action },

@@ -8,8 +8,8 @@ export type Rule =
   | { readonly kind: 'anyone' }
   | { readonly kind: 'signed-in'; readonly tokens: boolean; readonly temporaryPassword: boolean }
   | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
-  /** The permission, by a bearer token that has its scope. */
-  | { readonly kind: 'token'; readonly resource: Resource; readonly action: Action }
+  /** A bearer token that holds the scope. */
+  | { readonly kind: 'token'; readonly scope: 'ingest' }
   | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
 
 export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'

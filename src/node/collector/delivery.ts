@@ -109,7 +109,7 @@ function judge({ status, headers }: Response, text: string | null): Verdict {
     case 401:
       return { kind: 'refused', reason: 'the target does not know the token (401)' }
     case 403:
-      return { kind: 'refused', reason: 'the token may not deliver: it needs nodes:write (403)' }
+      return { kind: 'refused', reason: 'the token may not deliver: it needs the scope ingest (403)' }
     case 409:
       return { kind: 'refused', reason: readCode(text) === 'too_many_sources' ? TOO_MANY : TAKEN }
     case 413:

@@ -12,4 +12,8 @@ export const resources = {
 
 export const actions = { read: 'read', write: 'write' } as const satisfies Record<Action, string>
 
-export const scopes = { backup: 'Make and fetch backups', metrics: 'Read metrics' } as const
+export const scopes = {
+  ingest: 'Deliver what a collector hears',
+  backup: 'Make and fetch backups',
+  metrics: 'Read metrics',
+} as const

@@ -2,20 +2,34 @@ import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
-import type { SignedInCtx } from '../../context.ts'
+import type { SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
-import { ACTIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../users/permissions.ts'
+import {
+  type Action,
+  ACTIONS,
+  type Permissions,
+  permissionsFrom,
+  type Resource,
+  RESOURCE_NAMES,
+} from '../../users/permissions.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 
 const PREFIX = 'mm_'
 /** Of one user, those that expired among them. */
 const MOST_TOKENS = 50
 
+/** Scopes that are no permission of their own, and what the owner of such a token must be able to do. */
+const SPECIAL_SCOPES = {
+  backup: 'admin',
+  metrics: { resource: 'info', action: 'read' },
+  /** Delivers in the name of any node, texts among it: for those to whom the radios are entrusted. */
+  ingest: { resource: 'configuration', action: 'write' },
+} as const satisfies Record<string, 'admin' | { resource: Resource; action: Action }>
+
 /** What a token may be good for. */
 export const SCOPES = [
   ...RESOURCE_NAMES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`)),
-  'backup',
-  'metrics',
+  ...Object.keys(SPECIAL_SCOPES),
 ]
 
 export const tokenSchema = z.object({
@@ -64,16 +78,14 @@ export async function listTokens(ctx: SignedInCtx): Promise<Token[]> {
 }
 
 /**
- * Makes a token; its text is answered here and never again. Throws `admin_required` for `backup` by a regular user,
- * `too_many_tokens`.
+ * Makes a token; its text is answered here and never again. Throws `admin_required` and `forbidden` for a scope that
+ * needs more than its owner may do, `too_many_tokens`.
  */
 export async function createToken(
   ctx: SignedInCtx,
   input: z.infer<typeof newTokenSchema>,
 ): Promise<Token & { token: string }> {
-  if (input.scopes.includes('backup') && !ctx.viewer.user.isAdmin) {
-    throw new AppError('admin_required', 'A token with the scope backup needs an administrator')
-  }
+  demandScopes(ctx.viewer, input.scopes)
   const token = `${PREFIX}${randomToken()}`
   const tokenHash = hashToken(token)
   const now = ctx.now()
@@ -110,6 +122,32 @@ export async function revokeToken(ctx: SignedInCtx, id: number): Promise<void> {
     ctx.store.db.delete(apiTokens).where(own),
     audit(ctx, 'token_revoked', { tokenId: id, name: token.name, prefix: token.prefix }, { onlyIfChanged: true }),
   ])
+}
+
+function demandScopes({ user, permissions }: Viewer, scopes: readonly string[]): void {
+  for (const [scope, needed] of Object.entries(SPECIAL_SCOPES)) {
+    if (!scopes.includes(scope) || mayDo(needed, user.isAdmin, permissions)) continue
+    if (needed === 'admin')
+      throw new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
+    const { resource, action } = needed
+    const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
+    throw new AppError('forbidden', detail, { required: needed })
+  }
+}
+
+type Needed = (typeof SPECIAL_SCOPES)[keyof typeof SPECIAL_SCOPES]
+
+function mayDo(needed: Needed, isAdmin: boolean, permissions: Permissions): boolean {
+  return needed === 'admin' ? isAdmin : permissions[needed.resource][needed.action]
+}
+
+/** The scopes that the owner, who may have lost something since, still has a use for. */
+export function heldScopes(
+  { user, permissions }: Pick<Viewer, 'user' | 'permissions'>,
+  scopes: readonly string[],
+): string[] {
+  const lost = Object.entries(SPECIAL_SCOPES).filter(([, needed]) => !mayDo(needed, user.isAdmin, permissions))
+  return scopes.filter((scope) => !lost.some(([name]) => name === scope))
 }
 
 /** What is left of the owner's permissions within the scopes. */

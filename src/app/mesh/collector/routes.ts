@@ -8,7 +8,7 @@ import { ingestSchema } from './items.ts'
 
 export const ingestRoutes = new Hono<AppEnv>().post(
   '/',
-  requireToken('nodes', 'write'),
+  requireToken('ingest'),
   answers(
     'Store what a collector beside a radio has heard; the same delivery again changes nothing',
     { 200: ingestAnswerSchema },

@@ -95,7 +95,12 @@ function offeredScopes(): string[] {
     ...(permissions[resource].read ? [`${resource}:read`] : []),
     ...(permissions[resource].write ? [`${resource}:write`] : []),
   ])
-  return isAdmin.value ? [...own, 'backup', 'metrics'] : own
+  return [
+    ...own,
+    ...(permissions.configuration.write ? ['ingest'] : []),
+    ...(isAdmin.value ? ['backup'] : []),
+    ...(permissions.info.read ? ['metrics'] : []),
+  ]
 }
 
 const EXPIRIES = ['30', '90', '365', ''] as const
