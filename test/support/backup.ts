@@ -54,6 +54,7 @@ export function restoreOptions(dataDir: string, more: Partial<RestoreOptions> = 
     database: join(dataDir, 'mesh.db'),
     migrations: MIGRATIONS_DIR,
     secrets: [SECRET],
+    requireSignature: false,
     log: keptLog().log,
     now: () => MADE_AT + 60_000,
     ...more,

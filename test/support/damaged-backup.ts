@@ -1,7 +1,9 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { type Inspection, inspectBackup } from '../../src/node/backup/inspect.ts'
+import type { Verification } from '../../src/app/system/backups.ts'
+import { inspectBackup } from '../../src/node/backup/inspect.ts'
+import type { RestoreOptions } from '../../src/node/backup/restore.ts'
 import { signingKey } from '../../src/node/backup/manifest.ts'
 import { MIGRATIONS_DIR } from '../../src/node/database.ts'
 import { MADE_NAME, makeBackup, makeDataDir, seedDatabase, SECRET, tryRestore } from './backup.ts'
@@ -16,12 +18,12 @@ export type Victim = {
   readonly backup: string
   file(name: string): string
   edit(name: string, change: (text: string) => string): void
-  inspect(): Inspection
+  inspect(): Verification
   /**
    * The restore is refused with this line, or for a reason that holds this part, and nothing but the damaged backup is
    * on the disk besides what was there.
    */
-  expectRefused(line: string | RegExp | { part: string }): Promise<void>
+  expectRefused(line: string | RegExp | { part: string }, options?: Partial<RestoreOptions>): Promise<void>
 }
 
 /** A database and a backup of it for the tests of a file. */
@@ -51,9 +53,9 @@ export function useVictim(): Victim {
     file,
     edit: (name, change) => writeFileSync(file(name), change(readFileSync(file(name), 'utf8'))),
     inspect: () => inspectBackup(backup, { keys: [signingKey(SECRET)], migrations: MIGRATIONS_DIR }, () => {}),
-    expectRefused: async (line) => {
+    expectRefused: async (line, options) => {
       const before = present()
-      const [said = '', ...more] = await tryRestore(here.dataDir, MADE_NAME)
+      const [said = '', ...more] = await tryRestore(here.dataDir, MADE_NAME, options)
       if (typeof line === 'string') expect(said).toBe(`refused ${line}`)
       else if (line instanceof RegExp) expect(said).toMatch(line)
       else {

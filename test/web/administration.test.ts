@@ -216,6 +216,8 @@ test('a backup is downloaded whole, told from a damaged one, and deleted after a
   expect(download.suggestedFilename()).toBe(`${name}.tar.gz`)
   expect(gunzipSync(readFileSync(await download.path())).toString('latin1')).toContain(`${name}/manifest.json`)
 
+  await page.getByRole('button', { name: `Verify ${name}` }).click()
+  await row.getByText('Signed by this service: nobody without its secret has changed it.').waitFor()
   writeFileSync(join(site.data, 'system-backups', name, 'users.json'), '{}')
   await page.getByRole('button', { name: `Verify ${name}` }).click()
   await row.getByText('Damaged. Use another backup.').waitFor()

@@ -174,6 +174,11 @@ export const VARIABLES = {
     'the name of a backup',
     'The backup that the next start restores, once',
   ),
+  RESTORE_REQUIRE_SIGNATURE: variable(
+    boolean(false),
+    'true or false',
+    'Refuses to restore a backup that none of the secrets in SESSION_SECRET signed',
+  ),
   LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Least level that is logged'),
   LOG_FORMAT: variable(
     z.enum(LOG_FORMATS).nullable().default(null),

@@ -24,10 +24,16 @@ export type Backup = z.infer<typeof backupSchema>
 export const progressSchema = z.object({ name: z.string(), tables: z.int(), rows: z.int() })
 export type BackupProgress = z.infer<typeof progressSchema>
 
+/** Who signed a backup: this service, by a secret of its own; somebody else's secret; nobody. */
+export const SIGNATURES = ['own', 'foreign', 'none'] as const
+export type Signature = (typeof SIGNATURES)[number]
+
 export const verificationSchema = z.object({
   ok: z.boolean(),
   tables: z.int(),
   rows: z.int(),
+  /** Only `own` tells that nobody without the secret has changed the backup. */
+  signature: z.enum(SIGNATURES),
   problems: z.array(z.string()),
 })
 export type Verification = z.infer<typeof verificationSchema>

@@ -121,9 +121,9 @@ export function openBackups(options: BackupOptions): BackupStore {
       const job = { kind: 'inspection' as const, directory: join(directory, name), against }
       const done = await runJob(job, closing.signal, () => {})
       if (done.kind !== 'inspection') throw new Error('not an inspection')
-      const { signature, ...verification } = done.inspection
-      log.info('Backup verified', { name, ok: verification.ok, signature })
-      return verification
+      const { ok, signature } = done.inspection
+      log.info('Backup verified', { name, ok, signature })
+      return done.inspection
     },
     download: async (name) => archiveBackup(join(directory, name), name, demandManifest(name)),
     close: async () => {

@@ -110,7 +110,7 @@ async function verify({ config, bar }: Tools, name: string): Promise<number> {
   const { ok, tables, rows, problems, signature } = inspectBackup(join(directory, name), against, bar.show)
   bar.end()
   for (const problem of problems) process.stdout.write(`${problem}\n`)
-  if (signature !== null) process.stdout.write(`Signature: ${SIGNATURES[signature]}\n`)
+  process.stdout.write(`Signature: ${SIGNATURES[signature]}\n`)
   process.stdout.write(`${name}: ${ok ? 'sound' : 'DAMAGED'}, ${tables} tables, ${rows} rows\n`)
   return ok ? 0 : 1
 }

@@ -1,13 +1,11 @@
-import type { Verification } from '../../app/system/backups.ts'
+import type { Signature, Verification } from '../../app/system/backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
-import { checkSignature, type Manifest, MANIFEST, readManifest, type Signature, totalRows } from './manifest.ts'
+import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './manifest.ts'
 import { readRealDirectory } from './safe-read.ts'
 import { rulesFor } from './shape.ts'
 import { readTableFile } from './table-file.ts'
 
 const MAX_PROBLEMS = 100
-
-export type Inspection = Verification & { readonly signature: Signature | null }
 
 /** What a backup is checked against: the secrets that may have signed it, and a folder of migrations. */
 export type Against = { readonly keys: readonly Uint8Array[]; readonly migrations: string }
@@ -20,7 +18,7 @@ export function inspectBackup(
   directory: string,
   { keys, migrations }: Against,
   onProgress: (rows: number, of: number) => void,
-): Inspection {
+): Verification {
   const problems: string[] = []
   const note = <T>(check: () => T): T | null => {
     try {
@@ -32,8 +30,9 @@ export function inspectBackup(
     }
   }
   const manifest = note(() => readManifest(directory))
-  if (manifest === null) return { ok: false, tables: 0, rows: 0, problems, signature: null }
-  const signature = note(() => checkSignature(manifest, keys))
+  if (manifest === null) return { ok: false, tables: 0, rows: 0, problems, signature: 'none' }
+  // One that claims our secret and does not fit it is somebody else's.
+  const signature = note(() => checkSignature(manifest, keys)) ?? 'foreign'
   note(() => checkFileList(directory, manifest))
   const rules = note(() => rulesFor(manifest, migrations))
   const all = totalRows(manifest)
@@ -49,12 +48,15 @@ export function inspectBackup(
 }
 
 /** The manifest of a backup whose files all match it by size and hash. Throws BackupDamage, RestoreRefused. */
-export function readSoundManifest(directory: string, keys: readonly Uint8Array[]): Manifest {
+export function readSoundManifest(
+  directory: string,
+  keys: readonly Uint8Array[],
+): { readonly manifest: Manifest; readonly signature: Signature } {
   const manifest = readManifest(directory)
-  checkSignature(manifest, keys)
+  const signature = checkSignature(manifest, keys)
   checkFileList(directory, manifest)
   for (const table of manifest.tables) readTableFile(directory, table, null)
-  return manifest
+  return { manifest, signature }
 }
 
 function checkFileList(directory: string, { tables }: Manifest): void {

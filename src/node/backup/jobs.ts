@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { Against, Inspection } from './inspect.ts'
+import type { Verification } from '../../app/system/backups.ts'
+import type { Against } from './inspect.ts'
 import type { Manifest } from './manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
 
@@ -10,7 +11,7 @@ export type Job =
 export type JobMessage =
   | { readonly kind: 'progress'; readonly at: SnapshotProgress }
   | { readonly kind: 'snapshot'; readonly manifest: Manifest }
-  | { readonly kind: 'inspection'; readonly inspection: Inspection }
+  | { readonly kind: 'inspection'; readonly inspection: Verification }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string; readonly isDiskFull: boolean }
 
 /** A job failed in its thread; the message is the cause's own. */

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'
-import type { Backup } from '../../app/system/backups.ts'
+import type { Backup, Signature } from '../../app/system/backups.ts'
 import { BACKUP_KINDS } from '../../app/system/backups.ts'
 import { MAX_ID } from './column-rules.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
@@ -53,9 +53,6 @@ const manifestSchema = contentSchema.extend({ signature: signatureSchema, sha256
 export type ManifestContent = z.infer<typeof contentSchema>
 export type ManifestTable = z.infer<typeof tableSchema>
 export type Manifest = z.infer<typeof manifestSchema>
-
-/** Who signed a manifest: a secret of ours, somebody else's, or nobody. */
-export type Signature = 'own' | 'foreign' | 'none'
 
 /** A key that signs manifests, derived from a session secret; the secret can't be had back from it. */
 export function signingKey(secret: string): Uint8Array {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { audit } from '../../app/audit/audit.ts'
 import type { Log } from '../../app/log.ts'
+import type { Signature } from '../../app/system/backups.ts'
 import { sqliteStore } from '../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
@@ -21,13 +22,15 @@ export type RestoreOptions = {
   readonly database: string
   readonly migrations: string
   readonly secrets: readonly string[]
+  /** Refuses a backup that none of `secrets` signed. */
+  readonly requireSignature: boolean
   readonly log: Log
   readonly now: () => number
   readonly files?: Files
   readonly onProgress?: (rows: number, of: number) => void
 }
 
-export type Restored = { readonly tables: number; readonly rows: number }
+export type Restored = { readonly tables: number; readonly rows: number; readonly signature: Signature }
 
 /** The database that a restore replaced. There is one: the newest. */
 export const safetyCopyOf = (database: string): string => `${database}.before-restore`
@@ -101,6 +104,10 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
     if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
     const restored = await restoreLocked(options, name, join(directory, name))
     log.info(`Restore completed: ${restored.tables} tables, ${restored.rows} rows restored from ${name}`)
+    if (restored.signature !== 'own') {
+      const why = UNTRUSTED[restored.signature]
+      log.warn(`Restored without own signature: ${name} ${why}; whoever had its files may have changed them`)
+    }
     return restored
   } catch (error) {
     throw asRefusal(error)
@@ -123,9 +130,19 @@ function asRefusal(error: unknown): unknown {
   return isBrokenDisk(error) ? refuse('the disk is full or broken') : error
 }
 
+const UNTRUSTED = {
+  foreign: 'is signed with a secret that this service does not have',
+  none: 'is not signed',
+} as const
+
 async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Restored> {
   const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
-  const manifest = readSoundManifest(backup, options.secrets.map(signingKey))
+  const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
+  if (signature !== 'own' && options.requireSignature) {
+    throw new RestoreRefused(
+      `Restore failed: ${name} ${UNTRUSTED[signature]}, and RESTORE_REQUIRE_SIGNATURE is true; add the secret that signed it to SESSION_SECRET`,
+    )
+  }
   const rows = totalRows(manifest)
   const scratch = scratchOf(dataDir)
   files.remove(scratch)
@@ -147,7 +164,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
     try {
       // From here on the old database is touched, though not changed.
       replaced = settleReplaced(live, log)
-      await finishBuilt(built, options, { name, manifest, replaced })
+      await finishBuilt(built, options, { name, manifest, signature, replaced })
     } finally {
       built.close()
     }
@@ -164,17 +181,22 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   files.rename(markerIn(scratch), markerFile(dataDir))
   files.sync(dataDir)
   files.remove(scratch)
-  return { tables: manifest.tables.length, rows }
+  return { tables: manifest.tables.length, rows, signature }
 }
 
 /** What is not in the backup: newer audit entries, the end of all sessions, and the entry about the restore itself. */
 async function finishBuilt(
   built: Database.Database,
   options: RestoreOptions,
-  facts: { readonly name: string; readonly manifest: Manifest; readonly replaced: Replaced },
+  facts: {
+    readonly name: string
+    readonly manifest: Manifest
+    readonly signature: Signature
+    readonly replaced: Replaced
+  },
 ): Promise<void> {
   const { database: live, log, now } = options
-  const { name, manifest, replaced } = facts
+  const { name, manifest, signature, replaced } = facts
   const replacedFile = replaced === 'sound' ? live : null
   const at = now()
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
@@ -185,6 +207,7 @@ async function finishBuilt(
     schema: manifest.schema,
     tables: manifest.tables.length,
     rows: totalRows(manifest),
+    signature,
     carriedAuditEntries: carried,
   }
   const store = sqliteStore(built)

@@ -47,6 +47,7 @@ export function restoreOptions(config: Config, log: Log): RestoreOptions {
     database: databaseFile(config),
     migrations: MIGRATIONS_DIR,
     secrets: config.SESSION_SECRET,
+    requireSignature: config.RESTORE_REQUIRE_SIGNATURE,
     log,
     now: Date.now,
   }

@@ -18,6 +18,11 @@ export const backups = {
   verify: 'Verify',
   verifying: 'Verifying…',
   verified: (rows: number) => `Whole: ${quantity(rows, 'row', 'rows')} read and checked.`,
+  signatures: {
+    own: 'Signed by this service: nobody without its secret has changed it.',
+    foreign: 'Signed with a secret that this service does not have: whoever had the files may have changed them.',
+    none: 'Not signed: whoever had the files may have changed them.',
+  },
   broken: 'Damaged. Use another backup.',
   download: 'Download',
   deleteSure: (name: string) => `Delete the backup ${name}? This cannot be undone.`,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { signingKey } from '../../../src/node/backup/manifest.ts'
 import { MIGRATIONS_DIR } from '../../../src/node/database.ts'
-import { forge, SECRET } from '../../support/backup.ts'
+import { forge, MADE_NAME, SECRET } from '../../support/backup.ts'
 import { integrity, useVictim } from '../../support/damaged-backup.ts'
 
 const { backup, file, edit, inspect, expectRefused } = useVictim()
@@ -198,14 +198,18 @@ test('a password hash that would take hours is refused, a usual one is not', asy
 test('a forged backup under our own signature is told from an accident', async () => {
   forge(backup, () => edit('settings.json', (text) => text.replace('30', '31')), true)
   await expectRefused(/^refused Integrity validation failed: manifest\.json does not match its signature/)
-  expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: null })
+  expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: 'foreign' })
 })
 
-test('who signed is told and never needed', async () => {
+test('who signed is told, and needed only where that was asked for', async () => {
   const signatureBy = (...secrets: string[]) =>
     inspectBackup(backup, { keys: secrets.map(signingKey), migrations: MIGRATIONS_DIR }, () => {})
   expect(signatureBy()).toMatchObject({ ok: true, signature: 'foreign' })
   expect(signatureBy('a new one', SECRET)).toMatchObject({ signature: 'own' })
   forge(backup, () => {})
   expect(inspect()).toMatchObject({ ok: true, signature: 'none' })
+  await expectRefused(
+    `Restore failed: ${MADE_NAME} is not signed, and RESTORE_REQUIRE_SIGNATURE is true; add the secret that signed it to SESSION_SECRET`,
+    { requireSignature: true },
+  )
 })

@@ -9,6 +9,7 @@ import { copyMigrations, migrationTags } from '../../../src/node/backup/migratio
 import {
   contentOf,
   fingerprint,
+  forge,
   keptLog,
   MADE_AT,
   makeBackup,
@@ -84,6 +85,25 @@ test.each(['2026-01-15_120001', '../system-backups/2026-01-15_120000', '/etc', '
     expect(fingerprint(here.dataDir)).toStrictEqual(before)
   },
 )
+
+test('a restore without own signature warns in a line of its own, and is refused where that was asked for', async () => {
+  const name = await makeBackup(here.dataDir)
+  const completedAnd = (why: string) => [
+    completed,
+    `warn Restored without own signature: ${name} ${why}; whoever had its files may have changed them`,
+  ]
+  const foreign = completedAnd('is signed with a secret that this service does not have')
+  expect(await tryRestore(here.dataDir, name, { secrets: ['another secret of this machine'] })).toStrictEqual(foreign)
+  forge(join(here.backups, name), () => {})
+  expect(await tryRestore(here.dataDir, name)).toStrictEqual(completedAnd('is not signed'))
+  const [[details]] = Object(rows('select details from audit_log order by id desc limit 1'))
+  expect(JSON.parse(details)).toMatchObject({ name, signature: 'none' })
+  const before = fingerprint(here.dataDir)
+  expect(await tryRestore(here.dataDir, name, { requireSignature: true })).toStrictEqual([
+    expect.stringMatching(/^refused Restore failed: .* is not signed, and RESTORE_REQUIRE_SIGNATURE is true/),
+  ])
+  expect(fingerprint(here.dataDir)).toStrictEqual(before)
+})
 
 test('a marker that cannot be read stops the restore', async () => {
   const name = await makeBackup(here.dataDir)

@@ -85,7 +85,7 @@ test('a backup is made, listed, verified, downloaded and deleted, each change au
   const verified = await admin.send('POST', `/api/system/backup/${backup.name}/verify`)
   expect([verified.status, await body(verified)]).toStrictEqual([
     200,
-    { ok: true, tables: backup.tables, rows: backup.rows, problems: [] },
+    { ok: true, tables: backup.tables, rows: backup.rows, signature: 'own', problems: [] },
   ])
   const download = await admin.send('GET', `/api/system/backup/download/${backup.name}`)
   expect(download.headers.get('content-type')).toBe('application/gzip')
@@ -135,7 +135,7 @@ test('an archive, removed and extracted by tar, is a backup again, also in anoth
   try {
     mkdirSync(other.backups)
     execFileSync('tar', ['-xzf', archive, '-C', other.backups])
-    expect(await tryRestore(other.dataDir, backup.name, { secrets: ['another secret altogether'] })).toHaveLength(1)
+    expect(await tryRestore(other.dataDir, backup.name, { secrets: ['another secret altogether'] })).toHaveLength(2)
     expect(contentOf(other.database)).toStrictEqual(before)
   } finally {
     other.remove()
@@ -175,7 +175,13 @@ test('names that can be no backup are not looked for; links and foreign files ar
     }
   }
   const empty = await body(await admin.send('POST', '/api/system/backup/2026-01-17_000000/verify'))
-  expect(empty).toStrictEqual({ ok: false, tables: 0, rows: 0, problems: ['manifest.json is missing'] })
+  expect(empty).toStrictEqual({
+    ok: false,
+    tables: 0,
+    rows: 0,
+    signature: 'none',
+    problems: ['manifest.json is missing'],
+  })
   expect(newAudit()).toHaveLength(1)
 })
 

@@ -113,12 +113,13 @@ function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<v
 function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestore(name: string): void }) {
   const { backup } = props
   const checking = useAction()
-  const result = useSignal<{ ok: boolean; text: string } | null>(null)
+  const result = useSignal<{ ok: boolean; isOwn: boolean; text: string; signature: string } | null>(null)
   const param = { name: backup.name }
   const verify = () =>
     checking.run(async () => {
-      const { ok, rows, problems } = await ask(api.system.backup[':name'].verify.$post({ param }))
-      result.value = { ok, text: ok ? t.backups.verified(rows) : `${t.backups.broken} ${problems.join('; ')}` }
+      const { ok, rows, signature, problems } = await ask(api.system.backup[':name'].verify.$post({ param }))
+      const text = ok ? t.backups.verified(rows) : `${t.backups.broken} ${problems.join('; ')}`
+      result.value = { ok, text, isOwn: signature === 'own', signature: t.backups.signatures[signature] }
     })
   const remove = () =>
     askFirst({
@@ -140,7 +141,12 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           <At at={backup.createdAt} />
         </div>
         <div role="status">
-          {result.value !== null && <div class={result.value.ok ? 'good' : 'bad'}>{result.value.text}</div>}
+          {result.value !== null && (
+            <>
+              <div class={result.value.ok ? 'good' : 'bad'}>{result.value.text}</div>
+              <div class={result.value.isOwn ? 'good' : 'bad'}>{result.value.signature}</div>
+            </>
+          )}
           {checking.error.value !== null && <div class="bad">{explain(checking.error.value)}</div>}
         </div>
       </th>
