@@ -1,4 +1,3 @@
-import { sweepAttempts } from '../app/auth/oidc/attempts.ts'
 import type { Ports } from '../app/context.ts'
 import { deleteOld, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 
@@ -15,10 +14,7 @@ type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
-  const { store, sessions } = ports
-  const now = ports.now()
-  await sessions.sweep(now)
-  await sweepAttempts(store, now)
+  await ports.sessions.sweep(ports.now())
   await keepUp(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
 }

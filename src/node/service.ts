@@ -2,7 +2,6 @@ import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
-import { sweepAttempts } from '../app/auth/oidc/attempts.ts'
 import { type Config, parseConfig } from '../app/config/config.ts'
 import type { Ports, SessionStore } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
@@ -117,10 +116,7 @@ async function start(config: Config, log: Log): Promise<void> {
 }
 
 function sweep(ports: Ports): void {
-  const now = ports.now()
-  Promise.all([ports.sessions.sweep(now), sweepAttempts(ports.store, now)]).catch((error: unknown) =>
-    ports.log.error('Sweeping sessions failed', { error }),
-  )
+  ports.sessions.sweep(ports.now()).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
 }
 
 async function openSessions(

@@ -107,7 +107,7 @@ export function callbackCases(scene: () => Scene): void {
     const again = browserOf(service)
     await expectFailure(service, again, callback, { error: 'oidc_state_invalid', reason: 'attempt_unknown' })
     for (const [name, value] of kept) again.cookies.set(name, value)
-    await expectFailure(service, again, callback, { error: 'oidc_state_invalid', reason: 'attempt_expired' })
+    await expectFailure(service, again, callback, { error: 'oidc_state_invalid', reason: 'attempt_used' })
   })
 
   test('of one callback sent twenty times at once, one signs in', async () => {

@@ -55,12 +55,12 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       'discovery $what: no sign-in, and no other host is asked',
       async ({ behave, reason }) => {
         provider.behave = behave
-        const before = await service.sql('select count(*) as n from oidc_attempts')
+        const before = await service.sql('select count(*) as n from rate_limits')
         const answer = await browser.request('/api/auth/oidc/login')
         expect(`${answer.status} ${answer.headers.get('location')}`).toBe('302 /login?error=oidc_unavailable')
         expect(browser.cookies.size).toBe(0)
         await vi.waitFor(() => expect(service.logged().at(-1)).toContain(`"reason":"${reason}"`), 60_000)
-        expect(await service.sql('select count(*) as n from oidc_attempts')).toEqual(before)
+        expect(await service.sql('select count(*) as n from rate_limits')).toEqual(before)
       },
     )
 

@@ -99,11 +99,7 @@ test('the cron trigger sweeps what has expired and nothing else', async () => {
   const client = await signIn(workerd, 'admin', ADMIN_PASSWORD)
   await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null)")
   await workerd.sql("insert into rate_limits values ('old', 3, 2), ('new', 3, 8640000000000000)")
-  await workerd.sql(
-    "insert into oidc_attempts values ('old', 'i', '/', 'a', 2), ('new', 'i', '/', 'a', 8640000000000000)",
-  )
   await workerd.runSchedule()
-  expect(await workerd.sql('select state_hash from oidc_attempts')).toEqual([{ state_hash: 'new' }])
   expect(await workerd.sql('select count(*) as n from sessions')).toEqual([{ n: 1 }])
   expect(await workerd.sql("select key from rate_limits where key in ('old', 'new')")).toEqual([{ key: 'new' }])
   expect((await client.send('GET', '/api/auth/sessions')).status).toBe(200)

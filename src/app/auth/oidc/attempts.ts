@@ -2,106 +2,106 @@ import { hmac } from '@oslojs/crypto/hmac'
 import { SHA256 } from '@oslojs/crypto/sha2'
 import { constantTimeEqual } from '@oslojs/crypto/subtle'
 import { encodeBase64urlNoPadding } from '@oslojs/encoding'
-import { eq, lte, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { oidcAttempts } from '../../../db/schema.ts'
-import type { Store } from '../../../db/store.ts'
+import * as z from 'zod'
 import type { AttemptSecrets, Ctx } from '../../context.ts'
-import { addressKey } from '../local/login-limiter.ts'
-import { OidcFailure } from './failure.ts'
+import { seal, unseal } from '../sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { isSecure } from '../sessions/sessions.ts'
+import { OidcFailure } from './failure.ts'
 
 const LIFETIME_MS = 10 * 60_000
 
-/** Unfinished attempts of one browser, of one address, and in all: beyond that the oldest give way. */
+/** Unfinished sign-ins of one browser: beyond these bounds the oldest give way. A server takes 16 KB of headers. */
 const MOST_IN_BROWSER = 10
-const MOST_OF_ADDRESS = 200
-const MOST = 1000
+const MOST_BYTES_IN_BROWSER = 6000
 
 const utf8 = new TextEncoder()
 
 /** A sign-in under way: what the provider is sent and must send back. */
 export type Attempt = AttemptSecrets & { readonly issuer: string; readonly returnTo: string }
 
-/**
- * Everything secret about an attempt follows from one random value, which only the browser keeps, in the cookie that
- * `id` names. The row holds a hash of the state, which opens nothing.
- */
-function secretsOf(id: string, secret: string): AttemptSecrets {
+const sealedSchema = z.strictObject({
+  seed: z.string(),
+  issuer: z.string(),
+  returnTo: z.string(),
+  expiresAt: z.number(),
+})
+
+/** Everything secret about an attempt follows from one random value, the seed. */
+function secretsOf(id: string, seed: string): AttemptSecrets {
   const derive = (purpose: string) =>
-    encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(secret), utf8.encode(`oidc:${purpose}:${id}`)))
+    encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(seed), utf8.encode(`oidc:${purpose}:${id}`)))
   return { state: `${id}.${derive('state')}`, nonce: derive('nonce'), verifier: derive('verifier') }
 }
 
-export type NewAttempt = { readonly id: string; readonly secret: string; readonly secrets: AttemptSecrets }
+export type NewAttempt = { readonly id: string; readonly seed: string; readonly secrets: AttemptSecrets }
 
-/** Secrets for a new attempt; nothing is stored yet. */
+/** Secrets for a new attempt. */
 export function newAttempt(): NewAttempt {
   const id = encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(12)))
-  const secret = randomToken()
-  return { id, secret, secrets: secretsOf(id, secret) }
-}
-
-/** Stores an attempt for ten minutes and binds it to the browser by a cookie of its own. */
-export async function storeAttempt(
-  c: Context,
-  ctx: Ctx,
-  attempt: NewAttempt,
-  purpose: { readonly issuer: string; readonly returnTo: string },
-): Promise<void> {
-  const { db } = ctx.store
-  const address = ctx.ip === null ? 'none' : addressKey(ctx.ip)
-  const now = ctx.now()
-  const stateHash = hashToken(attempt.secrets.state)
-  await ctx.store.atomic([
-    db.delete(oidcAttempts).where(lte(oidcAttempts.expiresAt, now)),
-    db.insert(oidcAttempts).values({ ...purpose, stateHash, address, expiresAt: now + LIFETIME_MS }),
-    db.delete(oidcAttempts).where(beyond(MOST_OF_ADDRESS, address)),
-    db.delete(oidcAttempts).where(beyond(MOST, null)),
-  ])
-  const options = cookieOptions(c, ctx)
-  const prefix = cookiePrefix(options.secure)
-  // A browser sends the cookie it got first first: RFC 6265, section 5.4.
-  const waiting = Object.keys(getCookie(c)).filter((name) => name.startsWith(prefix))
-  for (const name of waiting.slice(0, Math.max(0, waiting.length - MOST_IN_BROWSER + 1))) deleteCookie(c, name, options)
-  setCookie(c, `${prefix}${attempt.id}`, attempt.secret, { ...options, maxAge: LIFETIME_MS / 1000 })
-}
-
-/** The attempts that are older than the `most` newest ones, of an address or of all. */
-function beyond(most: number, address: string | null) {
-  const of = address === null ? sql`` : sql` where ${oidcAttempts.address} = ${address}`
-  return sql`${oidcAttempts.stateHash} in (select ${oidcAttempts.stateHash} from ${oidcAttempts}${of}
-    order by ${oidcAttempts.expiresAt} desc, rowid desc limit -1 offset ${most})`
+  const seed = randomToken()
+  return { id, seed, secrets: secretsOf(id, seed) }
 }
 
 /**
- * Takes the attempt that a callback's `state` and the browser's cookie agree on: it is deleted before this answers.
- * Throws an `OidcFailure`.
+ * Gives an attempt to the browser for ten minutes, sealed in a cookie of its own. Nothing is stored: whoever begins
+ * sign-ins without end costs the database nothing and drives out nobody else's.
+ */
+export async function handOutAttempt(
+  c: Context,
+  ctx: Ctx,
+  { id, seed }: NewAttempt,
+  purpose: { readonly issuer: string; readonly returnTo: string },
+): Promise<void> {
+  const content: z.infer<typeof sealedSchema> = { ...purpose, seed, expiresAt: ctx.now() + LIFETIME_MS }
+  const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(id), JSON.stringify(content))
+  const options = cookieOptions(c, ctx)
+  const prefix = cookiePrefix(options.secure)
+  for (const name of surplus(getCookie(c), prefix, sealed.length)) deleteCookie(c, name, options)
+  setCookie(c, `${prefix}${id}`, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
+}
+
+/** The attempts in a browser that must go so that one of `bytes` more has its place. */
+function surplus(cookies: Readonly<Record<string, string>>, prefix: string, bytes: number): string[] {
+  const waiting = Object.entries(cookies).filter(([name]) => name.startsWith(prefix))
+  let left = MOST_BYTES_IN_BROWSER - bytes
+  // A browser sends the cookie it got first first: RFC 6265, section 5.4.
+  const kept = waiting.toReversed().findIndex(([, value], i) => {
+    left -= value.length
+    return i === MOST_IN_BROWSER - 1 || left < 0
+  })
+  return kept === -1 ? [] : waiting.slice(0, waiting.length - kept).map(([name]) => name)
+}
+
+/**
+ * Takes the attempt that a callback's `state` and the browser's cookie agree on. Its state counts as used before this
+ * answers, among all instances. Throws an `OidcFailure`.
  */
 export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefined): Promise<Attempt> {
   const id = /^([\w-]{16})\.[\w-]{43}$/.exec(state ?? '')?.[1]
   if (id === undefined || state === undefined) throw new OidcFailure('state_invalid')
   const options = cookieOptions(c, ctx)
   const cookie = `${cookiePrefix(options.secure)}${id}`
-  const secret = getCookie(c, cookie)
-  if (secret === undefined || !/^[\w-]{43}$/.test(secret)) throw new OidcFailure('attempt_unknown')
-  const secrets = secretsOf(id, secret)
+  const sealed = getCookie(c, cookie)
+  const content = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, labelOf(id), sealed)
+  if (content === null) throw new OidcFailure('attempt_unknown')
+  const { seed, issuer, returnTo, expiresAt } = sealedSchema.parse(JSON.parse(content))
+  const secrets = secretsOf(id, seed)
   if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
-  const row = await ctx.store.db
-    .delete(oidcAttempts)
-    .where(eq(oidcAttempts.stateHash, hashToken(secrets.state)))
-    .returning()
-    .get()
   deleteCookie(c, cookie, options)
-  if (row === undefined || row.expiresAt <= ctx.now()) throw new OidcFailure('attempt_expired')
-  return { ...secrets, issuer: row.issuer, returnTo: row.returnTo }
+  const now = ctx.now()
+  // Further away than it can be: the clock was ahead when it began.
+  if (expiresAt <= now || expiresAt > now + LIFETIME_MS) throw new OidcFailure('attempt_expired')
+  // Kept for longer than the attempt itself would be good for.
+  const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
+  if (count > 1) throw new OidcFailure('attempt_used')
+  return { ...secrets, issuer, returnTo }
 }
 
-/** Drops the attempts that nobody finished in time. */
-export async function sweepAttempts(store: Store, now: number): Promise<void> {
-  await store.db.delete(oidcAttempts).where(lte(oidcAttempts.expiresAt, now)).run()
+function labelOf(id: string): string {
+  return `oidc-attempt:${id}`
 }
 
 function cookiePrefix(secure: boolean): string {

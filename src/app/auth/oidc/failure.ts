@@ -3,6 +3,7 @@ export const OIDC_FAILURES = {
   state_invalid: 'oidc_state_invalid',
   attempt_unknown: 'oidc_state_invalid',
   attempt_expired: 'oidc_state_invalid',
+  attempt_used: 'oidc_state_invalid',
   parameter_repeated: 'oidc_failed',
   attempt_of_another_issuer: 'oidc_failed',
   callback_iss_wrong: 'oidc_failed',

@@ -16,7 +16,9 @@ export function sitePath(wanted: string | undefined): string | null {
     form = decoded
   }
   const { pathname, search, hash } = new URL(wanted, 'http://site.invalid')
-  return `${pathname}${search}${hash}`
+  const path = `${pathname}${search}${hash}`
+  // Each character may have become nine by its encoding, and a cookie has 4 KB.
+  return path.length > MAX_LENGTH ? null : path
 }
 
 function isSitePath(form: string): boolean {

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, Identity, Oidc } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
-import { type Attempt, newAttempt, storeAttempt, takeAttempt } from './attempts.ts'
+import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
 import { errorCode } from './token.ts'
 import { signInIdentity } from './users.ts'
@@ -17,7 +17,7 @@ export async function beginSignIn(c: Context, ctx: Ctx, oidc: Oidc, returnTo: st
   const attempt = newAttempt()
   try {
     const location = await oidc.authorizationUrl(attempt.secrets)
-    await storeAttempt(c, ctx, attempt, { issuer: oidc.issuer, returnTo })
+    await handOutAttempt(c, ctx, attempt, { issuer: oidc.issuer, returnTo })
     return { ok: true, location }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
@@ -73,6 +73,7 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
   'state_invalid',
   'attempt_unknown',
   'attempt_expired',
+  'attempt_used',
   'parameter_repeated',
 ])
 
