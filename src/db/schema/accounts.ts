@@ -88,7 +88,7 @@ export const sessions = sqliteTable(
   (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
 )
 
-/** Login attempts in the current window. Never in a backup. */
+/** Attempts at passwords, and sign-ins that were used up, in their windows. Never in a backup. */
 export const rateLimits = sqliteTable(
   'rate_limits',
   {
@@ -97,21 +97,6 @@ export const rateLimits = sqliteTable(
     expiresAt: integer('expires_at').notNull(),
   },
   (t) => [index('rate_limits_expires').on(t.expiresAt)],
-)
-
-/** Sign-ins under way at the OpenID provider; nothing here is of use to whoever reads it. Never in a backup. */
-export const oidcAttempts = sqliteTable(
-  'oidc_attempts',
-  {
-    /** SHA-256 of the attempt's state, hexadecimal. */
-    stateHash: text('state_hash').primaryKey(),
-    issuer: text('issuer').notNull(),
-    returnTo: text('return_to').notNull(),
-    /** Client address, an IPv6 one as its /64. */
-    address: text('address').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-  },
-  (t) => [index('oidc_attempts_expires').on(t.expiresAt), index('oidc_attempts_address').on(t.address)],
 )
 
 /** Append-only: triggers refuse UPDATE and DELETE. No foreign keys, since entries outlive their subjects. */
