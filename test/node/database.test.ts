@@ -104,16 +104,24 @@ describe('migrations', () => {
     expect(schema(opened())).toStrictEqual(schema(opened(':memory:')))
   })
 
-  test('number the channels of brokers anew, and leave the slots of radios', () => {
+  /** A database as the migrations before this one left it. */
+  function databaseBefore(topic: string): Database.Database {
     const sqlite = new Database(file())
-    const before = journal.entries.filter(({ tag }) => tag < '0009')
+    const first = journal.entries.findIndex(({ tag }) => tag.endsWith(topic))
+    const before = journal.entries.slice(0, first)
     for (const { tag } of before) {
       const sql = readFileSync(join(MIGRATIONS_DIR, `${tag}.sql`), 'utf8')
       for (const statement of sql.split('--> statement-breakpoint')) sqlite.exec(statement)
     }
     sqlite.exec(`
       create table "__drizzle_migrations" (id integer primary key autoincrement, hash text not null, created_at numeric);
-      insert into "__drizzle_migrations" (hash, created_at) values ('', ${before.at(-1)?.when});
+      insert into "__drizzle_migrations" (hash, created_at) values ('', ${before.at(-1)?.when});`)
+    return sqlite
+  }
+
+  test('number the channels of brokers anew, and leave the slots of radios', () => {
+    const sqlite = databaseBefore('channel_identity')
+    sqlite.exec(`
       insert into sources (kind, name, created_at) values
         ('tcp', 'radio', 1), ('mqtt', 'mqtt://broker', 1), ('ingest', 'hill/radio', 1), ('ingest', 'hill/mqtt://broker', 1);
       insert into channels (source_id, channel_index, name, role) values
@@ -147,6 +155,45 @@ describe('migrations', () => {
       [5, 264],
       [6, 7],
       [7, null],
+    ])
+  })
+
+  test('let tokens go on delivering whose owner might make such a token today', () => {
+    const sqlite = databaseBefore('token_sources')
+    sqlite.exec(`
+      insert into sources (kind, name, created_at) values ('ingest', 'hill', 1);
+      insert into users (username, auth_provider, is_admin, created_at) values
+        ('admin', 'local', 1, 1), ('keeper', 'local', 0, 1), ('reader', 'local', 0, 1);
+      insert into user_permissions (user_id, resource, can_read, can_write) values
+        (2, 'configuration', 1, 1), (3, 'configuration', 1, 0), (3, 'nodes', 1, 1);
+      insert into api_tokens (user_id, name, prefix, token_hash, scopes, created_at, last_used_at) values
+        (1, 'delivers', 'mm_1', '1', '["nodes:write"]', 1, 1), (1, 'never used', 'mm_2', '2', '["nodes:write"]', 1, null),
+        (2, 'delivers too', 'mm_3', '3', '["nodes:read","nodes:write"]', 1, 1),
+        (2, 'reads', 'mm_4', '4', '["nodes:read"]', 1, 1), (3, 'may not', 'mm_5', '5', '["nodes:write"]', 1, 1);`)
+    sqlite.close()
+    expect(opened().sqlite.prepare('select name, scopes from api_tokens order by id').raw().all()).toStrictEqual([
+      ['delivers', '["nodes:write","ingest"]'],
+      ['never used', '["nodes:write"]'],
+      ['delivers too', '["nodes:read","nodes:write","ingest"]'],
+      ['reads', '["nodes:read"]'],
+      ['may not', '["nodes:write"]'],
+    ])
+  })
+
+  test('leave of made-up channels those that came first, and all slots', () => {
+    const sqlite = databaseBefore('token_sources')
+    sqlite.exec(`
+      insert into sources (kind, name, created_at) values ('mqtt', 'mqtt://broker', 1), ('tcp', 'radio', 1);
+      with recursive n(i) as (select 300 union all select i - 1 from n where i > 0)
+        insert into channels (source_id, channel_index, name, role) select 1, 1000 + i, 'c' || i, 'SECONDARY' from n;
+      insert into channels (source_id, channel_index, name, role) values (2, 0, '', 'PRIMARY'), (2, 7, 'Hut', 'SECONDARY');`)
+    sqlite.close()
+    const kept = opened().sqlite.prepare(
+      'select source_id, count(*), min(channel_index), max(channel_index), max(last_heard) > 1600000000000 from channels group by 1',
+    )
+    expect(kept.raw().all()).toStrictEqual([
+      [1, 200, 1101, 1300, 1],
+      [2, 2, 0, 7, null],
     ])
   })
 

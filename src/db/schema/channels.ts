@@ -13,6 +13,9 @@ export const channels = sqliteTable(
     role: text('role', { enum: ['DISABLED', 'PRIMARY', 'SECONDARY'] }).notNull(),
     /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
     identity: text('identity'),
+    /** Of a channel that is no slot of a radio: since when, and when last, it was heard. */
+    firstHeard: integer('first_heard'),
+    lastHeard: integer('last_heard'),
   },
   (t) => [primaryKey({ columns: [t.sourceId, t.index] })],
 )

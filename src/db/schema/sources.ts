@@ -1,4 +1,5 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { apiTokens } from './accounts.ts'
 
 /** Where packets come from: one row for each radio or broker the service has ever listened to. */
 export const sources = sqliteTable('sources', {
@@ -8,4 +9,6 @@ export const sources = sqliteTable('sources', {
   localNodeNum: integer('local_node_num'),
   firmwareVersion: text('firmware_version'),
   createdAt: integer('created_at').notNull(),
+  /** Of a collector's source: the token that delivers it. Null: that token is gone, and so is what the source claimed. */
+  tokenId: integer('token_id').references(() => apiTokens.id, { onDelete: 'set null' }),
 })

@@ -24,6 +24,7 @@ const SOURCE_VALUES = {
   localNodeNum: field('localNodeNum'),
   firmwareVersion: field('firmwareVersion'),
   createdAt: field('createdAt'),
+  tokenId: sql`null`,
 } satisfies Record<keyof typeof sources.$inferSelect, SQL>
 
 const CHANNEL_VALUES = {
@@ -32,6 +33,8 @@ const CHANNEL_VALUES = {
   name: field('name'),
   role: field('role'),
   identity: field('identity'),
+  firstHeard: sql`null`,
+  lastHeard: sql`null`,
 } satisfies Record<keyof typeof channels.$inferSelect, SQL>
 
 /** Whether a node number is that of a radio of ours. */
