@@ -91,6 +91,19 @@ describe('the list', () => {
     expect(await page('?limit=5&cursor=1')).toStrictEqual({ entries: [], nextCursor: null })
   })
 
+  test('a search goes through windows of ids, back to the first one that is left', async () => {
+    fill(1, { details: '{"note":"needle"}' })
+    fill(25_000)
+    fill(1, { details: '{"note":"needle"}' })
+    const ids = async (query: string) => (await page(query)).entries.map(({ id }) => id)
+    expect(await ids('?q=needle')).toStrictEqual([25_004, 3])
+    expect(await ids('?q=needle&limit=1')).toStrictEqual([25_004])
+    expect((await page('?q=needle&limit=1')).nextCursor).toBe(25_004)
+    expect(await ids('?q=needle&cursor=25004')).toStrictEqual([3])
+    expect(await ids('?q=needle&cursor=9007199254740991')).toStrictEqual([25_004, 3])
+    expect(await ids(`?resource=auth&from=${START}`)).toStrictEqual([2])
+  })
+
   test('looking at it writes nothing', async () => {
     const before = auditRows(app).length
     await page()
@@ -233,6 +246,24 @@ describe('the export', () => {
     const first = await reader?.read()
     expect(new TextDecoder().decode(first?.value).split('\n').length).toBeLessThanOrEqual(501)
     await reader?.cancel()
+  })
+
+  test.each([
+    ['every entry', '', 20],
+    ['the few that are found', '&q=nothing+like+it', 1],
+  ])('of %s lets everything else run at each page', async (_, query, pages) => {
+    fill(20_000)
+    let turns = 0
+    const turn = () => {
+      turns++
+      timer = setImmediate(turn)
+    }
+    let timer = setImmediate(turn)
+    const answer = await admin.send('GET', `/api/audit/export?format=ndjson${query}`)
+    turns = 0
+    await answer.text()
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThanOrEqual(pages)
   })
 })
 

@@ -1,9 +1,10 @@
-import { and, desc, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
+import { and, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
+import { nextTurn } from '../http/next-turn.ts'
 
 /** Everything that is recorded, and the resource it belongs to. */
 export const AUDIT_ACTIONS = {
@@ -104,6 +105,9 @@ export const auditEntrySchema = z.object({
 })
 export type AuditEntry = z.infer<typeof auditEntrySchema>
 
+/** An entry as it is stored: its details are JSON text. */
+export type AuditRow = Omit<AuditEntry, 'details'> & { readonly details: string }
+
 export type AuditFilters = {
   userId?: number | undefined
   action?: string | undefined
@@ -115,25 +119,89 @@ export type AuditFilters = {
   q?: string | undefined
 }
 
-/** Newest first: the entries with an id below `cursor`, and where to go on, null at the end. */
+/** Ids that one query looks through when no index finds what is asked for: some milliseconds. */
+const WINDOW = 10_000
+
+/**
+ * Newest first: the entries with an id below `cursor`, and where to go on, null at the end. A search looks through a
+ * window of ids at a time and lets other requests run in between.
+ */
 export async function listAudit(
   store: Store,
   filters: AuditFilters,
   page: { limit: number; cursor?: number | undefined },
 ): Promise<{ entries: AuditEntry[]; nextCursor: number | null }> {
-  const rows = await store.db
-    .select()
-    .from(auditLog)
-    .where(and(...conditions(filters), page.cursor === undefined ? undefined : lt(auditLog.id, page.cursor)))
-    .orderBy(desc(auditLog.id))
-    .limit(page.limit + 1)
-    .all()
-  const entries = rows.slice(0, page.limit).map((row) => ({ ...row, details: parseDetails(row.details) }))
-  return { entries, nextCursor: rows.length > page.limit ? (entries.at(-1)?.id ?? null) : null }
+  const { rows, nextCursor } = await listRows(store, filters, page)
+  return { entries: rows.map((row) => ({ ...row, details: parseDetails(row.details) })), nextCursor }
+}
+
+/** As `listAudit`, with the details as they are stored. */
+export async function listRows(
+  store: Store,
+  filters: AuditFilters,
+  { limit, cursor }: { limit: number; cursor?: number | undefined },
+): Promise<{ rows: AuditRow[]; nextCursor: number | null }> {
+  const range = { before: cursor, limit: limit + 1 }
+  const found = await (isIndexed(filters) ? readRows : searchRows)(store, filters, range)
+  const rows = found.slice(0, limit)
+  return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+}
+
+function isIndexed({ resource, from, to, q }: AuditFilters): boolean {
+  return [resource, from, to, q].every((filter) => filter === undefined)
+}
+
+type Range = { readonly before: number | undefined; readonly since?: number; readonly limit: number }
+
+async function readRows(store: Store, filters: AuditFilters, { before, since, limit }: Range): Promise<AuditRow[]> {
+  const range = [
+    before === undefined ? undefined : lt(auditLog.id, before),
+    since === undefined ? undefined : gte(auditLog.id, since),
+  ]
+  // Rows as the driver has them: mapping each would cost an export of a long log more than reading it.
+  const where = and(sql`true`, ...conditions(filters), ...range)
+  return store.db.all<AuditRow>(
+    sql`select ${COLUMNS} from ${auditLog} where ${where} order by ${auditLog.id} desc limit ${limit}`,
+  )
+}
+
+const COLUMNS = sql.raw(
+  'id, timestamp, user_id as userId, username, action, resource, details, ip, request_id as requestId',
+)
+
+async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<AuditRow[]> {
+  const { first, last } = await boundsOf(store)
+  const found: AuditRow[] = []
+  let end = Math.min(before ?? last + 1, last + 1)
+  while (end > first && found.length < limit) {
+    const since = Math.max(first, end - WINDOW)
+    found.push(...(await readRows(store, filters, { before: end, since, limit: limit - found.length })))
+    end = since
+    if (end > first) await nextTurn()
+  }
+  return found
+}
+
+/** The lowest and the highest id; none of both without entries. */
+async function boundsOf(store: Store): Promise<{ first: number; last: number }> {
+  // Two sub-selects: one with both would read every entry.
+  const bounds = await store.db
+    .select({
+      first: sql<number | null>`(select min(id) from audit_log)`,
+      last: sql<number | null>`(select max(id) from audit_log)`,
+    })
+    .from(sql`(select 1)`)
+    .get()
+  return { first: bounds?.first ?? 1, last: bounds?.last ?? 0 }
 }
 
 function parseDetails(text: string): Record<string, unknown> {
-  return z.record(z.string(), z.unknown()).parse(JSON.parse(text))
+  const details: unknown = JSON.parse(text)
+  return isRecord(details) ? details : { details }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function conditions(filters: AuditFilters): (SQL | undefined)[] {

@@ -1,6 +1,7 @@
 import { refreshViewer } from '../../auth/viewer.ts'
 import type { Events, SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
+import { nextTurn } from '../../http/next-turn.ts'
 import { EVENT_KINDS, type LiveEvent } from './events.ts'
 
 /** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
@@ -88,6 +89,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   let opening = `${resumed === null ? RESET : ': open\n'}retry: ${RETRY_MS}\n${id()}\n`
   let isBeatDue = false
   let isEnded = false
+  let isBehind = false
   let rights = rightsOf(ctx.viewer)
   const noteRights = (viewer: Viewer): string => {
     const before = rights
@@ -101,11 +103,14 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
       return `${RESET}${id()}\n`
     }
     place = found.at(-1)?.seq ?? place
+    isBehind = found.length === MAX_CHUNK
     return found.map((event) => (mayGet(viewer, event) ? block(events, event) : '')).join('')
   }
   return {
     async next() {
       for (;;) {
+        if (isBehind) await nextTurn()
+        isBehind = false
         const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
         const told = opening + noteRights(viewer) + take(viewer)
