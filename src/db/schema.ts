@@ -14,4 +14,4 @@ export * from './schema/topology.ts'
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
-export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'revisions', 'collector_outbox'] as const
+export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'revisions', 'collector_outbox', 'clock_marks'] as const

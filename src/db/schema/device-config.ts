@@ -33,6 +33,8 @@ export const deviceConfigChanges = sqliteTable(
     /** JSON: those that the radio did not take over. */
     differing: text('differing').notNull(),
     reason: text('reason'),
+    /** What the radio said while it took the change over, in its own words. */
+    notice: text('notice'),
     requestedAt: integer('requested_at').notNull(),
     /** Username, as it was then. */
     requestedBy: text('requested_by'),

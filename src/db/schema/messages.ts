@@ -26,6 +26,8 @@ export const messages = sqliteTable(
       enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'],
     }),
     routingError: text('routing_error'),
+    /** What the radio said of it, in its own words. */
+    notice: text('notice'),
     /** Username of the sender, as it was then, or `automation:<name>`; null for received messages. */
     sentBy: text('sent_by'),
   },

@@ -80,3 +80,9 @@ export const renumberings = sqliteTable(
  * nobody finds those rows.
  */
 export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })
+
+/** Nodes that somebody deleted and nobody has heard since: a trigger on `nodes` forgets the rest. */
+export const deletedNodes = sqliteTable('deleted_nodes', {
+  nodeNum: integer('node_num').primaryKey(),
+  deletedAt: integer('deleted_at').notNull(),
+})

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
 
@@ -28,5 +29,8 @@ export const packets = sqliteTable(
     index('packets_from').on(t.fromNodeNum, t.id),
     index('packets_port').on(t.port, t.id),
     index('packets_packet').on(t.fromNodeNum, t.packetId),
+    index('packets_replayed')
+      .on(t.id)
+      .where(sql`replayed`),
   ],
 )

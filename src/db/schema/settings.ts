@@ -12,3 +12,9 @@ export const revisions = sqliteTable('revisions', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),
 })
+
+/** What is known of how right the clock of this machine is. */
+export const clockMarks = sqliteTable('clock_marks', {
+  name: text('name', { enum: ['confirmed', 'looked', 'agreed'] }).primaryKey(),
+  t: integer('t').notNull(),
+})

@@ -15,6 +15,8 @@ export const traceroutes = sqliteTable(
     answeredAt: integer('answered_at'),
     state: text('state', { enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] }).notNull(),
     routingError: text('routing_error'),
+    /** What the radio said of it, in its own words. */
+    notice: text('notice'),
     /** JSON: node numbers and dB between the two ends, as `Route` has them; null until there is an answer. */
     route: text('route'),
     /** Username of who asked; null for those that passed by. */

@@ -43,6 +43,7 @@ const VALUES = {
   deliveryState: sql`null`,
   routingError: sql`null`,
   sentBy: sql`null`,
+  notice: sql`null`,
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
 // A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is.

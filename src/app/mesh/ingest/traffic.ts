@@ -98,6 +98,7 @@ const ROUTE_VALUES = {
   state: sql`'delivered'`,
   routingError: sql`null`,
   requestedBy: sql`null`,
+  notice: sql`null`,
 }
 
 const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't')
