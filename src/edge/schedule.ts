@@ -1,5 +1,5 @@
 import type { Ports } from '../app/context.ts'
-import { deleteOld, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
+import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 
 /**
  * Slices of one job in one run. A slice is four queries, of nodes eight, and one run of a worker may make 1000
@@ -16,6 +16,7 @@ type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
   await ports.sessions.sweep(ports.now())
   await keepUp(ports, countSlices())
+  await keepBounds(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
 }
 

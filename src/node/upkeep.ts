@@ -1,5 +1,5 @@
 import type { Ports } from '../app/context.ts'
-import { deleteOld, keepUp } from '../app/upkeep/upkeep.ts'
+import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 
@@ -9,11 +9,15 @@ const HOUR_MS = 60 * MINUTE_MS
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
 type Upkeep = { stop(): Promise<void> }
 
-/** Brings what is derived up to date, each minute, and deletes what the settings no longer keep, each hour. */
+/**
+ * Brings what is derived up to date, each minute, deletes what is beyond a bound, each ten, and what the settings no longer
+ * keep, each hour.
+ */
 export function startUpkeep(ports: Needs): Upkeep {
   const jobs = [
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Deleting old data', job: deleteOld, everyMs: HOUR_MS }),
+    startJob(ports, { name: 'Keeping bounds', job: keepBounds, everyMs: 10 * MINUTE_MS }),
   ]
   return {
     async stop() {

@@ -83,7 +83,7 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
 )
 
 it('writes one row for each node and two for two keys', () => {
-  const row = (nodeNum: number, publicKey: string | null) => ({ nodeNum, seenAt: START, publicKey })
+  const row = (nodeNum: number, publicKey: string | null) => ({ nodeNum, source: 's', seenAt: START, publicKey })
   const rows = [row(1, 'a'), row(2, null), row(1, null), row(1, 'b'), row(2, 'c'), row(1, 'b')]
   expect(mergeHeard(rows).map(({ nodeNum, publicKey }) => [nodeNum, publicKey])).toStrictEqual([
     [1, 'a'],

@@ -131,15 +131,15 @@ describe('a slice', () => {
     expect(Math.max(...changes)).toBeGreaterThanOrEqual(1000 * share)
   })
 
-  it('of nodes beyond the most that are kept has those that were heard once, the oldest first', async () => {
+  it('of nodes beyond the most that are kept has those that were heard on the fewest days, the oldest first', async () => {
     const { sqlite } = mesh.app.store
-    sqlite.exec(`update nodes set last_heard = 1000 - node_num, first_heard = iif(node_num > 30, 1000 - node_num, 1);
+    sqlite.exec(`update nodes set last_heard = ${START} - node_num * 3600000, days_heard = iif(node_num > 30, 1, 2);
       update nodes set is_favorite = 1 where node_num = 40; update nodes set notes = 'x' where node_num = 39;
       update nodes set is_local = 1 where node_num = 38; update nodes set is_ignored = 1 where node_num = 37;
       insert into neighbors values (36, 1, 1, 1)`)
     const nums = () => sqlite.prepare('select node_num from nodes order by 1').pluck().all()
     const { changes, pause } = watch()
-    expect(await forgetSurplusNodes(mesh.app.store, pause, { most: 36, share: () => 0.1 })).toBe(4)
+    expect(await forgetSurplusNodes(mesh.app.store, pause, { now: START, most: 32, share: () => 0.1 })).toBe(4)
     expect(await sweepForgotten(mesh.app.store, pause, () => 0.1)).toBe(4 * (180 + 30 + 60))
     expect(nums()).toStrictEqual([...Array.from({ length: 32 }, (_, n) => n + 1), 37, 38, 39, 40])
     for (const table of ['telemetry', 'positions', 'telemetry_dirty']) {
@@ -148,7 +148,7 @@ describe('a slice', () => {
     }
     expect(mesh.count('neighbors')).toBe(0)
     expect(Math.max(...changes)).toBeLessThanOrEqual(500)
-    expect(await forgetSurplusNodes(mesh.app.store, async () => true, { most: 0 })).toBe(32)
+    expect(await forgetSurplusNodes(mesh.app.store, async () => true, { now: START, most: 0 })).toBe(32)
     expect(nums()).toStrictEqual([37, 38, 39, 40])
   })
 

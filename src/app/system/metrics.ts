@@ -2,6 +2,7 @@ import { gt, sql } from 'drizzle-orm'
 import { sessions } from '../../db/schema.ts'
 import { prepareOnce } from '../../db/store.ts'
 import { type CollectorInfo, type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
+import { listRefused } from '../mesh/ingest/newcomers.ts'
 import { readSettings } from '../settings/settings.ts'
 import { readBackupSchedule } from './backup-settings.ts'
 import { countNodes } from './dashboard.ts'
@@ -25,6 +26,12 @@ export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
     single('mesh_uptime_seconds', 'gauge', 'Time since the service began to serve.', (now - ctx.startedAt) / 1000),
     single('mesh_nodes', 'gauge', 'Nodes known.', nodes),
     single('mesh_nodes_active', 'gauge', 'Nodes heard in the last nodeActiveSeconds.', activeNodes),
+    {
+      name: 'mesh_new_nodes_refused_total',
+      type: 'counter',
+      help: 'Numbers that were not stored as nodes, since their source brought too many new ones in an hour.',
+      samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
+    },
     single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
     single('mesh_sessions', 'gauge', 'Sessions that are signed in.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),

@@ -61,7 +61,16 @@ export async function deleteOld(
     ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
     ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
     automationRuns: await deleteOldRuns(store, now(), pause),
-    surplusNodes: await forgetSurplusNodes(store, pause, { share }),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
+}
+
+/** Deletes what is beyond the bounds of this service: whoever sends most, and has been known for the shortest time, first. */
+export async function keepBounds(
+  { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  const deleted = { nodes: await forgetSurplusNodes(store, pause, { now: now(), share }) }
+  if (Object.values(deleted).some((rows) => rows > 0)) log.info('Surplus deleted', deleted)
 }

@@ -41,6 +41,14 @@ export const nodes = sqliteTable(
     isIgnored: flag('is_ignored').notNull().default(false),
     isLocal: flag('is_local').notNull().default(false),
     notes: text('notes').notNull().default(''),
+    /** Distinct days, UTC, on which it was heard; null: not counted yet, see `evidence.ts`. */
+    daysHeard: integer('days_heard'),
+    /** The latest of them, in days since the epoch. */
+    lastHeardDay: integer('last_heard_day'),
+    /** Heard by a radio of ours, not only told by a broker. */
+    heardByRadio: flag('heard_by_radio').notNull().default(false),
+    /** Source that told of it first. */
+    sourceId: integer('source_id'),
   },
   (t) => [index('nodes_last_heard').on(t.lastHeard)],
 )

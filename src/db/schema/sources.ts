@@ -12,3 +12,16 @@ export const sources = sqliteTable('sources', {
   /** Of a collector's source: the token that delivers it. Null: that token is gone, and so is what the source claimed. */
   tokenId: integer('token_id').references(() => apiTokens.id, { onDelete: 'set null' }),
 })
+
+/** Numbers that a source brought and nobody knew before. */
+export const newcomers = sqliteTable('newcomers', {
+  sourceId: integer('source_id')
+    .primaryKey()
+    .references(() => sources.id, { onDelete: 'cascade' }),
+  /** The latest hour with any, in hours since the epoch. */
+  hour: integer('hour').notNull(),
+  /** In that hour. */
+  asked: integer('asked').notNull(),
+  /** Beyond the bound, of all hours. */
+  refused: integer('refused').notNull(),
+})

@@ -6,7 +6,7 @@ import { addToOutbox } from '../../app/mesh/collector/outbox.ts'
 import { echoSent } from '../../meshtastic/from-radio.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
-import { announce } from '../../app/mesh/ingest/announce.ts'
+import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
 import { changeEvent, deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/live/events.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../app/mesh/ingest/plan.ts'
@@ -64,7 +64,7 @@ export function openRadio(needs: Needs): NodeRadio {
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
   const batcher = createBatcher({
-    ingest: createIngest(store, collector === null ? null : collector.onKept, names),
+    ingest: createIngest(store, collector === null ? null : collector.onKept, names, (crowd) => logCrowd(log, crowd)),
     log,
     clock,
     onStored(news, batch) {

@@ -3,7 +3,7 @@ import type { Store } from '../../../db/store.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
-import { announce } from '../ingest/announce.ts'
+import { announce, logCrowd } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './items.ts'
@@ -43,7 +43,12 @@ export async function storeDelivery(
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
     log.warn('A source is another node than before; do two collectors use its name?', { source })
-  const { stored, refused } = await storeTaken(store, taken, { known, radios: configuredRadios(ctx.radio) })
+  const { stored, refused } = await storeTaken(store, taken, {
+    known,
+    radios: configuredRadios(ctx.radio),
+    now: ctx.now(),
+  })
+  for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
   announce(
     ctx,
     stored.flatMap(({ news }) => news),

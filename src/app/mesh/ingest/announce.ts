@@ -1,6 +1,7 @@
 import type { Ports } from '../../context.ts'
 import type { Db } from '../../../db/store.ts'
 import { newsEvents } from '../live/events.ts'
+import type { Crowd } from './newcomers.ts'
 import type { News } from './plan.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
@@ -15,6 +16,11 @@ export function announce({ store, log, events, meter }: Needs, news: readonly Ne
   for (const { packet } of news) meter?.countPacket(packet.portName)
   nameUnknownPorts(store.db, log, news)
   events?.publish(newsEvents(news))
+}
+
+/** Once in an hour for each source: how many there are is in the metrics. */
+export function logCrowd(log: Needs['log'], { source, newNodes }: Crowd): void {
+  log.warn('A source brings too many new nodes: until the next hour no others are stored', { source, newNodes })
 }
 
 /** Each port once: what a mesh carries is in the metrics, and the packets are in the packet log. */

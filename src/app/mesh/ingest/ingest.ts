@@ -4,6 +4,7 @@ import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { refileMessages, writeMessages } from './messages.ts'
+import { type Admission, admitNewcomers, type Crowd } from './newcomers.ts'
 import { writeNodes } from './nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './plan.ts'
 import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './sources.ts'
@@ -33,6 +34,7 @@ type Memory = {
 /** What a batch of one among several writers brought. */
 export type Stored = {
   readonly news: readonly News[]
+  readonly crowds: readonly Crowd[]
   /** Packets that were known already. */
   readonly duplicates: number
 }
@@ -54,12 +56,14 @@ const queries = prepareOnce((db) => ({
 
 /**
  * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
- * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order.
+ * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order. `onCrowd` is
+ * told of sources that bring too many new nodes.
  */
 export function createIngest(
   store: Store,
   onKept: ((rows: number) => void) | null = null,
   radios: readonly string[] | null = null,
+  onCrowd: (crowd: Crowd) => void = () => {},
 ): Ingest {
   let memory: Memory | null = null
   return {
@@ -72,9 +76,11 @@ export function createIngest(
       const table = await readChannelTable(store, radios)
       const plan = readContent(() => planBatch(batch, { localNodes, sources, table }, sightings))
       const kept = onKept === null ? [] : listDeliverable(batch)
-      const [statement, ...others] = [...statementsOf(store, plan, memory), ...writeOutbox(store, kept)]
+      const admission = await admitNewcomers(store, plan, batch, first.event.receivedAt)
+      const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
+      for (const crowd of admission.crowds) onCrowd(crowd)
       if (kept.length > 0) onKept?.(kept.length)
       memory.localNodes = plan.localNodes
       for (const name of plan.sources.keys()) memory.sources.add(name)
@@ -87,12 +93,16 @@ export function createIngest(
 /**
  * Stores a batch of one source as one atomic step, beside other writers: what is known already is asked of the database.
  * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new;
- * `radios` as above.
+ * `radios` as above; `now` in milliseconds.
  */
 export async function storeBatch(
   store: Store,
   batch: readonly Heard[],
-  { known, radios }: { readonly known: KnownSource | null; readonly radios: readonly string[] | null },
+  {
+    known,
+    radios,
+    now,
+  }: { readonly known: KnownSource | null; readonly radios: readonly string[] | null; readonly now: number },
 ): Promise<Stored> {
   const window = createPacketWindow()
   const seen = window.open()
@@ -107,9 +117,10 @@ export async function storeBatch(
   }
   const table = await readChannelTable(store, radios)
   const plan = readContent(() => planBatch(batch, { ...memory, table }, window.open()))
-  const [statement, ...others] = statementsOf(store, plan, memory)
+  const admission = await admitNewcomers(store, plan, batch, now)
+  const [statement, ...others] = statementsOf(store, plan, admission, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
-  return { news: plan.news, duplicates: plan.duplicates.length }
+  return { news: plan.news, crowds: admission.crowds, duplicates: plan.duplicates.length }
 }
 
 /** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */
@@ -124,12 +135,13 @@ async function recall(store: Store, now: number): Promise<Memory> {
   return { window, localNodes: await readLocalNodes(store), sources: new Set(), metrics: new Set() }
 }
 
-function statementsOf(store: Store, plan: Plan, memory: Memory): Statement[] {
+function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, memory: Memory): Statement[] {
   const isHandshake = [...plan.sources.values()].some(({ localNodeNum }) => localNodeNum !== undefined)
   return [
     ...writeSources(store, [...plan.sources.values()]),
     ...writeChannels(store, plan.channels),
-    ...writeNodes(store, plan),
+    ...count,
+    ...writeNodes(store, nodes),
     ...(isHandshake ? [markLocalNodes(store)] : []),
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),

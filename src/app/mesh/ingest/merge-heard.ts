@@ -39,6 +39,8 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
     firstHeard: firstHeardOf(earlier),
     lastHeard: isTimed ? Math.max(earlier.lastHeard ?? 0, later.lastHeard) : (earlier.lastHeard ?? null),
     viaMqtt: (isTimed ? later : earlier).viaMqtt ?? false,
+    source: earlier.source,
+    heardByRadio: earlier.heardByRadio === true || later.heardByRadio === true,
     spoofSuspected: earlier.spoofSuspected === true || later.spoofSuspected === true,
   }
 }

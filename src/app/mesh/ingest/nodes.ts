@@ -7,6 +7,7 @@ import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import type { PositionFix } from '../../../meshtastic/position.ts'
 import type { Metric } from '../../../meshtastic/telemetry.ts'
 import type { NodeUser } from '../../../meshtastic/user.ts'
+import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './sources.ts'
 import { mergeHeard } from './merge-heard.ts'
@@ -14,6 +15,11 @@ import { mergeHeard } from './merge-heard.ts'
 /** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
 export type NodeRow = {
   readonly nodeNum: number
+  /** Who told it. */
+  readonly source: string
+  /** The day on which it was heard, as in `dayOf`: what speaks for it. */
+  readonly lastHeardDay?: number | null
+  readonly heardByRadio?: boolean
   /** When this reached the service. */
   readonly seenAt: number
   /** When the node was last heard. */
@@ -87,6 +93,10 @@ const VALUES = {
   isIgnored: flag('isIgnored'),
   isLocal: isLocalNode(field('nodeNum')),
   notes: sql`''`,
+  daysHeard: sql`iif(${field('lastHeardDay')} is null, 0, 1)`,
+  lastHeardDay: field('lastHeardDay'),
+  heardByRadio: flag('heardByRadio'),
+  sourceId: sql`(select id from sources where name = ${field('source')})`,
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -112,7 +122,7 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 
 /** A node that was just heard: what it says now replaces what it said before. */
-const HEARD = `on conflict (node_num) do update set ${IDENTITY},
+const HEARD = `on conflict (node_num) do update set ${IDENTITY}, ${HEARD_EVIDENCE},
   ${choose(PLACE_COLUMNS, (column) => `iif(excluded.latitude is null, ${column}, excluded.${column})`)},
   altitude = ${newest('altitude')},
   ${choose([...METRIC_COLUMNS, 'device_metrics_time', ...ARRIVAL_COLUMNS], newest)},
@@ -124,7 +134,7 @@ const REMEMBERED_METRICS = `excluded.device_metrics_time > coalesce(device_metri
 const REMEMBERED_ARRIVAL = `excluded.last_heard >= coalesce(last_heard, 0)`
 
 /** What a radio remembers of a node: it replaces only what is older. */
-const REMEMBERED = `on conflict (node_num) do update set
+const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE},
   ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
   ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
   device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
@@ -135,7 +145,7 @@ const REMEMBERED = `on conflict (node_num) do update set
 const LATE_IDENTITY = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
 
 /** What comes late replaces only what is older, names and key among it. */
-const LATE = `on conflict (node_num) do update set
+const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE},
   ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
   ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
   device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),

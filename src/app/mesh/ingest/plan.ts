@@ -4,6 +4,7 @@ import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import type { NodeFacts, RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { type ChannelTable, type KnownChannel, toKnownChannel } from '../radios/channel-table.ts'
+import { dayOf } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './history.ts'
 import type { MessageRow } from './messages.ts'
@@ -111,6 +112,7 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
         plan,
         { ...event.node, channel },
         {
+          source,
           seenAt: receivedAt,
           isOwn: event.node.nodeNum === plan.localNodes.get(source.name),
           rows: isLate ? plan.late : plan.remembered,
@@ -141,6 +143,11 @@ function isNode(nodeNum: number): boolean {
   return nodeNum !== 0 && nodeNum !== BROADCAST
 }
 
+/** A connection of ours, not somebody's word. */
+function isRadio({ kind }: Source): boolean {
+  return kind === 'tcp' || kind === 'demo'
+}
+
 function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial<SourceRow>): void {
   plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
 }
@@ -148,7 +155,7 @@ function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial
 function addNode(
   plan: Plan,
   node: NodeFacts,
-  { seenAt, isOwn, rows }: { seenAt: number; isOwn: boolean; rows: NodeRow[] },
+  { source, seenAt, isOwn, rows }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[] },
 ): void {
   const { nodeNum, user, fix, metrics, viaMqtt, channel, isFavorite, isIgnored } = node
   if (!isNode(nodeNum)) return
@@ -157,8 +164,11 @@ function addNode(
   const arrival = isOwn ? {} : { hopsAway: node.hopsAway, snr: viaMqtt ? null : node.snr }
   rows.push({
     nodeNum,
+    source: source.name,
     seenAt,
     lastHeard,
+    lastHeardDay: lastHeard === null ? null : dayOf(lastHeard),
+    heardByRadio: isRadio(source) && !viaMqtt,
     viaMqtt,
     channel,
     isFavorite,
@@ -186,7 +196,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const isSpoofed = isOwn && packet.rssi !== null && !packet.viaMqtt
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
   const sighting = sightings.see({ from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable })
-  if (isSpoofed) plan.heard.push({ nodeNum, seenAt: receivedAt, spoofSuspected: true })
+  if (isSpoofed) plan.heard.push({ nodeNum, source: source.name, seenAt: receivedAt, spoofSuspected: true })
   addReception(plan.traffic, arrival)
   if (sighting !== 'first') plan.duplicates.push(packet)
   if (sighting === 'copy') return
@@ -195,22 +205,28 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (isSpoofed) return
   const content = sighting === 'first' ? addContent(plan, arrival) : {}
   const rows = isLate ? plan.late : isReplayed ? plan.remembered : plan.heard
-  rows.push({ nodeNum, seenAt: receivedAt, ...describeArrival(arrival), ...content })
+  rows.push({ nodeNum, source: source.name, seenAt: receivedAt, ...describeArrival(arrival), ...content })
   if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet, receivedAt })
 }
 
-function describeArrival({ packet, receivedAt, isReplayed, isOwn }: Arrival): Partial<NodeRow> {
+function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gateway }: Arrival): Partial<NodeRow> {
   const { rxTime, hopsAway, viaMqtt, snr, rssi } = packet
   const lastHeard = rxTime === null ? (isReplayed ? null : receivedAt) : Math.min(rxTime, receivedAt)
-  if (isOwn) return { lastHeard }
+  // A publisher writes into a packet what it likes, and a broker may keep it: it proves the day of its receipt at most.
+  const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
+  const evidence = {
+    lastHeardDay: isReplayed ? remembered : dayOf(receivedAt),
+    heardByRadio: isRadio(source) && !viaMqtt,
+  }
+  if (isOwn) return { lastHeard, ...evidence }
   // Of a relayed packet the signal is the relay's, and the channel of what nobody here can read is a mere hash.
   const signal = hopsAway === 0 && !viaMqtt ? { snr, rssi } : {}
   const channel = packet.port === null || packet.pkiEncrypted ? null : packet.channel
-  return { lastHeard, hopsAway, viaMqtt, channel, ...signal }
+  return { lastHeard, hopsAway, viaMqtt, channel, ...signal, ...evidence }
 }
 
 /** What the packet says of its node; its history goes into the plan. */
-function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Partial<NodeRow> {
+function addContent(plan: Plan, { source, packet, receivedAt, isReplayed }: Arrival): Partial<NodeRow> {
   const { from: nodeNum, payload, rxTime } = packet
   // Something remembered without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
@@ -224,7 +240,7 @@ function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Pa
       return placeFields(payload.fix, t)
     }
     case 'mapreport':
-      return addMapReport(plan, nodeNum, payload.report, receivedAt)
+      return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt })
     case 'telemetry': {
       const t = payload.time ?? receiptTime
       if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics) })
@@ -236,11 +252,16 @@ function addContent(plan: Plan, { packet, receivedAt, isReplayed }: Arrival): Pa
 }
 
 /** What a gateway tells the maps. Its place is only roughly known: it never replaces one that the node told itself. */
-function addMapReport(plan: Plan, nodeNum: number, report: MapReport, seenAt: number): Partial<NodeRow> {
+function addMapReport(
+  plan: Plan,
+  nodeNum: number,
+  report: MapReport,
+  { source, seenAt }: { readonly source: Source; readonly seenAt: number },
+): Partial<NodeRow> {
   const { longName, shortName, latitude, longitude, altitude, precisionBits } = report
   if (latitude !== null && longitude !== null) {
     const place = { latitude, longitude, altitude, precisionBits, positionTime: null }
-    plan.remembered.push({ nodeNum, seenAt, ...place })
+    plan.remembered.push({ nodeNum, source: source.name, seenAt, ...place })
   }
   const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)
   return { longName, shortName, hwModel }

@@ -2,28 +2,41 @@ import { type Placeholder, sql } from 'drizzle-orm'
 import { neighbors, nodes, renumberings } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+import { capTo } from '../../upkeep/fair-cap.ts'
+import { HOUR_MS } from '../telemetry/roll-up.ts'
+import { dayOf, type Evidence, weigh } from './evidence.ts'
 
-/** More are not kept: anybody can make numbers up, on the air as well. */
+/** More are not kept: anybody can make numbers up, on the air as well. Those that somebody chose are not counted. */
 export const MOST_NODES = 20_000
-/** Nodes that one look-up finds. */
-const LOOK_UP_NODES = 1000
+/** Nodes weighed in one look-up at most. */
+const LOOK_UP_NODES = 5000
 /** Nodes forgotten in one transaction at most. */
-const SLICE_NODES = 100
+const SLICE_NODES = 200
 
 const value: (name: string) => Placeholder = sql.placeholder
 const among = (column: string) => sql`${sql.raw(column)} in (select value from json_each(${value('keys')}))`
+const isNobodys = sql`not is_local and not is_favorite and not is_ignored and notes = ''`
 
 const queries = prepareOnce((db) => ({
   count: db
     .select({ n: sql<number>`count(*)` })
     .from(nodes)
     .prepare(),
-  // Who was heard once goes before who was heard again: numbers that are made up push out each other, not real ones.
-  surplus: db
-    .select({ id: nodes.id, nodeNum: nodes.nodeNum })
+  candidates: db
+    .select({
+      id: nodes.id,
+      nodeNum: nodes.nodeNum,
+      sourceId: nodes.sourceId,
+      daysHeard: nodes.daysHeard,
+      lastHeardDay: nodes.lastHeardDay,
+      heardByRadio: nodes.heardByRadio,
+      firstHeard: nodes.firstHeard,
+      lastHeard: nodes.lastHeard,
+      isNobodys: sql<number>`${isNobodys}`,
+    })
     .from(nodes)
-    .where(sql`not is_local and not is_favorite and not is_ignored and notes = ''`)
-    .orderBy(sql`coalesce(last_heard > first_heard, 0), coalesce(last_heard, first_heard), id`)
+    .where(sql`id > ${value('after')}`)
+    .orderBy(nodes.id)
     .limit(value('nodes'))
     .prepare(),
   neighbors: db.delete(neighbors).where(among('node_num')).prepare(),
@@ -31,8 +44,14 @@ const queries = prepareOnce((db) => ({
     .delete(renumberings)
     .where(sql`${among('from_node_num')} or ${among('to_node_num')}`)
     .prepare(),
-  nodes: db.delete(nodes).where(among('id')).prepare(),
+  nodes: db
+    .delete(nodes)
+    .where(sql`${among('id')} and ${isNobodys}`)
+    .prepare(),
 }))
+
+type Surplus = { readonly id: number; readonly nodeNum: number }
+type Candidate = Surplus & Evidence & { readonly sourceId: number | null }
 
 /**
  * Forgets the nodes beyond `most`, in slices; `pause` is awaited after each and answers whether to go on. Those of which
@@ -42,23 +61,60 @@ const queries = prepareOnce((db) => ({
 export async function forgetSurplusNodes(
   store: Store,
   pause: () => Promise<boolean>,
-  { share = wholeSlices, most = MOST_NODES }: { share?: Share; most?: number } = {},
+  { now, share = wholeSlices, most = MOST_NODES }: { now: number; share?: Share; most?: number },
 ): Promise<number> {
-  const { count, surplus } = queries(store)
-  for (let forgotten = 0; ;) {
-    const excess = ((await count.get())?.n ?? 0) - most
-    if (excess <= 0) return forgotten
-    const found = await surplus.all({ nodes: Math.min(excess, LOOK_UP_NODES) })
-    if (found.length === 0 || !(await pause())) return forgotten
-    for (let slice; (slice = found.splice(0, partOf(SLICE_NODES, share()))).length > 0;) {
-      await forgetNodes(store, slice)
-      forgotten += slice.length
-      if (!(await pause())) return forgotten
-    }
+  if (((await queries(store).count.get())?.n ?? 0) <= most) return 0
+  const candidates: Candidate[] = []
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const rows = await queries(store).candidates.all({ after, nodes: partOf(LOOK_UP_NODES, share()) })
+    for (const row of rows) if (row.isNobodys === 1) candidates.push(row)
+    after = rows.at(-1)?.id
+    if (!(await pause())) return 0
   }
+  const surplus = chooseSurplus(candidates, candidates.length - most, now)
+  let forgotten = 0
+  for (let slice; (slice = surplus.splice(0, partOf(SLICE_NODES, share()))).length > 0;) {
+    await forgetNodes(store, slice)
+    forgotten += slice.length
+    if (!(await pause())) break
+  }
+  return forgotten
 }
 
-type Surplus = { readonly id: number; readonly nodeNum: number }
+/**
+ * Who goes: first those with the least evidence, so that newcomers push out newcomers only; among equals those of the
+ * source that brought the most; of one source those that were heard longest ago, to the hour.
+ */
+function chooseSurplus(candidates: readonly Candidate[], excess: number, now: number): Surplus[] {
+  const today = dayOf(now)
+  const ranks = [...Map.groupBy(candidates, (node) => weigh(node, today))].toSorted(([a], [b]) => a - b)
+  const chosen: Surplus[] = []
+  for (const [, equals] of ranks) {
+    const left = excess - chosen.length
+    if (left <= 0) break
+    const bySource = [...Map.groupBy(equals, ({ sourceId }) => sourceId).values()]
+    const cap = capTo(
+      bySource.map(({ length }) => length),
+      Math.max(0, equals.length - left),
+    )
+    for (const ofSource of bySource) {
+      for (const node of oldestOf(ofSource, Math.min(ofSource.length - cap, excess - chosen.length))) chosen.push(node)
+    }
+  }
+  return chosen
+}
+
+/** Without sorting: of one source there may be as many as there are at all. */
+function oldestOf(all: readonly Candidate[], count: number): Candidate[] {
+  if (count <= 0) return []
+  const byHour = Map.groupBy(all, ({ lastHeard, firstHeard }) => Math.floor((lastHeard ?? firstHeard) / HOUR_MS))
+  const oldest: Candidate[] = []
+  for (const [, heardThen] of [...byHour].toSorted(([a], [b]) => a - b)) {
+    for (const node of heardThen) if (oldest.length < count) oldest.push(node)
+    if (oldest.length >= count) break
+  }
+  return oldest
+}
 
 async function forgetNodes(store: Store, slice: readonly Surplus[]): Promise<void> {
   const { neighbors: links, renumberings: numbers, nodes: rows } = queries(store)

@@ -1,0 +1,57 @@
+import { DAY_MS } from '../telemetry/roll-up.ts'
+
+/**
+ * What speaks for a node: on how many days it was heard, by the clock of this service. Numbers are made up in seconds;
+ * days take days.
+ */
+export type Evidence = {
+  readonly daysHeard: number | null
+  readonly lastHeardDay: number | null
+  readonly heardByRadio: boolean
+  readonly firstHeard: number
+  readonly lastHeard: number | null
+}
+
+/** What is only claimed, by a collector, a radio's memory or an older database, counts for so many days at most. */
+const MOST_CLAIMED = 7
+/** A node that was silent for more days counts half. */
+const SILENT_DAYS = 60
+
+/** Days since the epoch, UTC. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS)
+}
+
+/** A node's right to stay: more days come first, then what a radio of ours hears itself. `today` as in `dayOf`. */
+export function weigh(node: Evidence, today: number): number {
+  const days = node.daysHeard ?? claimedDays(node)
+  const lastDay = node.lastHeardDay ?? dayOf(node.lastHeard ?? node.firstHeard)
+  const weight = 2 * days + Number(node.heardByRadio)
+  return today - lastDay > SILENT_DAYS ? Math.floor(weight / 2) : weight
+}
+
+function claimedDays({ firstHeard, lastHeard }: Evidence): number {
+  return Math.min(MOST_CLAIMED, dayOf(lastHeard ?? firstHeard) - dayOf(firstHeard) + 1)
+}
+
+const day = (column: string) => `(${column} / ${DAY_MS})`
+const LAST = 'coalesce(last_heard, first_heard)'
+
+/** SQL: the days of a row of `nodes`, as in `weigh`. */
+export const DAYS_HEARD = `coalesce(days_heard, min(${MOST_CLAIMED}, ${day(LAST)} - ${day('first_heard')} + 1))`
+
+const KNOWN_DAY = `coalesce(last_heard_day, iif(days_heard is null, ${day(LAST)}, -1))`
+
+const evidence = (isAnother: string) => `
+  days_heard = iif(excluded.last_heard_day is null, days_heard, ${DAYS_HEARD} + (${isAnother})),
+  last_heard_day = iif(excluded.last_heard_day is null or not (${isAnother}), last_heard_day, excluded.last_heard_day),
+  heard_by_radio = max(heard_by_radio, excluded.heard_by_radio),
+  source_id = coalesce(source_id, excluded.source_id)`
+
+/** SQL of an upsert: a node is heard now. A day far ahead was one of a clock that was wrong. */
+export const HEARD_EVIDENCE = evidence(
+  `excluded.last_heard_day > ${KNOWN_DAY} or excluded.last_heard_day < ${KNOWN_DAY} - 1`,
+)
+
+/** SQL of an upsert: somebody says that a node was heard then. */
+export const CLAIMED_EVIDENCE = evidence(`excluded.last_heard_day > ${KNOWN_DAY} and ${DAYS_HEARD} < ${MOST_CLAIMED}`)
