@@ -1,10 +1,13 @@
 #!/bin/sh
-# The tests talk to real peers; three of them are Debian packages. Installs what is missing when it may, else says so.
+# The tests talk to real peers; three of them are Debian packages, and those that are named are more. Installs what is
+# missing when it may, else says so.
 set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"
 [ -x /usr/bin/chromium ] || missing="$missing chromium"
-command -v curl > /dev/null || missing="$missing curl"
+for command in curl "$@"; do
+  command -v "$command" > /dev/null || missing="$missing $command"
+done
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
   echo "The tests need:$missing (apt-get install$missing)" >&2

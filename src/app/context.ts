@@ -85,7 +85,7 @@ export type StoredSession = {
 }
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */
-export interface SessionStore {
+export interface SessionStore extends Counters {
   insert(session: StoredSession): Promise<void>
   /** The session whose `expiresAt` is after `now`. */
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
@@ -97,6 +97,10 @@ export interface SessionStore {
   removeForUser(userId: number, except?: string): Promise<number>
   /** Live sessions of a user, the most recently seen first. */
   list(userId: number, now: number): Promise<StoredSession[]>
+}
+
+/** Counts what happens in windows of time: attempts at passwords, sign-ins that were used up. */
+export interface Counters {
   /**
    * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
    * Answers the count in the window including this one, and when the window ends.
@@ -104,6 +108,8 @@ export interface SessionStore {
   hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
   /** Takes attempts back: `all` of them, or the latest one. */
   forgive(key: string, how: 'all' | 'one'): Promise<void>
+  /** Forgets every count whose key begins so. */
+  clear(prefix: string): Promise<void>
   /** Drops what has expired. Called now and then; stores that expire by themselves do nothing. */
   sweep(now: number): Promise<void>
 }

@@ -15,8 +15,9 @@ export interface Store {
   /**
    * Runs the statements in order as one transaction: all of them or none. A later statement may refer to an earlier
    * insert by a sub-select on a unique column. Throws what the database throws.
+   * `lazily`: nobody waits for the disk. The end of the process loses nothing; a power cut may, of the last half minute.
    */
-  atomic(all: readonly [Statement, ...Statement[]]): Promise<void>
+  atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /** What the database takes on its disk, in bytes; null when it does not tell. */
   sizeBytes(): Promise<number | null>
   /**

@@ -7,7 +7,7 @@ export function d1Store(database: D1Database): Store {
   const db = drizzle(database, { schema })
   return {
     db: asDb(db),
-    // D1 runs a batch as one transaction; it refuses BEGIN.
+    // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit is on its disks.
     atomic: async (all) => {
       await db.batch(all)
     },

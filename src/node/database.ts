@@ -36,10 +36,13 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
   return {
     sqlite,
     db: asDb(db),
-    atomic: async (all) => runAll(sqlite, all),
+    atomic: async (all, flush) => {
+      if (flush === undefined) runAll(sqlite, all)
+      else withoutFlush(sqlite, () => runAll(sqlite, all))
+    },
     sizeBytes: async () => pages.get() ?? null,
     version: versionOf(sqlite),
-    close: () => sqlite.close(),
+    close: () => closeFlushed(sqlite),
   }
 }
 
@@ -74,6 +77,29 @@ function migrateDatabase(sqlite: Database.Database): void {
   const broken = sqlite.pragma('foreign_key_check')
   if (Array.isArray(broken) && broken.length > 0) throw new Error(`${broken.length} rows refer to rows that are gone`)
   sqlite.pragma('foreign_keys = ON')
+}
+
+/**
+ * In WAL mode a commit at NORMAL is in the file, where every process sees it, and the next one at FULL takes it to the
+ * disk, in order: sqlite.org/pragma.html, "synchronous".
+ */
+function withoutFlush(sqlite: Database.Database, run: () => void): void {
+  const level = sqlite.pragma('synchronous', { simple: true })
+  sqlite.pragma('synchronous = NORMAL')
+  try {
+    run()
+  } finally {
+    sqlite.pragma(`synchronous = ${String(level)}`)
+  }
+}
+
+/** The last connection flushes as it closes; one that is not the last would leave what was committed without. */
+function closeFlushed(sqlite: Database.Database): void {
+  try {
+    if (sqlite.open) sqlite.pragma('wal_checkpoint(PASSIVE)')
+  } finally {
+    sqlite.close()
+  }
 }
 
 function runAll(sqlite: Database.Database, all: readonly Statement[]): void {

@@ -12,6 +12,7 @@ import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
+import { openCounters } from './counters.ts'
 import { createAddressing } from './http/client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { openMapArchive } from './map-archive.ts'
@@ -126,9 +127,11 @@ async function openSessions(
 ): Promise<{ store: SessionStore; close(): Promise<void> }> {
   switch (config.SESSION_STORE) {
     case 'database':
-      return { store: databaseSessions(store), close: async () => {} }
-    case 'memory':
-      return { store: memorySessions(), close: async () => {} }
+    case 'memory': {
+      const { counters, close } = openCounters(config.DATA_DIR, log)
+      const sessions = config.SESSION_STORE === 'memory' ? memorySessions(counters) : databaseSessions(store, counters)
+      return { store: sessions, close: async () => close() }
+    }
     case 'redis': {
       const { redisSessions } = await import('./redis/sessions.ts')
       return redisSessions(config.REDIS_URL ?? '', log)

@@ -188,6 +188,19 @@ function counterContract(make: Make): void {
     expect(new Set(answers.map(({ resetAt }) => resetAt))).toStrictEqual(new Set([NOW + HOUR]))
   })
 
+  test('clearing takes the keys that begin so, whatever is in them, and no other', async () => {
+    const store = await make()
+    for (const key of ['login:a', 'login:*[b]?', 'login', 'oidc:login:a', 'x*y:1', 'xzy:1'])
+      await store.hit(key, HOUR, NOW)
+    await store.clear('login:')
+    await store.clear('x*')
+    const counts = []
+    for (const key of ['login:a', 'login:*[b]?', 'login', 'oidc:login:a', 'x*y:1', 'xzy:1']) {
+      counts.push((await store.hit(key, HOUR, NOW)).count)
+    }
+    expect(counts).toStrictEqual([1, 1, 2, 2, 1, 2])
+  })
+
   test('all attempts or one are taken back, never below none; the window stays', async () => {
     const store = await make()
     await store.forgive('a', 'one')

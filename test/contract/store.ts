@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, like, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { audit, type AuditContext, listAudit, SYSTEM } from '../../src/app/audit/audit.ts'
 import { AppError, toAppError } from '../../src/app/http/errors.ts'
@@ -56,6 +56,15 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       await store.atomic([set('first')])
       await expect(store.atomic([set('second'), set('first'), set('third')])).rejects.toThrow(/UNIQUE/)
       expect(await store.db.select({ key: settings.key }).from(settings).all()).toEqual([{ key: 'first' }])
+    })
+
+    test('what nobody waits for is there at once, and whole or not at all as well', async () => {
+      const store = await open()
+      const set = (key: string) => store.db.insert(settings).values({ key, value: '1', updatedAt: NOW })
+      await store.atomic([set('lazy 1'), set('lazy 2')], 'lazily')
+      await expect(store.atomic([set('lazy 3'), set('lazy 1')], 'lazily')).rejects.toThrow(/UNIQUE/)
+      const found = await store.db.select({ key: settings.key }).from(settings).where(like(settings.key, 'lazy%')).all()
+      expect(found).toEqual([{ key: 'lazy 1' }, { key: 'lazy 2' }])
     })
 
     test('an entry that depends on a change is written only with it', async () => {

@@ -91,7 +91,7 @@ export const VARIABLES = {
   SESSION_STORE: variable(
     z.enum(['database', 'memory', 'redis']).default('database'),
     'database, memory or redis',
-    'Where sessions and login counters are kept',
+    'Where sessions are kept; redis keeps the login counters as well',
   ),
   REDIS_URL: variable(
     z

@@ -61,3 +61,12 @@ return {redis.call('HINCRBY', KEYS[1], 'count', 1), tonumber(resetAt)}`
 export const FORGIVE_ATTEMPT = `
 if ARGV[1] == 'all' then return redis.call('DEL', KEYS[1]) end
 if tonumber(redis.call('HGET', KEYS[1], 'count') or '0') > 0 then redis.call('HINCRBY', KEYS[1], 'count', -1) end`
+
+/** ARGV: pattern of counters to delete. */
+export const CLEAR_ATTEMPTS = `
+local cursor = '0'
+repeat
+  local page = redis.call('SCAN', cursor, 'MATCH', ARGV[1], 'COUNT', 1000)
+  cursor = page[1]
+  for _, key in ipairs(page[2]) do redis.call('DEL', key) end
+until cursor == '0'`

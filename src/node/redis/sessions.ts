@@ -3,7 +3,16 @@ import * as z from 'zod'
 import type { SessionStore, StoredSession } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
-import { COUNT_ATTEMPT, EXTEND, FORGIVE_ATTEMPT, INSERT, LIST, REMOVE, REMOVE_FOR_USER } from './scripts.ts'
+import {
+  CLEAR_ATTEMPTS,
+  COUNT_ATTEMPT,
+  EXTEND,
+  FORGIVE_ATTEMPT,
+  INSERT,
+  LIST,
+  REMOVE,
+  REMOVE_FOR_USER,
+} from './scripts.ts'
 
 /** A server that does not answer within this time is as good as down. */
 const ANSWER_MS = 5000
@@ -103,6 +112,9 @@ function redisStore(redis: Redis): SessionStore {
     },
     forgive: async (key, how) => {
       await redis.eval(FORGIVE_ATTEMPT, [attemptsKey(key)], [how])
+    },
+    clear: async (prefix) => {
+      await redis.eval(CLEAR_ATTEMPTS, [], [`${attemptsKey(prefix).replace(/[*?[\]\\]/g, '\\$&')}*`])
     },
     sweep: async () => {},
   }

@@ -54,7 +54,9 @@ async function findByPassword(ctx: Ctx, username: string, password: string) {
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
-  await ctx.store.atomic([audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })])
+  // Whoever has no password waits for no disk, and keeps nobody else waiting.
+  const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
+  await ctx.store.atomic([entry], 'lazily')
   return { ok: false }
 }
 

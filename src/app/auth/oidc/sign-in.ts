@@ -93,9 +93,9 @@ async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { count } = await ctx.sessions.hit(key, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
   if (count > LOGIN_MAX_FAILURES * factor) return
   logFailure(ctx, failure)
-  await ctx.store.atomic([
-    audit(ctx, 'oidc_login_failed', { provider: 'oidc', reason, ...details }, { actor: { id: null, username: null } }),
-  ])
+  const recorded = { provider: 'oidc', reason, ...details }
+  const entry = audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })
+  await ctx.store.atomic([entry], 'lazily')
 }
 
 function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {

@@ -1,7 +1,7 @@
 import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
 import { rateLimits, sessions } from '../../../db/schema.ts'
 import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
-import type { SessionStore } from '../../context.ts'
+import type { Counters, SessionStore } from '../../context.ts'
 
 const queries = prepareOnce((db) => ({
   find: db
@@ -18,10 +18,11 @@ const findByHash = rememberUnchanged(
 
 const removedId = { id: sessions.id }
 
-/** Sessions and login counters in the database itself: the store that runs everywhere. */
-export function databaseSessions(store: Store): SessionStore {
+/** Sessions in the database itself, and the counters too unless they are kept elsewhere: the store that runs everywhere. */
+export function databaseSessions(store: Store, counters: Counters = databaseCounters(store)): SessionStore {
   const { db } = store
   return {
+    ...counters,
     insert: async (session) => {
       await db.insert(sessions).values(session).run()
     },
@@ -52,6 +53,16 @@ export function databaseSessions(store: Store): SessionStore {
         .where(and(eq(sessions.userId, userId), gt(sessions.expiresAt, now)))
         .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
         .all(),
+    sweep: async (now) => {
+      await db.delete(sessions).where(lte(sessions.expiresAt, now)).run()
+      await counters.sweep(now)
+    },
+  }
+}
+
+/** Counters in a table `rate_limits`, of whatever database. */
+export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
+  return {
     hit: async (key, windowMs, now) => {
       const expired = sql`${rateLimits.expiresAt} <= ${now}`
       const row = await db
@@ -75,8 +86,13 @@ export function databaseSessions(store: Store): SessionStore {
         await db.update(rateLimits).set({ count }).where(eq(rateLimits.key, key)).run()
       }
     },
+    clear: async (prefix) => {
+      await db
+        .delete(rateLimits)
+        .where(eq(sql`substr(${rateLimits.key}, 1, length(${prefix}))`, prefix))
+        .run()
+    },
     sweep: async (now) => {
-      await db.delete(sessions).where(lte(sessions.expiresAt, now)).run()
       await db.delete(rateLimits).where(lte(rateLimits.expiresAt, now)).run()
     },
   }

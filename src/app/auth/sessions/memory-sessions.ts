@@ -1,13 +1,13 @@
-import type { SessionStore, StoredSession } from '../../context.ts'
+import type { Counters, SessionStore, StoredSession } from '../../context.ts'
 
 type Counter = { count: number; expiresAt: number }
 
-/** Sessions and login counters of one process: they end with it. */
-export function memorySessions(): SessionStore {
+/** Sessions of one process, and its counters unless they are kept elsewhere: they end with it. */
+export function memorySessions(counters: Counters = memoryCounters()): SessionStore {
   const sessions = new Map<string, StoredSession>()
-  const counters = new Map<string, Counter>()
   const ofUser = (userId: number) => [...sessions.values()].filter((session) => session.userId === userId)
   return {
+    ...counters,
     insert: async (session) => {
       sessions.set(session.tokenHash, session)
     },
@@ -29,6 +29,17 @@ export function memorySessions(): SessionStore {
       ofUser(userId)
         .filter(({ expiresAt }) => expiresAt > now)
         .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id),
+    sweep: async (now) => {
+      for (const [key, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(key)
+      await counters.sweep(now)
+    },
+  }
+}
+
+/** Counters of one process. */
+export function memoryCounters(): Counters {
+  const counters = new Map<string, Counter>()
+  return {
     hit: async (key, windowMs, now) => {
       const known = counters.get(key)
       const counter = known !== undefined && known.expiresAt > now ? known : { count: 0, expiresAt: now + windowMs }
@@ -42,8 +53,10 @@ export function memorySessions(): SessionStore {
       if (how === 'all') counters.delete(key)
       else counter.count = Math.max(0, counter.count - 1)
     },
+    clear: async (prefix) => {
+      for (const key of counters.keys()) if (key.startsWith(prefix)) counters.delete(key)
+    },
     sweep: async (now) => {
-      for (const [key, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(key)
       for (const [key, { expiresAt }] of counters) if (expiresAt <= now) counters.delete(key)
     },
   }

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
+import { figure } from './figures.ts'
+
+const FLUSH_MS = 100
+const SECONDS = 10
+const EACH_A_SECOND = 40
+
+let built: Built
+let dir: string
+let provider: TestProvider
+let service: Service
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-slow-disk-'))
+  built = buildService()
+  provider = await startProvider()
+  service = await startService(built, {
+    DATA_DIR: dir,
+    ADMIN_PASSWORD: 'the first administrator',
+    TRUSTED_PROXIES: '127.0.0.1',
+    ...oidcEnv(provider),
+  })
+})
+afterAll(async () => {
+  await service?.stop('SIGTERM')
+  await provider?.close()
+  built?.remove()
+  rmSync(dir, { recursive: true })
+})
+
+/** Each flush takes as long as on a memory card from now on; `end` answers how many there were. */
+async function slowDisk(): Promise<{ end(): Promise<number> }> {
+  const trace = join(dir, 'flushes')
+  const calls = 'fsync,fdatasync,sync_file_range,msync'
+  const options = ['-f', '--seccomp-bpf', '-e', `trace=${calls}`, '-e', `inject=${calls}:delay_exit=${FLUSH_MS * 1000}`]
+  const strace = spawn('/usr/bin/strace', [...options, '-o', trace, '-p', String(service.process.pid)])
+  await once(strace.stderr, 'data')
+  return {
+    end: async () => {
+      strace.kill('SIGINT')
+      await once(strace, 'exit')
+      return readFileSync(trace, 'utf8')
+        .split('\n')
+        .filter((line) => /sync/.test(line)).length
+    },
+  }
+}
+
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const login = (i: number) =>
+  fetch(`${service.url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': `198.51.${i % 200}.1` },
+    body: JSON.stringify({ username: `name ${i % 300}`, password: 'wrong' }),
+  })
+const begin = (i: number) =>
+  fetch(`${service.url}/api/auth/oidc/login`, {
+    headers: { 'x-forwarded-for': `198.51.${i % 200}.1` },
+    redirect: 'manual',
+  })
+
+/** What the instrument sees of work that does wait for the disk. */
+async function flushesOfSignIn(): Promise<number> {
+  const disk = await slowDisk()
+  const answer = await fetch(`${service.url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'admin', password: 'the first administrator' }),
+  })
+  expect(answer.status).toBe(200)
+  const flushes = await disk.end()
+  expect(flushes).toBeGreaterThan(0)
+  return flushes
+}
+
+test('refused logins and begun sign-ins on a disk of 100 ms a flush keep nobody waiting', async () => {
+  await begin(0)
+  const disk = await slowDisk()
+  const statuses = new Map<string, number>()
+  const asked: Promise<void>[] = []
+  const ask = async (what: string, request: Promise<Response>) => {
+    const { status } = await request
+    statuses.set(`${what} ${status}`, (statuses.get(`${what} ${status}`) ?? 0) + 1)
+  }
+  const waits: number[] = []
+  const end = performance.now() + SECONDS * 1000
+  const visitor = (async () => {
+    while (performance.now() < end) {
+      const sent = performance.now()
+      await (await fetch(`${service.url}/api/auth/status`)).text()
+      waits.push(performance.now() - sent)
+      await later(20)
+    }
+  })()
+  for (let i = 0; i < SECONDS * EACH_A_SECOND; i++) {
+    asked.push(ask('login', login(i)), ask('begin', begin(i)))
+    await later(1000 / EACH_A_SECOND)
+  }
+  await Promise.all([visitor, ...asked])
+  const flushes = await disk.end()
+  waits.sort((a, b) => a - b)
+  const worst = Math.round(waits.at(-1) ?? Infinity)
+  figure('refused logins and begun sign-ins a second', EACH_A_SECOND * 2)
+  figure('answers', JSON.stringify(Object.fromEntries(statuses)))
+  figure(`flushes of ${FLUSH_MS} ms meanwhile`, flushes)
+  figure(
+    'another visitor waits, ms: median, 99th percentile, longest',
+    [waits[Math.floor(waits.length / 2)] ?? 0, waits[Math.floor(waits.length * 0.99)] ?? 0, worst]
+      .map(Math.round)
+      .join(', '),
+  )
+  figure('flushes of one sign-in that succeeds', await flushesOfSignIn())
+  expect(statuses.get('begin 302')).toBe(SECONDS * EACH_A_SECOND)
+  expect([...statuses.keys()].toSorted()).toEqual(['begin 302', 'login 401', 'login 429'])
+  // Ordinary work may flush: a minute's upkeep, a checkpoint.
+  expect(flushes).toBeLessThan(12)
+  expect(worst).toBeLessThan(1500)
+})
