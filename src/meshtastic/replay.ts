@@ -1,4 +1,4 @@
-import { MeshPacket_TransportMechanism } from './gen/packet_pb.ts'
+import { type MeshPacket, MeshPacket_TransportMechanism } from './gen/packet_pb.ts'
 import { PortNum } from './gen/ports_pb.ts'
 import type { FromRadio } from './gen/stream_pb.ts'
 
@@ -17,32 +17,40 @@ export type ReplayDetector = {
 }
 
 /**
- * Firmware 2.8 follows a handshake with the positions and telemetry it remembers, as packets. They look like live ones
- * except that no signal strength stands in them, although they came from another node and no other way of arrival
- * is told. One detector for each connection; `now` in milliseconds.
+ * Firmware 2.8 follows a handshake with the positions and telemetry it remembers, as packets that came by LoRa. They lack
+ * what each packet off the air has: a signal strength and the node that relayed it. And they were heard before the
+ * connection. One detector for each connection; `now` in milliseconds.
  */
 export function createReplayDetector(): ReplayDetector {
   let ownNodeNum: number | null = null
   let windowEnd = Number.POSITIVE_INFINITY
+  /** Seconds. The radio's clock may be ahead of ours: what it says of its nodes was heard before, too. */
+  let connectedAt = Number.POSITIVE_INFINITY
   return {
     isReplayed(message, now) {
       const { case: variant, value } = message.payloadVariant
       if (variant === 'myInfo') {
         ownNodeNum = value.myNodeNum
         windowEnd = Number.POSITIVE_INFINITY
+        connectedAt = Math.floor(now / 1000)
       }
+      if (variant === 'nodeInfo') connectedAt = Math.max(connectedAt, value.lastHeard)
       if (variant === 'configCompleteId') windowEnd = now + REPLAY_WINDOW_MS
       if (variant !== 'packet' || now > windowEnd) return false
-      const { from, rxRssi, viaMqtt, transportMechanism, payloadVariant } = value
-      const isRemembered =
-        payloadVariant.case === 'decoded' &&
-        REPLAYED_PORTS.has(payloadVariant.value.portnum) &&
-        from !== ownNodeNum &&
-        rxRssi === undefined &&
-        !viaMqtt &&
-        transportMechanism === MeshPacket_TransportMechanism.TRANSPORT_INTERNAL
+      const isRemembered = value.from !== ownNodeNum && value.rxTime <= connectedAt && isOutOfMemory(value)
       if (isRemembered && windowEnd !== Number.POSITIVE_INFINITY) windowEnd = now + REPLAY_WINDOW_MS
       return isRemembered
     },
   }
+}
+
+function isOutOfMemory({ rxRssi, relayNode, viaMqtt, transportMechanism, payloadVariant }: MeshPacket): boolean {
+  return (
+    payloadVariant.case === 'decoded' &&
+    REPLAYED_PORTS.has(payloadVariant.value.portnum) &&
+    rxRssi === undefined &&
+    relayNode === 0 &&
+    !viaMqtt &&
+    transportMechanism === MeshPacket_TransportMechanism.TRANSPORT_LORA
+  )
 }

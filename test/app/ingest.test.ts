@@ -4,6 +4,7 @@ import { createEvents } from '../../src/app/mesh/live/events.ts'
 import { storeDelivery } from '../../src/app/mesh/collector/delivery.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
 import { MAX_NUMBER } from '../../src/meshtastic/channel-identity.ts'
+import { MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 import { item } from '../support/delivery.ts'
@@ -179,7 +180,8 @@ describe('beside the radios of this service', () => {
   })
 
   test('without a word of the collector, memories after a handshake are told from what is heard', async () => {
-    const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 0 })
+    const way = { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA }
+    const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 6, ...way })
     const own = packet(battery(50, START), { from: LOCAL, rxRssi: undefined, rxSnr: 0 })
     const complete = { case: 'configCompleteId', value: 7 } as const
     expect(

@@ -1,11 +1,18 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { createPacketWindow } from '../../src/app/mesh/ingest/packet-window.ts'
 import { Channel_Role } from '../../src/meshtastic/gen/channel_pb.ts'
+import { NeighborInfoSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
+import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
+import { createReplayDetector } from '../../src/meshtastic/replay.ts'
+import { readRecordings } from '../meshtastic/recordings.ts'
 import { START } from '../support/app.ts'
 import {
   createTestMesh,
+  type At,
   FAR,
   LOCAL,
   myInfo,
@@ -18,10 +25,14 @@ import {
   telemetry,
   type TestMesh,
   text,
+  user,
 } from '../support/mesh.ts'
 import type { FromRadioVariant } from '../support/radio-device.ts'
 
 const MINUTE = 60_000
+const neighbors = (nodeId: number, neighbor: number): Uint8Array =>
+  toBinary(NeighborInfoSchema, create(NeighborInfoSchema, { nodeId, neighbors: [{ nodeId: neighbor, snr: 5 }] }))
+
 const PLACE = { latitudeI: 525_000_000, longitudeI: 134_000_000 }
 
 let mesh: TestMesh
@@ -75,6 +86,72 @@ describe('what a radio remembers', () => {
       ...later,
     })
     expect(await mesh.node()).toMatchObject({ position: { latitude: 48 }, hopsAway: 0, lastHeard: START + MINUTE })
+  })
+
+  it('takes the replay of a recorded reconnect for what it is', async () => {
+    const detector = createReplayDetector()
+    const replaying = readRecordings('reconnect-2.8').map(({ bytes }) => {
+      const message = fromBinary(FromRadioSchema, bytes)
+      return { source: RADIO, event: toRadioEvent(message, START, detector.isReplayed(message, START)) }
+    })
+    expect(await mesh.ingest.store(replaying)).toStrictEqual([])
+    const far = await mesh.node(2037093567)
+    expect(far).toMatchObject({ longName: 'Lab Node B', lastHeard: null, deviceMetrics: { batteryLevel: 101 } })
+    expect([mesh.count('packets'), mesh.count('telemetry')]).toStrictEqual([1, 0])
+    const dashboard = await (await (await mesh.app.admin()).send('GET', '/api/dashboard')).json()
+    expect(dashboard).toMatchObject({ counts: { nodes: 3, activeNodes: 0, packets: 0 } })
+  })
+
+  it.each<[string, At]>([
+    ['in the queue of the radio', {}],
+    ['from a broker', { source: { kind: 'mqtt', name: 'mqtt://b' } }],
+    ['out of the memory of another radio', { source: { kind: 'tcp', name: 'radio-2' }, replayed: true }],
+  ])('never lets older data replace newer, also when it comes late %s', async (_, at) => {
+    const old = seconds(START - 10 * MINUTE)
+    const battery = (batteryLevel: number, time: number) =>
+      packet(telemetry({ time, variant: { case: 'deviceMetrics', value: { batteryLevel } } }), { rxTime: time })
+    const link = (nodeId: number, rxTime: number) =>
+      packet({ portnum: PortNum.NEIGHBORINFO_APP, payload: neighbors(FAR, nodeId) }, { rxTime })
+    const live = [
+      packet(user({ longName: 'New', shortName: 'N' })),
+      packet(position({ latitudeI: 480_000_000, longitudeI: 110_000_000, time: seconds(START) })),
+      battery(70, seconds(START)),
+      link(7, seconds(START)),
+    ]
+    const late = [
+      packet(user({ longName: 'Old', shortName: 'O' }), { rxTime: old, hopLimit: 0 }),
+      packet(position({ ...PLACE, time: old }), { rxTime: old, hopLimit: 0 }),
+      battery(20, old),
+      link(8, old),
+    ]
+    await store(mesh.ingest, live)
+    await store(mesh.ingest, late, at)
+    expect(await mesh.node()).toMatchObject({
+      longName: 'New',
+      shortName: 'N',
+      position: { latitude: 48, time: START },
+      deviceMetrics: { batteryLevel: 70, time: START },
+      lastHeard: START,
+      hopsAway: 0,
+    })
+    expect(mesh.app.store.sqlite.prepare('select neighbor_num from neighbors').pluck().all()).toStrictEqual([7])
+    expect([mesh.count('positions'), mesh.count('telemetry')]).toStrictEqual([2, 2])
+  })
+
+  it('never lets an older place or measurement replace a newer one, whenever it is sent', async () => {
+    const time = seconds(START - 10 * MINUTE)
+    await store(mesh.ingest, [
+      packet(position({ latitudeI: 480_000_000, longitudeI: 110_000_000, time: seconds(START) })),
+      packet(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: 70 } } })),
+    ])
+    await store(mesh.ingest, [
+      packet(position({ ...PLACE, time })),
+      packet(telemetry({ time, variant: { case: 'deviceMetrics', value: { batteryLevel: 20, voltage: 3 } } })),
+    ])
+    expect(await mesh.node()).toMatchObject({
+      position: { latitude: 48, time: START },
+      deviceMetrics: { batteryLevel: 70, voltage: 3, time: START },
+    })
   })
 
   it('gives a replayed packet without any time no place in the history', async () => {

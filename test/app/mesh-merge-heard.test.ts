@@ -49,7 +49,8 @@ function anyPacket(random: () => number, at: number) {
   ])()
   return packet(data, {
     from: pick([FAR, FAR, 7, LOCAL]),
-    rxTime: pick([0, seconds(at) - Math.floor(random() * 5000)]),
+    // What is older waited somewhere, and is not merged.
+    rxTime: pick([0, seconds(at) - Math.floor(random() * 50)]),
     hopStart: pick([0, 3]),
     hopLimit: pick([3, 1]),
     viaMqtt: random() < 0.2,

@@ -2,6 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary, toJson } from '@bu
 import { describe, expect, it } from 'vitest'
 import { bytesWithoutSecrets, decodeFromRadio, echoSent, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
@@ -109,33 +110,65 @@ describe('isFreeOfSecrets', () => {
 })
 
 describe('createReplayDetector', () => {
-  const packet = (portnum: PortNum, more: { from?: number; rxRssi?: number; viaMqtt?: boolean } = {}) =>
+  const CONNECTED_S = 1_795_256_600
+  type PacketInit = Partial<Extract<Variant, { case: 'packet' }>['value']>
+  const packet = (portnum: PortNum, more: PacketInit = {}) =>
     create(FromRadioSchema, {
       payloadVariant: {
         case: 'packet',
-        value: { from: 2, ...more, payloadVariant: { case: 'decoded', value: { portnum } } },
+        value: {
+          from: 2,
+          transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA,
+          ...more,
+          payloadVariant: { case: 'decoded', value: { portnum } },
+        },
       },
     })
   const message = (payloadVariant: Variant) => create(FromRadioSchema, { payloadVariant })
-
-  it('marks remembered positions and telemetry of others until the radio runs out of them', () => {
+  const connected = () => {
     const detector = createReplayDetector()
-    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), 0)
-    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), 1000)
-    expect(detector.isReplayed(packet(PortNum.POSITION_APP), 2000)).toBe(true)
-    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 55_000)).toBe(true)
-    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 110_000)).toBe(true)
-    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP), 175_000)).toBe(false)
+    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), CONNECTED_S * 1000)
+    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), CONNECTED_S * 1000 + 1000)
+    return (sent: FromRadio, afterMs: number) => detector.isReplayed(sent, CONNECTED_S * 1000 + afterMs)
+  }
+
+  it('finds the one replay of a recorded reconnect', () => {
+    const detector = createReplayDetector()
+    const flags = readRecordings('reconnect-2.8').map(({ bytes }) =>
+      detector.isReplayed(fromBinary(FromRadioSchema, bytes), NOW),
+    )
+    expect(flags).toStrictEqual([...Array(flags.length - 1).fill(false), true])
   })
 
-  it('leaves live packets alone', () => {
+  it('marks remembered positions and telemetry of others until the radio runs out of them', () => {
+    const isReplayed = connected()
+    expect(isReplayed(packet(PortNum.POSITION_APP, { rxTime: CONNECTED_S - 3600 }), 2000)).toBe(true)
+    expect(isReplayed(packet(PortNum.TELEMETRY_APP), 55_000)).toBe(true)
+    expect(isReplayed(packet(PortNum.TELEMETRY_APP), 110_000)).toBe(true)
+    expect(isReplayed(packet(PortNum.TELEMETRY_APP), 175_000)).toBe(false)
+  })
+
+  it.each<[string, PortNum, PacketInit]>([
+    ['with a signal strength', PortNum.POSITION_APP, { rxRssi: -80 }],
+    ['that somebody relayed', PortNum.POSITION_APP, { relayNode: 0xdd }],
+    ['heard since the connection', PortNum.POSITION_APP, { rxTime: CONNECTED_S + 1 }],
+    ['of a broker', PortNum.POSITION_APP, { viaMqtt: true }],
+    ['off the local network', PortNum.POSITION_APP, { transportMechanism: 6 }],
+    ['that never was in the air', PortNum.POSITION_APP, { transportMechanism: 0 }],
+    ['of the radio itself', PortNum.TELEMETRY_APP, { from: 1 }],
+    ['with a text', PortNum.TEXT_MESSAGE_APP, {}],
+  ])('leaves a packet %s alone', (_, portnum, more) => {
+    expect(connected()(packet(portnum, more), 1001)).toBe(false)
+  })
+
+  it('knows what was heard before the connection by a clock that is ahead', () => {
     const detector = createReplayDetector()
-    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), 0)
-    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), 0)
-    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { rxRssi: -80 }), 1)).toBe(false)
-    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { viaMqtt: true }), 1)).toBe(false)
-    expect(detector.isReplayed(packet(PortNum.TELEMETRY_APP, { from: 1 }), 1)).toBe(false)
-    expect(detector.isReplayed(packet(PortNum.TEXT_MESSAGE_APP), 1)).toBe(false)
+    const ahead = CONNECTED_S + 300
+    detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), CONNECTED_S * 1000)
+    detector.isReplayed(message({ case: 'nodeInfo', value: { num: 2, lastHeard: ahead } }), CONNECTED_S * 1000)
+    detector.isReplayed(message({ case: 'configCompleteId', value: 5 }), CONNECTED_S * 1000)
+    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { rxTime: ahead }), CONNECTED_S * 1000)).toBe(true)
+    expect(detector.isReplayed(packet(PortNum.POSITION_APP, { rxTime: ahead + 1 }), CONNECTED_S * 1000)).toBe(false)
   })
 
   it('finds no replay in the recordings, which have none', () => {

@@ -10,13 +10,13 @@ export type Recording = {
   readonly inner: unknown
 }
 
-export function readRecordings(direction: 'fromradio' | 'toradio'): Recording[] {
+export function readRecordings(direction: 'fromradio' | 'toradio' | 'reconnect-2.8'): Recording[] {
   const text = readFileSync(new URL(`./fixtures/${direction}.jsonl`, import.meta.url), 'utf8')
   return text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      const { source, hex, json, inner } = JSON.parse(line)
+      const { source = 'reconnect', hex, json, inner } = JSON.parse(line)
       return { source, bytes: Uint8Array.from(Buffer.from(hex, 'hex')), json, inner: inner ?? null }
     })
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import type { RadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { encodeText } from '../../src/meshtastic/to-radio.ts'
@@ -280,7 +281,8 @@ describe('a link to a radio', () => {
     const link = linkTo(device)
     await link.until('connected')
     const position = { portnum: 3, payload: new Uint8Array(0) } as const
-    const value = { from: 6, id: 1, payloadVariant: { case: 'decoded', value: position } } as const
+    const way = { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA } as const
+    const value = { from: 6, id: 1, ...way, payloadVariant: { case: 'decoded', value: position } } as const
     device.send(fromRadio({ case: 'packet', value }), fromRadio({ case: 'packet', value: { ...value, rxRssi: -90 } }))
     await link.untilEvent((event) => event.type === 'packet' && event.packet.rssi === -90)
     const flags = link.received.flatMap(({ event }) => (event.type === 'packet' ? [event.replayed] : []))

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { NodeInfoSchema } from '../../src/meshtastic/gen/node_pb.ts'
+import { MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
 import { keyBytes, makePacket, type Random, type Sent } from './made-up-mesh.ts'
 import type { Arrival, Entry } from './mesh-model.ts'
 import { fromRadio } from './radio-device.ts'
@@ -33,7 +34,7 @@ export function createHostileRadio(dice: Random, own: number, style: '2.7' | '2.
     if (isKept && from !== own && !arrival.viaMqtt) latest.set(`${from} ${effect.kind}`, on)
     entries.set(from, {
       ...known,
-      lastHeard: arrival.rxTime,
+      lastHeard: Math.max(known.lastHeard, arrival.rxTime),
       snr: arrival.rxSnr ?? 0,
       hops: from === own ? null : arrival.hopStart - arrival.hopLimit,
       channel: sent.port === null ? known.channel : sent.channel,
@@ -102,6 +103,7 @@ export function packetBytes({ sent, arrival }: OnAir): Uint8Array {
     ...way,
     rxSnr: rxSnr ?? 0,
     ...(rxRssi !== null && { rxRssi }),
+    transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA,
     payloadVariant: content,
   }
   return fromRadio({ case: 'packet', value })

@@ -81,18 +81,19 @@ export function createMeshModel(own: number): MeshModel {
       const ends = { requestId: effect.requestId, from: sent.to, to: from }
       routes.push({ ...ends, answeredAt: at, route: effect.route, state: 'delivered' })
     }
-    if (effect.kind === 'neighbors') {
+    const t = at - receipt > 60_000 ? receipt : at
+    if (effect.kind === 'neighbors' && !neighbors.get(from)?.some((link) => Number(link['t']) > t)) {
       neighbors.set(
         from,
-        [...effect.neighbors].map(([neighborNum, snr]) => ({ nodeNum: from, neighborNum, snr, t: at })),
+        [...effect.neighbors].map(([neighborNum, snr]) => ({ nodeNum: from, neighborNum, snr, t })),
       )
     }
     if (effect.kind === 'waypoint') {
       const { id, isOver, name, latitude, longitude, lockedTo } = effect.waypoint
       const owner = waypoints.get(id)?.['lockedTo'] ?? null
-      if (owner !== null && owner !== from) return
+      if ((owner !== null && owner !== from) || Number(waypoints.get(id)?.['t']) > t) return
       if (isOver) waypoints.delete(id)
-      else waypoints.set(id, { id, from, t: at, name, latitude, longitude, lockedTo })
+      else waypoints.set(id, { id, from, t, name, latitude, longitude, lockedTo })
     }
   }
   const addMessage = (sent: Sent, arrival: Arrival, at: number) => {
@@ -142,7 +143,8 @@ export function createMeshModel(own: number): MeshModel {
         Object.assign(news, contentOf(sent, arrival.rxTime * 1000))
         addContent(sent, at, arrival.rxTime * 1000, isReplayed)
       }
-      if (isReplayed) remember(node, news)
+      // What waited somewhere for more than a minute is older than it looks.
+      if (isReplayed || at - rxTime > 60_000) remember(node, news)
       else replace(node, news)
     },
     readEntry({ nodeNum, user, lastHeard, snr, hops, channel, viaMqtt, place, metrics }, at) {
@@ -219,29 +221,44 @@ function contentOf({ effect }: Sent, receipt: number): NodeRow {
   return {}
 }
 
-/** Who a node is: a second key is kept beside the first. */
-function identify(node: NodeRow, { public_key: key = null, is_licensed: isLicensed = null, ...told }: NodeRow): void {
-  for (const column of ['long_name', 'short_name', 'hw_model', 'role'])
-    node[column] = told[column] ?? node[column] ?? null
-  if (isLicensed !== null) node['is_licensed'] = isLicensed
+/** Who a node is: a second key is kept beside the first. What is older only fills what is not known. */
+function identify(
+  node: NodeRow,
+  { public_key: key = null, is_licensed: isLicensed = null, ...told }: NodeRow,
+  isLatest = true,
+): void {
+  if (isLicensed !== null && (isLatest || (node['role'] ?? null) === null)) node['is_licensed'] = isLicensed
+  for (const column of ['long_name', 'short_name', 'hw_model', 'role']) {
+    const [news, known] = [told[column] ?? null, node[column] ?? null]
+    node[column] = isLatest ? (news ?? known) : (known ?? news)
+  }
   const known = node['public_key'] ?? null
-  if (key !== null && known !== null && key !== known) {
+  if (isLatest && key !== null && known !== null && key !== known) {
     node['previous_public_key'] ??= known
     node['key_mismatch'] = 1
   }
-  node['public_key'] = key ?? known
+  node['public_key'] = isLatest ? (key ?? known) : (known ?? key)
   node['last_heard'] = Math.max(Number(node['last_heard']), Number(told['last_heard'])) || null
 }
 
-/** What a node says now replaces what it said before. */
+/** What a node says now replaces what it said before, but for what it measured before that. */
 function replace(node: NodeRow, news: NodeRow): void {
   identify(node, news)
+  const isOlder = (column: string) => Number(news[column]) < Number(node[column])
   const { public_key: _key, last_heard: _heard, altitude = null, ...rest } = news
+  const places = ['latitude', 'longitude', 'precision_bits', 'position_time']
+  const measured = [...Object.values(METRIC_COLUMNS), 'device_metrics_time']
   for (const [column, value] of Object.entries(rest)) {
+    const known = node[column] ?? null
+    if (places.includes(column) && isOlder('position_time')) continue
+    if (measured.includes(column) && isOlder('device_metrics_time')) {
+      node[column] = known ?? value
+      continue
+    }
     const isWhole = column === 'precision_bits' || column === 'position_time' || column === 'via_mqtt'
-    node[column] = isWhole ? value : (value ?? node[column] ?? null)
+    node[column] = isWhole ? value : (value ?? known)
   }
-  node['altitude'] = altitude ?? node['altitude'] ?? null
+  if (!isOlder('position_time')) node['altitude'] = altitude ?? node['altitude'] ?? null
 }
 
 /** What a radio remembers replaces what is older, and fills what is not known. */
@@ -267,7 +284,7 @@ function remember(node: NodeRow, news: NodeRow): void {
   if (isLaterMeasured) node['device_metrics_time'] = news['device_metrics_time'] ?? null
   fill(['hops_away', 'channel', 'snr', 'rssi'], isLatest)
   if (isLatest) node['via_mqtt'] = news['via_mqtt'] ?? 0
-  identify(node, news)
+  identify(node, news, isLatest || node['is_local'] === 1)
 }
 
 function logged(sent: Sent, arrival: Arrival, at: number, isReplayed: boolean): Row {

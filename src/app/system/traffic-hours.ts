@@ -25,7 +25,7 @@ const PACKET_SEARCH = sql`(
       iif((select p.t from packets p where p.id >= (lo + hi) / 2 order by p.id limit 1) < search.t, hi, (lo + hi) / 2)
     from search where lo < hi
   )
-  select hour, lo from search where lo = hi order by hour
+  select lo as first, lead(lo) over (order by hour) as after from search where lo = hi order by hour limit ${sql.raw(String(HOURS))}
 )`
 
 const queries = prepareOnce((db) => ({
@@ -35,8 +35,12 @@ const queries = prepareOnce((db) => ({
     .where(gte(messages.timestamp, start))
     .groupBy(sql`1`)
     .prepare(),
+  // What came out of a radio's memory was heard before; an index has the ids.
   packets: db
-    .select({ first: sql<number>`lo` })
+    .select({
+      n: sql<number>`after - first
+        - (select count(*) from packets p where p.replayed and p.id >= first and p.id < after)`,
+    })
     .from(PACKET_SEARCH)
     .prepare(),
 }))
@@ -45,10 +49,10 @@ const queries = prepareOnce((db) => ({
 export async function readTrafficHours(store: Store, now: number): Promise<TrafficHour[]> {
   const start = now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
   const said = new Map((await queries(store).messages.all({ start })).map(({ hour, n }) => [hour, n]))
-  const firsts = (await queries(store).packets.all({ start })).map(({ first }) => first)
+  const heard = (await queries(store).packets.all({ start })).map(({ n }) => n)
   return Array.from({ length: HOURS }, (_, hour) => ({
     t: start + hour * HOUR_MS,
     messages: said.get(hour) ?? 0,
-    packets: (firsts[hour + 1] ?? 0) - (firsts[hour] ?? 0),
+    packets: heard[hour] ?? 0,
   }))
 }

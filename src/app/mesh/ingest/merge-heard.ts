@@ -2,7 +2,7 @@ import type { NodeRow } from './nodes.ts'
 
 /**
  * One row for each node instead of one for each of its packets, with the same outcome: the rows are merged as the
- * database would merge them one after the other. A node that announces two keys keeps a row for each, in order.
+ * database would merge them one after the other. Where that depends on what it knows, a node keeps several, in order.
  */
 export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   const merged: NodeRow[] = []
@@ -10,7 +10,7 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   for (const row of rows) {
     const place = places.get(row.nodeNum)
     const earlier = place === undefined ? undefined : merged[place]
-    if (place === undefined || earlier === undefined || isOtherKey(earlier, row)) {
+    if (place === undefined || earlier === undefined || !canMerge(earlier, row)) {
       places.set(row.nodeNum, merged.length)
       merged.push(row)
     } else merged[place] = mergeRows(earlier, row)
@@ -18,16 +18,46 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   return merged
 }
 
+/** What only one of the two tells may be newer, or older, than what the database knows. */
+function canMerge(earlier: NodeRow, later: NodeRow): boolean {
+  if (isOtherKey(earlier, later)) return false
+  const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
+  if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
+  const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
+  return !hasMetrics(old) || !hasMetrics(fresh) || METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
+}
+
 /** Both keys must reach the database: that they differ is news of its own. */
 function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later = null }: NodeRow): boolean {
   return earlier !== null && later !== null && earlier !== later
 }
 
+const METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
+const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime'] as const
+
+const isKnown = (value: unknown): boolean => value !== null && value !== undefined
+const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
+const hasMetrics = (row: NodeRow): boolean => METRICS.some((name) => isKnown(row[name]))
+
+function isPlaceOlder(earlier: NodeRow, later: NodeRow): boolean {
+  return hasPlace(earlier) && hasPlace(later) && (later.positionTime ?? 0) < (earlier.positionTime ?? 0)
+}
+
+function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
+  return hasMetrics(earlier) && hasMetrics(later) && (later.deviceMetricsTime ?? 0) < (earlier.deviceMetricsTime ?? 0)
+}
+
 function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
-  const told = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null && value !== undefined))
+  const older = new Set<string>([
+    ...(isPlaceOlder(earlier, later) ? PLACE : []),
+    ...(areMetricsOlder(earlier, later) ? [...METRICS, 'deviceMetricsTime'] : []),
+  ])
+  const told = Object.fromEntries(
+    Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),
+  )
   // A place is taken whole: what the later one leaves open in it is open. Its altitude alone may be older.
   const place =
-    later.latitude === undefined
+    !hasPlace(later) || isPlaceOlder(earlier, later)
       ? {}
       : { precisionBits: later.precisionBits ?? null, positionTime: later.positionTime ?? null }
   const isTimed = later.lastHeard !== null && later.lastHeard !== undefined

@@ -103,64 +103,60 @@ const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_
 const ARRIVAL_COLUMNS = ['hops_away', 'channel', 'snr', 'rssi'] as const
 const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time'] as const
 
-/** What is told of a node's identity and lasts until the node says otherwise. */
-const IDENTITY = `
-  long_name = coalesce(excluded.long_name, long_name),
-  short_name = coalesce(excluded.short_name, short_name),
-  hw_model = coalesce(excluded.hw_model, hw_model),
-  is_licensed = iif(excluded.role is null, is_licensed, excluded.is_licensed),
-  role = coalesce(excluded.role, role),
-  previous_public_key = iif(excluded.public_key <> public_key, coalesce(previous_public_key, public_key), previous_public_key),
-  key_mismatch = iif(excluded.public_key <> public_key, 1, key_mismatch),
-  public_key = coalesce(excluded.public_key, public_key),
-  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
-  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
-
 const choose = (columns: readonly string[], by: (column: string) => string): string =>
   columns.map((column) => `${column} = ${by(column)}`).join(', ')
 
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
+const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
-/** A node that was just heard: what it says now replaces what it said before. */
-const HEARD = `on conflict (node_num) do update set ${IDENTITY}, ${HEARD_EVIDENCE},
-  ${choose(PLACE_COLUMNS, (column) => `iif(excluded.latitude is null, ${column}, excluded.${column})`)},
-  altitude = ${newest('altitude')},
-  ${choose([...METRIC_COLUMNS, 'device_metrics_time', ...ARRIVAL_COLUMNS], newest)},
+/** Told with a time of its own, which may be before that of what is known, whenever it arrives. */
+const IS_PLACE_NEWER = `excluded.latitude is not null
+  and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
+const IS_PLACE_AS_NEW = `excluded.latitude is not null
+  and (latitude is null or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
+const ARE_METRICS_NEWER = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
+const ARE_METRICS_AS_NEW = `coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0)`
+const IS_LATEST = `coalesce(excluded.last_heard, -1) >= coalesce(last_heard, 0)`
+
+const places = (isTaken: string): string =>
+  choose(PLACE_COLUMNS, (column) => `iif(${isTaken}, excluded.${column}, ${column})`)
+
+const measurements = (areTaken: string): string => `
+  ${choose(METRIC_COLUMNS, (column) => `iif(${areTaken}, ${newest(column)}, ${oldest(column)})`)},
+  device_metrics_time = iif(${areTaken}, ${newest('device_metrics_time')}, device_metrics_time)`
+
+const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
+
+/** What is told of a node's identity lasts until the node says otherwise later than that. */
+const identity = (isTaken: string): string => `
+  ${choose(IDENTITY_COLUMNS, (column) => `iif(${isTaken}, ${newest(column)}, ${oldest(column)})`)},
+  is_licensed = iif(excluded.role is null or (role is not null and not (${isTaken})), is_licensed, excluded.is_licensed),
+  previous_public_key = iif(excluded.public_key <> public_key and ${isTaken},
+    coalesce(previous_public_key, public_key), previous_public_key),
+  key_mismatch = iif(excluded.public_key <> public_key and ${isTaken}, 1, key_mismatch),
+  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
+  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+
+/** A node that was just heard: how it came, and who it says it is, replaces what was known. */
+const HEARD = `on conflict (node_num) do update set ${identity('true')}, ${HEARD_EVIDENCE},
+  ${places(IS_PLACE_AS_NEW)},
+  altitude = iif(${IS_PLACE_AS_NEW}, ${newest('altitude')}, altitude),
+  ${measurements(ARE_METRICS_AS_NEW)},
+  ${choose(ARRIVAL_COLUMNS, newest)},
   via_mqtt = iif(excluded.last_heard is null, via_mqtt, excluded.via_mqtt)`
 
-const REMEMBERED_PLACE = `excluded.latitude is not null
-  and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
-const REMEMBERED_METRICS = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
-const REMEMBERED_ARRIVAL = `excluded.last_heard >= coalesce(last_heard, 0)`
+const OLDER = `${places(IS_PLACE_NEWER)},
+  altitude = iif(${IS_PLACE_NEWER}, excluded.altitude, altitude),
+  ${measurements(ARE_METRICS_NEWER)},
+  ${choose(ARRIVAL_COLUMNS, (column) => `iif(${IS_LATEST}, ${newest(column)}, ${oldest(column)})`)},
+  via_mqtt = iif(${IS_LATEST}, excluded.via_mqtt, via_mqtt)`
 
-/** What a radio remembers of a node: it replaces only what is older. */
-const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE},
-  ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
-  ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
-  device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
-  ${choose(ARRIVAL_COLUMNS, (column) => `iif(${REMEMBERED_ARRIVAL}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
-  via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
-  ${IDENTITY}`
-
-const LATE_IDENTITY = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
+/** What a radio kept of a node replaces only what is older; of its own name it has the last word. */
+const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(`(${IS_LATEST} or excluded.is_local)`)}`
 
 /** What comes late replaces only what is older, names and key among it. */
-const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE},
-  ${choose([...PLACE_COLUMNS, 'altitude'], (column) => `iif(${REMEMBERED_PLACE}, excluded.${column}, ${column})`)},
-  ${choose(METRIC_COLUMNS, (column) => `iif(${REMEMBERED_METRICS}, ${newest(column)}, coalesce(${column}, excluded.${column}))`)},
-  device_metrics_time = iif(${REMEMBERED_METRICS}, excluded.device_metrics_time, device_metrics_time),
-  ${choose(
-    [...ARRIVAL_COLUMNS, ...LATE_IDENTITY],
-    (column) => `iif(${REMEMBERED_ARRIVAL}, ${newest(column)}, coalesce(${column}, excluded.${column}))`,
-  )},
-  via_mqtt = iif(${REMEMBERED_ARRIVAL}, excluded.via_mqtt, via_mqtt),
-  is_licensed = iif(excluded.role is null or (role is not null and not ${REMEMBERED_ARRIVAL}), is_licensed, excluded.is_licensed),
-  previous_public_key = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL},
-    coalesce(previous_public_key, public_key), previous_public_key),
-  key_mismatch = iif(excluded.public_key <> public_key and ${REMEMBERED_ARRIVAL}, 1, key_mismatch),
-  spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
-  first_heard = min(first_heard, excluded.first_heard),
-  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST)},
+  first_heard = min(first_heard, excluded.first_heard)`
 
 const queries = prepareOnce((db) => ({
   late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),

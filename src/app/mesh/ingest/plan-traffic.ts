@@ -9,6 +9,8 @@ export type TrafficArrival = {
   readonly source: { readonly name: string }
   readonly packet: Packet
   readonly receivedAt: number
+  /** Before `receivedAt` when it waited on its way. */
+  readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
 }
@@ -28,7 +30,7 @@ export function addReception(traffic: Traffic, { source, packet, receivedAt, gat
 
 /** Notes a packet that is no copy, and what it says of the mesh. */
 export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
-  const { source, packet, receivedAt, isReplayed, gateway } = arrival
+  const { source, packet, receivedAt, heardAt, isReplayed, gateway } = arrival
   const { from, to, id, payload, requestId } = packet
   traffic.packets.push({
     source: source.name,
@@ -63,9 +65,9 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
   }
   if (payload.kind === 'neighborinfo') {
     const nodeNum = payload.nodeNum || from
-    traffic.neighbors.set(nodeNum, { t: receivedAt, rows: listNeighbors(nodeNum, payload, receivedAt) })
+    traffic.neighbors.set(nodeNum, { t: heardAt, rows: listNeighbors(nodeNum, payload, heardAt) })
   }
-  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, receivedAt))
+  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, heardAt))
 }
 
 function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, t: number): NeighborRow[] {

@@ -14,6 +14,9 @@ import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
 
+/** How far the clocks of two radios may be apart before the order of arrival is not that of hearing. */
+const CLOCK_SLACK_MS = 60_000
+
 /** An event and where it came from. */
 export type Heard = {
   readonly source: Source
@@ -35,7 +38,7 @@ export type Plan = {
   /** As it is after this batch. */
   readonly table: ChannelTable
   readonly channels: KnownChannel[]
-  /** Of nodes that are in a radio's memory. */
+  /** Of nodes that are in a radio's memory, or were heard while their packet waited in one. */
   readonly remembered: NodeRow[]
   /** Of nodes that were heard. */
   readonly heard: NodeRow[]
@@ -124,11 +127,17 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
       const packet = underNumber(plan.table, source.name, event.packet)
       const isOwn = packet.from === plan.localNodes.get(source.name)
       const gateway = event.gateway ?? null
-      addPacket(plan, { source, packet, receivedAt, isReplayed, isOwn, isLate, gateway }, sightings)
+      const heardAt = whenHeard(packet, receivedAt)
+      addPacket(plan, { source, packet, receivedAt, heardAt, isReplayed, isOwn, isLate, gateway }, sightings)
       return
     }
     default:
   }
+}
+
+/** What waited for us in a radio was heard before it arrived; clocks that are nearly right are no reason to say so. */
+function whenHeard({ rxTime }: Packet, receivedAt: number): number {
+  return rxTime !== null && receivedAt - rxTime > CLOCK_SLACK_MS ? rxTime : receivedAt
 }
 
 /** The hash of what nobody here can read says nothing, and direct messages of two nodes are in no channel. */
@@ -188,7 +197,7 @@ function addPosition(plan: Plan, nodeNum: number, fix: NonNullable<NodeFacts['fi
 }
 
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
-  const { source, packet, receivedAt, isReplayed, isOwn, isLate } = arrival
+  const { source, packet, receivedAt, heardAt, isReplayed, isOwn, isLate } = arrival
   const { from: nodeNum, id, payload } = packet
   // The air of simulated radios, as packets around packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
@@ -204,7 +213,8 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   addMessage(plan, arrival, isOwn && !isSpoofed ? 'out' : 'in')
   if (isSpoofed) return
   const content = sighting === 'first' ? addContent(plan, arrival) : {}
-  const rows = isLate ? plan.late : isReplayed ? plan.remembered : plan.heard
+  const isOld = isReplayed || heardAt < receivedAt
+  const rows = isLate ? plan.late : isOld ? plan.remembered : plan.heard
   rows.push({ nodeNum, source: source.name, seenAt: receivedAt, ...describeArrival(arrival), ...content })
   if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet, receivedAt })
 }
