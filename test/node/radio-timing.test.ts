@@ -5,7 +5,7 @@ import { type ToRadio, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.
 import type { ConnectionEvents } from '../../src/node/radio/connection.ts'
 import { createLink } from '../../src/node/radio/link.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { queueStatus, smallHandshake } from '../support/radio-device.ts'
+import { fromRadio, queueStatus, smallHandshake } from '../support/radio-device.ts'
 
 const START = Date.UTC(2026, 5, 1)
 
@@ -125,6 +125,50 @@ describe('the timing of a link', () => {
     expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
   })
 
+  it('connects anew when the radio begins each handshake and ends none', () => {
+    const radio = createRadio()
+    radio.link.start()
+    radio.open()
+    const [begin = new Uint8Array(0)] = smallHandshake(1)
+    radio.say(begin)
+    radio.clock.advance(30_000)
+    radio.say(begin)
+    radio.clock.advance(29_999)
+    expect(radio.link.info().state).toBe('handshake')
+    radio.clock.advance(1)
+    expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
+    expect(timesOf(radio, 'wantConfigId')).toStrictEqual([0, 30])
+    radio.clock.advance(1000)
+    expect(radio.opened).toHaveLength(2)
+  })
+
+  it('takes no word at any time for progress of a handshake', () => {
+    const radio = createRadio()
+    radio.link.start()
+    radio.open()
+    for (let count = 0; count < 6; count += 1) {
+      radio.clock.advance(10_000)
+      radio.say(fromRadio({ case: 'clientNotification', value: { message: 'Duty cycle' } }))
+    }
+    expect(radio.link.info().state).toBe('waiting')
+  })
+
+  it('backs off further from a radio that is lost within a minute each time', () => {
+    const radio = createRadio()
+    radio.link.start()
+    for (const pauseMs of [1000, 2000, 4000]) {
+      radio.open()
+      radio.completeHandshake()
+      radio.clock.advance(59_999)
+      radio.close('the radio closed the connection')
+      const { length } = radio.opened
+      radio.clock.advance(pauseMs - 1)
+      expect(radio.opened).toHaveLength(length)
+      radio.clock.advance(1)
+      expect(radio.opened).toHaveLength(length + 1)
+    }
+  })
+
   it('sends a heartbeat at once and every 60 s', () => {
     const radio = createRadio()
     radio.link.start()
@@ -156,12 +200,12 @@ describe('the timing of a link', () => {
     for (let count = 0; count < 4; count += 1) {
       radio.open()
       radio.completeHandshake()
-      radio.clock.advance(31_000)
+      radio.clock.advance(60_000)
       radio.close('the radio closed the connection')
       expect(radio.link.info().state).toBe('waiting')
       radio.clock.advance(1000)
     }
-    expect(radio.opened).toStrictEqual([0, 32_000, 64_000, 96_000, 128_000])
+    expect(radio.opened).toStrictEqual([0, 61_000, 122_000, 183_000, 244_000])
   })
 
   it('looks again five minutes after it was kicked twice, and has its patience back once it holds the radio', () => {

@@ -23,18 +23,24 @@ export function createHandshake(options: {
   const patience = createTimer(options.clock)
   const nonces = new Set<number>()
 
+  let isRetry = false
+
   const ask = () => {
     const nonce = 1 + Math.floor(options.random() * 0xfffffffe)
     nonces.add(nonce)
     options.send(encodeWantConfig(nonce))
   }
+  // A radio that begins anew each time it is asked, and never ends, is asked once more and no further.
   const watch = () =>
-    patience.start(timings.handshakeRetryMs, () => {
+    patience.start(isRetry ? timings.handshakeLimitMs - timings.handshakeRetryMs : timings.handshakeRetryMs, () => {
+      if (isRetry) return options.onStalled()
+      isRetry = true
       ask()
-      patience.start(timings.handshakeLimitMs - timings.handshakeRetryMs, () => options.onStalled())
+      watch()
     })
   return {
     start() {
+      isRetry = false
       ask()
       watch()
     },
@@ -44,14 +50,23 @@ export function createHandshake(options: {
         patience.stop()
         return true
       }
-      if (isProgress(variant)) watch()
+      if (PROGRESS.has(variant)) watch()
       return false
     },
     stop: () => patience.stop(),
   }
 }
 
-/** A big node database takes minutes, which is no standstill; live traffic on the other hand is no progress. */
-function isProgress(variant: FromRadio['payloadVariant']['case']): boolean {
-  return variant !== 'packet' && variant !== 'queueStatus' && variant !== 'logRecord' && variant !== 'configCompleteId'
-}
+/** A big node database takes minutes, which is no standstill; what radios say at any time is no progress. */
+const PROGRESS: ReadonlySet<FromRadio['payloadVariant']['case']> = new Set([
+  'myInfo',
+  'nodeInfo',
+  'metadata',
+  'channel',
+  'config',
+  'moduleConfig',
+  'deviceuiConfig',
+  'fileInfo',
+  // Newer than our table: firmware 2.8 tells the bands of its radio.
+  undefined,
+])

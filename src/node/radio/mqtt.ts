@@ -31,6 +31,7 @@ type Memory = {
   lastFrameAt: number | null
   connections: number
   failures: number
+  connectedAt: number | null
 }
 
 /** A subscription to a broker that is kept up until `stop`. It only listens. */
@@ -47,6 +48,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
     lastFrameAt: null,
     connections: 0,
     failures: 0,
+    connectedAt: null,
   }
   let current: Subscription | null = null
 
@@ -61,7 +63,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
     current = subscribe(options, timings, reader, {
       onOpen() {
         memory.connections += 1
-        memory.failures = 0
+        memory.connectedAt = clock.now()
         enter('connected', null)
       },
       async onEvents(batch) {
@@ -70,6 +72,9 @@ export function createMqttLink(options: MqttLinkOptions): Link {
       },
       onEnd(reason) {
         current = null
+        // A broker that lets us in and throws us out again is asked ever less often.
+        if (memory.connectedAt !== null && clock.now() - memory.connectedAt >= timings.stableMs) memory.failures = 0
+        memory.connectedAt = null
         const pause = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures)
         memory.failures = Math.min(memory.failures + 1, 16)
         retry.start(pause * (0.75 + random() / 2), open)
@@ -108,6 +113,7 @@ function describe(name: string, memory: Memory): LinkInfo {
     radio: null,
     queue: null,
     txEnabled: null,
+    notice: null,
   }
 }
 

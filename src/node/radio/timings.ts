@@ -11,6 +11,8 @@ export const LINK_TIMINGS = {
   silenceMs: 150_000,
   backoffFirstMs: 1000,
   backoffMaxMs: 60_000,
+  /** A connection that lasted this long begins the back-off anew. */
+  stableMs: 60_000,
   /** Two losses in this time are another client that takes the radio back. */
   kickWindowMs: 30_000,
   /** Then the next try comes this late. */
