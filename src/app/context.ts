@@ -169,6 +169,8 @@ export type LinkInfo = {
   readonly queue: { readonly free: number; readonly maxlen: number } | null
   /** Whether the radio may transmit, by its own settings; null until it told. */
   readonly txEnabled: boolean | null
+  /** What the radio last had to say to people, in its own words, for example that its key is weak. */
+  readonly notice: { readonly at: number; readonly level: string; readonly message: string } | null
 }
 
 export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'stopped'] as const

@@ -3,7 +3,13 @@ import { enumName } from './enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from './gen/config_pb.ts'
 import { HardwareModel, HardwareModelSchema } from './gen/hardware_pb.ts'
 import type { NodeInfo } from './gen/node_pb.ts'
-import { type DeviceMetadata, type FromRadio, type LogRecord_Level, LogRecord_LevelSchema } from './gen/stream_pb.ts'
+import {
+  type ClientNotification,
+  type DeviceMetadata,
+  type FromRadio,
+  type LogRecord_Level,
+  LogRecord_LevelSchema,
+} from './gen/stream_pb.ts'
 import { decodePacket, type Packet } from './packet.ts'
 import { decodePosition, type PositionFix } from './position.ts'
 import {
@@ -42,7 +48,13 @@ export type RadioFact =
       readonly packetId: number | null
     }
   | { readonly type: 'rebooted' }
-  | { readonly type: 'notification'; readonly level: string; readonly message: string }
+  /** A word of the radio for people; `packetId` of ours that it is about, null: of none, or it does not say. */
+  | {
+      readonly type: 'notification'
+      readonly level: string
+      readonly message: string
+      readonly packetId: number | null
+    }
   | { readonly type: 'log'; readonly level: string; readonly source: string; readonly message: string }
   /** Of no use here, e.g. `fileInfo`; null: newer than our table. */
   | { readonly type: 'other'; readonly variant: string | null }
@@ -104,7 +116,7 @@ function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {
     case 'rebooted':
       return { type: 'rebooted' }
     case 'clientNotification':
-      return { type: 'notification', level: levelName(variant.value.level), message: variant.value.message }
+      return decodeNotification(variant.value)
     case 'logRecord': {
       const { level, source, message: text } = variant.value
       return { type: 'log', level: levelName(level), source, message: text }
@@ -116,6 +128,20 @@ function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {
 
 function toSettings(settings: SettingsSection | null, variant: string): RadioFact {
   return settings === null ? { type: 'other', variant } : { type: 'settings', settings }
+}
+
+/** The protocol has room for 400 bytes. */
+const MAX_NOTICE = 400
+
+function decodeNotification({ level, message, replyId }: ClientNotification): RadioFact {
+  // oxlint-disable-next-line no-control-regex
+  const text = message.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\s]+/g, ' ').trim()
+  return {
+    type: 'notification',
+    level: levelName(level),
+    message: text.slice(0, MAX_NOTICE),
+    packetId: replyId || null,
+  }
 }
 
 function levelName(level: LogRecord_Level): string {

@@ -18,6 +18,7 @@ const LINK: LinkInfo = {
   radio: null,
   queue: null,
   txEnabled: null,
+  notice: null,
 }
 
 let mesh: TestMesh

@@ -13,6 +13,7 @@ const LINK: LinkInfo = {
   radio: { nodeNum: 0xa0cb0001, firmwareVersion: '2.8.0', hwModel: 'HELTEC_V3', role: 'CLIENT' },
   queue: { free: 15, maxlen: 16 },
   txEnabled: true,
+  notice: null,
 }
 const LOST: LinkInfo = {
   ...LINK,
@@ -22,6 +23,7 @@ const LOST: LinkInfo = {
   radio: null,
   queue: null,
   txEnabled: null,
+  notice: null,
 }
 
 const COLLECTOR: CollectorInfo = {

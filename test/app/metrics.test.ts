@@ -17,6 +17,7 @@ const LINK: LinkInfo = {
   radio: null,
   queue: null,
   txEnabled: null,
+  notice: null,
 }
 const COLLECTOR: CollectorInfo = {
   target: 'mesh.example.org',

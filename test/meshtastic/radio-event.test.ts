@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary, toJson } from '@bu
 import { describe, expect, it } from 'vitest'
 import { bytesWithoutSecrets, decodeFromRadio, echoSent, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
-import { MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
+import { type MeshPacket, MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
@@ -111,7 +111,9 @@ describe('isFreeOfSecrets', () => {
 
 describe('createReplayDetector', () => {
   const CONNECTED_S = 1_795_256_600
-  type PacketInit = Partial<Extract<Variant, { case: 'packet' }>['value']>
+  type PacketInit = Partial<
+    Pick<MeshPacket, 'from' | 'rxRssi' | 'rxTime' | 'relayNode' | 'viaMqtt' | 'transportMechanism'>
+  >
   const packet = (portnum: PortNum, more: PacketInit = {}) =>
     create(FromRadioSchema, {
       payloadVariant: {

@@ -139,6 +139,58 @@ describe('POST /api/messages', () => {
     expect((await service.sent()).payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode('three') })
   })
 
+  it('tells who sent it what the radio says of a packet, and the reason that this is', async () => {
+    const service = await startService()
+    const { body } = await service.send({ text: 'one' })
+    const { id: replyId } = await service.sent()
+    const said = 'Duty cycle limit exceeded. You can send again in 12 mins'
+    service.device.send(fromRadio({ case: 'clientNotification', value: { replyId, level: 30, message: said } }))
+    await service.untilState('failed', 'DUTY_CYCLE_LIMIT')
+    const { id } = Object(body['message'])
+    const told = await (await service.sender.send('GET', `/api/messages`)).json()
+    expect(told).toMatchObject({ messages: [{ id, notice: said, deliveryState: 'failed' }] })
+    service.answer(replyId, OWN)
+    await service.untilState('relayed')
+    expect(await (await service.sender.send('GET', `/api/messages`)).json()).toMatchObject({
+      messages: [{ id, notice: said, deliveryState: 'relayed' }],
+    })
+  })
+
+  it('keeps what the radio says beside a packet that it sends all the same', async () => {
+    const service = await startService()
+    await service.send({ text: 'one' })
+    const { id: replyId } = await service.sent()
+    const word = { replyId, level: 20, message: 'A\u0007 new\u202e kind of word' } as const
+    service.device.send(fromRadio({ case: 'clientNotification', value: word }))
+    const notice = () => service.store.sqlite.prepare('select notice from messages').pluck().get()
+    await until(() => expect(notice()).toBe('A new kind of word'))
+    await service.untilState('sent')
+  })
+
+  it('tells of a traceroute that the radio dropped', async () => {
+    const service = await startService()
+    await service.sender.send('POST', '/api/traceroutes', { to: FAR })
+    const { id: replyId } = await service.sent()
+    const said = 'TraceRoute can only be sent once every 30 seconds'
+    service.device.send(fromRadio({ case: 'clientNotification', value: { replyId, level: 30, message: said } }))
+    await until(async () =>
+      expect(await (await service.sender.send('GET', '/api/traceroutes')).json()).toMatchObject({
+        traceroutes: [{ state: 'failed', routingError: 'RATE_LIMIT_EXCEEDED', notice: said }],
+      }),
+    )
+  })
+
+  it('shows what the radio says of itself', async () => {
+    const service = await startService()
+    const message = 'Compromised keys were detected and regenerated.'
+    service.device.send(fromRadio({ case: 'clientNotification', value: { level: 30, message } }))
+    await until(async () =>
+      expect(await (await service.sender.send('GET', '/api/info')).json()).toMatchObject({
+        links: [{ notice: { at: service.clock.now(), level: 'WARNING', message } }],
+      }),
+    )
+  })
+
   it('leaves 2.2 s between two texts', async () => {
     const service = await startService()
     await service.send({ text: 'one' })

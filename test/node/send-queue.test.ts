@@ -88,7 +88,7 @@ describe('the sending queue', () => {
       [5, 0],
       [6, 2200],
       [4, 10_000],
-      [2, 30_000],
+      [2, 30_500],
     ])
   })
 
@@ -135,15 +135,15 @@ describe('the sending queue', () => {
     ] as const) {
       push(id, kind, rule)
     }
-    clock.advance(60_000)
+    clock.advance(61_000)
     expect(sent).toStrictEqual([
       [1, 0],
       [3, 0],
       [6, 2200],
       [7, 4400],
       [2, 6600],
-      [5, 30_000],
-      [4, 60_000],
+      [5, 30_500],
+      [4, 61_000],
     ])
   })
 

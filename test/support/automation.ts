@@ -81,6 +81,7 @@ function createPortRadio(): PortRadio {
         radio: { nodeNum: LOCAL, firmwareVersion: '2.8.0', hwModel: null, role: null },
         queue: null,
         txEnabled: radio.txEnabled,
+        notice: null,
       },
     ],
     reserve(kind) {

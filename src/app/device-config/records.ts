@@ -86,7 +86,7 @@ export async function readChanges(store: Store, source: string): Promise<Change[
     .all()
   return rows
     .toSorted((a, b) => b.requestedAt - a.requestedAt)
-    .map(({ id, section, state, requestedAt, settledAt, requestedBy, fields, differing, reason }) => ({
+    .map(({ id, section, state, requestedAt, settledAt, requestedBy, fields, differing, reason, notice }) => ({
       id,
       section,
       state,
@@ -96,6 +96,7 @@ export async function readChanges(store: Store, source: string): Promise<Change[
       fields: pathsSchema.parse(JSON.parse(fields)),
       differing: pathsSchema.parse(JSON.parse(differing)),
       reason,
+      ...(notice === null ? {} : { notice }),
     }))
 }
 
@@ -110,6 +111,7 @@ export function writeChange(store: Store, source: string, change: Change): State
     fields: JSON.stringify(fields),
     differing: '[]',
     reason: null,
+    notice: null,
     requestedAt: at,
     requestedBy: by,
     settledAt: null,
@@ -135,6 +137,22 @@ export async function settleChange(
     .update(deviceConfigChanges)
     .set({ state, differing: JSON.stringify(differing), reason, settledAt })
     .where(and(eq(deviceConfigChanges.id, id), isNull(deviceConfigChanges.settledAt)))
+    .run()
+}
+
+/** A radio checks what it was told after it has saved it, and may say so once it has restarted. */
+const AFTERWORD_MS = 60_000
+
+/** Notes what a radio said while its latest change was made, or just after that. */
+export async function noteDuringChange(store: Store, source: string, notice: string, now: number): Promise<void> {
+  await store.db
+    .update(deviceConfigChanges)
+    .set({ notice })
+    .where(
+      sql`(source_id, section) in (select source_id, section from device_config_changes
+        where source_id = ${idOf(source)} and coalesce(settled_at, ${now}) >= ${now - AFTERWORD_MS}
+        order by requested_at desc limit 1)`,
+    )
     .run()
 }
 

@@ -16,6 +16,7 @@ export const changeSchema = z.object({
   fields: paths.describe('What was to change; of secrets the path alone'),
   differing: paths.describe('What of it the radio did not take over'),
   reason: z.string().nullable(),
+  notice: z.string().optional().describe('What the radio said while it was made, in its own words'),
 })
 export type Change = z.infer<typeof changeSchema>
 

@@ -46,6 +46,7 @@ type Memory = {
   radio: LinkInfo['radio']
   queue: LinkInfo['queue']
   txEnabled: boolean | null
+  notice: LinkInfo['notice']
   connections: number
   connectedAt: number | null
   failures: number
@@ -132,6 +133,7 @@ function createMemory(now: number): Memory {
     radio: null,
     queue: null,
     txEnabled: null,
+    notice: null,
     connections: 0,
     connectedAt: null,
     failures: 0,
@@ -142,9 +144,9 @@ function createMemory(now: number): Memory {
 }
 
 function describe({ name, kind }: LinkOptions, memory: Memory): LinkInfo {
-  const { state, since, lastFrameAt, reason, radio, queue, txEnabled } = memory
+  const { state, since, lastFrameAt, reason, radio, queue, txEnabled, notice } = memory
   const reconnects = Math.max(0, memory.connections - 1)
-  return { name, kind, state, since, lastFrameAt, reconnects, reason, radio, queue, txEnabled }
+  return { name, kind, state, since, lastFrameAt, reconnects, reason, radio, queue, txEnabled, notice }
 }
 
 function isRestarting(memory: Memory, now: number): boolean {
@@ -160,6 +162,7 @@ function noteConnected(memory: Memory, now: number): void {
 function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): void {
   if (event.type === 'my-info') {
     const known = memory.radio?.nodeNum === event.nodeNum ? memory.radio : null
+    if (known === null) memory.notice = null
     memory.radio = known ?? { nodeNum: event.nodeNum, firmwareVersion: null, hwModel: null, role: null }
   }
   if (event.type === 'metadata' && memory.radio !== null) {
@@ -169,6 +172,9 @@ function noteEvent(memory: Memory, event: RadioEvent, restartUntil: number): voi
   if (event.type === 'queue-status') memory.queue = { free: event.free, maxlen: event.maxlen }
   if (event.type === 'settings' && event.settings.section === 'lora') {
     memory.txEnabled = event.settings.values['txEnabled'] === true
+  }
+  if (event.type === 'notification') {
+    memory.notice = { at: event.receivedAt, level: event.level, message: event.message }
   }
   if (event.type === 'rebooted') memory.restartUntil = restartUntil
 }
@@ -191,9 +197,10 @@ function planRetry(
   const restarting = isRestarting(memory, now)
   const { connectedAt } = memory
   // The loss that a restart begins with was asked for: it is no failure.
-  const wasStable = connectedAt !== null && (restarting || now - connectedAt >= timings.kickWindowMs)
+  const lasted = (ms: number) => connectedAt !== null && (restarting || now - connectedAt >= ms)
   memory.connectedAt = null
-  if (wasStable) Object.assign(memory, { failures: 0, isContested: false } satisfies Partial<Memory>)
+  if (lasted(timings.kickWindowMs)) memory.isContested = false
+  if (lasted(timings.stableMs)) memory.failures = 0
   if (hungUp && !restarting) {
     memory.lostAt = [...memory.lostAt.filter((time) => now - time <= timings.kickWindowMs), now]
     memory.isContested ||= memory.lostAt.length >= 2

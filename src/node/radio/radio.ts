@@ -1,9 +1,10 @@
 import type { LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
-import { loseChanges, settleChange, storeSections } from '../../app/device-config/records.ts'
+import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/withdrawn.ts'
 import { addToOutbox } from '../../app/mesh/collector/outbox.ts'
 import { echoSent } from '../../meshtastic/from-radio.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
 import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
@@ -154,6 +155,11 @@ function openLink(
   readonly hearings: Hearings
 } {
   const tell = createTeller(log)
+  const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
+    log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', { link: name, level, message, packetId })
+    if (packetId === null) records.add(() => noteDuringChange(store, name, message, receivedAt))
+    publish([linkEvent(link.info())])
+  }
   const hearings = createHearings()
   const link = createLink({
     name,
@@ -168,6 +174,7 @@ function openLink(
         transmitter.observe(event)
         hearings.observe(event)
         configurator.observe(event)
+        if (event.type === 'notification') hearWord(event)
       }
     },
     onState(info) {
@@ -227,6 +234,9 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     },
   })
 }
+
+/** Of what a radio says; the others want somebody to do something. */
+const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])
 
 function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {
   batcher.push(batch.map(({ event, raw }) => ({ source: { kind, name }, event, raw })))

@@ -3,8 +3,11 @@ import type { OutgoingKind, RuleMark } from '../../app/context.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from './connection.ts'
 
-/** Least time between two packets of a kind, in milliseconds: radios drop a second text within 2 s without a word. */
-const PACES = { text: 2200, traceroute: 30_000, request: 10_000 } as const satisfies Record<OutgoingKind, number>
+/**
+ * Least time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second traceroute
+ * within 30 s, by their own clock: what comes a millisecond early is lost.
+ */
+const PACES = { text: 2200, traceroute: 30_500, request: 10_000 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
 /** Of these, for rules of automation: they never leave people without a place. */

@@ -113,6 +113,9 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
         lora = readLora(event.settings.values)
       }
       queue.observe(event)
+      if (event.type === 'notification' && event.packetId !== null) {
+        report(ownNum(), event.packetId, { type: 'notice', message: event.message })
+      }
       if (event.type !== 'packet' || event.replayed) return
       const { from, to, payload, requestId, rssi } = event.packet
       const own = ownNum()

@@ -28,7 +28,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   setMessage: db
     .update(messages)
-    .set({ deliveryState: sql`${value('state')}`, routingError: sql`${value('error')}` })
+    .set({
+      deliveryState: sql`${value('state')}`,
+      routingError: sql`${value('error')}`,
+      notice: sql`coalesce(${value('notice')}, ${messages.notice})`,
+    })
     .where(eq(messages.id, value('id')))
     .prepare(),
   traceroute: db
@@ -44,7 +48,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   setTraceroute: db
     .update(traceroutes)
-    .set({ state: sql`${value('state')}`, routingError: sql`${value('error')}` })
+    .set({
+      state: sql`${value('state')}`,
+      routingError: sql`${value('error')}`,
+      notice: sql`coalesce(${value('notice')}, ${traceroutes.notice})`,
+    })
     .where(eq(traceroutes.id, value('id')))
     .prepare(),
   loseMessages: db
@@ -67,9 +75,10 @@ export async function recordDelivery(store: Store, key: PacketKey, event: Delive
   // A message of ours without a state was only overheard.
   if (row === undefined || row.state === null) return
   const next = advance({ ...row, state: row.state }, event)
-  if (next.state === row.state && next.error === row.error) return
+  const notice = event.type === 'notice' ? event.message : null
+  if (next.state === row.state && next.error === row.error && notice === null) return
   const update = message === undefined ? prepared.setTraceroute : prepared.setMessage
-  await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error })])
+  await store.atomic([bind(update, { id: row.id, state: next.state, error: next.error, notice })])
 }
 
 /** After a start: what an earlier process had queued or sent, nobody waits for any more. */

@@ -10,6 +10,8 @@ export type DeliveryEvent =
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
   /** The radio did not take it. */
   | { readonly type: 'refused'; readonly error: string }
+  /** The radio says something about it, in its own words. */
+  | { readonly type: 'notice'; readonly message: string }
   /** It was never handed to the radio. */
   | { readonly type: 'not-sent' }
   /** Nor was this one, since the rule that sent it is another by now. */
@@ -45,6 +47,18 @@ export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   return RANKS[next.state] > RANKS[current.state] ? next : current
 }
 
+/** Words with which firmware (PhoneAPI.cpp, Router.cpp) drops a packet, and the error that it has a name for. */
+const REFUSALS = [
+  { words: /once every \d+ seconds/i, error: 'RATE_LIMIT_EXCEEDED' },
+  { words: /duty cycle limit/i, error: 'DUTY_CYCLE_LIMIT' },
+] as const
+
+/** Any other word says nothing of how far the packet got. */
+function outcomeOfNotice(message: string): Pick<Delivery, 'state' | 'error'> {
+  const refusal = REFUSALS.find(({ words }) => words.test(message))
+  return refusal === undefined ? { state: 'queued', error: null } : { state: 'failed', error: refusal.error }
+}
+
 function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | 'error'> {
   switch (event.type) {
     case 'written':
@@ -55,6 +69,8 @@ function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | '
       return { state: event.from === to ? 'delivered' : 'relayed', error: null }
     case 'refused':
       return { state: 'failed', error: event.error }
+    case 'notice':
+      return outcomeOfNotice(event.message)
     case 'not-sent':
       return { state: 'failed', error: 'NO_INTERFACE' }
     case 'withdrawn':

@@ -28,6 +28,7 @@ export const messageSchema = z.object({
   direction: z.enum(['in', 'out']),
   deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
   routingError: z.string().nullable(),
+  notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
   sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
   radio: z.string().nullable().describe('Name of the radio that this service sends it by; null for all others'),
 })
@@ -104,7 +105,7 @@ function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<Message
 /** What the API tells of a row. */
 export function publicMessage(row: MessageRow): Message {
   const { id, fromNodeNum, toNodeNum, channel, text, replyId, emoji, timestamp, rxSnr, rxRssi, hopsAway } = row
-  const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, sentBy, radio } = row
+  const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, notice, sentBy, radio } = row
   return {
     id,
     // Below 0: a stand-in for none.
@@ -126,6 +127,7 @@ export function publicMessage(row: MessageRow): Message {
     direction,
     deliveryState,
     routingError,
+    ...(notice === null ? {} : { notice }),
     sentBy,
     radio,
   }

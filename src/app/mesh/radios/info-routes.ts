@@ -25,6 +25,10 @@ const linkSchema = linkStateSchema.extend({
   radio: radioSchema.nullable(),
   queue: queueSchema.nullable(),
   txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
+  notice: z
+    .object({ at: z.int(), level: z.string(), message: z.string() })
+    .optional()
+    .describe('What the radio last had to say to people, in its own words'),
 })
 const collectorSchema = z
   .object({
@@ -75,6 +79,7 @@ function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSche
       radio: link.radio,
       queue: link.queue,
       txEnabled: link.txEnabled,
+      ...(link.notice === null ? {} : { notice: link.notice }),
     })),
   }
 }

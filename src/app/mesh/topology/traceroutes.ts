@@ -27,6 +27,7 @@ export const tracerouteSchema = z.object({
   answeredAt: z.int().nullable(),
   state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
   routingError: z.string().nullable(),
+  notice: z.string().optional().describe('What the radio that asked said of it, in its own words'),
   route: hops.nullable().describe('Null until there is an answer'),
   snrTowards: signal.nullable(),
   routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
@@ -151,6 +152,7 @@ const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null
 
 function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radio: string | null }): Traceroute {
   const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
+  const { notice } = row
   return {
     id,
     requestId,
@@ -162,6 +164,7 @@ function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radi
     answeredAt,
     state,
     routingError,
+    ...(notice === null ? {} : { notice }),
     ...(row.route === null ? NO_ROUTE : routeSchema.parse(JSON.parse(row.route))),
     requestedBy,
     radio,

@@ -2,7 +2,7 @@ import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { age } from '../../format.ts'
 import { useLoad } from '../../load.ts'
-import { now } from '../../parts/age.tsx'
+import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../session.ts'
 import { t } from '../../strings.ts'
@@ -57,6 +57,11 @@ function RadioRow({ link }: { link: Info['links'][number] }) {
         </div>
         <div class="faint">{parts.filter((part) => part !== null).join(' · ')}</div>
         {link.reason !== null && <div class="bad">{link.reason}</div>}
+        {link.notice !== undefined && (
+          <div class="notice notice-warn">
+            {t.common.radioSays(link.notice.message)} <Age at={link.notice.at} />
+          </div>
+        )}
       </div>
     </li>
   )

@@ -1,4 +1,5 @@
 import { Age, now } from '../../parts/age.tsx'
+import { t } from '../../strings.ts'
 import { c } from '../../strings/configuration.ts'
 import { type Change, leavesOf, type Section } from './model.ts'
 import { namesOf } from './words.ts'
@@ -39,12 +40,13 @@ export function ChangeNotice({ section }: { section: Section }) {
 }
 
 function ChangeText({ change, section }: { change: Change; section: Section }) {
-  const { state, by, at, settledAt, reason, fields, differing } = change
+  const { state, by, at, settledAt, reason, notice, fields, differing } = change
   const leaves = leavesOf(section)
   return (
     <div>
       <strong>{c.states[state]}</strong>
       {reason !== null && <div>{reason}</div>}
+      {notice !== undefined && <div>{t.common.radioSays(notice)}</div>}
       {differing.length > 0 && <div>{c.differing(namesOf(section, leaves, differing))}</div>}
       <div class="about">
         {c.fields(namesOf(section, leaves, fields))} · {by !== null && `${c.by(by)} · `}

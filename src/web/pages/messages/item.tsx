@@ -64,6 +64,7 @@ export function MessageItem(props: Props) {
           />
         </span>
       </footer>
+      {message.notice !== undefined && <p class="bad">{t.common.radioSays(message.notice)}</p>}
       {opened.value === 'reactions' && <ReactionPicker onPick={react} onClose={() => (opened.value = null)} />}
       {opened.value === 'details' && (
         <>

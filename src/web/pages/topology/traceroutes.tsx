@@ -156,6 +156,7 @@ function Trace({ trace }: { trace: Traceroute }) {
           {trace.routingError !== null && ` (${humanize(trace.routingError)})`}
         </p>
       )}
+      {trace.notice !== undefined && <p class={isAnswered ? 'faint' : 'bad'}>{t.common.radioSays(trace.notice)}</p>}
       {isAnswered && can('nodes', 'read') && (
         <a class="trace-map" href={href(`/map?trace=${trace.id}`)}>
           {t.nodes.showOnMap}
