@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary, toJson } from '@bu
 import { describe, expect, it } from 'vitest'
 import { bytesWithoutSecrets, decodeFromRadio, echoSent, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
-import { type MeshPacket, MeshPacket_TransportMechanism } from '../../src/meshtastic/gen/packet_pb.ts'
+import { MeshPacket_TransportMechanism as Transport } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
@@ -111,16 +111,21 @@ describe('isFreeOfSecrets', () => {
 
 describe('createReplayDetector', () => {
   const CONNECTED_S = 1_795_256_600
-  type PacketInit = Partial<
-    Pick<MeshPacket, 'from' | 'rxRssi' | 'rxTime' | 'relayNode' | 'viaMqtt' | 'transportMechanism'>
-  >
+  type PacketInit = {
+    from?: number
+    rxRssi?: number
+    rxTime?: number
+    relayNode?: number
+    viaMqtt?: boolean
+    transportMechanism?: Transport
+  }
   const packet = (portnum: PortNum, more: PacketInit = {}) =>
     create(FromRadioSchema, {
       payloadVariant: {
         case: 'packet',
         value: {
           from: 2,
-          transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA,
+          transportMechanism: Transport.TRANSPORT_LORA,
           ...more,
           payloadVariant: { case: 'decoded', value: { portnum } },
         },
@@ -155,8 +160,8 @@ describe('createReplayDetector', () => {
     ['that somebody relayed', PortNum.POSITION_APP, { relayNode: 0xdd }],
     ['heard since the connection', PortNum.POSITION_APP, { rxTime: CONNECTED_S + 1 }],
     ['of a broker', PortNum.POSITION_APP, { viaMqtt: true }],
-    ['off the local network', PortNum.POSITION_APP, { transportMechanism: 6 }],
-    ['that never was in the air', PortNum.POSITION_APP, { transportMechanism: 0 }],
+    ['off the local network', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_MULTICAST_UDP }],
+    ['that never was in the air', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_INTERNAL }],
     ['of the radio itself', PortNum.TELEMETRY_APP, { from: 1 }],
     ['with a text', PortNum.TEXT_MESSAGE_APP, {}],
   ])('leaves a packet %s alone', (_, portnum, more) => {
