@@ -97,7 +97,7 @@ export function seedDatabase(file: string, extra = 0): void {
     insert into settings (key, value, updated_at) values ('telemetryRetentionDays', '30', 1);
     insert into users (id, username, auth_provider, password_hash, is_admin, session_epoch, created_at)
       values (1, 'root', 'local', '$2b$12$' || hex(zeroblob(20)), 1, 4, 1);
-    insert into user_permissions (user_id, resource, can_read, can_write) values (1, 'nodes', 1, 0);
+    insert into user_permissions (user_id, resource, can_read, can_write, granted_at, granted_by) values (1, 'nodes', 1, 0, 1, 1);
     insert into api_tokens (user_id, name, prefix, token_hash, scopes, created_at) values (1, 't', 'mm_', 'h', '[]', 1);
     insert into sessions (id, token_hash, user_id, epoch, created_at, last_seen_at, expires_at)
       values (1, 's', 1, 4, 1, 1, 9e15);

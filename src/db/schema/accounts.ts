@@ -1,13 +1,5 @@
 import { sql } from 'drizzle-orm'
-import {
-  type AnySQLiteColumn,
-  index,
-  integer,
-  primaryKey,
-  sqliteTable,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/sqlite-core'
+import { type AnySQLiteColumn, index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
 
 // The tables of accounts, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
@@ -41,14 +33,19 @@ export const users = sqliteTable(
 export const userPermissions = sqliteTable(
   'user_permissions',
   {
+    id: integer('id').primaryKey({ autoIncrement: true }),
     userId: integer('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
     resource: text('resource').notNull(),
     canRead: flag('can_read').notNull(),
     canWrite: flag('can_write').notNull(),
+    /** When it was last changed. */
+    grantedAt: integer('granted_at').notNull(),
+    /** Null: the service itself, somebody at its console, or not known. */
+    grantedBy: integer('granted_by').references(() => users.id),
   },
-  (t) => [primaryKey({ columns: [t.userId, t.resource] })],
+  (t) => [uniqueIndex('user_permissions_resource').on(t.userId, t.resource)],
 )
 
 export const apiTokens = sqliteTable(
