@@ -1,6 +1,6 @@
 import { type Context, Hono, type Next } from 'hono'
 import { matchedRoutes } from 'hono/route'
-import { optionalAuth } from './http/access.ts'
+import { optionalAuth, refuseClosedWay } from './http/access.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { authRoutes } from './auth/routes.ts'
 import { tokenRoutes } from './auth/tokens/routes.ts'
@@ -122,6 +122,8 @@ function countRequest(c: Context<AppEnv>, route: string, status: number, began: 
 async function admitUnsafe(c: Context<AppEnv>, next: Next): Promise<void> {
   try {
     refuseForeign(c)
+    // Whatever the body is: a form that signs in by password learns that this is no way in here.
+    if (c.req.path === '/api/auth/login') refuseClosedWay(c.get('ctx'))
     await limitBody(c, next)
   } catch (cause) {
     c.res = answerError(c, cause)

@@ -64,7 +64,14 @@ export type Viewer = {
   readonly mustChangePassword: boolean
   readonly credential:
     | { readonly kind: 'session'; readonly session: StoredSession }
-    | { readonly kind: 'token'; readonly tokenId: number; readonly scopes: readonly string[] }
+    | {
+        readonly kind: 'token'
+        readonly tokenId: number
+        /** Without those for which the owner does not hold enough now. */
+        readonly scopes: readonly string[]
+        /** What the owner may do. */
+        readonly held: Permissions
+      }
 }
 
 export type StoredSession = {

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
-import { randomPassword } from '../app/auth/local/passwords.ts'
 import { parseConfig } from '../app/config/config.ts'
 import type { Ctx } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
@@ -123,8 +122,8 @@ async function createAdmin(ctx: Ctx, username: string): Promise<string> {
   if (!usernameSchema.safeParse(username).success) {
     throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
   }
-  const password = randomPassword()
-  await createUser(ctx, { username, password, isAdmin: true }, true)
+  const { password } = await createUser(ctx, { username, isAdmin: true })
+  if (password === null) throw new Error('a user without a password was made')
   return temporaryPassword(username, password)
 }
 

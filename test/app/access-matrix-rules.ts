@@ -45,6 +45,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/users/:id/reset-password': admin,
   'GET /api/users/:id/permissions': admin,
   'PUT /api/users/:id/permissions': admin,
+  'GET /api/users/:id/sessions': admin,
+  'DELETE /api/users/:id/sessions': admin,
+  'DELETE /api/users/:id/sessions/:sessionId': admin,
+  'GET /api/users/:id/tokens': admin,
+  'DELETE /api/users/:id/tokens': admin,
+  'DELETE /api/users/:id/tokens/:tokenId': admin,
 
   'GET /api/audit': admin,
   'GET /api/audit/export': admin,

@@ -101,7 +101,7 @@ const tokenHolder =
     if (rule.kind === 'anyone' || (rule.kind === 'signed-in' && rule.tokens)) return 'passed'
     if (rule.kind === 'signed-in') return 'forbidden'
     if (hasScope && scopeOf(rule) !== null) return 'passed'
-    return rule.kind === 'admin' ? 'admin_required' : 'forbidden'
+    return rule.kind === 'admin' && rule.scope === null ? 'admin_required' : 'forbidden'
   }
 
 const newcomer =

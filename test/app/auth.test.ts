@@ -48,6 +48,21 @@ describe('status', () => {
     expect(await unsupported()).toBe('backups, events, radio')
   })
 
+  test('a form that signs in where passwords are no way in learns that, not that it should be JSON', async () => {
+    const form = () =>
+      app.request('/api/auth/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'username=admin&password=x',
+      })
+    expect(await outcomeOf(form())).toBe('415 unsupported_media_type')
+    Object.assign(app.ports, { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } })
+    const audited = await auditedBy(app, async () => {
+      expect(await outcomeOf(form())).toBe('403 local_auth_disabled')
+    })
+    expect(audited).toStrictEqual([])
+  })
+
   test('says when local sign-in is off', async () => {
     app.close()
     app = await createTestApp({ ports: { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } } })

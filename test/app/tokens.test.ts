@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { refreshViewer } from '../../src/app/auth/viewer.ts'
+import type { Ctx, Viewer } from '../../src/app/context.ts'
 import { auditedBy, outcomeOf } from '../support/answers.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 
@@ -77,6 +79,15 @@ describe('making one', () => {
       expect(await outcomeOf(make(body))).toBe('400 invalid_request')
     })
     expect(audited).toStrictEqual([])
+  })
+
+  test.each([
+    [{}, START + 90 * DAY],
+    [{ expiresInDays: 3650 }, START + 3650 * DAY],
+    [{ expiresInDays: null }, null],
+  ])('with %j it ends at %j: never must be said', async (more, expiresAt) => {
+    expect((await made(['nodes:read'], more)).expiresAt).toBe(expiresAt)
+    expect(auditRows(app).at(-1)?.details).toMatchObject({ expiresAt })
   })
 
   test('is refused beyond fifty, also at the same instant, until one is revoked', async () => {
@@ -226,7 +237,7 @@ describe('what its owner has lost since', () => {
 
   test.each([
     ['ingest', 'configuration', 'POST', '/api/ingest', '403 forbidden'],
-    ['metrics', 'info', 'GET', '/api/metrics', '403 admin_required'],
+    ['metrics', 'info', 'GET', '/api/metrics', '403 forbidden'],
   ])('%s is lost with %s, and is back with it', async (scope, resource, method, path, refused) => {
     await grant({ [resource]: FULL })
     const { token } = await made([scope])
@@ -272,5 +283,58 @@ describe('revoking one', () => {
     await made(['nodes:read'])
     const admin = await app.admin()
     expect(await (await admin.send('GET', '/api/tokens')).json()).toStrictEqual({ tokens: [] })
+  })
+})
+
+describe('a refusal says what is missing', () => {
+  const detailOf = async (answer: Response | Promise<Response>) => {
+    const { code, detail, title } = Object(await (await answer).json())
+    return [code, title, detail]
+  }
+  const FORBIDDEN = ['forbidden', 'Permission missing'] as const
+  const METRICS = 'A token with the scope metrics needs an owner with read access to info'
+
+  test.each([
+    ['/api/system/backup', [...FORBIDDEN, 'This API token lacks the scope backup']],
+    ['/api/metrics', [...FORBIDDEN, 'This API token lacks the scope metrics']],
+    ['/api/settings', [...FORBIDDEN, 'This API token lacks the scope settings:read']],
+    [
+      '/api/users',
+      ['admin_required', 'Administrators only', "This needs an administrator's session; an API token is not enough"],
+    ],
+  ])("to an administrator's token without the scope of %s", async (path, refusal) => {
+    const { token } = await made(['nodes:read'], {}, await app.admin())
+    expect(await detailOf(bearer(token, path))).toStrictEqual(refusal)
+  })
+
+  test.each([
+    ['/api/system/backup', 'admin_required', 'A token with the scope backup needs an administrator'],
+    ['/api/metrics', 'forbidden', METRICS],
+    ['/api/settings', 'forbidden', 'This needs read access to settings'],
+    ['/api/nodes', 'forbidden', 'This API token lacks the scope nodes:read'],
+  ])('to the token of a user without rights, at %s', async (path, code, detail) => {
+    await (
+      await app.admin()
+    ).send('PUT', `/api/users/${anna.id}/permissions`, { permissions: { info: { read: false, write: false } } })
+    const { token } = await made(['messages:read', 'settings:read'])
+    expect(await detailOf(bearer(token, path))).toMatchObject([code, expect.any(String), detail])
+  })
+
+  test('a stream of events ends the scopes that the owner loses meanwhile', async () => {
+    const admin = await app.admin()
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
+    const { token } = await made(['backup', 'nodes:read'])
+    const ctx: Ctx = { ...app.ports, viewer: null, ip: null, requestId: 'test' }
+    const { user } = await statusOf(token)
+    const held = (await statusOf(token)).permissions
+    const viewer: Viewer = {
+      user,
+      permissions: held,
+      mustChangePassword: false,
+      credential: { kind: 'token', tokenId: 1, scopes: ['backup', 'nodes:read'], held },
+    }
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })
+    const now = await refreshViewer(ctx, viewer)
+    expect(now).toMatchObject({ user: { isAdmin: false }, credential: { scopes: ['nodes:read'] } })
   })
 })

@@ -94,9 +94,67 @@ describe('changing a user', () => {
     expect(audited).toStrictEqual([])
   })
 
+  test('to exactly what GET answered is no change, bare or as it came', async () => {
+    const { id } = await app.user('anna')
+    const answered = await json(admin.send('GET', `/api/users/${id}`))
+    const audited = await auditedBy(app, async () => {
+      for (const body of [answered.user, answered]) {
+        const answer = await admin.send('PUT', `/api/users/${id}`, body)
+        expect([answer.status, await answer.json()]).toStrictEqual([200, answered])
+      }
+    })
+    expect(audited).toStrictEqual([])
+    const renamed = await json(admin.send('PUT', `/api/users/${id}`, { ...answered.user, displayName: 'Anna' }))
+    expect(renamed.user).toStrictEqual({ ...answered.user, displayName: 'Anna' })
+    await expectRefused(
+      () => admin.send('PUT', `/api/users/${id}`, { ...answered, displayName: 'x' }),
+      '400 invalid_request',
+    )
+  })
+
+  test('a field that is not changed here is refused by its name when it differs', async () => {
+    const { id } = await app.user('anna')
+    const { user } = await json(admin.send('GET', `/api/users/${id}`))
+    const others = {
+      id: 7,
+      authProvider: 'oidc',
+      oidcSubject: 'x',
+      isAdmin: true,
+      createdAt: 7,
+      lastLoginAt: 7,
+      createdBy: null,
+    }
+    for (const [path, value] of Object.entries(others)) {
+      const body = { ...user, displayName: 'x', [path]: value }
+      const before = state()
+      const answer = await admin.send('PUT', `/api/users/${id}`, body)
+      expect([answer.status, (await json(answer)).issues]).toMatchObject([400, [{ path }]])
+      expect(state()).toBe(before)
+    }
+  })
+
+  test('isActive: false deactivates as DELETE does, beside other changes in one step', async () => {
+    const user = await app.user('anna')
+    const { token } = await json(user.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] }))
+    const audited = await auditedBy(app, async () => {
+      const body = { isActive: false, displayName: 'Anna' }
+      expect((await json(admin.send('PUT', `/api/users/${user.id}`, body))).user).toMatchObject(body)
+      expect((await admin.send('PUT', `/api/users/${user.id}`, body)).status).toBe(200)
+    })
+    expect(audited).toStrictEqual(['user_updated', 'user_deleted'])
+    expect(auditRows(app).slice(-2)).toMatchObject([
+      { details: { before: { displayName: null }, after: { displayName: 'Anna' } } },
+      { details: { before: { isActive: true }, after: { isActive: false } } },
+    ])
+    expect(await json(user.send('GET', '/api/auth/status'))).toMatchObject({ authenticated: false })
+    const byToken = app.request('/api/auth/status', { headers: { authorization: `Bearer ${token}` } })
+    expect(await json(byToken)).toMatchObject({ authenticated: false })
+    expect(app.store.sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
+    await expectRefused(() => admin.send('PUT', '/api/users/1', { isActive: false }), '403 self_change_forbidden')
+  })
+
   test.each([
     [{ isAdmin: true }],
-    [{ isActive: false }],
     [{ id: 7 }],
     [{ passwordHash: 'x' }],
     [{ sessionEpoch: 0 }],
@@ -120,6 +178,13 @@ describe('changing a user', () => {
     await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { email: 'x@example.org' }), '400 invalid_request')
     await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { displayName: 'x' }), '400 invalid_request')
     expect((await admin.send('PUT', `/api/users/${id}`, { username: 'anna2' })).status).toBe(200)
+    app.store.sqlite.prepare("update users set email = 'a@example.org', display_name = 'A' where id = ?").run(id)
+    const { user } = await json(admin.send('GET', `/api/users/${id}`))
+    expect((await json(admin.send('PUT', `/api/users/${id}`, { ...user, username: 'anna3' }))).user).toMatchObject({
+      username: 'anna3',
+      email: 'a@example.org',
+      displayName: 'A',
+    })
   })
 })
 
@@ -174,13 +239,34 @@ describe('administrators', () => {
     )
     expect((await json(setAdmin(id, { isAdmin: false }))).user.isAdmin).toBe(false)
     expect(await permissions()).toMatchObject({ nodes: { read: true, write: false }, automation: { read: false } })
-    expect(auditRows(app).slice(-2)).toMatchObject([
-      { action: 'admin_status_changed', details: { userId: id, before: { isAdmin: false }, after: { isAdmin: true } } },
-      { action: 'admin_status_changed', details: { userId: id, before: { isAdmin: true }, after: { isAdmin: false } } },
+    const { permissions: defaults } = await json(admin.send('GET', `/api/users/${id}/permissions`))
+    const everything = Object.fromEntries(Object.keys(defaults).map((name) => [name, { read: true, write: true }]))
+    const byHand = { ...defaults, nodes: { read: false, write: false }, automation: { read: true, write: true } }
+    expect(auditRows(app).slice(-2)).toStrictEqual([
+      {
+        action: 'admin_status_changed',
+        username: 'admin',
+        details: {
+          userId: id,
+          username: 'anna',
+          before: { isAdmin: false, permissions: byHand },
+          after: { isAdmin: true, permissions: everything },
+        },
+      },
+      {
+        action: 'admin_status_changed',
+        username: 'admin',
+        details: {
+          userId: id,
+          username: 'anna',
+          before: { isAdmin: true, permissions: everything },
+          after: { isAdmin: false, permissions: defaults },
+        },
+      },
     ])
   })
 
-  test('toggle without a body and with an empty one; an empty object says nothing', async () => {
+  test('toggle without a body, with an empty one and with an empty object', async () => {
     const { id } = await app.user('anna')
     const states: boolean[] = []
     for (const init of [{}, { body: '', headers: { 'content-length': '0' } }]) {
@@ -188,8 +274,17 @@ describe('administrators', () => {
       const answer = await app.request(`/api/users/${id}/admin`, { method: 'PUT', ...init, headers })
       states.push((await json(answer)).user.isAdmin)
     }
-    expect(states).toStrictEqual([true, false])
-    expect(await outcomeOf(setAdmin(id, {}))).toBe('400 invalid_request')
+    states.push((await json(setAdmin(id, {}))).user.isAdmin)
+    expect(states).toStrictEqual([true, false, true])
+  })
+
+  test('may be active or not: a deactivated one is demoted without handing the account back', async () => {
+    const user = await app.user('anna')
+    await setAdmin(user.id, { isAdmin: true })
+    await admin.send('DELETE', `/api/users/${user.id}`)
+    expect((await json(setAdmin(user.id, { isAdmin: false }))).user).toMatchObject({ isAdmin: false, isActive: false })
+    expect((await json(setAdmin(user.id, {}))).user).toMatchObject({ isAdmin: true, isActive: false })
+    expect((await json(user.send('GET', '/api/auth/status'))).authenticated).toBe(false)
   })
 
   test('what is so already is no change and no entry', async () => {
@@ -212,12 +307,10 @@ describe('administrators', () => {
     await expectRefused(() => setAdmin(id, body), outcome)
   })
 
-  test('nobody changes their own status, and nobody inactive is promoted', async () => {
+  test('nobody changes their own status', async () => {
     await expectRefused(() => setAdmin(1, { isAdmin: false }), '403 self_change_forbidden')
     await expectRefused(() => setAdmin(1), '403 self_change_forbidden')
-    const { id } = await app.user('anna')
-    await admin.send('DELETE', `/api/users/${id}`)
-    await expectRefused(() => setAdmin(id, { isAdmin: true }), '409 user_inactive')
+    await expectRefused(() => setAdmin(1, {}), '403 self_change_forbidden')
   })
 })
 
@@ -233,8 +326,26 @@ describe('resetting a password', () => {
     expect(await json(login(password))).toMatchObject({ mustChangePassword: true })
     const entries = auditRows(app).filter(({ action }) => action === 'password_reset')
     expect(entries).toStrictEqual([
-      { action: 'password_reset', username: 'admin', details: { userId: id, username: 'anna' } },
+      { action: 'password_reset', username: 'admin', details: { userId: id, username: 'anna', tokensRevoked: 0 } },
     ])
+  })
+
+  test('ends the API tokens, and says in its entry how many', async () => {
+    const user = await app.user('anna')
+    const tokens: string[] = []
+    for (const name of ['one', 'two']) {
+      tokens.push((await json(user.send('POST', '/api/tokens', { name, scopes: ['nodes:read'] }))).token)
+    }
+    const audited = await auditedBy(app, async () => {
+      expect((await admin.send('POST', `/api/users/${user.id}/reset-password`)).status).toBe(200)
+    })
+    expect(audited).toStrictEqual(['password_reset'])
+    expect(auditRows(app).at(-1)?.details).toMatchObject({ tokensRevoked: 2 })
+    for (const token of tokens) {
+      const answer = app.request('/api/auth/status', { headers: { authorization: `Bearer ${token}` } })
+      expect(await json(answer)).toMatchObject({ authenticated: false })
+    }
+    expect(app.store.sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
   })
 
   test('is for active local users', async () => {

@@ -74,6 +74,27 @@ describe('making a user', () => {
     expect(permissions.settings).toStrictEqual({ read: true, write: true })
   })
 
+  test('without a password gets a random, temporary one, told once', async () => {
+    const answer = await admin.send('POST', '/api/users', { username: 'anna', authProvider: 'local' })
+    expect([answer.status, answer.headers.get('cache-control')]).toStrictEqual([201, 'no-store'])
+    const { user, password } = await json(answer)
+    expect(user).toMatchObject({ username: 'anna', authProvider: 'local' })
+    expect(password).toMatch(/^[A-Za-z0-9]{20}$/)
+    const client = app.client()
+    const login = await json(client.send('POST', '/api/auth/login', { username: 'anna', password }))
+    expect(login).toMatchObject({ mustChangePassword: true })
+    expect(await outcomeOf(client.send('GET', '/api/nodes'))).toBe('403 password_change_required')
+    expect(JSON.stringify([auditRows(app), app.logged])).not.toContain(password)
+    expect(await json(admin.send('GET', `/api/users/${user.id}`))).toStrictEqual({
+      user: { ...user, lastLoginAt: START },
+    })
+  })
+
+  test('an administrator may be made with every permission spelled out', async () => {
+    const permissions = { nodes: { read: true, write: true } }
+    expect((await admin.send('POST', '/api/users', { ...NEW, isAdmin: true, permissions })).status).toBe(201)
+  })
+
   test.each([
     [{ ...NEW, username: '' }],
     [{ ...NEW, username: 'x'.repeat(65) }],
@@ -93,7 +114,11 @@ describe('making a user', () => {
     [{ ...NEW, id: 1 }],
     [{ ...NEW, passwordHash: 'x' }],
     [{ ...NEW, authProvider: 'oidc' }],
-    [{ username: 'anna' }],
+    [{ ...NEW, password: null }],
+    [{ ...NEW, permissions: { users: { read: true, write: false } } }],
+    [{ ...NEW, permissions: { nodes: { read: false, write: true } } }],
+    [{ ...NEW, isAdmin: true, permissions: { nodes: { read: true, write: false } } }],
+    [{ ...NEW, permissions: null }],
     [{ password: USER_PASSWORD }],
     [[NEW]],
   ])('%j is refused', async (body) => {

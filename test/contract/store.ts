@@ -6,7 +6,7 @@ import { createLog } from '../../src/app/log.ts'
 import { packedPermissions, unpackPermissions, writePermissions } from '../../src/app/users/permissions.ts'
 import { userIdByName } from '../../src/app/users/users.ts'
 import { contains } from '../../src/db/contains.ts'
-import { nodes, settings, users } from '../../src/db/schema.ts'
+import { nodes, settings, userPermissions, users } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
@@ -26,11 +26,14 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
   describe(`store: ${name}`, () => {
     test('statements run in order, and a later one finds what an earlier one made', async () => {
       const store = await open()
+      const NONE = { read: false, write: false }
+      const later = { at: NOW + 1, by: null }
       const grants = { nodes: { read: true, write: true }, info: { read: true, write: false } }
       await store.atomic([
         store.db.insert(users).values(user('anna')),
-        ...writePermissions(store, userIdByName('ANNA'), grants),
-        ...writePermissions(store, userIdByName('anna'), { info: { read: false, write: false } }),
+        writePermissions(store, eq(users.username, 'anna'), grants, { at: NOW, by: null }),
+        writePermissions(store, eq(users.username, 'nobody'), { nodes: NONE }, { at: NOW, by: null }),
+        writePermissions(store, eq(users.username, 'anna'), { nodes: grants.nodes, info: NONE }, later),
         audit(context(store), 'user_created', { userId: userIdByName('anna'), username: 'anna' }),
       ])
       const found = { id: users.id, packed: packedPermissions }
@@ -40,6 +43,19 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
         info: { read: false, write: false },
         settings: { read: false, write: false },
       })
+      const rows = await store.db.select().from(userPermissions).orderBy(userPermissions.id).all()
+      expect(rows).toEqual([
+        { id: 1, userId: row?.id, resource: 'nodes', canRead: true, canWrite: true, grantedAt: NOW, grantedBy: null },
+        {
+          id: 2,
+          userId: row?.id,
+          resource: 'info',
+          canRead: false,
+          canWrite: false,
+          grantedAt: NOW + 1,
+          grantedBy: null,
+        },
+      ])
       const { entries } = await listAudit(store, { action: 'user_created' }, { limit: 1 })
       expect(entries).toMatchObject([{ details: { userId: row?.id, username: 'anna' }, username: SYSTEM.username }])
     })

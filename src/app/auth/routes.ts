@@ -41,6 +41,7 @@ const credentialsSchema = z.strictObject({
 const passwordChangeSchema = z.strictObject({
   currentPassword: z.string().min(1).max(4096),
   newPassword: z.string().max(4096),
+  revokeTokens: z.boolean().optional().describe('true ends your API tokens, too'),
 })
 
 const STATUS_SUMMARY =
@@ -111,7 +112,7 @@ export const authRoutes = new Hono<AppEnv>()
     '/sessions',
     requireSession,
     answers('Your sessions', { 200: z.object({ sessions: z.array(sessionSchema) }) }),
-    async (c) => c.json({ sessions: await listSessions(c.var.ctx) }),
+    async (c) => c.json({ sessions: await listSessions(c.var.ctx, c.var.ctx.viewer.user.id) }),
   )
   .delete('/sessions', requireSession, answers('End your other sessions', { 204: null }), async (c) => {
     await revokeOtherSessions(c.var.ctx)
@@ -123,7 +124,7 @@ export const authRoutes = new Hono<AppEnv>()
     answers('End one of your sessions', { 204: null }, ['not_found']),
     validate('param', idParam),
     async (c) => {
-      if (!(await revokeSession(c.var.ctx, c.req.valid('param').id))) throw new AppError('not_found')
+      await revokeSession(c.var.ctx, c.var.ctx.viewer.user.id, c.req.valid('param').id)
       return c.body(null, 204)
     },
   )

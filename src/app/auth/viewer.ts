@@ -7,7 +7,7 @@ import { AppError } from '../http/errors.ts'
 import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
 import { hashToken } from './sessions/session-token.ts'
-import { findSession, touchSession } from './sessions/sessions.ts'
+import { findLive, findSession, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
 
 /** A token's last use is written at most so often. */
@@ -43,7 +43,7 @@ const queries = prepareOnce((db) => ({
     )
     .prepare(),
   liveToken: db
-    .select({ id: apiTokens.id })
+    .select({ id: apiTokens.id, scopes: apiTokens.scopes })
     .from(apiTokens)
     .where(
       and(
@@ -81,11 +81,20 @@ async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | nu
   const found = await findAccount(ctx, row.userId)
   if (found === null) return null
   await touchToken(ctx, row)
+  return byToken(found, row)
+}
+
+type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
+
+/** A token can do what its scopes say, and never more than its owner may do now. */
+function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
+  const { user, permissions: held, mustChangePassword } = account
+  const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
   return {
-    user: found.user,
-    permissions: withinScopes(found.permissions, row.scopes),
-    mustChangePassword: found.mustChangePassword,
-    credential: { kind: 'token', tokenId: row.id, scopes: heldScopes(found, row.scopes) },
+    user,
+    permissions: withinScopes(held, scopes),
+    mustChangePassword,
+    credential: { kind: 'token', tokenId: token.id, scopes, held },
   }
 }
 
@@ -95,18 +104,12 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
   if (found === null) return null
   const { mustChangePassword } = found
   if (credential.kind === 'session') {
-    const session = await ctx.sessions.find(credential.session.tokenHash, ctx.now())
+    const session = await findLive(ctx, credential.session.tokenHash)
     if (session === null || session.epoch !== found.epoch) return null
     return { user: found.user, permissions: found.permissions, mustChangePassword, credential }
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
-  if (token === undefined) return null
-  return {
-    user: found.user,
-    permissions: withinScopes(found.permissions, credential.scopes),
-    mustChangePassword,
-    credential,
-  }
+  return token === undefined ? null : byToken(found, token)
 }
 
 const readAccount = rememberUnchanged(1000, async (store, id: number) => {

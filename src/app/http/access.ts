@@ -1,9 +1,11 @@
 import type { MiddlewareHandler } from 'hono'
+import { ownerRefusal, type SpecialScope } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
 import type { Action, Resource } from '../users/permissions.ts'
+import type { User } from '../users/users.ts'
 
 /** Resolves who is asking, once; refuses nobody. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -18,8 +20,13 @@ export const anyone = describing({ rule: { kind: 'anyone' } })
 
 /** Local accounts are a way in. Stands before the input is looked at. Throws `local_auth_disabled`. */
 export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {
-  if (c.var.ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
+  refuseClosedWay(c.var.ctx)
   return next()
+}
+
+/** Throws `local_auth_disabled` where local accounts are no way in. */
+export function refuseClosedWay({ config }: Pick<Ctx, 'config'>): void {
+  if (config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
 }
 
 /** Signed in, by session or token, with a password of one's own. */
@@ -69,31 +76,44 @@ function refuse(viewer: Viewer, required: Rule): void {
       return
     case 'token': {
       const { scope } = required
-      if (credential.kind === 'token' && credential.scopes.includes(scope)) return
-      throw new AppError(
-        'forbidden',
-        `This needs an API token with the scope ${scope} whose owner may still have such a token`,
-      )
+      if (credential.kind !== 'token')
+        throw new AppError('forbidden', `This needs an API token with the scope ${scope}`)
+      demandScope(user, credential, scope)
+      return
     }
     case 'permission': {
       const { resource, action } = required
-      if (!viewer.permissions[resource][action]) {
-        throw new AppError('forbidden', `This needs ${action} access to ${resource}`, {
-          required: { resource, action },
-        })
-      }
-      return
+      if (viewer.permissions[resource][action]) return
+      const isScopeMissing = credential.kind === 'token' && credential.held[resource][action]
+      const detail = isScopeMissing
+        ? missingScope(`${resource}:${action}`)
+        : `This needs ${action} access to ${resource}`
+      throw new AppError('forbidden', detail, { required: { resource, action } })
     }
     case 'admin': {
       const { scope } = required
-      const enough =
-        credential.kind === 'session'
-          ? user.isAdmin
-          : scope !== null && credential.scopes.includes(scope) && (scope === 'metrics' || user.isAdmin)
-      if (!enough) throw new AppError('admin_required')
+      if (credential.kind === 'session') {
+        if (!user.isAdmin) throw new AppError('admin_required')
+      } else if (scope === null) {
+        throw new AppError('admin_required', "This needs an administrator's session; an API token is not enough")
+      } else {
+        demandScope(user, credential, scope)
+      }
       return
     }
     default:
       return required satisfies never
   }
+}
+
+type TokenCredential = Extract<Viewer['credential'], { kind: 'token' }>
+
+/** Says what is missing: the scope, or the right of the owner to have it. */
+function demandScope({ isAdmin }: User, { scopes, held }: TokenCredential, scope: SpecialScope): void {
+  if (scopes.includes(scope)) return
+  throw ownerRefusal({ isAdmin, permissions: held }, scope) ?? new AppError('forbidden', missingScope(scope))
+}
+
+function missingScope(scope: string): string {
+  return `This API token lacks the scope ${scope}`
 }

@@ -1,4 +1,4 @@
-import { count, sql } from 'drizzle-orm'
+import { count, eq, sql } from 'drizzle-orm'
 import { users } from '../../db/schema.ts'
 import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
@@ -28,10 +28,10 @@ export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   await store.atomic([
     store.db.insert(users).select(values),
     audit(ctx, 'admin_bootstrapped', { username, userId: id }, { actor: SYSTEM, onlyIfChanged: true }),
-    ...writePermissions(store, id, ALL_PERMISSIONS),
+    // Another instance that was first keeps its own.
+    writePermissions(store, eq(users.passwordHash, passwordHash), ALL_PERMISSIONS, { at: ports.now(), by: null }),
   ])
   const stored = await store.db.select({ hash: users.passwordHash }).from(users).get()
-  // Another instance that was first keeps its own.
   return stored?.hash === passwordHash ? { made: true, username, randomPassword: random } : { made: false }
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, eq, or, sql, type SQL } from 'drizzle-orm'
 import { userPermissions, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
@@ -7,25 +7,43 @@ import { AppError } from '../http/errors.ts'
 import {
   ALL_PERMISSIONS,
   type Grant,
+  isResource,
   packedPermissions,
   type PermissionChanges,
   type Permissions,
   type Resource,
   RESOURCE_NAMES,
+  type StoredGrant,
   unpackPermissions,
   writePermissions,
 } from './permissions.ts'
 import { getUser } from './users.ts'
 
-/** What a user may do. Throws `user_not_found`. */
-export async function readPermissions(store: Store, userId: number): Promise<Permissions> {
+/** What a user may do, and the grants behind it. */
+export type HeldPermissions = { readonly permissions: Permissions; readonly grants: readonly StoredGrant[] }
+
+/** What a user may do, and who granted it when. Throws `user_not_found`. */
+export async function readPermissions(store: Store, userId: number): Promise<HeldPermissions> {
   const row = await store.db
     .select({ isAdmin: users.isAdmin, packed: packedPermissions })
     .from(users)
     .where(eq(users.id, userId))
     .get()
   if (row === undefined) throw new AppError('user_not_found')
-  return row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed)
+  return {
+    permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
+    grants: await listGrants(store, userId),
+  }
+}
+
+async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> {
+  const rows = await store.db
+    .select()
+    .from(userPermissions)
+    .where(eq(userPermissions.userId, userId))
+    .orderBy(asc(userPermissions.id))
+    .all()
+  return rows.flatMap(({ resource, ...rest }) => (isResource(resource) ? [{ resource, ...rest }] : []))
 }
 
 /** Sets the named resources and leaves the others. Throws `user_not_found`; an administrator's can't be narrowed. */
@@ -33,27 +51,39 @@ export async function replacePermissions(
   ctx: SignedInCtx,
   userId: number,
   changes: PermissionChanges,
-): Promise<Permissions> {
+): Promise<HeldPermissions> {
   const user = await getUser(ctx.store, userId)
-  const before = await readPermissions(ctx.store, userId)
+  const { permissions: before, grants } = await readPermissions(ctx.store, userId)
   const changed = RESOURCE_NAMES.filter((resource) => {
     const grant = changes[resource]
     return grant !== undefined && (grant.read !== before[resource].read || grant.write !== before[resource].write)
   })
-  if (changed.length === 0) return before
-  if (user.isAdmin) throw new AppError('invalid_request', 'An administrator holds every permission')
+  if (changed.length === 0) return { permissions: before, grants }
+  if (user.isAdmin) throw adminHoldsAll()
   const pick = (from: PermissionChanges) => Object.fromEntries(changed.map((resource) => [resource, from[resource]]))
+  // A promotion at the same instant wins: nobody narrows an administrator.
+  const regular = and(eq(users.id, userId), eq(users.isAdmin, false))
   await ctx.store.atomic([
     audit(
       ctx,
       'permissions_updated',
       { userId, username: user.username, before: pick(before), after: pick(changes) },
       // Somebody else may have made the same change since it was read.
-      { onlyIf: or(...changed.map((resource) => isOther(userId, resource, changes[resource]))) },
+      {
+        onlyIf: and(
+          sql`exists (select 1 from ${users} where ${regular})`,
+          or(...changed.map((resource) => isOther(userId, resource, changes[resource]))),
+        ),
+      },
     ),
-    ...writePermissions(ctx.store, userId, changes),
+    writePermissions(ctx.store, regular, changes, { at: ctx.now(), by: ctx.viewer.user.id }),
   ])
+  if ((await getUser(ctx.store, userId)).isAdmin) throw adminHoldsAll()
   return readPermissions(ctx.store, userId)
+}
+
+function adminHoldsAll(): AppError {
+  return new AppError('invalid_request', 'An administrator holds every permission')
 }
 
 function isOther(userId: number, resource: Resource, grant: Grant | undefined): SQL {

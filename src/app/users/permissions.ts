@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import * as z from 'zod'
-import { userPermissions } from '../../db/schema.ts'
+import { userPermissions, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 
 export const ACTIONS = ['read', 'write'] as const
@@ -30,7 +31,8 @@ export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
 
 export const RESOURCE_NAMES = Object.keys(RESOURCES).filter(isResource)
 
-function isResource(name: string): name is Resource {
+/** Whether there is such a resource. */
+export function isResource(name: string): name is Resource {
   return Object.hasOwn(RESOURCES, name)
 }
 
@@ -65,6 +67,11 @@ export const permissionsSchema = z.strictObject({
   automation: grantSchema,
 })
 
+/** Whether nothing that is named here is withheld. */
+export function isEverything(permissions: PermissionChanges): boolean {
+  return RESOURCE_NAMES.every((resource) => permissions[resource]?.write !== false)
+}
+
 /** As an SQL look-up packs them: `{"nodes":3}` with bit 0 read and bit 1 write; null when there are none. */
 export function unpackPermissions(packed: string | null): Permissions {
   const bits: Partial<Record<string, number>> = packed === null ? {} : JSON.parse(packed)
@@ -74,24 +81,66 @@ export function unpackPermissions(packed: string | null): Permissions {
   })
 }
 
+/** One grant as it is stored. */
+export const storedGrantSchema = z.object({
+  id: z.int(),
+  userId: z.int(),
+  resource: z.enum(RESOURCE_NAMES),
+  canRead: z.boolean(),
+  canWrite: z.boolean(),
+  grantedAt: z.int(),
+  grantedBy: z.int().nullable().describe('null: the service itself, its console, or not known'),
+})
+export type StoredGrant = z.infer<typeof storedGrantSchema>
+
+const ALL_NAMES = JSON.stringify(RESOURCE_NAMES)
+
+/** The permissions of a regular user as JSON, in the shape of `Permissions`, by the time the statement runs. */
+export function storedPermissionsJson(userId: number): SQL {
+  const { resource, canRead, canWrite } = userPermissions
+  const flag = (column: SQLiteColumn) => sql`json(iif(coalesce(${column}, 0), 'true', 'false'))`
+  return sql`(select json_group_object(names.value, json_object('read', ${flag(canRead)}, 'write', ${flag(canWrite)}))
+    from json_each(${ALL_NAMES}) as names
+    left join ${userPermissions} on ${userPermissions.userId} = ${userId} and ${resource} = names.value)`
+}
+
 /** The packed permissions of the row of `users` that a query is at. */
 export const packedPermissions = sql<string | null>`(select json_group_object("resource", "can_read" + 2 * "can_write")
   from "user_permissions" where "user_permissions"."user_id" = "users"."id")`
 
-/** Statements that give a user these permissions; resources not named stay. */
-export function writePermissions(store: Store, userId: number | SQL, permissions: PermissionChanges): Statement[] {
-  return RESOURCE_NAMES.flatMap((resource) => {
+/** Who grants something, and when. `by` is null for the service itself and for somebody at its console. */
+export type Granting = { readonly at: number; readonly by: number | null }
+
+/**
+ * The statement that gives these permissions to the user for whom `whom`, a condition on `users`, is true by then;
+ * resources not named stay, and so does a grant that says the same already.
+ */
+export function writePermissions(
+  store: Store,
+  whom: SQL | undefined,
+  permissions: PermissionChanges,
+  { at, by }: Granting,
+): Statement {
+  const named = RESOURCE_NAMES.flatMap((resource) => {
     const grant = permissions[resource]
-    if (grant === undefined) return []
-    const values = { userId, resource, canRead: grant.read, canWrite: grant.write }
-    return [
-      store.db
-        .insert(userPermissions)
-        .values(values)
-        .onConflictDoUpdate({
-          target: [userPermissions.userId, userPermissions.resource],
-          set: { canRead: grant.read, canWrite: grant.write },
-        }),
-    ]
+    return grant === undefined ? [] : [[resource, grant.read, grant.write]]
   })
+  const field = (index: number) => sql.raw(`json_extract(named.value, '$[${index}]')`)
+  const { userId, resource, canRead, canWrite } = userPermissions
+  return store.db
+    .insert(userPermissions)
+    .select(
+      sql`select null, ${users.id}, ${field(0)}, ${field(1)}, ${field(2)}, ${at}, ${by}
+        from ${users}, json_each(${JSON.stringify(named)}) as named where ${whom}`,
+    )
+    .onConflictDoUpdate({
+      target: [userId, resource],
+      set: {
+        canRead: sql`excluded.can_read`,
+        canWrite: sql`excluded.can_write`,
+        grantedAt: sql`excluded.granted_at`,
+        grantedBy: sql`excluded.granted_by`,
+      },
+      setWhere: sql`${canRead} is not excluded.can_read or ${canWrite} is not excluded.can_write`,
+    })
 }

@@ -1,12 +1,14 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../auth/sessions/sessions.ts'
+import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/tokens/tokens.ts'
 import { requireAdmin, requireLocalAuth } from '../http/access.ts'
 import { basePath } from '../config/config.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
-import { idParam, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
+import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import { readPermissions, replacePermissions } from './grants.ts'
-import { permissionsSchema } from './permissions.ts'
+import { permissionsSchema, storedGrantSchema } from './permissions.ts'
 import {
   createUser,
   deactivateUser,
@@ -21,7 +23,18 @@ import {
 } from './users.ts'
 
 const userAnswer = z.object({ user: userSchema })
-const permissionsAnswer = z.object({ permissions: permissionsSchema })
+const permissionsAnswer = z.object({ permissions: permissionsSchema, grants: z.array(storedGrantSchema) })
+
+const sessionParam = z.object({ id: idSchema, sessionId: idSchema })
+const tokenParam = z.object({ id: idSchema, tokenId: idSchema })
+
+/** Also a body as GET answers it. */
+const changesBody = userChangesSchema
+  .extend({ user: userChangesSchema.optional().describe('The same fields, as GET answers them') })
+  .refine(({ user, ...beside }) => user === undefined || Object.keys(beside).length === 0, {
+    path: ['user'],
+    message: 'the fields stand here or beside it, not in both places',
+  })
 
 export const userRoutes = new Hono<AppEnv>()
   .get(
@@ -42,7 +55,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/',
     requireAdmin,
     requireLocalAuth,
-    answers('Make a local user', { 201: userAnswer }, [
+    answers('Make a local user', { 201: userAnswer.extend({ password: z.string().optional() }) }, [
       'username_taken',
       'weak_password',
       'local_auth_disabled',
@@ -50,8 +63,9 @@ export const userRoutes = new Hono<AppEnv>()
     ]),
     validate('json', newUserSchema),
     async (c) => {
-      const user = await createUser(c.var.ctx, c.req.valid('json'))
-      return c.json({ user }, 201, { Location: `${basePath(c.var.ctx.config)}/api/users/${user.id}` })
+      const { user, password } = await createUser(c.var.ctx, c.req.valid('json'))
+      const location = `${basePath(c.var.ctx.config)}/api/users/${user.id}`
+      return c.json({ user, ...(password !== null && { password }) }, 201, { Location: location })
     },
   )
   .get(
@@ -64,10 +78,17 @@ export const userRoutes = new Hono<AppEnv>()
   .put(
     '/:id',
     requireAdmin,
-    answers('Change a user; isActive: true reactivates', { 200: userAnswer }, ['user_not_found', 'username_taken']),
+    answers(
+      'Change username, email, displayName and isActive: true reactivates, false deactivates. The other fields of a user may be repeated, and are refused when they differ; so are e-mail and display name of an OpenID Connect user',
+      { 200: userAnswer },
+      ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
+    ),
     validate('param', idParam),
-    validate('json', userChangesSchema),
-    async (c) => c.json({ user: await updateUser(c.var.ctx, c.req.valid('param').id, c.req.valid('json')) }),
+    validate('json', changesBody),
+    async (c) => {
+      const { user, ...beside } = c.req.valid('json')
+      return c.json({ user: await updateUser(c.var.ctx, c.req.valid('param').id, user ?? beside) })
+    },
   )
   .delete(
     '/:id',
@@ -86,36 +107,33 @@ export const userRoutes = new Hono<AppEnv>()
   .put(
     '/:id/admin',
     requireAdmin,
-    answers('Make a user an administrator or a regular user; without a body, toggle', { 200: userAnswer }, [
-      'user_not_found',
-      'self_change_forbidden',
-      'user_inactive',
-      'last_admin',
-    ]),
+    answers(
+      'Make a user, active or not, an administrator with every permission, or a regular user with the permissions of a new one; without isAdmin, toggle',
+      { 200: userAnswer },
+      ['user_not_found', 'self_change_forbidden', 'last_admin'],
+    ),
     validate('param', idParam),
-    validateOptionalBody(z.strictObject({ isAdmin: z.boolean() }), { isAdmin: undefined }),
+    validateOptionalBody(z.strictObject({ isAdmin: z.boolean().optional() }), { isAdmin: undefined }),
     async (c) => c.json({ user: await setAdmin(c.var.ctx, c.req.valid('param').id, c.req.valid('json').isAdmin) }),
   )
   .post(
     '/:id/reset-password',
     requireAdmin,
     requireLocalAuth,
-    answers('Give a local user a temporary password, shown once', { 200: z.object({ password: z.string() }) }, [
-      'user_not_found',
-      'not_a_local_user',
-      'user_inactive',
-      'local_auth_disabled',
-      'rate_limited',
-    ]),
+    answers(
+      'Give a local user a temporary password, shown once; sessions and API tokens end',
+      { 200: z.object({ password: z.string() }) },
+      ['user_not_found', 'not_a_local_user', 'user_inactive', 'local_auth_disabled', 'rate_limited'],
+    ),
     validate('param', idParam),
     async (c) => c.json({ password: await resetPassword(c.var.ctx, c.req.valid('param').id) }),
   )
   .get(
     '/:id/permissions',
     requireAdmin,
-    answers('What a user may do', { 200: permissionsAnswer }, ['user_not_found']),
+    answers('What a user may do, and who granted it when', { 200: permissionsAnswer }, ['user_not_found']),
     validate('param', idParam),
-    async (c) => c.json({ permissions: await readPermissions(c.var.ctx.store, c.req.valid('param').id) }),
+    async (c) => c.json(await readPermissions(c.var.ctx.store, c.req.valid('param').id)),
   )
   .put(
     '/:id/permissions',
@@ -125,6 +143,62 @@ export const userRoutes = new Hono<AppEnv>()
     validate('json', z.strictObject({ permissions: permissionsSchema.partial() })),
     async (c) => {
       const { permissions } = c.req.valid('json')
-      return c.json({ permissions: await replacePermissions(c.var.ctx, c.req.valid('param').id, permissions) })
+      return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, permissions))
+    },
+  )
+  .get(
+    '/:id/sessions',
+    requireAdmin,
+    answers('The open sessions of a user', { 200: z.object({ sessions: z.array(sessionSchema) }) }, ['user_not_found']),
+    validate('param', idParam),
+    async (c) => c.json({ sessions: await listSessions(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .delete(
+    '/:id/sessions',
+    requireAdmin,
+    answers('End all sessions of a user', { 204: null }, ['user_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await revokeSessions(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .delete(
+    '/:id/sessions/:sessionId',
+    requireAdmin,
+    answers('End one session of a user', { 204: null }, ['user_not_found', 'not_found']),
+    validate('param', sessionParam),
+    async (c) => {
+      const { id, sessionId } = c.req.valid('param')
+      await revokeSession(c.var.ctx, id, sessionId)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/:id/tokens',
+    requireAdmin,
+    answers('The API tokens of a user', { 200: z.object({ tokens: z.array(tokenSchema) }) }, ['user_not_found']),
+    validate('param', idParam),
+    async (c) => c.json({ tokens: await listTokens(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .delete(
+    '/:id/tokens',
+    requireAdmin,
+    answers('Revoke all API tokens of a user', { 204: null }, ['user_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await revokeTokens(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .delete(
+    '/:id/tokens/:tokenId',
+    requireAdmin,
+    answers('Revoke one API token of a user', { 204: null }, ['user_not_found', 'token_not_found']),
+    validate('param', tokenParam),
+    async (c) => {
+      const { id, tokenId } = c.req.valid('param')
+      await revokeToken(c.var.ctx, id, tokenId)
+      return c.body(null, 204)
     },
   )

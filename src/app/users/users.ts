@@ -3,12 +3,21 @@ import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { differs } from '../../db/differs.ts'
 import { apiTokens, users } from '../../db/schema.ts'
-import type { Store } from '../../db/store.ts'
+import type { Statement, Store } from '../../db/store.ts'
 import { audit, SYSTEM } from '../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
-import type { Ctx } from '../context.ts'
+import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
-import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, writePermissions } from './permissions.ts'
+import {
+  ALL_PERMISSIONS,
+  DEFAULT_PERMISSIONS,
+  type Granting,
+  isEverything,
+  permissionsFrom,
+  permissionsSchema,
+  storedPermissionsJson,
+  writePermissions,
+} from './permissions.ts'
 
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const
 
@@ -75,24 +84,44 @@ export const usernameSchema = z
 export const emailSchema = printable(254).pipe(z.email())
 export const displayNameSchema = printable(100).min(1)
 
-export const newUserSchema = z.strictObject({
-  username: usernameSchema,
-  password: z.string(),
-  email: emailSchema.nullish(),
-  displayName: displayNameSchema.nullish(),
-  isAdmin: z.boolean().optional(),
-})
+export const newUserSchema = z
+  .strictObject({
+    username: usernameSchema,
+    password: z.string().optional().describe('Without one the answer holds a random, temporary password, once'),
+    email: emailSchema.nullish(),
+    displayName: displayNameSchema.nullish(),
+    authProvider: z.literal('local').optional(),
+    isAdmin: z.boolean().optional(),
+    permissions: permissionsSchema
+      .partial()
+      .optional()
+      .describe('Resources that are not named get what a new regular user has; an administrator holds everything'),
+  })
+  .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
+    path: ['permissions'],
+    message: 'an administrator holds every permission',
+  })
+
+const { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
+/** What a body may repeat and not change. */
+const readOnly = { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy }
+const READ_ONLY = ['id', 'authProvider', 'oidcSubject', 'isAdmin', 'createdAt', 'lastLoginAt', 'createdBy'] as const
 
 export const userChangesSchema = z.strictObject({
   username: usernameSchema.optional(),
   email: emailSchema.nullish(),
   displayName: displayNameSchema.nullish(),
-  isActive: z.literal(true).optional(),
+  isActive: z.boolean().optional().describe('true reactivates, false deactivates'),
+  ...z.object(readOnly).partial().shape,
 })
 
 /** The id of a user inserted earlier in the same atomic step. */
 export function userIdByName(username: string): SQL {
-  return sql`(select ${users.id} from ${users} where lower(${users.username}) = lower(${username}))`
+  return sql`(select ${users.id} from ${users} where ${isNamed(username)})`
+}
+
+function isNamed(username: string): SQL {
+  return sql`lower(${users.username}) = lower(${username})`
 }
 
 /** Throws `user_not_found`. */
@@ -100,6 +129,11 @@ export async function getUser(store: Store, id: number): Promise<User> {
   const user = await store.db.select(userColumns).from(users).where(eq(users.id, id)).get()
   if (user === undefined) throw new AppError('user_not_found')
   return user
+}
+
+/** Whose something is, for an entry of the audit log; nothing when it is the viewer's own. Throws `user_not_found`. */
+export async function otherOwner(ctx: SignedInCtx, userId: number): Promise<{ userId?: number; username?: string }> {
+  return userId === ctx.viewer.user.id ? {} : { userId, username: (await getUser(ctx.store, userId)).username }
 }
 
 /** Users in the order of their names. `q` finds a part of username, display name or e-mail. */
@@ -124,67 +158,92 @@ export async function listUsers(
 }
 
 /**
- * Makes a local account; a `temporary` password must be changed at the first sign-in.
- * Throws `local_auth_disabled`, `weak_password`, `username_taken`.
+ * Makes a local account. Without a password it gets a random one, which is answered here and must be changed at the first
+ * sign-in. Throws `local_auth_disabled`, `weak_password`, `username_taken`.
  */
-export async function createUser(ctx: Ctx, input: z.infer<typeof newUserSchema>, temporary = false): Promise<User> {
+export async function createUser(
+  ctx: Ctx,
+  input: z.infer<typeof newUserSchema>,
+): Promise<{ user: User; password: string | null }> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
-  const { username, isAdmin = false } = input
+  const { username, isAdmin = false, permissions: given } = input
   if ((await findUserByName(ctx.store, username)) !== null) throw new AppError('username_taken')
-  const passwordHash = await hashNewPassword(ctx, input.password, username)
+  const random = input.password === undefined ? randomPassword() : null
+  const passwordHash = await hashNewPassword(ctx, input.password ?? random ?? '', username)
   const row = {
     username,
     email: input.email ?? null,
     displayName: input.displayName ?? null,
     authProvider: 'local' as const,
     passwordHash,
-    mustChangePassword: temporary,
+    mustChangePassword: random !== null,
     isAdmin,
     createdAt: ctx.now(),
-    createdBy: ctx.viewer?.user.id ?? null,
+    createdBy: viewerId(ctx),
   }
+  const permissions = isAdmin ? ALL_PERMISSIONS : permissionsFrom((name) => given?.[name] ?? DEFAULT_PERMISSIONS[name])
+  const details = { username, userId: userIdByName(username), email: row.email, displayName: row.displayName, isAdmin }
   await ctx.store.atomic([
     ctx.store.db.insert(users).values(row),
-    ...writePermissions(ctx.store, userIdByName(username), isAdmin ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS),
-    audit(ctx, 'user_created', {
-      username,
-      userId: userIdByName(username),
-      email: row.email,
-      displayName: row.displayName,
-      isAdmin,
-    }),
+    writePermissions(ctx.store, isNamed(username), permissions, granting(ctx)),
+    audit(ctx, 'user_created', { ...details, ...(given !== undefined && { permissions }) }),
   ])
   const created = await findUserByName(ctx.store, username)
   if (created === null) throw new Error('a user that was just made is gone')
-  return created
+  return { user: created, password: random }
+}
+
+function viewerId({ viewer }: Pick<Ctx, 'viewer'>): number | null {
+  return viewer?.user.id ?? null
+}
+
+function granting(ctx: Ctx): Granting {
+  return { at: ctx.now(), by: viewerId(ctx) }
 }
 
 /** By name, without regard to case. */
 export async function findUserByName(store: Store, username: string): Promise<User | null> {
-  const found = await store.db
-    .select(userColumns)
-    .from(users)
-    .where(sql`lower(${users.username}) = lower(${username})`)
-    .get()
+  const found = await store.db.select(userColumns).from(users).where(isNamed(username)).get()
   return found ?? null
 }
 
-/** Changes profile fields; `isActive: true` reactivates. Throws `user_not_found`, `username_taken`, `invalid_request`. */
+const CHANGEABLE = ['username', 'email', 'displayName', 'isActive'] as const
+
+/**
+ * Changes profile fields; `isActive` reactivates, or deactivates as `deactivateUser` does. Throws `user_not_found`,
+ * `username_taken`, `invalid_request` for a field that is not changed here, `self_change_forbidden`, `last_admin`.
+ */
 export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof userChangesSchema>): Promise<User> {
   const before = await getUser(ctx.store, id)
-  if (before.authProvider === 'oidc' && (changes.email !== undefined || changes.displayName !== undefined)) {
-    throw new AppError('invalid_request', 'E-mail and display name of this user belong to the OpenID provider')
-  }
+  refuseReadOnly(before, changes)
   const after = {
     username: changes.username ?? before.username,
     email: changes.email === undefined ? before.email : changes.email,
     displayName: changes.displayName === undefined ? before.displayName : changes.displayName,
     isActive: changes.isActive ?? before.isActive,
   }
-  const fields = (['username', 'email', 'displayName', 'isActive'] as const).filter((key) => after[key] !== before[key])
-  if (fields.length === 0) return before
-  const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
-  await ctx.store.atomic([
+  const ends = before.isActive && !after.isActive
+  if (ends) refuseSelf(ctx, id)
+  const fields = CHANGEABLE.filter((key) => after[key] !== before[key] && !(ends && key === 'isActive'))
+  const profile = fields.length > 0 ? profileStatements(ctx, before, after, fields) : []
+  const [first, ...rest] = [...profile, ...(ends ? deactivation(ctx, before) : [])]
+  if (first === undefined) return before
+  await ctx.store.atomic([first, ...rest])
+  if (ends) await ctx.sessions.removeForUser(id)
+  return getUser(ctx.store, id)
+}
+
+type Profile = Pick<User, (typeof CHANGEABLE)[number]>
+
+function profileStatements(
+  ctx: Ctx,
+  before: User,
+  after: Profile,
+  fields: readonly (typeof CHANGEABLE)[number][],
+): Statement[] {
+  const { id, username } = before
+  const pick = (from: Profile) => Object.fromEntries(fields.map((key) => [key, from[key]]))
+  return [
     // Only what changes: the rest may have been changed by somebody else since it was read.
     ctx.store.db
       .update(users)
@@ -193,11 +252,26 @@ export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof u
     audit(
       ctx,
       'user_updated',
-      { userId: id, username: before.username, before: pick(before), after: pick(after) },
+      { userId: id, username, before: pick(before), after: pick(after) },
       { onlyIfChanged: true },
     ),
-  ])
-  return getUser(ctx.store, id)
+  ]
+}
+
+const PROVIDERS_OWN = ['email', 'displayName'] as const
+
+function refuseReadOnly(before: User, changes: z.infer<typeof userChangesSchema>): void {
+  const fixed = before.authProvider === 'oidc' ? [...READ_ONLY, ...PROVIDERS_OWN] : READ_ONLY
+  const changed = fixed.filter((key) => changes[key] !== undefined && changes[key] !== before[key])
+  if (changed.length === 0) return
+  const issues = changed.map((key) => ({ path: key, message: WHY_FIXED[key] ?? 'not changed here' }))
+  throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
+}
+
+const WHY_FIXED: Partial<Record<keyof User, string>> = {
+  isAdmin: 'changed by PUT /api/users/:id/admin',
+  email: 'belongs to the OpenID provider of this user',
+  displayName: 'belongs to the OpenID provider of this user',
 }
 
 /**
@@ -206,52 +280,67 @@ export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof u
  */
 export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)
-  if (id === ctx.viewer?.user.id) throw new AppError('self_change_forbidden')
-  const { db } = ctx.store
-  await ctx.store.atomic([
-    db
-      .update(users)
-      .set({ isActive: false, sessionEpoch: nextEpoch })
-      .where(and(eq(users.id, id), eq(users.isActive, true))),
-    audit(ctx, 'user_deleted', activeChange(user, false), { onlyIfChanged: true }),
-    db.delete(apiTokens).where(eq(apiTokens.userId, id)),
-  ])
+  refuseSelf(ctx, id)
+  await ctx.store.atomic(deactivation(ctx, user))
   await ctx.sessions.removeForUser(id)
 }
 
-function activeChange(user: User, isActive: boolean): Record<string, unknown> {
-  return { userId: user.id, username: user.username, before: { isActive: !isActive }, after: { isActive } }
+function refuseSelf({ viewer }: Ctx, id: number): void {
+  if (id === viewer?.user.id) throw new AppError('self_change_forbidden')
+}
+
+function deactivation(ctx: Ctx, user: User): [Statement, ...Statement[]] {
+  const { db } = ctx.store
+  return [
+    db
+      .update(users)
+      .set({ isActive: false, sessionEpoch: nextEpoch })
+      .where(and(eq(users.id, user.id), eq(users.isActive, true))),
+    audit(
+      ctx,
+      'user_deleted',
+      { userId: user.id, username: user.username, before: { isActive: true }, after: { isActive: false } },
+      { onlyIfChanged: true },
+    ),
+    db.delete(apiTokens).where(eq(apiTokens.userId, user.id)),
+  ]
 }
 
 /** Every session of the user is of an older epoch from here on. */
 export const nextEpoch = sql`${users.sessionEpoch} + 1`
 
 /**
- * Makes a user an administrator or a regular user, with the permissions that go with it; without `isAdmin` it toggles.
- * Throws `user_not_found`, `self_change_forbidden`, `user_inactive`, `last_admin`.
+ * Makes a user, active or not, an administrator or a regular user, with the permissions that go with it; without
+ * `isAdmin` it toggles. The entry holds the permissions before and after. Throws `user_not_found`,
+ * `self_change_forbidden`, `last_admin`.
  */
 export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefined): Promise<User> {
   const user = await getUser(ctx.store, id)
   const wanted = isAdmin ?? !user.isAdmin
-  if (id === ctx.viewer?.user.id && wanted !== user.isAdmin) throw new AppError('self_change_forbidden')
+  if (wanted !== user.isAdmin) refuseSelf(ctx, id)
   if (wanted === user.isAdmin) return user
-  if (!user.isActive) throw new AppError('user_inactive')
+  // Of two changes at one instant the second one finds nothing to change: it leaves permissions and log alone.
+  const still = and(eq(users.id, id), eq(users.isAdmin, !wanted))
+  const permissions = wanted ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS
+  const held = wanted ? storedPermissionsJson(id) : sql`${JSON.stringify(ALL_PERMISSIONS)}`
+  const details = {
+    userId: id,
+    username: user.username,
+    before: sql`json_object('isAdmin', json(${String(!wanted)}), 'permissions', json(${held}))`,
+    after: { isAdmin: wanted, permissions },
+  }
   await ctx.store.atomic([
-    ctx.store.db
-      .update(users)
-      .set({ isAdmin: wanted })
-      .where(and(eq(users.id, id), eq(users.isAdmin, !wanted))),
-    audit(ctx, 'admin_status_changed', adminChange(user, wanted), { onlyIfChanged: true }),
-    ...writePermissions(ctx.store, id, wanted ? ALL_PERMISSIONS : DEFAULT_PERMISSIONS),
+    audit(ctx, 'admin_status_changed', details, { onlyIf: sql`exists (select 1 from ${users} where ${still})` }),
+    writePermissions(ctx.store, still, permissions, granting(ctx)),
+    ctx.store.db.update(users).set({ isAdmin: wanted }).where(still),
   ])
   return getUser(ctx.store, id)
 }
 
-function adminChange(user: User, isAdmin: boolean): Record<string, unknown> {
-  return { userId: user.id, username: user.username, before: { isAdmin: user.isAdmin }, after: { isAdmin } }
-}
-
-/** Gives a local user a random, temporary password and ends the sessions. Answers it in clear, once. */
+/**
+ * Gives a local user a random, temporary password and ends sessions and API tokens. Answers the password in clear, once.
+ * Throws `local_auth_disabled`, `user_not_found`, `not_a_local_user`, `user_inactive`.
+ */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
   const user = await getUser(ctx.store, id)
@@ -259,13 +348,19 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   if (!user.isActive) throw new AppError('user_inactive')
   const password = randomPassword()
   const passwordHash = await ctx.passwords.hash(password)
+  const tokensRevoked = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
+  const { db } = ctx.store
   await ctx.store.atomic([
-    ctx.store.db
+    // A deactivation while the password was being hashed wins.
+    db
       .update(users)
       .set({ passwordHash, mustChangePassword: true, sessionEpoch: nextEpoch })
-      .where(eq(users.id, id)),
-    audit(ctx, 'password_reset', { userId: id, username: user.username }),
+      .where(and(eq(users.id, id), eq(users.isActive, true))),
+    audit(ctx, 'password_reset', { userId: id, username: user.username, tokensRevoked }, { onlyIfChanged: true }),
+    db.delete(apiTokens).where(eq(apiTokens.userId, id)),
   ])
+  const { isActive } = await getUser(ctx.store, id)
+  if (!isActive) throw new AppError('user_inactive')
   await ctx.sessions.removeForUser(id)
   return password
 }

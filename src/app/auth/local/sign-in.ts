@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { users } from '../../../db/schema.ts'
+import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -75,12 +75,13 @@ function attemptedName(username: string): string {
 }
 
 /**
- * Changes the viewer's own password: all sessions end, and the caller gets a new one by `epoch`.
+ * Changes the viewer's own password: all sessions end, API tokens as well if asked, and the caller gets a new session by
+ * `epoch`.
  * Throws `not_a_local_user`, `wrong_password`, `weak_password`, `rate_limited`.
  */
 export async function changePassword(
   ctx: SignedInCtx,
-  input: { currentPassword: string; newPassword: string },
+  input: { currentPassword: string; newPassword: string; revokeTokens?: boolean | undefined },
 ): Promise<{ epoch: number }> {
   const { id, username, authProvider } = ctx.viewer.user
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
@@ -99,15 +100,19 @@ export async function changePassword(
     throw new AppError('weak_password', undefined, { issues })
   }
   const passwordHash = await hashNewPassword(ctx, input.newPassword, username)
+  // A reset at the same instant wins: then the hash is not ours, and neither is the new epoch.
+  const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
+  const owned = eq(apiTokens.userId, id)
+  const revoked = { tokensRevoked: sql`(select count(*) from ${apiTokens} where ${owned})` }
+  const isChanged = sql`exists (select 1 from ${users} where ${ours})`
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
       .set({ passwordHash, mustChangePassword: false, sessionEpoch: nextEpoch })
       .where(and(eq(users.id, id), eq(users.sessionEpoch, row.epoch))),
-    audit(ctx, 'password_changed', {}, { onlyIfChanged: true }),
+    audit(ctx, 'password_changed', input.revokeTokens ? revoked : {}, { onlyIfChanged: true }),
+    ...(input.revokeTokens ? [ctx.store.db.delete(apiTokens).where(and(owned, isChanged))] : []),
   ])
-  // A reset at the same instant wins: then the hash is not ours, and neither is the new epoch.
-  const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
   const after = await ctx.store.db.select({ epoch: users.sessionEpoch }).from(users).where(ours).get()
   if (after === undefined) throw new AppError('wrong_password')
   await ctx.sessions.removeForUser(id)

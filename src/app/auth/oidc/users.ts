@@ -65,8 +65,8 @@ async function createAccount(ctx: Ctx, identity: Identity): Promise<Account> {
 
 async function insertAccount(ctx: Ctx, identity: Identity, username: string): Promise<void> {
   const { issuer, subject, profile } = identity
-  const id = sql`(select ${users.id} from ${users} where ${users.oidcIssuer} = ${issuer}
-    and ${users.oidcSubject} = ${subject})`
+  const whom = and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
+  const id = sql`(select ${users.id} from ${users} where ${whom})`
   await ctx.store.atomic([
     ctx.store.db.insert(users).values({
       username,
@@ -77,7 +77,7 @@ async function insertAccount(ctx: Ctx, identity: Identity, username: string): Pr
       oidcSubject: subject,
       createdAt: ctx.now(),
     }),
-    ...writePermissions(ctx.store, id, DEFAULT_PERMISSIONS),
+    writePermissions(ctx.store, whom, DEFAULT_PERMISSIONS, { at: ctx.now(), by: null }),
     audit(ctx, 'oidc_user_created', { username, userId: id }, { actor: { id, username } }),
   ])
 }

@@ -1,14 +1,19 @@
+import { eq } from 'drizzle-orm'
 import type { Context } from 'hono'
 import { deleteCookie, setCookie } from 'hono/cookie'
 import * as z from 'zod'
+import { users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx, StoredSession } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { nextEpoch, otherOwner } from '../../users/users.ts'
+import { knownUse, noteUse } from './last-use.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
 
-/** Sliding expiry reaches the store at most so often for a session. */
+/** A use reaches the store at most so often for a session, or in a twentieth of a shorter idle timeout. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
 
 /** Of one user. A sign-in beyond them ends those that were not used for longest. */
@@ -45,11 +50,12 @@ export async function startSession(
     epoch: user.epoch,
     createdAt: now,
     lastSeenAt: now,
-    expiresAt: expiry(ctx, now, now),
+    expiresAt: storedExpiry(ctx, now, now),
     ip: ctx.ip,
     userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
     oidcIssuer: user.oidcIssuer,
   })
+  noteUse(ctx.sessions, hashToken(token), now)
   await endSurplus(ctx, user.id, hashToken(token))
   const secure = isSecure(c, ctx)
   setCookie(c, secure ? SECURE_COOKIE : COOKIE, signToken(token, ctx.config.SESSION_SECRET), {
@@ -61,9 +67,10 @@ export async function startSession(
   })
 }
 
-async function endSurplus({ sessions, now, log }: Ctx, userId: number, newest: string): Promise<void> {
+async function endSurplus(ctx: Ctx, userId: number, newest: string): Promise<void> {
+  const { sessions, log } = ctx
   // By name, not by age: others may have been seen in the same millisecond, or by a clock that was ahead.
-  const others = (await sessions.list(userId, now())).filter(({ tokenHash }) => tokenHash !== newest)
+  const others = (await liveSessions(ctx, userId)).filter(({ tokenHash }) => tokenHash !== newest)
   const surplus = others.slice(MOST_SESSIONS - 1)
   for (const { tokenHash } of surplus) await sessions.remove(tokenHash)
   if (surplus.length > 0) log.info('Sessions ended: the user has too many', { userId, sessions: surplus.length })
@@ -72,9 +79,29 @@ async function endSurplus({ sessions, now, log }: Ctx, userId: number, newest: s
 /** The live session that the request's cookie names. A planted, tampered or old one is nobody's. */
 export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession | null> {
   const tokenHash = presentedHash(c, ctx)
-  if (tokenHash === null) return null
+  return tokenHash === null ? null : findLive(ctx, tokenHash)
+}
+
+/** The session with this token hash, within both of its timeouts. Does not count as a use. */
+export async function findLive(ctx: Ctx, tokenHash: string): Promise<StoredSession | null> {
   const session = await ctx.sessions.find(tokenHash, ctx.now())
-  return session !== null && ctx.now() < absoluteEnd(ctx, session.createdAt) ? session : null
+  return session !== null && isLive(ctx, session) ? session : null
+}
+
+function isLive(ctx: Ctx, session: StoredSession): boolean {
+  // Another process may have seen a use that it did not write down yet.
+  const lastUse = knownUse(ctx.sessions, session) ?? session.lastSeenAt + touchInterval(ctx)
+  const now = ctx.now()
+  return now < lastUse + idleTimeout(ctx) && now < absoluteEnd(ctx, session.createdAt)
+}
+
+/** The live sessions of a user, the most recently used first. */
+async function liveSessions(ctx: Ctx, userId: number): Promise<StoredSession[]> {
+  const all = await ctx.sessions.list(userId, ctx.now())
+  return all
+    .filter((session) => isLive(ctx, session))
+    .map((session) => ({ ...session, lastSeenAt: knownUse(ctx.sessions, session) ?? session.lastSeenAt }))
+    .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id)
 }
 
 function presentedHash(c: Context, ctx: Ctx): string | null {
@@ -83,19 +110,29 @@ function presentedHash(c: Context, ctx: Ctx): string | null {
   return hashPresentedToken(cookies, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE, ctx.config.SESSION_SECRET)
 }
 
-/** Pushes the idle timeout on, at most every five minutes. */
+/** Pushes the idle timeout on. This process knows the use at once, the store now and then. */
 export async function touchSession(ctx: Ctx, session: StoredSession): Promise<void> {
   const now = ctx.now()
-  if (now - session.lastSeenAt < Math.min(TOUCH_INTERVAL_MS, ctx.config.SESSION_IDLE_TIMEOUT_SECONDS * 500)) return
-  await ctx.sessions.extend(session.tokenHash, now, expiry(ctx, now, session.createdAt))
+  noteUse(ctx.sessions, session.tokenHash, now)
+  if (now - session.lastSeenAt < touchInterval(ctx)) return
+  await ctx.sessions.extend(session.tokenHash, now, storedExpiry(ctx, now, session.createdAt))
+}
+
+function touchInterval(ctx: Ctx): number {
+  return Math.min(TOUCH_INTERVAL_MS, idleTimeout(ctx) / 20)
+}
+
+function idleTimeout(ctx: Ctx): number {
+  return ctx.config.SESSION_IDLE_TIMEOUT_SECONDS * 1000
 }
 
 function absoluteEnd(ctx: Ctx, createdAt: number): number {
   return createdAt + ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
 }
 
-function expiry(ctx: Ctx, now: number, createdAt: number): number {
-  return Math.min(now + ctx.config.SESSION_IDLE_TIMEOUT_SECONDS * 1000, absoluteEnd(ctx, createdAt))
+/** Until when the store keeps a session: as long as a use of it that is not written down may let it live. */
+function storedExpiry(ctx: Ctx, now: number, createdAt: number): number {
+  return Math.min(now + touchInterval(ctx) + idleTimeout(ctx), absoluteEnd(ctx, createdAt))
 }
 
 async function endPresentedSession(c: Context, ctx: Ctx): Promise<void> {
@@ -114,35 +151,51 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
 }
 
-export async function listSessions(ctx: SignedInCtx): Promise<z.infer<typeof sessionSchema>[]> {
+/** The open sessions of a user, the most recently used first. Throws `user_not_found`. */
+export async function listSessions(ctx: SignedInCtx, userId: number): Promise<z.infer<typeof sessionSchema>[]> {
   const { credential } = ctx.viewer
-  const own = credential.kind === 'session' ? credential.session : null
-  const all = await ctx.sessions.list(ctx.viewer.user.id, ctx.now())
-  const sessions = all.filter(({ epoch }) => own === null || epoch === own.epoch)
-  return sessions.map(({ id, createdAt, lastSeenAt, ip, userAgent }) => ({
+  const own = credential.kind === 'session' ? credential.session.id : null
+  return (await openSessions(ctx, userId)).map(({ id, createdAt, lastSeenAt, ip, userAgent }) => ({
     id,
     createdAt,
     lastSeenAt,
     ip,
     userAgent,
-    current: id === own?.id,
+    current: id === own,
   }))
 }
 
-/** Ends one of the viewer's own sessions; false when there is none with this id. */
-export async function revokeSession(ctx: SignedInCtx, id: number): Promise<boolean> {
-  const session = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).find((own) => own.id === id)
-  if (session === undefined || !(await ctx.sessions.remove(session.tokenHash))) return false
-  await ctx.store.atomic([audit(ctx, 'session_revoked', { sessionId: id })])
-  return true
+async function openSessions(ctx: Ctx, userId: number): Promise<StoredSession[]> {
+  const user = await ctx.store.db.select({ epoch: users.sessionEpoch }).from(users).where(eq(users.id, userId)).get()
+  if (user === undefined) throw new AppError('user_not_found')
+  return (await liveSessions(ctx, userId)).filter(({ epoch }) => epoch === user.epoch)
+}
+
+/** Ends one session of a user. Throws `user_not_found`, `not_found`. */
+export async function revokeSession(ctx: SignedInCtx, userId: number, id: number): Promise<void> {
+  const session = (await openSessions(ctx, userId)).find((open) => open.id === id)
+  if (session === undefined || !(await ctx.sessions.remove(session.tokenHash))) throw new AppError('not_found')
+  await ctx.store.atomic([audit(ctx, 'session_revoked', { ...(await otherOwner(ctx, userId)), sessionId: id })])
 }
 
 /** Ends all of the viewer's sessions but this one. */
 export async function revokeOtherSessions(ctx: SignedInCtx): Promise<void> {
   const { credential } = ctx.viewer
   const except = credential.kind === 'session' ? credential.session : null
-  const others = (await ctx.sessions.list(ctx.viewer.user.id, ctx.now())).filter(({ id }) => id !== except?.id)
+  const others = (await openSessions(ctx, ctx.viewer.user.id)).filter(({ id }) => id !== except?.id)
   if (others.length === 0) return
   if ((await ctx.sessions.removeForUser(ctx.viewer.user.id, except?.tokenHash)) === 0) return
   await ctx.store.atomic([audit(ctx, 'session_revoked', { sessions: others.length })])
+}
+
+/** Ends every session of a user, also one that is just beginning. Throws `user_not_found`. */
+export async function revokeSessions(ctx: SignedInCtx, userId: number): Promise<void> {
+  const open = await openSessions(ctx, userId)
+  if (open.length === 0) return
+  const owner = await otherOwner(ctx, userId)
+  await ctx.store.atomic([
+    ctx.store.db.update(users).set({ sessionEpoch: nextEpoch }).where(eq(users.id, userId)),
+    audit(ctx, 'session_revoked', { ...owner, sessions: open.length }),
+  ])
+  await ctx.sessions.removeForUser(userId)
 }

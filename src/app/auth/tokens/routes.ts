@@ -11,15 +11,16 @@ export const tokenRoutes = new Hono<AppEnv>()
     '/',
     requireSession,
     answers('Your API tokens', { 200: z.object({ tokens: z.array(tokenSchema) }) }),
-    async (c) => c.json({ tokens: await listTokens(c.var.ctx) }),
+    async (c) => c.json({ tokens: await listTokens(c.var.ctx, c.var.ctx.viewer.user.id) }),
   )
   .post(
     '/',
     requireSession,
-    answers('Make an API token; its text is shown once', { 201: tokenSchema.extend({ token: z.string() }) }, [
-      'admin_required',
-      'too_many_tokens',
-    ]),
+    answers(
+      'Make an API token; its text is shown once. Unless expiresInDays says otherwise it ends after 90 days',
+      { 201: tokenSchema.extend({ token: z.string() }) },
+      ['admin_required', 'too_many_tokens'],
+    ),
     validate('json', newTokenSchema),
     async (c) => c.json(await createToken(c.var.ctx, c.req.valid('json')), 201),
   )
@@ -29,7 +30,7 @@ export const tokenRoutes = new Hono<AppEnv>()
     answers('Revoke one of your API tokens', { 204: null }, ['token_not_found']),
     validate('param', idParam),
     async (c) => {
-      await revokeToken(c.var.ctx, c.req.valid('param').id)
+      await revokeToken(c.var.ctx, c.var.ctx.viewer.user.id, c.req.valid('param').id)
       return c.body(null, 204)
     },
   )

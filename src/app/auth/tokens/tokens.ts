@@ -2,7 +2,7 @@ import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
-import type { SignedInCtx, Viewer } from '../../context.ts'
+import type { SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import {
   type Action,
@@ -12,25 +12,54 @@ import {
   type Resource,
   RESOURCE_NAMES,
 } from '../../users/permissions.ts'
+import { getUser, otherOwner } from '../../users/users.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 
 const PREFIX = 'mm_'
 /** Of one user, those that expired among them. */
 const MOST_TOKENS = 50
 
-/** Scopes that are no permission of their own, and what the owner of such a token must be able to do. */
+/** Of a token whose maker said nothing; *never* must be said. */
+const DEFAULT_EXPIRY_DAYS = 90
+const DAY_MS = 86_400_000
+
+type Owner = { readonly isAdmin: boolean; readonly permissions: Permissions }
+
+/** Scopes that are no permission, and what the owner of a token must hold for each. */
 const SPECIAL_SCOPES = {
   backup: 'admin',
   metrics: { resource: 'info', action: 'read' },
   /** Delivers in the name of any node, texts among it: for those to whom the radios are entrusted. */
   ingest: { resource: 'configuration', action: 'write' },
 } as const satisfies Record<string, 'admin' | { resource: Resource; action: Action }>
+export type SpecialScope = keyof typeof SPECIAL_SCOPES
 
 /** What a token may be good for. */
 export const SCOPES = [
   ...RESOURCE_NAMES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`)),
-  ...Object.keys(SPECIAL_SCOPES),
+  ...Object.keys(SPECIAL_SCOPES).filter(isSpecial),
 ]
+
+function isSpecial(scope: string): scope is SpecialScope {
+  return Object.hasOwn(SPECIAL_SCOPES, scope)
+}
+
+/** Why a token of this owner can't use a scope that is no permission; null: it can. */
+export function ownerRefusal({ isAdmin, permissions }: Owner, scope: SpecialScope): AppError | null {
+  const required = SPECIAL_SCOPES[scope]
+  if (required === 'admin') {
+    return isAdmin ? null : new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
+  }
+  const { resource, action } = required
+  if (permissions[resource][action]) return null
+  const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
+  return new AppError('forbidden', detail, { required })
+}
+
+/** The scopes that are good for something now: a token can never do more than its owner. */
+export function heldScopes(owner: Owner, scopes: readonly string[]): string[] {
+  return scopes.filter((scope) => !isSpecial(scope) || ownerRefusal(owner, scope) === null)
+}
 
 export const tokenSchema = z.object({
   id: z.int(),
@@ -54,7 +83,7 @@ export const newTokenSchema = z.strictObject({
     .min(1)
     .max(SCOPES.length)
     .refine((scopes) => new Set(scopes).size === scopes.length, 'each scope once'),
-  expiresInDays: z.int().min(1).max(3650).optional(),
+  expiresInDays: z.int().min(1).max(3650).nullable().default(DEFAULT_EXPIRY_DAYS).describe('null: it never expires'),
 })
 
 const columns = {
@@ -67,32 +96,32 @@ const columns = {
   lastUsedAt: apiTokens.lastUsedAt,
 }
 
-/** The viewer's own tokens, newest first. */
-export async function listTokens(ctx: SignedInCtx): Promise<Token[]> {
-  return ctx.store.db
-    .select(columns)
-    .from(apiTokens)
-    .where(eq(apiTokens.userId, ctx.viewer.user.id))
-    .orderBy(desc(apiTokens.id))
-    .all()
+/** The tokens of a user, newest first. Throws `user_not_found`. */
+export async function listTokens({ store }: SignedInCtx, userId: number): Promise<Token[]> {
+  await getUser(store, userId)
+  return store.db.select(columns).from(apiTokens).where(eq(apiTokens.userId, userId)).orderBy(desc(apiTokens.id)).all()
 }
 
 /**
- * Makes a token; its text is answered here and never again. Throws `admin_required` and `forbidden` for a scope that
- * needs more than its owner may do, `too_many_tokens`.
+ * Makes a token; its text is answered here and never again. Throws `admin_required` or `forbidden` for a scope that needs
+ * more than the viewer holds, `too_many_tokens`.
  */
 export async function createToken(
   ctx: SignedInCtx,
   input: z.infer<typeof newTokenSchema>,
 ): Promise<Token & { token: string }> {
-  demandScopes(ctx.viewer, input.scopes)
+  const { user, permissions } = ctx.viewer
+  for (const scope of input.scopes.filter(isSpecial)) {
+    const reason = ownerRefusal({ isAdmin: user.isAdmin, permissions }, scope)
+    if (reason !== null) throw reason
+  }
   const token = `${PREFIX}${randomToken()}`
   const tokenHash = hashToken(token)
   const now = ctx.now()
   const { name, scopes } = input
   const prefix = token.slice(0, PREFIX.length + 6)
-  const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * 86_400_000
-  const { id } = ctx.viewer.user
+  const expiresAt = input.expiresInDays === null ? null : now + input.expiresInDays * DAY_MS
+  const { id } = user
   const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
   // A deactivation at the same instant wins: it has deleted all tokens, and no later one may be left to come back.
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
@@ -113,41 +142,25 @@ async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
   return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that nothing uses`)
 }
 
-/** Revokes one of the viewer's own tokens. Throws `token_not_found`. */
-export async function revokeToken(ctx: SignedInCtx, id: number): Promise<void> {
-  const own = and(eq(apiTokens.id, id), eq(apiTokens.userId, ctx.viewer.user.id))
-  const token = await ctx.store.db.select(columns).from(apiTokens).where(own).get()
+/** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */
+export async function revokeToken(ctx: SignedInCtx, userId: number, id: number): Promise<void> {
+  const token = (await listTokens(ctx, userId)).find((owned) => owned.id === id)
   if (token === undefined) throw new AppError('token_not_found')
-  await ctx.store.atomic([
-    ctx.store.db.delete(apiTokens).where(own),
-    audit(ctx, 'token_revoked', { tokenId: id, name: token.name, prefix: token.prefix }, { onlyIfChanged: true }),
+  await revoke(ctx, userId, [token])
+}
+
+/** Revokes every token of a user, with an entry for each. Throws `user_not_found`. */
+export async function revokeTokens(ctx: SignedInCtx, userId: number): Promise<void> {
+  await revoke(ctx, userId, await listTokens(ctx, userId))
+}
+
+async function revoke(ctx: SignedInCtx, userId: number, tokens: readonly Token[]): Promise<void> {
+  const owner = await otherOwner(ctx, userId)
+  const [first, ...rest] = tokens.flatMap(({ id, name, prefix }) => [
+    ctx.store.db.delete(apiTokens).where(eq(apiTokens.id, id)),
+    audit(ctx, 'token_revoked', { ...owner, tokenId: id, name, prefix }, { onlyIfChanged: true }),
   ])
-}
-
-function demandScopes({ user, permissions }: Viewer, scopes: readonly string[]): void {
-  for (const [scope, needed] of Object.entries(SPECIAL_SCOPES)) {
-    if (!scopes.includes(scope) || mayDo(needed, user.isAdmin, permissions)) continue
-    if (needed === 'admin')
-      throw new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
-    const { resource, action } = needed
-    const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
-    throw new AppError('forbidden', detail, { required: needed })
-  }
-}
-
-type Needed = (typeof SPECIAL_SCOPES)[keyof typeof SPECIAL_SCOPES]
-
-function mayDo(needed: Needed, isAdmin: boolean, permissions: Permissions): boolean {
-  return needed === 'admin' ? isAdmin : permissions[needed.resource][needed.action]
-}
-
-/** The scopes that the owner, who may have lost something since, still has a use for. */
-export function heldScopes(
-  { user, permissions }: Pick<Viewer, 'user' | 'permissions'>,
-  scopes: readonly string[],
-): string[] {
-  const lost = Object.entries(SPECIAL_SCOPES).filter(([, needed]) => !mayDo(needed, user.isAdmin, permissions))
-  return scopes.filter((scope) => !lost.some(([name]) => name === scope))
+  if (first !== undefined) await ctx.store.atomic([first, ...rest])
 }
 
 /** What is left of the owner's permissions within the scopes. */

@@ -127,7 +127,12 @@ function ruleErrors(rule: Rule): ErrorCode[] {
     case 'permission':
       return ['unauthenticated', 'password_change_required', 'forbidden']
     case 'admin':
-      return ['unauthenticated', 'password_change_required', 'admin_required']
+      return [
+        'unauthenticated',
+        'password_change_required',
+        'admin_required',
+        ...(rule.scope === null ? [] : (['forbidden'] as const)),
+      ]
     default:
       return rule satisfies never
   }

@@ -1,0 +1,23 @@
+import type { SessionStore, StoredSession } from '../../context.ts'
+
+/** The latest uses that are known; beyond them those go that nobody asked for since. */
+const MOST_KNOWN = 10_000
+
+const knownUses = new WeakMap<SessionStore, Map<string, number>>()
+
+/** Remembers when a session was used: a write for each use would wear out a memory card. */
+export function noteUse(sessions: SessionStore, tokenHash: string, at: number): void {
+  const known = knownUses.get(sessions) ?? new Map<string, number>()
+  knownUses.set(sessions, known)
+  // At the end again: the first one is the one that was used longest ago.
+  known.delete(tokenHash)
+  known.set(tokenHash, at)
+  const [first] = known.keys()
+  if (known.size > MOST_KNOWN && first !== undefined) known.delete(first)
+}
+
+/** When this process saw a session used last; null when it does not know better than the store. */
+export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: StoredSession): number | null {
+  const known = knownUses.get(sessions)?.get(tokenHash)
+  return known !== undefined && known >= lastSeenAt ? known : null
+}
