@@ -9,6 +9,7 @@ import {
 import { PortNumSchema } from './gen/ports_pb.ts'
 import { decodePayload, mayHoldSecrets, type Payload } from './payload.ts'
 import { encodePublicKey } from './user.ts'
+import { SIGNATURE_BYTES } from './xeddsa.ts'
 
 /** A packet as the radio handed it over. Node numbers and ids are u32, times milliseconds, absent things null. */
 export type Packet = {
@@ -50,6 +51,10 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
+  /** XEdDSA, 64 bytes, by the key of the sender; nothing is said of whether it fits. */
+  readonly signature: Uint8Array | null
+  /** The radio says that it verified the signature. Of worth only where the radio itself is heard. */
+  readonly isVerifiedByRadio: boolean
   /** Payload, or cipher text if encrypted. Empty for admin packets, which may hold secrets. */
   readonly bytes: Uint8Array
   readonly payload: Payload
@@ -77,6 +82,7 @@ export function decodePacket(packet: MeshPacket, now: number): Packet {
     nextHop: packet.nextHop || null,
     pkiEncrypted: packet.pkiEncrypted,
     publicKey: encodePublicKey(packet.publicKey),
+    isVerifiedByRadio: packet.xeddsaSigned,
     ...decodeContent(packet, now),
   }
 }
@@ -94,7 +100,16 @@ function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
 
 type Content = Pick<
   Packet,
-  'port' | 'portName' | 'wantResponse' | 'requestId' | 'replyId' | 'isEmoji' | 'bitfield' | 'bytes' | 'payload'
+  | 'port'
+  | 'portName'
+  | 'wantResponse'
+  | 'requestId'
+  | 'replyId'
+  | 'isEmoji'
+  | 'bitfield'
+  | 'signature'
+  | 'bytes'
+  | 'payload'
 >
 
 function decodeContent(packet: MeshPacket, now: number): Content {
@@ -111,6 +126,7 @@ function decodeContent(packet: MeshPacket, now: number): Content {
     replyId: data.replyId || null,
     isEmoji: data.emoji !== 0,
     bitfield: data.bitfield ?? null,
+    signature: data.xeddsaSignature.length === SIGNATURE_BYTES ? data.xeddsaSignature : null,
     bytes: mayHoldSecrets(data.portnum) ? new Uint8Array(0) : data.payload,
     payload: decodePayload(data, now),
   }
@@ -124,5 +140,6 @@ const NOTHING_DECODED = {
   replyId: null,
   isEmoji: false,
   bitfield: null,
+  signature: null,
   payload: { kind: 'encrypted' },
 } as const

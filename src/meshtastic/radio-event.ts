@@ -73,6 +73,8 @@ export type NodeFacts = {
   readonly viaMqtt: boolean
   readonly isFavorite: boolean
   readonly isIgnored: boolean
+  /** The radio says that it verified a signature of the node. */
+  readonly hasSigned: boolean
 }
 
 export type Metadata = {
@@ -162,6 +164,7 @@ function decodeNode(node: NodeInfo, now: number): NodeFacts {
     viaMqtt: node.viaMqtt,
     isFavorite: node.isFavorite,
     isIgnored: node.isIgnored,
+    hasSigned: node.hasXeddsaSigned,
   }
 }
 

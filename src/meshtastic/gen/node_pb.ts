@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file node.proto.
  */
 export const file_node: GenFile = /*@__PURE__*/
-  fileDesc("Cgpub2RlLnByb3RvEgRtZXNoIscCCghOb2RlSW5mbxILCgNudW0YASABKA0SGAoEdXNlchgCIAEoCzIKLm1lc2guVXNlchIgCghwb3NpdGlvbhgDIAEoCzIOLm1lc2guUG9zaXRpb24SCwoDc25yGAQgASgCEhIKCmxhc3RfaGVhcmQYBSABKAcSKwoOZGV2aWNlX21ldHJpY3MYBiABKAsyEy5tZXNoLkRldmljZU1ldHJpY3MSDwoHY2hhbm5lbBgHIAEoDRIQCgh2aWFfbXF0dBgIIAEoCBIWCglob3BzX2F3YXkYCSABKA1IAIgBARITCgtpc19mYXZvcml0ZRgKIAEoCBISCgppc19pZ25vcmVkGAsgASgIEiAKGGlzX2tleV9tYW51YWxseV92ZXJpZmllZBgMIAEoCBIQCghpc19tdXRlZBgNIAEoCEIMCgpfaG9wc19hd2F5YgZwcm90bzM", [file_payloads, file_position, file_telemetry]);
+  fileDesc("Cgpub2RlLnByb3RvEgRtZXNoIuICCghOb2RlSW5mbxILCgNudW0YASABKA0SGAoEdXNlchgCIAEoCzIKLm1lc2guVXNlchIgCghwb3NpdGlvbhgDIAEoCzIOLm1lc2guUG9zaXRpb24SCwoDc25yGAQgASgCEhIKCmxhc3RfaGVhcmQYBSABKAcSKwoOZGV2aWNlX21ldHJpY3MYBiABKAsyEy5tZXNoLkRldmljZU1ldHJpY3MSDwoHY2hhbm5lbBgHIAEoDRIQCgh2aWFfbXF0dBgIIAEoCBIWCglob3BzX2F3YXkYCSABKA1IAIgBARITCgtpc19mYXZvcml0ZRgKIAEoCBISCgppc19pZ25vcmVkGAsgASgIEiAKGGlzX2tleV9tYW51YWxseV92ZXJpZmllZBgMIAEoCBIQCghpc19tdXRlZBgNIAEoCBIZChFoYXNfeGVkZHNhX3NpZ25lZBgOIAEoCEIMCgpfaG9wc19hd2F5YgZwcm90bzM", [file_payloads, file_position, file_telemetry]);
 
 /**
  * @generated from message mesh.NodeInfo
@@ -89,6 +89,11 @@ export type NodeInfo = Message<"mesh.NodeInfo"> & {
    * @generated from field: bool is_muted = 13;
    */
   isMuted: boolean;
+
+  /**
+   * @generated from field: bool has_xeddsa_signed = 14;
+   */
+  hasXeddsaSigned: boolean;
 };
 
 /**
