@@ -46,10 +46,10 @@ it('tells what is stored, each node once and each text, with ids', async () => {
   ])
   events.publish(newsEvents(news))
   const ends = { fromNodeNum: FAR, fromNodeId: '!a0cb0002', toNodeNum: 0xffffffff, toNodeId: '!ffffffff' }
-  const said = { packetId: expect.any(Number), ...ends, channel: 0, replyId: null, emoji: false }
+  const said = { packetId: expect.any(Number), ...ends, channel: 0, replyId: null, emoji: false, signed: false }
   const told = [await stream.next(), await stream.next(), await stream.next()]
   expect(told).toStrictEqual([
-    { id: id(1), event: 'node', data: { nodeNum: FAR, nodeId: '!a0cb0002', heardAt: START } },
+    { id: id(1), event: 'node', data: { nodeNum: FAR, nodeId: '!a0cb0002', heardAt: START, signed: false } },
     { id: id(2), event: 'message', data: { ...said, text: 'one' } },
     { id: id(3), event: 'message', data: { ...said, text: 'line\n\ndata: two' } },
   ])

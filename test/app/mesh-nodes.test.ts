@@ -58,6 +58,7 @@ describe('GET /api/nodes', () => {
         isIgnored: false,
         isLocal: false,
         keyMismatch: false,
+        signed: false,
         notes: '',
       },
     ])

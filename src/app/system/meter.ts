@@ -24,6 +24,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
   const traffic = new Map<string, Map<string, Traffic>>()
   const all = () => [...traffic.values()].flatMap((methods) => [...methods.values()])
   const packets = new Map<string, number>()
+  const signatures = new Map<string, number>()
   const runs = new Map<string, Sample>()
   return {
     now,
@@ -52,6 +53,9 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       const port = portName === null ? 'encrypted' : /^UNKNOWN_\d+$/.test(portName) ? OTHER : portName
       packets.set(port, (packets.get(port) ?? 0) + 1)
     },
+    countSignatures(counts) {
+      for (const [result, n] of counts) signatures.set(result, (signatures.get(result) ?? 0) + n)
+    },
     countAutomation(kind, result) {
       const key = `${kind} ${result}`
       runs.set(key, { labels: { kind, result }, value: (runs.get(key)?.value ?? 0) + 1 })
@@ -68,6 +72,12 @@ export function createMeter({ now, process }: { now(): number; process(): readon
         type: 'counter',
         help: 'Packets heard for the first time since the start, by port.',
         samples: [...packets].map(([port, value]) => ({ labels: { port }, value })),
+      },
+      {
+        name: 'mesh_signatures_total',
+        type: 'counter',
+        help: 'Packets since the start by their signature. missing: its sender signs, and this one came without; unchecked: no key is known, or the source sent more than is verified.',
+        samples: [...signatures].map(([result, value]) => ({ labels: { result }, value })),
       },
       {
         name: 'mesh_http_requests_total',

@@ -21,6 +21,8 @@ export const messages = sqliteTable(
     hopsAway: integer('hops_away'),
     viaMqtt: flag('via_mqtt').notNull().default(false),
     pkiEncrypted: flag('pki_encrypted').notNull().default(false),
+    /** The sender's signature was verified. */
+    signed: flag('signed').notNull().default(false),
     direction: text('direction', { enum: ['in', 'out'] }).notNull(),
     deliveryState: text('delivery_state', {
       enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'],

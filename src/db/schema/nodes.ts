@@ -17,7 +17,17 @@ export const nodes = sqliteTable(
     /** The first key seen, kept when a different one is announced later. */
     previousPublicKey: text('previous_public_key'),
     keyMismatch: flag('key_mismatch').notNull().default(false),
+    /** The latest key that was announced in the node's name and not believed. */
+    refusedPublicKey: text('refused_public_key'),
     spoofSuspected: flag('spoof_suspected').notNull().default(false),
+    /** What raised the suspicion, so that the node can lift it by saying the same itself; `*`: more than one thing. */
+    spoofClaim: text('spoof_claim'),
+    /** When the latest packet came whose signature by `publicKey` was verified. */
+    signedAt: integer('signed_at'),
+    /** Which of what is known was signed: only what is signed too, or a radio of ours itself, replaces it. */
+    keySigned: flag('key_signed').notNull().default(false),
+    nameSigned: flag('name_signed').notNull().default(false),
+    positionSigned: flag('position_signed').notNull().default(false),
     latitude: real('latitude'),
     longitude: real('longitude'),
     altitude: real('altitude'),

@@ -22,6 +22,11 @@ export const packets = sqliteTable(
     viaMqtt: flag('via_mqtt').notNull(),
     pkiEncrypted: flag('pki_encrypted').notNull(),
     replayed: flag('replayed').notNull(),
+    /**
+     * `own`: a radio of ours told it of itself; `signed`: the sender's signature was verified; `spoofed`: somebody else
+     * seems to have sent it in the sender's name.
+     */
+    standing: text('standing', { enum: ['own', 'signed', 'spoofed'] }),
     /** JSON, decoded; without what might be a key or a password. */
     payload: text('payload').notNull(),
   },

@@ -65,7 +65,13 @@ export function openRadio(needs: Needs): NodeRadio {
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
   const batcher = createBatcher({
-    ingest: createIngest(store, collector === null ? null : collector.onKept, names, (crowd) => logCrowd(log, crowd)),
+    ingest: createIngest(
+      store,
+      collector === null ? null : collector.onKept,
+      names,
+      (crowd) => logCrowd(log, crowd),
+      (counts) => meter?.countSignatures(counts),
+    ),
     log,
     clock,
     onStored(news, batch) {

@@ -43,16 +43,14 @@ export async function storeDelivery(
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
     log.warn('A source is another node than before; do two collectors use its name?', { source })
-  const { stored, refused } = await storeTaken(store, taken, {
-    known,
-    radios: configuredRadios(ctx.radio),
-    now: ctx.now(),
-  })
+  const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
+  const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
   announce(
     ctx,
     stored.flatMap(({ news }) => news),
   )
+  for (const { signatures } of stored) ctx.meter?.countSignatures(signatures)
   const all = [...rejected, ...refused].toSorted((a, b) => a.index - b.index)
   if (all.length > 0) {
     const reasons = Object.fromEntries(

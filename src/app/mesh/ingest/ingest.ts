@@ -4,10 +4,18 @@ import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { refileMessages, writeMessages } from './messages.ts'
+import { type Judgement, judgeBatch, type SIGNATURES } from './judge.ts'
 import { type Admission, admitNewcomers, type Crowd } from './newcomers.ts'
-import { writeNodes } from './nodes.ts'
+import { liftSuspicions, writeNodes } from './nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './plan.ts'
-import { type KnownSource, markLocalNodes, readLocalNodes, writeChannels, writeSources } from './sources.ts'
+import {
+  type KnownSource,
+  listLocalSources,
+  markLocalNodes,
+  retireRadios,
+  writeChannels,
+  writeSources,
+} from './sources.ts'
 import { writeTraffic } from './traffic.ts'
 import { listDeliverable, writeOutbox } from '../collector/outbox.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
@@ -37,7 +45,11 @@ export type Stored = {
   readonly crowds: readonly Crowd[]
   /** Packets that were known already. */
   readonly duplicates: number
+  readonly signatures: SignatureCounts
 }
+
+/** How many packets of a batch had which signature. */
+export type SignatureCounts = ReadonlyMap<(typeof SIGNATURES)[number], number>
 
 const queries = prepareOnce((db) => ({
   recentMessages: db
@@ -46,6 +58,7 @@ const queries = prepareOnce((db) => ({
       id: messages.packetId,
       at: messages.timestamp,
       hopsAway: messages.hopsAway,
+      isSigned: messages.signed,
     })
     .from(messages)
     .where(and(gte(messages.timestamp, sql.placeholder('since')), eq(messages.direction, 'in')))
@@ -56,25 +69,29 @@ const queries = prepareOnce((db) => ({
 
 /**
  * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
- * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order. `onCrowd` is
- * told of sources that bring too many new nodes.
+ * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order; radios that are
+ * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onSigned`
+ * of the signatures in each batch that is stored.
  */
 export function createIngest(
   store: Store,
   onKept: ((rows: number) => void) | null = null,
   radios: readonly string[] | null = null,
   onCrowd: (crowd: Crowd) => void = () => {},
+  onSigned: (counts: SignatureCounts) => void = () => {},
 ): Ingest {
   let memory: Memory | null = null
   return {
     async store(batch) {
       const [first] = batch
       if (first === undefined) return []
-      memory ??= await recall(store, first.event.receivedAt)
+      memory ??= await recall(store, first.event.receivedAt, radios)
       const sightings = memory.window.open()
       const { localNodes, sources } = memory
       const table = await readChannelTable(store, radios)
-      const plan = readContent(() => planBatch(batch, { localNodes, sources, table }, sightings))
+      const now = batch.reduce((latest, { event }) => Math.max(latest, event.receivedAt), 0)
+      const judgements = await judgeBatch(store, batch, { sightings, now, radios })
+      const plan = readContent(() => planBatch(batch, judgements, { localNodes, sources, table }, sightings))
       const kept = onKept === null ? [] : listDeliverable(batch)
       const admission = await admitNewcomers(store, plan, batch, first.event.receivedAt)
       const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...writeOutbox(store, kept)]
@@ -83,6 +100,7 @@ export function createIngest(
       for (const crowd of admission.crowds) onCrowd(crowd)
       if (kept.length > 0) onKept?.(kept.length)
       memory.localNodes = plan.localNodes
+      onSigned(countSignatures(judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
       return plan.news
@@ -116,23 +134,40 @@ export async function storeBatch(
     metrics: new Set(),
   }
   const table = await readChannelTable(store, radios)
-  const plan = readContent(() => planBatch(batch, { ...memory, table }, window.open()))
+  const sightings = window.open()
+  const judgements = await judgeBatch(store, batch, { sightings, now, radios })
+  const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, plan, batch, now)
   const [statement, ...others] = statementsOf(store, plan, admission, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
-  return { news: plan.news, crowds: admission.crowds, duplicates: plan.duplicates.length }
+  const { news, duplicates } = plan
+  const signatures = countSignatures(judgements)
+  return { news, crowds: admission.crowds, duplicates: duplicates.length, signatures }
+}
+
+function countSignatures(judgements: readonly Judgement[]): SignatureCounts {
+  const counts = new Map<(typeof SIGNATURES)[number], number>()
+  for (const { signature } of judgements)
+    if (signature !== null) counts.set(signature, (counts.get(signature) ?? 0) + 1)
+  return counts
 }
 
 /** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */
-async function recall(store: Store, now: number): Promise<Memory> {
+async function recall(store: Store, now: number, radios: readonly string[] | null): Promise<Memory> {
+  if (radios !== null) await retireRadios(store, radios)
   const window = createPacketWindow()
   const sightings = window.open()
   const since = now - WINDOW_MS
   for (const packet of await readRecentPackets(store, since)) sightings.see(packet)
   const texts = await queries(store).recentMessages.all({ since })
-  for (const text of texts.toReversed()) sightings.see({ ...text, isReadable: true })
+  for (const text of texts.toReversed())
+    sightings.see({ ...text, isReadable: true, standing: text.isSigned ? 'signed' : 'plain' })
   sightings.commit()
-  return { window, localNodes: await readLocalNodes(store), sources: new Set(), metrics: new Set() }
+  const local = await listLocalSources(store)
+  const localNodes = new Map(
+    local.flatMap(({ name, localNodeNum }) => (localNodeNum === null ? [] : [[name, localNodeNum] as const])),
+  )
+  return { window, localNodes, sources: new Set(), metrics: new Set() }
 }
 
 function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, memory: Memory): Statement[] {
@@ -142,6 +177,7 @@ function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, mem
     ...writeChannels(store, plan.channels),
     ...count,
     ...writeNodes(store, nodes),
+    ...liftSuspicions(store, plan.lifted),
     ...(isHandshake ? [markLocalNodes(store)] : []),
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),

@@ -23,6 +23,8 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later)) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
+  // One that is signed goes before one that is not, whichever is older: the database knows.
+  if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   return !hasMetrics(old) || !hasMetrics(fresh) || METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
 }
@@ -72,7 +74,14 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
     source: earlier.source,
     heardByRadio: earlier.heardByRadio === true || later.heardByRadio === true,
     spoofSuspected: earlier.spoofSuspected === true || later.spoofSuspected === true,
+    ...mergeClaims(earlier, later),
   }
+}
+
+/** A claim comes with each suspicion; `*` stands for more than one. */
+function mergeClaims({ spoofClaim: earlier }: NodeRow, { spoofClaim: later }: NodeRow): Partial<NodeRow> {
+  const spoofClaim = earlier !== undefined && later !== undefined && earlier !== later ? '*' : (later ?? earlier)
+  return spoofClaim === undefined ? {} : { spoofClaim }
 }
 
 function firstHeardOf({ firstHeard, lastHeard, seenAt }: NodeRow): number {

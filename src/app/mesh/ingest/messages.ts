@@ -20,6 +20,7 @@ export type MessageRow = {
   readonly hopsAway: number | null
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
+  readonly signed: boolean
   readonly direction: 'in' | 'out'
 }
 
@@ -39,6 +40,7 @@ const VALUES = {
   hopsAway: field('hopsAway'),
   viaMqtt: field('viaMqtt'),
   pkiEncrypted: field('pkiEncrypted'),
+  signed: field('signed'),
   direction: field('direction'),
   deliveryState: sql`null`,
   routingError: sql`null`,
@@ -46,10 +48,14 @@ const VALUES = {
   notice: sql`null`,
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
-// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is.
-const RECEPTION = sql`on conflict (from_node_num, packet_id) do update set
-  hops_away = excluded.hops_away, rx_snr = excluded.rx_snr, rx_rssi = excluded.rx_rssi, via_mqtt = excluded.via_mqtt
-  where direction = 'in' and excluded.hops_away < coalesce(hops_away, 256)`
+// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is. The
+// words are those that were signed.
+const FEWER_HOPS = `excluded.hops_away < coalesce(hops_away, 256)`
+const PROVEN = `excluded.signed and not signed`
+const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
+  ${['hops_away', 'rx_snr', 'rx_rssi', 'via_mqtt'].map((column) => `${column} = iif(${FEWER_HOPS}, excluded.${column}, ${column})`).join(', ')},
+  text = iif(${PROVEN}, excluded.text, text), signed = max(signed, excluded.signed)
+  where direction = 'in' and (${FEWER_HOPS} or ${PROVEN})`)
 
 /** Messages that move to another channel in one transaction: what is left follows with the next batches. */
 const REFILED_ROWS = 500

@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { nodes } from '../../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import type { PositionFix } from '../../../meshtastic/position.ts'
@@ -34,6 +34,15 @@ export type NodeRow = {
   readonly isLicensed?: boolean
   readonly publicKey?: string | null
   readonly spoofSuspected?: boolean
+  /** Comes with `spoofSuspected`: see `claimOf`. */
+  readonly spoofClaim?: string
+  /** Announced, and not believed. */
+  readonly refusedPublicKey?: string | null
+  /** When a signature of the node was verified, and what of this row was signed. */
+  readonly signedAt?: number
+  readonly keySigned?: boolean
+  readonly nameSigned?: boolean
+  readonly positionSigned?: boolean
   readonly latitude?: number
   readonly longitude?: number
   readonly altitude?: number | null
@@ -69,8 +78,15 @@ const VALUES = {
   isLicensed: flag('isLicensed'),
   publicKey: field('publicKey'),
   previousPublicKey: sql`null`,
-  keyMismatch: sql`0`,
+  // The key of a radio of ours is certain, whatever others announce.
+  keyMismatch: sql`(${field('refusedPublicKey')} is not null and not ${isLocalNode(field('nodeNum'))})`,
+  refusedPublicKey: field('refusedPublicKey'),
   spoofSuspected: flag('spoofSuspected'),
+  spoofClaim: field('spoofClaim'),
+  signedAt: field('signedAt'),
+  keySigned: flag('keySigned'),
+  nameSigned: flag('nameSigned'),
+  positionSigned: flag('positionSigned'),
   latitude: field('latitude'),
   longitude: field('longitude'),
   altitude: field('altitude'),
@@ -109,11 +125,15 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
+/** What was signed is replaced by what is signed; only a radio itself says anything of a radio of ours. */
+const outranks = (column: string) => `(excluded.is_local or excluded.${column} >= ${column})`
+
 /** Told with a time of its own, which may be before that of what is known, whenever it arrives. */
-const IS_PLACE_NEWER = `excluded.latitude is not null
+const IS_PLACE_NEWER = `excluded.latitude is not null and ${outranks('position_signed')}
   and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
-const IS_PLACE_AS_NEW = `excluded.latitude is not null
-  and (latitude is null or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
+const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${outranks('position_signed')}
+  and (latitude is null or excluded.position_signed > position_signed
+    or coalesce(excluded.position_time, 0) >= coalesce(position_time, 0))`
 const ARE_METRICS_NEWER = `excluded.device_metrics_time > coalesce(device_metrics_time, 0)`
 const ARE_METRICS_AS_NEW = `coalesce(excluded.device_metrics_time, 0) >= coalesce(device_metrics_time, 0)`
 const IS_LATEST = `coalesce(excluded.last_heard, -1) >= coalesce(last_heard, 0)`
@@ -125,17 +145,36 @@ const measurements = (areTaken: string): string => `
   ${choose(METRIC_COLUMNS, (column) => `iif(${areTaken}, ${newest(column)}, ${oldest(column)})`)},
   device_metrics_time = iif(${areTaken}, ${newest('device_metrics_time')}, device_metrics_time)`
 
-const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role', 'public_key'] as const
+const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
 
-/** What is told of a node's identity lasts until the node says otherwise later than that. */
-const identity = (isTaken: string): string => `
-  ${choose(IDENTITY_COLUMNS, (column) => `iif(${isTaken}, ${newest(column)}, ${oldest(column)})`)},
-  is_licensed = iif(excluded.role is null or (role is not null and not (${isTaken})), is_licensed, excluded.is_licensed),
-  previous_public_key = iif(excluded.public_key <> public_key and ${isTaken},
-    coalesce(previous_public_key, public_key), previous_public_key),
-  key_mismatch = iif(excluded.public_key <> public_key and ${isTaken}, 1, key_mismatch),
+/**
+ * What is told of a node's identity lasts until the node says otherwise later than that. Of a key that is replaced, and
+ * of one that is not believed, something is left.
+ */
+function identity(isTaken: string): string {
+  const isNewName = `((${isTaken}) and ${outranks('name_signed')})`
+  const isNewKey = `((${isTaken}) and ${outranks('key_signed')})`
+  const isOtherKey = `(excluded.public_key <> public_key and (${isTaken}))`
+  return `
+  ${choose(IDENTITY_COLUMNS, (column) => `iif(${isNewName}, ${newest(column)}, ${oldest(column)})`)},
+  is_licensed = iif(excluded.role is null or (role is not null and not ${isNewName}), is_licensed, excluded.is_licensed),
+  public_key = iif(${isNewKey}, ${newest('public_key')}, ${oldest('public_key')}),
+  previous_public_key = iif(${isOtherKey} and ${isNewKey}, coalesce(previous_public_key, public_key), previous_public_key),
+  refused_public_key = coalesce(iif(${isOtherKey} and not ${isNewKey}, excluded.public_key, excluded.refused_public_key),
+    refused_public_key),
+  key_mismatch = max(key_mismatch, excluded.key_mismatch, coalesce(${isOtherKey}, 0)),
+  key_signed = case when excluded.public_key is null then key_signed
+    when excluded.public_key is public_key then max(key_signed, excluded.key_signed)
+    when public_key is null or ${isNewKey} then excluded.key_signed else key_signed end,
+  signed_at = max(${newest('signed_at')}, ${oldest('signed_at')}),
+  name_signed = iif(excluded.long_name is null and excluded.short_name is null, name_signed,
+    max(name_signed, excluded.name_signed)),
+  position_signed = iif(excluded.latitude is null, position_signed, max(position_signed, excluded.position_signed)),
+  spoof_claim = case when not excluded.spoof_suspected then spoof_claim when not spoof_suspected then excluded.spoof_claim
+    when spoof_claim is excluded.spoof_claim then spoof_claim else '*' end,
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
-  last_heard = max(coalesce(last_heard, excluded.last_heard), coalesce(excluded.last_heard, last_heard))`
+  last_heard = max(${oldest('last_heard')}, ${newest('last_heard')})`
+}
 
 /** A node that was just heard: how it came, and who it says it is, replaces what was known. */
 const HEARD = `on conflict (node_num) do update set ${identity('true')}, ${HEARD_EVIDENCE},
@@ -162,6 +201,14 @@ const queries = prepareOnce((db) => ({
   late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),
   heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(HEARD) }),
   remembered: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(REMEMBERED) }),
+  lift: db
+    .update(nodes)
+    .set({ spoofSuspected: false, spoofClaim: null })
+    .where(
+      sql`(node_num, spoof_claim) in
+        (select value ->> 'nodeNum', value ->> 'claim' from json_each(${sql.placeholder('lifted')}))`,
+    )
+    .prepare(),
 }))
 
 type NodeRows = {
@@ -178,6 +225,14 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
     ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
     ...(heard.length > 0 ? [writeHeard(mergeHeard(heard))] : []),
   ]
+}
+
+/** A suspicion that the node itself lifts: see `claimOf`. */
+export type LiftedSuspicion = { readonly nodeNum: number; readonly claim: string }
+
+/** Statements that lift suspicions; those that something else raised too stay. */
+export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[]): Statement[] {
+  return lifted.length === 0 ? [] : [bind(queries(store).lift, { lifted: JSON.stringify(lifted) })]
 }
 
 /** Who a node says it is. Without any name nothing is known of role and licence either, which have no "absent". */

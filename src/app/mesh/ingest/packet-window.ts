@@ -10,20 +10,30 @@ export type Arrival = {
   readonly hopsAway: number | null
   /** False when nothing could be read of it. */
   readonly isReadable: boolean
+  /** How sure it is who sent it. */
+  readonly standing?: Standing
 }
 
-/** `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops. */
-type Sighting = 'first' | 'copy' | 'shorter'
+/** `own`: a radio of ours told it of itself; `signed`: its signature was verified. */
+export type Standing = 'own' | 'signed' | 'plain'
+
+/**
+ * `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops; `surer`: a copy of
+ * which it is known better who sent it.
+ */
+type Sighting = 'first' | 'copy' | 'shorter' | 'surer'
 
 /** Packets seen in one batch: they count for others only after `commit`. */
 export type Sightings = {
   see(arrival: Arrival): Sighting
+  /** Whether a packet was seen, in this batch or before. */
+  knows(from: number, id: number): boolean
   commit(): void
 }
 
 export type PacketWindow = { open(): Sightings; readonly size: number }
 
-type Entry = Pick<Arrival, 'at' | 'hopsAway' | 'isReadable'>
+type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'standing'>>
 
 /** Knows packets again by sender and id: for 6 hours, the latest 50,000. A packet without id is always a first. */
 export function createPacketWindow(): PacketWindow {
@@ -44,6 +54,7 @@ export function createPacketWindow(): PacketWindow {
           if (sighting !== 'copy') staged.set(key, merge(known, arrival))
           return sighting
         },
+        knows: (from, id) => staged.has(`${from}:${id}`) || entries.has(`${from}:${id}`),
         commit() {
           for (const [key, entry] of staged) {
             entries.delete(key)
@@ -56,16 +67,28 @@ export function createPacketWindow(): PacketWindow {
   }
 }
 
-function compare(known: Entry | undefined, { hopsAway, isReadable }: Arrival): Sighting {
+const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Standing, number>
+
+function compare(known: Entry | undefined, { hopsAway, isReadable, standing = 'plain' }: Arrival): Sighting {
   if (known === undefined || (isReadable && !known.isReadable)) return 'first'
+  if (isReadable && SURENESS[standing] > SURENESS[known.standing]) return 'surer'
   if (!isReadable || hopsAway === null) return 'copy'
   return known.hopsAway === null || hopsAway < known.hopsAway ? 'shorter' : 'copy'
 }
 
 /** The window is counted from the first arrival. */
-function merge(known: Entry | undefined, { at, hopsAway, isReadable }: Arrival): Entry {
+function merge(known: Entry | undefined, { at, hopsAway, isReadable, standing = 'plain' }: Arrival): Entry {
   const fewest = [known?.hopsAway, hopsAway].filter((hops) => hops !== null && hops !== undefined)
-  return { at: known?.at ?? at, hopsAway: fewest.length === 0 ? null : Math.min(...fewest), isReadable }
+  return {
+    at: known?.at ?? at,
+    hopsAway: fewest.length === 0 ? null : Math.min(...fewest),
+    isReadable,
+    standing: surer(known?.standing, standing),
+  }
+}
+
+function surer(known: Standing = 'plain', now: Standing): Standing {
+  return SURENESS[known] > SURENESS[now] ? known : now
 }
 
 /** Entries stand in the order of their last change, which is nearly that of their age. */

@@ -2,7 +2,8 @@ import { base64Encode } from '@bufbuild/protobuf/wire'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import type { Payload, Waypoint } from '../../../meshtastic/payload.ts'
-import type { NeighborRow, Traffic, WaypointRow } from './traffic.ts'
+import type { Judgement } from './judge.ts'
+import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {
@@ -13,6 +14,7 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
+  readonly judgement: Pick<Judgement, 'fate'>
 }
 
 export function emptyTraffic(): Traffic {
@@ -29,8 +31,8 @@ export function addReception(traffic: Traffic, { source, packet, receivedAt, gat
 }
 
 /** Notes a packet that is no copy, and what it says of the mesh. */
-export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
-  const { source, packet, receivedAt, heardAt, isReplayed, gateway } = arrival
+export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: PacketRow['standing']): void {
+  const { source, packet, receivedAt, heardAt, isReplayed, gateway, judgement } = arrival
   const { from, to, id, payload, requestId } = packet
   traffic.packets.push({
     source: source.name,
@@ -48,9 +50,11 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival): void {
     viaMqtt: packet.viaMqtt,
     pkiEncrypted: packet.pkiEncrypted,
     replayed: isReplayed,
+    standing,
     payload: describePayload(packet),
     isReadable: payload.kind !== 'encrypted' && payload.kind !== 'malformed',
   })
+  if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
   // Without a request it answers, a route is a question passing by.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
     const route = JSON.stringify(payload.route)

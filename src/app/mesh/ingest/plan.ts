@@ -7,8 +7,9 @@ import { type ChannelTable, type KnownChannel, toKnownChannel } from '../radios/
 import { dayOf } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './history.ts'
+import { type Judgement, TAKEN } from './judge.ts'
 import type { MessageRow } from './messages.ts'
-import { deviceMetricsFields, type NodeRow, placeFields, userFields } from './nodes.ts'
+import { deviceMetricsFields, type LiftedSuspicion, type NodeRow, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
@@ -28,7 +29,16 @@ export type Heard = {
 }
 
 /** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
-export type News = { readonly source: Source; readonly packet: Packet; readonly receivedAt: number }
+export type News = {
+  readonly source: Source
+  readonly packet: Packet
+  readonly receivedAt: number
+  /** The sender's signature was verified. */
+  readonly isSigned: boolean
+}
+
+/** Claims hold names that somebody else made up. */
+const MAX_CLAIM = 400
 
 /** What a batch of events changes. */
 export type Plan = {
@@ -51,17 +61,25 @@ export type Plan = {
   readonly news: News[]
   /** Packets that were known already. */
   readonly duplicates: Packet[]
+  /** Suspicions that radios of ours lift, by saying themselves what raised them. */
+  readonly lifted: LiftedSuspicion[]
 }
 
-/** The event of a packet, with what is known around it. */
-type Arrival = TrafficArrival & { readonly source: Source; readonly isOwn: boolean; readonly isLate: boolean }
+/** The event of a packet, with what is known around it. `isOwn`: its sender is the radio that it came by. */
+type Arrival = TrafficArrival & {
+  readonly source: Source
+  readonly isOwn: boolean
+  readonly isLate: boolean
+  readonly judgement: Judgement
+}
 
 /**
- * What the events mean; `localNodes` is what earlier batches told, `sources` who is in the database already. `table` is
- * told what the events say of channels.
+ * What the events mean, each as `judgements` take it; `localNodes` is what earlier batches told, `sources` who is in the
+ * database already. `table` is told what the events say of channels.
  */
 export function planBatch(
   batch: readonly Heard[],
+  judgements: readonly Judgement[],
   known: {
     readonly localNodes: ReadonlyMap<string, number>
     readonly sources: ReadonlySet<string>
@@ -83,16 +101,22 @@ export function planBatch(
     traffic: emptyTraffic(),
     news: [],
     duplicates: [],
+    lifted: [],
   }
-  for (const heard of batch) {
+  for (const [index, heard] of batch.entries()) {
     const { source, event } = heard
     if (!known.sources.has(source.name)) noteSource(plan, source, event.receivedAt, {})
-    addEvent(plan, heard, sightings)
+    addEvent(plan, heard, judgements[index] ?? TAKEN, sightings)
   }
   return plan
 }
 
-function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sightings: Sightings): void {
+function addEvent(
+  plan: Plan,
+  { source, event, isLate = false }: Heard,
+  judgement: Judgement,
+  sightings: Sightings,
+): void {
   const { receivedAt } = event
   switch (event.type) {
     case 'my-info':
@@ -119,6 +143,7 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
           seenAt: receivedAt,
           isOwn: event.node.nodeNum === plan.localNodes.get(source.name),
           rows: isLate ? plan.late : plan.remembered,
+          judgement,
         },
       )
       return
@@ -128,7 +153,8 @@ function addEvent(plan: Plan, { source, event, isLate = false }: Heard, sighting
       const isOwn = packet.from === plan.localNodes.get(source.name)
       const gateway = event.gateway ?? null
       const heardAt = whenHeard(packet, receivedAt)
-      addPacket(plan, { source, packet, receivedAt, heardAt, isReplayed, isOwn, isLate, gateway }, sightings)
+      const arrival = { source, packet, receivedAt, heardAt, isReplayed, isOwn, isLate, gateway, judgement }
+      addPacket(plan, arrival, sightings)
       return
     }
     default:
@@ -164,10 +190,19 @@ function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial
 function addNode(
   plan: Plan,
   node: NodeFacts,
-  { source, seenAt, isOwn, rows }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[] },
+  {
+    source,
+    seenAt,
+    isOwn,
+    rows,
+    judgement,
+  }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[]; judgement: Judgement },
 ): void {
-  const { nodeNum, user, fix, metrics, viaMqtt, channel, isFavorite, isIgnored } = node
-  if (!isNode(nodeNum)) return
+  const { nodeNum, viaMqtt, channel, isFavorite, isIgnored } = node
+  // What one radio of ours remembers of another one may be older than what that one tells.
+  if (!isNode(nodeNum) || judgement.fate !== 'taken') return
+  const user = judgement.keepsUser ? null : node.user
+  const fix = judgement.keepsPosition ? null : node.fix
   // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
   const arrival = isOwn ? {} : { hopsAway: node.hopsAway, snr: viaMqtt ? null : node.snr }
@@ -186,8 +221,10 @@ function addNode(
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, fix.time)),
     // When they were measured is not told: not after the node was last heard.
-    ...deviceMetricsFields(metrics, lastHeard),
+    ...deviceMetricsFields(node.metrics, lastHeard),
+    ...signedFields(judgement, seenAt, { isNamed: user !== null, isPlaced: fix !== null }),
   })
+  noteLifted(plan, nodeNum, judgement)
   if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, fix.time)
 }
 
@@ -197,26 +234,60 @@ function addPosition(plan: Plan, nodeNum: number, fix: NonNullable<NodeFacts['fi
 }
 
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
-  const { source, packet, receivedAt, heardAt, isReplayed, isOwn, isLate } = arrival
+  const { source, packet, receivedAt, heardAt, isReplayed, isLate, judgement } = arrival
   const { from: nodeNum, id, payload } = packet
   // The air of simulated radios, as packets around packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
-  // Our own radio does not hear itself: somebody else sends in its name.
-  const isSpoofed = isOwn && packet.rssi !== null && !packet.viaMqtt
+  const { fate, voice, suspicion } = judgement
+  if (suspicion !== null) plan.heard.push(describeSuspicion(arrival, suspicion))
+  if (fate === 'spoofed') return addTraffic(plan.traffic, arrival, 'spoofed')
   const isReadable = payload.kind !== 'encrypted' && payload.kind !== 'malformed'
-  const sighting = sightings.see({ from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable })
-  if (isSpoofed) plan.heard.push({ nodeNum, source: source.name, seenAt: receivedAt, spoofSuspected: true })
+  const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing: voice }
+  const sighting = sightings.see(seen)
   addReception(plan.traffic, arrival)
   if (sighting !== 'first') plan.duplicates.push(packet)
+  noteLifted(plan, nodeNum, judgement)
   if (sighting === 'copy') return
-  if (sighting === 'first') addTraffic(plan.traffic, arrival)
-  addMessage(plan, arrival, isOwn && !isSpoofed ? 'out' : 'in')
-  if (isSpoofed) return
-  const content = sighting === 'first' ? addContent(plan, arrival) : {}
+  const isNew = sighting === 'first' || sighting === 'surer'
+  if (isNew) addTraffic(plan.traffic, arrival, voice)
+  // What others tell of a text of our own that is stored already changes nothing of it.
+  if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
+  const proven = signedFields(judgement, receivedAt, { isNamed: false, isPlaced: false })
+  const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
+  const isElsewhere = judgement.isOwn && voice !== 'own' && packet.viaMqtt
   const isOld = isReplayed || heardAt < receivedAt
   const rows = isLate ? plan.late : isOld ? plan.remembered : plan.heard
-  rows.push({ nodeNum, source: source.name, seenAt: receivedAt, ...describeArrival(arrival), ...content })
-  if (sighting === 'first' && !isReplayed) plan.news.push({ source, packet, receivedAt })
+  const from = { nodeNum, source: source.name, seenAt: receivedAt }
+  rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
+  if (sighting === 'first' && !isReplayed && !(isElsewhere && fate === 'set-aside')) {
+    plan.news.push({ source, packet, receivedAt, isSigned: voice === 'signed' })
+  }
+}
+
+function describeSuspicion({ source, packet, receivedAt, judgement }: Arrival, suspicion: string): NodeRow {
+  const spoofClaim = suspicion.slice(0, MAX_CLAIM)
+  const said = { spoofSuspected: true, spoofClaim, refusedPublicKey: judgement.refusedKey }
+  return { nodeNum: packet.from, source: source.name, seenAt: receivedAt, ...said }
+}
+
+function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
+  if (lifts !== null) plan.lifted.push({ nodeNum, claim: lifts })
+}
+
+/** What of a row was signed, and the key that was announced and is not believed. */
+function signedFields(
+  { voice, provenKey, refusedKey }: Judgement,
+  signedAt: number,
+  { isNamed, isPlaced }: { readonly isNamed: boolean; readonly isPlaced: boolean },
+): Partial<NodeRow> {
+  if (voice !== 'signed') return refusedKey === null ? {} : { refusedPublicKey: refusedKey }
+  return {
+    signedAt,
+    ...(provenKey === null ? {} : { publicKey: provenKey, keySigned: true }),
+    ...(isNamed ? { nameSigned: true } : {}),
+    ...(isPlaced ? { positionSigned: true } : {}),
+    ...(refusedKey === null ? {} : { refusedPublicKey: refusedKey }),
+  }
 }
 
 function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gateway }: Arrival): Partial<NodeRow> {
@@ -236,7 +307,20 @@ function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gatewa
 }
 
 /** What the packet says of its node; its history goes into the plan. */
-function addContent(plan: Plan, { source, packet, receivedAt, isReplayed }: Arrival): Partial<NodeRow> {
+function addContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
+  const { judgement, receivedAt } = arrival
+  const { kind } = arrival.packet.payload
+  const isKept = (kind === 'nodeinfo' && judgement.keepsUser) || (kind === 'position' && judgement.keepsPosition)
+  return {
+    ...(isKept ? {} : readContent(plan, arrival)),
+    ...signedFields(judgement, receivedAt, {
+      isNamed: kind === 'nodeinfo' && !isKept,
+      isPlaced: kind === 'position' && !isKept,
+    }),
+  }
+}
+
+function readContent(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): Partial<NodeRow> {
   const { from: nodeNum, payload, rxTime } = packet
   // Something remembered without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
@@ -250,7 +334,7 @@ function addContent(plan: Plan, { source, packet, receivedAt, isReplayed }: Arri
       return placeFields(payload.fix, t)
     }
     case 'mapreport':
-      return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt })
+      return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, judgement })
     case 'telemetry': {
       const t = payload.time ?? receiptTime
       if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics) })
@@ -266,18 +350,23 @@ function addMapReport(
   plan: Plan,
   nodeNum: number,
   report: MapReport,
-  { source, seenAt }: { readonly source: Source; readonly seenAt: number },
+  {
+    source,
+    seenAt,
+    judgement: { keepsUser, keepsPosition },
+  }: { readonly source: Source; readonly seenAt: number; readonly judgement: Judgement },
 ): Partial<NodeRow> {
   const { longName, shortName, latitude, longitude, altitude, precisionBits } = report
-  if (latitude !== null && longitude !== null) {
+  if (latitude !== null && longitude !== null && !keepsPosition) {
     const place = { latitude, longitude, altitude, precisionBits, positionTime: null }
     plan.remembered.push({ nodeNum, source: source.name, seenAt, ...place })
   }
   const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)
-  return { longName, shortName, hwModel }
+  return keepsUser ? {} : { longName, shortName, hwModel }
 }
 
-function addMessage(plan: Plan, { source, packet, receivedAt }: Arrival, direction: 'in' | 'out'): void {
+function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arrival): void {
+  const direction = judgement.isOwn ? 'out' : 'in'
   const said = readText(packet)
   if (said === null) return
   const { from: fromNodeNum, channel, replyId, viaMqtt, pkiEncrypted } = packet
@@ -298,6 +387,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt }: Arrival, directi
     hopsAway: direction === 'out' ? null : packet.hopsAway,
     viaMqtt,
     pkiEncrypted,
+    signed: judgement.voice === 'signed',
     direction,
   })
 }

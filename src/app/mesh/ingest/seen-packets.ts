@@ -1,7 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import type { Heard } from './plan.ts'
-import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { type Arrival, type Standing, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+
+// Nobody keeps the sender's own packet out by sending one with its id first.
+const IS_GENUINE = sql`p.standing is not 'spoofed'`
 
 const queries = prepareOnce((db) => ({
   seen: db
@@ -11,11 +14,13 @@ const queries = prepareOnce((db) => ({
       at: sql<number>`p.t`,
       hopsAway: sql<number | null>`p.hops_away`,
       isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
+      standing: sql<Standing>`coalesce(p.standing, 'plain')`,
     })
     .from(
       sql`json_each(${sql.placeholder('packets')}) k cross join packets p
         on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
-          and abs(p.t - (k.value ->> 'at')) <= ${sql.raw(String(WINDOW_MS))}`,
+          and abs(p.t - (k.value ->> 'at')) <= ${sql.raw(String(WINDOW_MS))}
+          and ${IS_GENUINE}`,
     )
     .orderBy(sql`p.t`)
     .prepare(),
@@ -27,9 +32,10 @@ const queries = prepareOnce((db) => ({
       at: sql<number>`p.t`,
       hopsAway: sql<number | null>`p.hops_away`,
       isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
+      standing: sql<Standing>`coalesce(p.standing, 'plain')`,
     })
     .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
-    .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0`)
+    .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
     .orderBy(sql`p.id`)
     .prepare(),
 }))

@@ -69,7 +69,19 @@ const queries = prepareOnce((db) => ({
     .from(sources)
     .where(eq(sources.kind, 'ingest'))
     .prepare(),
-  list: db.select({ name: sources.name, localNodeNum: sources.localNodeNum }).from(sources).prepare(),
+  local: db
+    .select({ name: sources.name, kind: sources.kind, localNodeNum: sources.localNodeNum })
+    .from(sources)
+    .where(sql`${sources.localNodeNum} is not null`)
+    .prepare(),
+  retire: db
+    .update(sources)
+    .set({ localNodeNum: null })
+    .where(
+      sql`${sources.localNodeNum} is not null and ${sources.kind} in ('tcp', 'demo')
+        and ${sources.name} not in (select value from json_each(${sql.placeholder('radios')}))`,
+    )
+    .prepare(),
 }))
 
 /** Statements that know sources and what they tell of themselves. */
@@ -96,10 +108,13 @@ export async function countIngestSources(store: Store): Promise<number> {
   return (await queries(store).countIngest.get())?.n ?? 0
 }
 
-/** Which node each known source is. */
-export async function readLocalNodes(store: Store): Promise<Map<string, number>> {
-  const rows = await queries(store).list.all()
-  return new Map(
-    rows.flatMap(({ name, localNodeNum }) => (localNodeNum === null ? [] : [[name, localNodeNum] as const])),
-  )
+/** The sources of which it is known which node they are. */
+export async function listLocalSources(store: Store): Promise<KnownSource[]> {
+  return queries(store).local.all()
+}
+
+/** A radio that is not configured any more is a node as any other: `radios` are the names of those that are. */
+export async function retireRadios(store: Store, radios: readonly string[]): Promise<void> {
+  const { retire } = queries(store)
+  await store.atomic([bind(retire, { radios: JSON.stringify(radios) }), markLocalNodes(store)])
 }

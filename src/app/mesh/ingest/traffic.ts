@@ -63,6 +63,7 @@ export type PacketRow = {
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
   readonly replayed: boolean
+  readonly standing: 'own' | 'signed' | 'plain' | 'spoofed'
   readonly payload: string
   /** Something of it was understood. */
   readonly isReadable: boolean
@@ -112,15 +113,19 @@ const PACKET_VALUES = {
   ...SIGNAL,
   ...named('packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'hopLimit', 'payload'),
   ...named('viaMqtt', 'pkiEncrypted', 'replayed'),
+  standing: sql`nullif(${field('standing')}, 'plain')`,
   id: sql`null`,
   sourceId: sql`s.id`,
 }
 
-// Known again by sender and id, as in the packet window; without an id by its content.
+// Known again by sender and id, as in the packet window; without an id by its content. What a radio of ours tells itself
+// is no copy of what others told before.
 const NOT_LOGGED = sql`not exists (select 1 from packets p
   where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
     and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
       abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
+    and (p.standing is 'spoofed') = (${field('standing')} = 'spoofed')
+    and (${field('standing')} <> 'own' or p.standing is 'own')
     and (not ${field('isReadable')} or p.payload ->> 'kind' not in ('encrypted', 'malformed')))`
 
 // What comes late, or once more, never takes the place of what is newer.

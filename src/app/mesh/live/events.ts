@@ -74,23 +74,24 @@ export function createEvents(clock: Clock): Events {
 
 /** What of a stored batch is told: each node that was heard, once, and each text. */
 export function newsEvents(news: readonly News[]): NewEvent[] {
-  const senders = new Map<number, number>()
-  for (const { packet, receivedAt } of news) {
-    senders.set(packet.from, Math.max(receivedAt, senders.get(packet.from) ?? 0))
+  const senders = new Map<number, { heardAt: number; signed: boolean }>()
+  for (const { packet, receivedAt, isSigned } of news) {
+    const { heardAt = 0, signed = false } = senders.get(packet.from) ?? {}
+    senders.set(packet.from, { heardAt: Math.max(receivedAt, heardAt), signed: signed || isSigned })
   }
-  const nodes = [...senders].map(([nodeNum, heardAt]): NewEvent => {
-    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), heardAt } }
+  const nodes = [...senders].map(([nodeNum, heard]): NewEvent => {
+    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard } }
   })
   return [...nodes, ...news.flatMap(messageEvent)]
 }
 
-function messageEvent({ packet }: News): NewEvent[] {
+function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   const said = readText(packet)
   if (said === null) return []
   const { from, channel, replyId, isEmoji: emoji } = packet
   const { packetId, to, text } = said
   const ends = { fromNodeNum: from, fromNodeId: formatNodeId(from), toNodeNum: to, toNodeId: formatNodeId(to) }
-  return [{ kind: 'message', data: { packetId, ...ends, channel, text, replyId, emoji } }]
+  return [{ kind: 'message', data: { packetId, ...ends, channel, text, replyId, emoji, signed } }]
 }
 
 /** A link has another state. */

@@ -25,6 +25,7 @@ export const messageSchema = z.object({
   hopsAway: z.int().nullable().describe('The fewest hops a copy of it came by'),
   viaMqtt: z.boolean(),
   pkiEncrypted: z.boolean(),
+  signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
   direction: z.enum(['in', 'out']),
   deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
   routingError: z.string().nullable(),
@@ -105,7 +106,7 @@ function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<Message
 /** What the API tells of a row. */
 export function publicMessage(row: MessageRow): Message {
   const { id, fromNodeNum, toNodeNum, channel, text, replyId, emoji, timestamp, rxSnr, rxRssi, hopsAway } = row
-  const { viaMqtt, pkiEncrypted, direction, deliveryState, routingError, notice, sentBy, radio } = row
+  const { viaMqtt, pkiEncrypted, signed, direction, deliveryState, routingError, notice, sentBy, radio } = row
   return {
     id,
     // Below 0: a stand-in for none.
@@ -124,6 +125,7 @@ export function publicMessage(row: MessageRow): Message {
     hopsAway,
     viaMqtt,
     pkiEncrypted,
+    signed,
     direction,
     deliveryState,
     routingError,

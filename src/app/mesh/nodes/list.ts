@@ -1,4 +1,4 @@
-import { and, asc, desc, gte, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
@@ -16,6 +16,8 @@ export type NodeQuery = {
   readonly q?: string | undefined
   /** Heard in the last so many seconds. */
   readonly activeWithin?: number | undefined
+  /** Whether a signature of the node was verified. */
+  readonly signed?: boolean | undefined
 }
 
 const queries = prepareOnce((db) => ({ all: select(db, undefined).limit(sql.placeholder('limit')).prepare() }))
@@ -24,26 +26,27 @@ const plainList = createBodyCache('nodes')
 
 /** Newest heard first. */
 export async function listNodes(store: Store, query: NodeQuery, now: number): Promise<Body> {
-  const { limit, since, q, activeWithin } = query
-  const isPlain = since === undefined && q === undefined && activeWithin === undefined
+  const { limit, since, q, activeWithin, signed } = query
+  const isPlain = [since, q, activeWithin, signed].every((filter) => filter === undefined)
   if (!isPlain) return filterNodes(store, query, now)
   return plainList(store, String(limit), async () => serialise(await queries(store).all.all({ limit })))
 }
 
 /** Which nodes are active changes with time alone, but then their number does: the tag has it in it. */
 async function filterNodes(store: Store, query: NodeQuery, now: number): Promise<Body> {
-  const { limit, since, q, activeWithin } = query
+  const { limit, since, q, activeWithin, signed } = query
   const revision = await readRevision(store, 'nodes')
   const activeSince = activeWithin === undefined ? undefined : now - activeWithin * 1000
   const conditions = [
     since === undefined ? undefined : gte(nodes.lastHeard, since),
     activeSince === undefined ? undefined : gte(nodes.lastHeard, activeSince),
     q === undefined ? undefined : matches(q),
+    signed === undefined ? undefined : signed ? isNotNull(nodes.signedAt) : isNull(nodes.signedAt),
   ]
   const rows = await select(store.db, and(...conditions))
     .limit(limit)
     .all()
-  const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? '')].join('-')
+  const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), signed ?? ''].join('-')
   return { json: serialise(rows), etag: `"${revision}-${asked}-${rows.length}"` }
 }
 

@@ -7,6 +7,7 @@ import { enumName } from '../../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import { BROADCAST, formatNodeId, parseNodeId } from '../../../meshtastic/node-id.ts'
+import { isWeakKey } from '../../../meshtastic/public-key.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -50,7 +51,12 @@ export const nodeSchema = z.object({
   isFavorite: z.boolean(),
   isIgnored: z.boolean(),
   isLocal: z.boolean().describe('A radio of this service'),
-  keyMismatch: z.boolean().describe('The node announced another public key than before'),
+  keyMismatch: z
+    .boolean()
+    .describe('Another public key was announced than is known: see previousPublicKey and refusedPublicKey of the node'),
+  signed: z
+    .boolean()
+    .describe('A packet of the node was signed by publicKey (XEdDSA, firmware 2.8), and the signature was verified'),
   notes: z.string(),
 })
 export type Node = z.infer<typeof nodeSchema>
@@ -66,9 +72,21 @@ export const nodeDetailSchema = nodeSchema.extend({
     .string()
     .nullable()
     .describe('Base64: the first public key of the node, when it announced a different one later'),
+  refusedPublicKey: z
+    .string()
+    .nullable()
+    .describe('Base64: the latest key that was announced in the name of the node and not believed'),
+  weakKey: z
+    .boolean()
+    .describe('publicKey is one of those that firmware made with too little entropy: others have its private key too'),
+  signedAt: z.int().nullable().describe('When the latest packet came whose signature was verified'),
+  nameSigned: z.boolean().describe('The names were signed: only names that are signed too replace them'),
+  positionSigned: z.boolean().describe('The position was signed: only one that is signed too replaces it'),
   spoofSuspected: z
     .boolean()
-    .describe('A radio of this service whose number somebody else sent with, as heard over the air'),
+    .describe(
+      'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
+    ),
 })
 type NodeDetail = z.infer<typeof nodeDetailSchema>
 
@@ -103,7 +121,7 @@ type NodeRow = typeof nodes.$inferSelect
 /** What the API tells of a row. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
-  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, notes } = row
+  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, signedAt, notes } = row
   return {
     nodeNum,
     nodeId: formatNodeId(nodeNum),
@@ -126,6 +144,7 @@ export function publicNode(row: NodeRow): Node {
     isIgnored,
     isLocal,
     keyMismatch,
+    signed: signedAt !== null,
     notes,
   }
 }
@@ -156,11 +175,16 @@ async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
 /** Also by a number that it had before. Throws `node_not_found`. */
 export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
   const row = await findByAnyNum(store, nodeNum)
-  const { previousPublicKey, spoofSuspected } = row
+  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned, spoofSuspected } = row
   return {
     ...publicNode(row),
     formerNodeNums: await listFormerNums(store, row.nodeNum),
     previousPublicKey,
+    refusedPublicKey,
+    weakKey: publicKey !== null && (await isWeakKey(publicKey)),
+    signedAt,
+    nameSigned,
+    positionSigned,
     spoofSuspected,
   }
 }

@@ -34,6 +34,11 @@ export const nodeRoutes = new Hono<AppEnv>()
         since: timeQuery.optional().describe('Heard at or after this time, ms'),
         q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
         activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
+        signed: z
+          .enum(['true', 'false'])
+          .transform((text) => text === 'true')
+          .optional()
+          .describe('Nodes of which a signature was verified, or the others'),
       }),
     ),
     async (c) => {

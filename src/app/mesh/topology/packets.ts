@@ -27,6 +27,10 @@ export const packetSchema = z.object({
   viaMqtt: z.boolean(),
   pkiEncrypted: z.boolean(),
   replayed: z.boolean().describe("Out of the radio's memory"),
+  signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
+  spoofSuspected: z
+    .boolean()
+    .describe('Somebody else seems to have sent it in the name of its sender: it is only here'),
   payload: z
     .looseObject({ kind: z.string() })
     .describe('Decoded; only its kind where the viewer may not read messages or nodes'),
@@ -67,6 +71,7 @@ const fields = {
   viaMqtt: packets.viaMqtt,
   pkiEncrypted: packets.pkiEncrypted,
   replayed: packets.replayed,
+  standing: packets.standing,
   payload: packets.payload,
 }
 
@@ -91,8 +96,10 @@ export async function listPackets(
     .orderBy(desc(packets.id))
     .limit(limit + 1)
     .all()
-  const page = rows.slice(0, limit).map((row) => ({
+  const page = rows.slice(0, limit).map(({ standing, ...row }) => ({
     ...row,
+    signed: standing === 'signed',
+    spoofSuspected: standing === 'spoofed',
     fromNodeId: formatNodeId(row.fromNodeNum),
     toNodeId: formatNodeId(row.toNodeNum),
     portName: row.port === null ? null : enumName(PortNumSchema, row.port),
