@@ -27,6 +27,7 @@ import { backupRoutes } from './system/backup-routes.ts'
 import { settingsRoutes } from './settings/routes.ts'
 import { dashboardRoutes } from './system/dashboard-routes.ts'
 import { metricsRoutes } from './system/metrics-routes.ts'
+import { restoreRoutes } from './system/restore-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './http/validate.ts'
@@ -92,6 +93,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/automation', automationRoutes)
     .route('/api/configuration', configurationRoutes)
     .route('/api/system/backup', backupRoutes)
+    .route('/api/system/restore', restoreRoutes)
     .route(
       '/api',
       docsRoutes(() => app.routes),

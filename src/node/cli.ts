@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { parseConfig } from '../app/config/config.ts'
 import type { Ctx } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog } from '../app/log.ts'
+import { listRevived, reapplyRevived, type Revived } from '../app/system/revived.ts'
 import {
   createUser,
   findUserByName,
@@ -15,6 +15,7 @@ import {
   usernameSchema,
 } from '../app/users/users.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts'
+import { consoleContext } from './console-context.ts'
 import { openDatabase } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
 
@@ -24,28 +25,38 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
   create-admin <username>     a new administrator with a temporary password
   promote <username>          make a user an administrator
   reset-password <username>   a temporary password for a local user; the user's sessions end
+  reapply                     what the latest restore gave back to users and tokens
+  reapply <id>,<id>…|all      take these away again
 
 Backups:
 
 ${BACKUP_USAGE}`
 
-type Command = (ctx: Ctx, username: string) => Promise<string>
+type Command = {
+  readonly run: (ctx: Ctx, argument: string) => Promise<string>
+  readonly argument: 'none' | 'needed' | 'optional'
+}
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
-  ['list', listAll],
-  ['create-admin', createAdmin],
-  ['promote', promote],
-  ['reset-password', giveNewPassword],
+  ['list', { run: listAll, argument: 'none' }],
+  ['create-admin', { run: createAdmin, argument: 'needed' }],
+  ['promote', { run: promote, argument: 'needed' }],
+  ['reset-password', { run: giveNewPassword, argument: 'needed' }],
+  ['reapply', { run: reapply, argument: 'optional' }],
 ])
+
+function takes({ argument }: Command, given: string): boolean {
+  return argument === 'optional' || (given === '') === (argument === 'none')
+}
 
 /** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
 async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   // As the service does.
   process.umask(0o077)
-  const [name = '', username = '', ...more] = args
+  const [name = '', argument = '', ...more] = args
   if (isBackupCommand(name)) return runBackupCommand(args, env)
   const command = COMMANDS.get(name)
-  if (command === undefined || more.length > 0 || (username === '') !== (name === 'list')) {
+  if (command === undefined || more.length > 0 || !takes(command, argument)) {
     process.stderr.write(USAGE)
     return name === '' || name === 'help' || name === '--help' ? 0 : 2
   }
@@ -56,27 +67,8 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const store = openDatabase(file)
   try {
     const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
-    const ctx: Ctx = {
-      config: parsed.config,
-      store,
-      sessions: databaseSessions(store),
-      passwords: nativePasswordHasher(),
-      log,
-      oidc: null,
-      backups: null,
-      radio: null,
-      events: null,
-      meter: null,
-      mapArchive: null,
-      startedAt: Date.now(),
-      now: Date.now,
-      clientIp: () => null,
-      origin: () => 'http://localhost',
-      viewer: null,
-      ip: null,
-      requestId: 'console',
-    }
-    process.stdout.write(await command(ctx, username))
+    const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })
+    process.stdout.write(await command.run(ctx, argument))
     return 0
   } catch (error) {
     if (error instanceof AppError) return refuse(error.message)
@@ -136,6 +128,26 @@ async function promote(ctx: Ctx, username: string): Promise<string> {
 async function giveNewPassword(ctx: Ctx, username: string): Promise<string> {
   const user = await userNamed(ctx, username)
   return temporaryPassword(user.username, await resetPassword(ctx, user.id))
+}
+
+const IDS = /^\d{1,9}(?:,\d{1,9})*$/
+
+async function reapply(ctx: Ctx, chosen: string): Promise<string> {
+  const { backup, revived } = await listRevived(ctx.store)
+  if (backup === null) return 'Nothing waits for a decision\n'
+  if (chosen === '') return `Since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
+  if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected ids, as in 1,2, or all')
+  const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
+  const { reapplied, refused } = await reapplyRevived(ctx, ids)
+  const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Done again: ${revivedLine(one)}`)
+  const not = refused.map(({ id, detail }) => `Not done again: ${id}, ${detail}\n`)
+  return [...done, ...not].join('')
+}
+
+function revivedLine({ id, action, username, token, at, by }: Revived): string {
+  const what = token === null ? action : `${action} ${token.name} (${token.prefix}…)`
+  const when = at === null ? '' : ` at ${new Date(at).toISOString()}`
+  return `${String(id).padStart(4)}  ${username}: ${what}${when}${by === null ? '' : ` by ${by}`}\n`
 }
 
 async function userNamed(ctx: Ctx, username: string): Promise<User> {

@@ -63,6 +63,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/system/backup/:name/verify': adminOr('backup'),
   'DELETE /api/system/backup/:name': admin,
 
+  'GET /api/system/restore/revived': admin,
+  'DELETE /api/system/restore/revived': admin,
+  'POST /api/system/restore/reapply': admin,
+
   'GET /api/map': may('nodes', 'read'),
   'GET /api/map/archive': may('nodes', 'read'),
   'GET /api/nodes': may('nodes', 'read'),

@@ -55,6 +55,7 @@ export function restoreOptions(dataDir: string, more: Partial<RestoreOptions> = 
     migrations: MIGRATIONS_DIR,
     secrets: [SECRET],
     requireSignature: false,
+    reapply: null,
     log: keptLog().log,
     now: () => MADE_AT + 60_000,
     ...more,

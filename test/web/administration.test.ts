@@ -4,8 +4,9 @@ import { gunzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { users } from '../../src/db/schema.ts'
+import { storeRevived } from '../../src/app/system/revived.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openSite, overflowOf, type Site } from '../support/web-site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench under the oak'
@@ -227,6 +228,40 @@ test('a backup is downloaded whole, told from a damaged one, and deleted after a
   await page.getByRole('button', { name: `Delete ${name}` }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No backups yet.').waitFor()
+})
+
+test('administrators see what a restore revived, and take the chosen ones away again', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const anna = Number(store.sqlite.prepare("select id from users where username = 'anna'").pluck().get())
+  const lost = { userId: anna, username: 'anna', permissions: null, password: null, at: 1_768_478_400_000, by: 'karl' }
+  await store.atomic(
+    storeRevived(
+      store,
+      [
+        { ...lost, backup: '2026-01-15_120000', action: 'user_deleted', token: null },
+        { ...lost, backup: '2026-01-15_120000', action: 'permissions_updated', token: null },
+      ],
+      1,
+    ),
+  )
+  store.close()
+  const ordinary = await visitAs('karl', '/nodes')
+  const visitor = await site.visit({ viewport: { width: 390, height: 800 } })
+  await visitor.goto('/users')
+  await visitor.signIn('admin', ADMIN_PASSWORD)
+  const notice = visitor.page.getByRole('region', { name: 'The restore of 2026-01-15_120000 undid' })
+  await notice.getByLabel(/anna was deactivated and is active again, done by karl/).check()
+  expect(await visitor.violations()).toEqual([])
+  expect(await overflowOf(visitor.page)).toBe(0)
+  await notice.getByRole('button', { name: 'Do the chosen ones again' }).click()
+  await visitor.page.getByText('Done again').waitFor()
+  expect(await notice.getByRole('checkbox').count()).toBe(1)
+  await notice.getByRole('button', { name: 'Leave everything as restored' }).click()
+  await visitor.page.getByRole('dialog').getByRole('button', { name: 'Leave everything as restored' }).click()
+  await notice.waitFor({ state: 'detached' })
+  expect(await ordinary.page.getByRole('region', { name: /The restore of/ }).count()).toBe(0)
+  const user = await visitor.page.request.get(`${site.base}/api/users/${anna}`)
+  expect(Object(await user.json()).user.isActive).toBe(false)
 })
 
 test('a browser that keeps no cookie is told so, instead of a sign-in that leads nowhere', async () => {

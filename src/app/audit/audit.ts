@@ -26,6 +26,8 @@ export const AUDIT_ACTIONS = {
   token_revoked: 'tokens',
   settings_updated: 'settings',
   system_restored: 'system_backup',
+  restore_reapplied: 'system_backup',
+  restore_accepted: 'system_backup',
   backup_created: 'system_backup',
   backup_failed: 'system_backup',
   backup_deleted: 'system_backup',

@@ -174,6 +174,11 @@ export const VARIABLES = {
     'the name of a backup',
     'The backup that the next start restores, once',
   ),
+  RESTORE_REAPPLY: variable(
+    boolean(false),
+    'true or false',
+    'A restore does again what was taken away from users and tokens after the backup, instead of asking administrators',
+  ),
   RESTORE_REQUIRE_SIGNATURE: variable(
     boolean(false),
     'true or false',

@@ -2,7 +2,7 @@ import { and, asc, eq, or, sql, type SQL } from 'drizzle-orm'
 import { userPermissions, users } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
-import type { SignedInCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import {
   ALL_PERMISSIONS,
@@ -48,7 +48,7 @@ async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> 
 
 /** Sets the named resources and leaves the others. Throws `user_not_found`; an administrator's can't be narrowed. */
 export async function replacePermissions(
-  ctx: SignedInCtx,
+  ctx: Ctx,
   userId: number,
   changes: PermissionChanges,
 ): Promise<HeldPermissions> {
@@ -76,7 +76,7 @@ export async function replacePermissions(
         ),
       },
     ),
-    writePermissions(ctx.store, regular, changes, { at: ctx.now(), by: ctx.viewer.user.id }),
+    writePermissions(ctx.store, regular, changes, { at: ctx.now(), by: ctx.viewer?.user.id ?? null }),
   ])
   if ((await getUser(ctx.store, userId)).isAdmin) throw adminHoldsAll()
   return readPermissions(ctx.store, userId)

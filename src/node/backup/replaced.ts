@@ -37,7 +37,8 @@ export function settleReplaced(file: string, log: Log): Replaced {
   return 'sound'
 }
 
-function isBroken(error: unknown): boolean {
+/** Whether SQLite can't read a database. */
+export function isBroken(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
 }
 

@@ -2,9 +2,11 @@ import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { audit } from '../../app/audit/audit.ts'
+import type { Ctx } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import type { Signature } from '../../app/system/backups.ts'
-import { sqliteStore } from '../database.ts'
+import { nameRevived, reapplyRevived, type StoredRevived, storeRevived } from '../../app/system/revived.ts'
+import { type SqliteStore, sqliteStore } from '../database.ts'
 import { buildDatabase } from './build.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { backupsDirectory, hasBackup } from './directory.ts'
@@ -14,7 +16,16 @@ import { readSoundManifest } from './inspect.ts'
 import { databaseLockFile, type Lock, lockExclusively } from './lock.ts'
 import { type Manifest, signingKey, totalRows } from './manifest.ts'
 import { markerFile, readMarker, writeMarker } from './marker.ts'
-import { carryAudit, freshEpoch, hasSideFiles, type Replaced, settleReplaced, SIDE_FILES } from './replaced.ts'
+import { findRevived } from './revived.ts'
+import {
+  carryAudit,
+  freshEpoch,
+  isBroken,
+  hasSideFiles,
+  type Replaced,
+  settleReplaced,
+  SIDE_FILES,
+} from './replaced.ts'
 
 export type RestoreOptions = {
   readonly dataDir: string
@@ -24,13 +35,15 @@ export type RestoreOptions = {
   readonly secrets: readonly string[]
   /** Refuses a backup that none of `secrets` signed. */
   readonly requireSignature: boolean
+  /** Does all again that the restore revives, as the context that it answers; null leaves that to administrators. */
+  readonly reapply: ((store: SqliteStore) => Ctx) | null
   readonly log: Log
   readonly now: () => number
   readonly files?: Files
   readonly onProgress?: (rows: number, of: number) => void
 }
 
-export type Restored = { readonly tables: number; readonly rows: number; readonly signature: Signature }
+export type Restored = { readonly tables: number; readonly rows: number }
 
 /** The database that a restore replaced. There is one: the newest. */
 export const safetyCopyOf = (database: string): string => `${database}.before-restore`
@@ -102,13 +115,14 @@ export async function restoreBackup(options: RestoreOptions, name: string): Prom
   try {
     lock = lockExclusively(databaseLockFile(dataDir))
     if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
-    const restored = await restoreLocked(options, name, join(directory, name))
-    log.info(`Restore completed: ${restored.tables} tables, ${restored.rows} rows restored from ${name}`)
-    if (restored.signature !== 'own') {
-      const why = UNTRUSTED[restored.signature]
+    const { tables, rows, signature, revival } = await restoreLocked(options, name, join(directory, name))
+    log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
+    if (signature !== 'own') {
+      const why = UNTRUSTED[signature]
       log.warn(`Restored without own signature: ${name} ${why}; whoever had its files may have changed them`)
     }
-    return restored
+    logRevival(log, revival)
+    return { tables, rows }
   } catch (error) {
     throw asRefusal(error)
   } finally {
@@ -135,7 +149,30 @@ const UNTRUSTED = {
   none: 'is not signed',
 } as const
 
-async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Restored> {
+type Done = Restored & { readonly signature: Signature; readonly revival: Revival }
+
+/** What the restore undid, and what became of each that was to be done again. */
+type Revival = { readonly revived: readonly StoredRevived[]; readonly outcomes: readonly string[] | null }
+
+const MOST_NAMED = 200
+
+/** Names everybody who may do more than before the restore. */
+function logRevival(log: Log, { revived, outcomes }: Revival): void {
+  revived.slice(0, MOST_NAMED).forEach((one, i) => {
+    const at = one.at === null ? null : new Date(one.at).toISOString()
+    const outcome = outcomes === null ? {} : { outcome: outcomes[i] }
+    log.warn('The restore undid this, which was done after the backup', {
+      ...nameRevived(one),
+      at,
+      by: one.by,
+      ...outcome,
+    })
+  })
+  if (revived.length > MOST_NAMED)
+    log.warn('The restore undid more of that kind', { more: revived.length - MOST_NAMED })
+}
+
+async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
   const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
   const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
   if (signature !== 'own' && options.requireSignature) {
@@ -147,6 +184,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   const scratch = scratchOf(dataDir)
   files.remove(scratch)
   files.makeDirectory(scratch)
+  let revival: Revival
   try {
     const file = builtIn(scratch)
     // SQLite would make it as the umask says.
@@ -164,7 +202,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
     try {
       // From here on the old database is touched, though not changed.
       replaced = settleReplaced(live, log)
-      await finishBuilt(built, options, { name, manifest, signature, replaced })
+      revival = await finishBuilt(built, options, { name, manifest, signature, replaced })
     } finally {
       built.close()
     }
@@ -181,7 +219,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   files.rename(markerIn(scratch), markerFile(dataDir))
   files.sync(dataDir)
   files.remove(scratch)
-  return { tables: manifest.tables.length, rows, signature }
+  return { tables: manifest.tables.length, rows, signature, revival }
 }
 
 /** What is not in the backup: newer audit entries, the end of all sessions, and the entry about the restore itself. */
@@ -194,13 +232,17 @@ async function finishBuilt(
     readonly signature: Signature
     readonly replaced: Replaced
   },
-): Promise<void> {
+): Promise<Revival> {
   const { database: live, log, now } = options
   const { name, manifest, signature, replaced } = facts
   const replacedFile = replaced === 'sound' ? live : null
   const at = now()
+  const lastOfBackup = built.prepare<[], number | null>('select max(id) from audit_log').pluck().get() ?? 0
   const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
   built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
+  const found =
+    replacedFile === null ? null : revivedBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
+  const revived = found ?? []
   const details = {
     name,
     createdAt: manifest.createdAt,
@@ -209,10 +251,31 @@ async function finishBuilt(
     rows: totalRows(manifest),
     signature,
     carriedAuditEntries: carried,
+    ...(revived.length > 0 && { revived: revived.slice(0, MOST_NAMED).map(nameRevived) }),
+    ...(revived.length > MOST_NAMED && { revivedMore: revived.length - MOST_NAMED }),
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
-  await store.atomic([audit(context, 'system_restored', details)])
+  // A list that came with the backup counts only where nobody knows better.
+  const list = found === null ? [] : storeRevived(store, revived, at)
+  await store.atomic([audit(context, 'system_restored', details), ...list])
+  return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
+}
+
+function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRevived[] | null {
+  try {
+    return findRevived(facts)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    log.warn('The users of the replaced database cannot be read; what the restore revives is not known', { error })
+    return null
+  }
+}
+
+/** What became of each, in their order. */
+async function reapplyAll(ctx: Ctx, revived: readonly StoredRevived[]): Promise<string[]> {
+  const { refused } = await reapplyRevived(ctx, 'all')
+  return revived.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')
 }
 
 /** Puts the new file in the old one's place. There is a whole database under the live name at every instant. */

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
-import type { Backups, Ports } from '../../app/context.ts'
+import type { Backups, PasswordHasher, Ports } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
+import { consoleContext } from '../console-context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
 import { readAppVersion } from '../version.ts'
 import { type BackupOptions, openBackups } from './backups.ts'
@@ -41,6 +42,13 @@ function progressLog(log: Log): (rows: number, of: number) => void {
   }
 }
 
+// What a restore does again puts back hashes and makes none: it needs no native code.
+const NO_PASSWORDS: PasswordHasher = { hash: noHash, verify: noHash }
+
+async function noHash(): Promise<never> {
+  throw new Error('a restore hashes no password')
+}
+
 export function restoreOptions(config: Config, log: Log): RestoreOptions {
   return {
     dataDir: config.DATA_DIR,
@@ -48,6 +56,7 @@ export function restoreOptions(config: Config, log: Log): RestoreOptions {
     migrations: MIGRATIONS_DIR,
     secrets: config.SESSION_SECRET,
     requireSignature: config.RESTORE_REQUIRE_SIGNATURE,
+    reapply: config.RESTORE_REAPPLY ? (store) => consoleContext({ config, store, log, passwords: NO_PASSWORDS }) : null,
     log,
     now: Date.now,
   }

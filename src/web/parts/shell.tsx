@@ -9,11 +9,12 @@ import { useAction } from '../load.ts'
 import { NodeKeeper } from '../mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/topology/routes.tsx'
 import { href, place } from '../router.ts'
-import { can, refreshStatus, signOut, user } from '../session.ts'
+import { can, isAdmin, refreshStatus, signOut, user } from '../session.ts'
 import { APP_NAME, t } from '../strings.ts'
 import { Icon } from './icon.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
 import { Failure, say } from './notice.tsx'
+import { RevivedNotice } from './revived.tsx'
 import { Unread } from './unread.tsx'
 
 type Entry = NonNullable<Route['nav']>
@@ -38,6 +39,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Sidebar />
       <div class="main">
         <Connection />
+        {isAdmin.value && <RevivedNotice />}
         <main id="content" tabIndex={-1}>
           {children}
         </main>

@@ -46,6 +46,8 @@ export const AUDIT_NAMES: Readonly<Partial<Record<AuditAction, string>>> = {
   token_revoked: 'Revoked an API token',
   settings_updated: 'Changed settings',
   system_restored: 'Restored a backup',
+  restore_reapplied: 'Did again what a restore undid',
+  restore_accepted: 'Left what a restore undid',
   backup_created: 'Made a backup',
   backup_failed: 'A backup failed',
   backup_deleted: 'Deleted a backup',

@@ -1,0 +1,45 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import type { AppEnv } from '../context.ts'
+import { requireAdmin } from '../http/access.ts'
+import { answers } from '../http/describe.ts'
+import { validate } from '../http/validate.ts'
+import { acceptRevived, listRevived, reapplicationSchema, reapplyRevived, revivedSchema } from './revived.ts'
+
+const MOST_AT_ONCE = 1000
+
+const idsSchema = z
+  .array(z.int().min(1))
+  .min(1)
+  .max(MOST_AT_ONCE)
+  .refine((ids) => new Set(ids).size === ids.length, 'each id once')
+
+export const restoreRoutes = new Hono<AppEnv>()
+  .get(
+    '/revived',
+    requireAdmin,
+    answers('What the latest restore gave back to users and tokens, until somebody decides about it', {
+      200: z.object({ backup: z.string().nullable(), revived: z.array(revivedSchema) }),
+    }),
+    async (c) => c.json(await listRevived(c.var.ctx.store)),
+  )
+  .delete(
+    '/revived',
+    requireAdmin,
+    answers('Leave all of it as the backup had it, and forget the list', { 204: null }),
+    async (c) => {
+      await acceptRevived(c.var.ctx)
+      return c.body(null, 204)
+    },
+  )
+  .post(
+    '/reapply',
+    requireAdmin,
+    answers(
+      'Take the chosen ones away again; `refused` says which could not be and why',
+      { 200: reapplicationSchema },
+      ['not_found'],
+    ),
+    validate('json', z.strictObject({ ids: idsSchema })),
+    async (c) => c.json(await reapplyRevived(c.var.ctx, c.req.valid('json').ids)),
+  )

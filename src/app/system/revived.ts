@@ -1,0 +1,213 @@
+import { and, eq, inArray, like, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { apiTokens, settings, users } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import { audit } from '../audit/audit.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, toAppError } from '../http/errors.ts'
+import { replacePermissions } from '../users/grants.ts'
+import { permissionsSchema } from '../users/permissions.ts'
+import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
+import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
+
+/** What can be taken away from a user and comes back with a backup of before, named as the audit log names it. */
+export const REVIVABLE = [
+  'user_deleted',
+  'admin_status_changed',
+  'permissions_updated',
+  'password_reset',
+  'password_changed',
+  'token_revoked',
+] as const
+export type RevivableAction = (typeof REVIVABLE)[number]
+
+export const revivedSchema = z.object({
+  id: z.int(),
+  /** What was done after the backup was made, and is undone by the restore. */
+  action: z.enum(REVIVABLE),
+  userId: z.int(),
+  username: z.string(),
+  token: z.object({ id: z.int(), name: z.string(), prefix: z.string() }).nullable(),
+  /** What the user could do after it, of resources that the restore gave back. */
+  permissions: permissionsSchema.partial().nullable(),
+  /** When it was done and by whom, as the audit log knows; null when it does not. */
+  at: z.int().nullable(),
+  by: z.string().nullable(),
+})
+export type Revived = z.infer<typeof revivedSchema>
+
+/** As it is kept until somebody decides: with the name of the backup, and the password that the restore undid. */
+const storedSchema = revivedSchema.omit({ id: true }).extend({
+  backup: z.string(),
+  password: z.object({ hash: z.string(), isTemporary: z.boolean() }).nullable(),
+})
+export type StoredRevived = z.infer<typeof storedSchema>
+
+/** What comes of it when it is done again. */
+export const reapplicationSchema = z.object({
+  reapplied: z.array(z.int()),
+  refused: z.array(z.object({ id: z.int(), code: z.string(), detail: z.string() })),
+})
+export type Reapplication = z.infer<typeof reapplicationSchema>
+
+const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}revived.`
+
+/** The keys of `settings` under which the list is kept, a row each. */
+export const REVIVED_KEYS = `${KEY_PREFIX}%`
+
+/** The statements that replace the list. */
+export function storeRevived({ db }: Store, list: readonly StoredRevived[], now: number): [Statement, ...Statement[]] {
+  const rows = list.map((one, i) => ({ key: `${KEY_PREFIX}${i + 1}`, value: JSON.stringify(one), updatedAt: now }))
+  const forget = db.delete(settings).where(like(settings.key, REVIVED_KEYS))
+  return [forget, ...rows.map((row) => db.insert(settings).values(row))]
+}
+
+/** A row of the list as another database keeps it. */
+export function parseRevived(value: string): StoredRevived {
+  return storedSchema.parse(JSON.parse(value))
+}
+
+type Pending = { readonly id: number; readonly stored: StoredRevived }
+
+/** What the latest restore revived and nobody has decided about, in the order of users. */
+async function readPending({ db }: Store): Promise<Pending[]> {
+  const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
+  const all = rows.map(({ key, value }) => ({ id: Number(key.slice(KEY_PREFIX.length)), stored: parseRevived(value) }))
+  const ofUsers = [...new Set(all.map(({ stored }) => stored.userId))]
+  const accounts = await inPages(ofUsers, (ids) =>
+    db
+      .select({ id: users.id, isActive: users.isActive, isAdmin: users.isAdmin })
+      .from(users)
+      .where(inArray(users.id, ids))
+      .all(),
+  )
+  const tokens = await inPages(ofUsers, (ids) =>
+    db.select({ id: apiTokens.id }).from(apiTokens).where(inArray(apiTokens.userId, ids)).all(),
+  )
+  const accountOf = new Map(accounts.map((account) => [account.id, account]))
+  const live = new Set(tokens.map(({ id }) => id))
+  // Somebody may have done it again by hand.
+  const isOpen = ({ stored: { action, userId, token } }: Pending) => {
+    const account = accountOf.get(userId)
+    if (account === undefined) return false
+    if (action === 'user_deleted') return account.isActive
+    if (action === 'admin_status_changed') return account.isAdmin
+    return action !== 'token_revoked' || (token !== null && live.has(token.id))
+  }
+  return all.filter(isOpen).toSorted((a, b) => a.id - b.id)
+}
+
+// D1 takes 100 values with a query.
+async function inPages<T>(ids: readonly number[], read: (ids: number[]) => PromiseLike<T[]> | T[]): Promise<T[]> {
+  const found: T[] = []
+  for (let i = 0; i < ids.length; i += 90) found.push(...(await read(ids.slice(i, i + 90))))
+  return found
+}
+
+/** What the latest restore revived, and of which backup that was; null when nothing waits for a decision. */
+export async function listRevived(store: Store): Promise<{ backup: string | null; revived: Revived[] }> {
+  const pending = await readPending(store)
+  return { backup: pending[0]?.stored.backup ?? null, revived: pending.map(publicRevived) }
+}
+
+function publicRevived({ id, stored }: Pending): Revived {
+  const { action, userId, username, token, permissions, at, by } = stored
+  return { id, action, userId, username, token, permissions, at, by }
+}
+
+/**
+ * Does what the restore undid again, each by itself; what can't be done stays in the list, such as what would leave no
+ * administrator. Throws `not_found` for an id that is not in the list.
+ */
+export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
+  const pending = await readPending(ctx.store)
+  const chosen = pending.filter(({ id }) => ids === 'all' || ids.includes(id))
+  if (ids !== 'all' && chosen.length !== ids.length) {
+    throw new AppError('not_found', 'Not in the list of what the restore revived; read it again')
+  }
+  const done: Pending[] = []
+  const refused: Reapplication['refused'] = []
+  for (const one of chosen) {
+    try {
+      await doAgain(ctx, one.stored)
+      done.push(one)
+    } catch (cause) {
+      const { code, message } = toAppError(cause)
+      if (code === 'internal' || code === 'database_unavailable') throw cause
+      refused.push({ id: one.id, code, detail: message })
+    }
+  }
+  if (done.length > 0) await ctx.store.atomic(settle(ctx, 'restore_reapplied', done))
+  return { reapplied: done.map(({ id }) => id), refused }
+}
+
+/** Leaves everything as the backup had it, and forgets the list. */
+export async function acceptRevived(ctx: Ctx): Promise<void> {
+  const pending = await readPending(ctx.store)
+  if (pending.length > 0) await ctx.store.atomic(settle(ctx, 'restore_accepted', pending))
+}
+
+function settle(
+  ctx: Ctx,
+  action: 'restore_reapplied' | 'restore_accepted',
+  pending: readonly Pending[],
+): [Statement, ...Statement[]] {
+  const details = { name: pending[0]?.stored.backup, revived: pending.map(({ stored }) => nameRevived(stored)) }
+  const forget = pending.map(({ id }) => ctx.store.db.delete(settings).where(eq(settings.key, `${KEY_PREFIX}${id}`)))
+  return [audit(ctx, action, details), ...forget]
+}
+
+/** For logs: who, what, and of a token which one. */
+export function nameRevived(one: Pick<StoredRevived, 'action' | 'username' | 'token'>): Record<string, string> {
+  const { action, username, token } = one
+  return { action, username, ...(token !== null && { token: `${token.name} (${token.prefix}…)` }) }
+}
+
+async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
+  const { action, userId, permissions } = stored
+  switch (action) {
+    case 'user_deleted':
+      return deactivateUser(ctx, userId)
+    case 'admin_status_changed':
+      await setAdmin(ctx, userId, false)
+      if (permissions !== null) await replacePermissions(ctx, userId, permissions)
+      return
+    case 'permissions_updated':
+      if (permissions !== null) await replacePermissions(ctx, userId, permissions)
+      return
+    case 'password_reset':
+    case 'password_changed':
+      return takeBackPassword(ctx, stored)
+    case 'token_revoked':
+      return revokeAgain(ctx, stored)
+    default:
+      return action satisfies never
+  }
+}
+
+async function takeBackPassword(ctx: Ctx, { userId, username, password }: StoredRevived): Promise<void> {
+  if (password === null) return
+  const { hash, isTemporary } = password
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(users)
+      .set({ passwordHash: hash, mustChangePassword: isTemporary, sessionEpoch: nextEpoch })
+      .where(and(eq(users.id, userId), sql`${users.passwordHash} is not ${hash}`)),
+    audit(ctx, 'password_reset', { userId, username, reapplied: true }, { onlyIfChanged: true }),
+  ])
+  await ctx.sessions.removeForUser(userId)
+}
+
+async function revokeAgain(ctx: Ctx, { userId, username, token }: StoredRevived): Promise<void> {
+  if (token === null) return
+  const { id, name, prefix } = token
+  await ctx.store.atomic([
+    ctx.store.db.delete(apiTokens).where(and(eq(apiTokens.id, id), eq(apiTokens.userId, userId))),
+    audit(
+      ctx,
+      'token_revoked',
+      { userId, username, tokenId: id, name, prefix, reapplied: true },
+      { onlyIfChanged: true },
+    ),
+  ])
+}

@@ -1,0 +1,278 @@
+import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
+import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/restore.ts'
+import { consoleContext } from '../../../src/node/console-context.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'
+import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup.ts'
+
+let here: ReturnType<typeof makeDataDir>
+let app: TestApp
+let admin: Client
+
+beforeEach(async () => {
+  here = makeDataDir()
+  await open()
+})
+afterEach(() => {
+  app.close()
+  here.remove()
+})
+
+async function open(): Promise<void> {
+  const store = openDatabase(here.database)
+  app = await createTestApp({ store, ports: { sessions: databaseSessions(store) } })
+  app.clock.advance(600_000)
+  admin = await app.admin()
+}
+
+/** Stops the service, restores, starts it; answers the log. */
+async function restore(name: string, more: Partial<RestoreOptions> = {}): Promise<Record<string, unknown>[]> {
+  app.close()
+  const entries: Record<string, unknown>[] = []
+  const note = (level: string) => (message: string, fields?: object) => entries.push({ level, message, ...fields })
+  const log = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
+  await restoreBackup(restoreOptions(here.dataDir, { log, now: () => START + 3_600_000, ...more }), name)
+  await open()
+  return entries
+}
+
+const body = async (answer: Response) => Object(await answer.json())
+const revived = async () => (await body(await admin.send('GET', '/api/system/restore/revived'))).revived
+const reapply = async (ids: number[]) => admin.send('POST', '/api/system/restore/reapply', { ids })
+const NODES = { nodes: { read: true, write: true } }
+
+type People = Record<'anna' | 'bea' | 'carl' | 'dora' | 'emil', Client & { id: number }>
+
+async function fill(): Promise<People> {
+  const people = {
+    anna: await app.user('anna'),
+    bea: await app.user('bea'),
+    carl: await app.user('carl', NODES),
+    dora: await app.user('dora'),
+    emil: await app.user('emil'),
+  }
+  expect((await admin.send('PUT', `/api/users/${people.bea.id}/admin`, { isAdmin: true })).status).toBe(200)
+  expect((await people.emil.send('POST', '/api/tokens', { name: 'cron', scopes: ['nodes:read'] })).status).toBe(201)
+  return people
+}
+
+/** What the entries of an audit log that are about people say, each way to take something away once. */
+async function takeAway(people: People): Promise<{ dorasPassword: string }> {
+  app.clock.advance(60_000)
+  expect((await admin.send('DELETE', `/api/users/${people.anna.id}`)).status).toBe(204)
+  expect((await admin.send('PUT', `/api/users/${people.bea.id}/admin`, { isAdmin: false })).status).toBe(200)
+  const permissions = { nodes: { read: true, write: false }, messages: { read: false, write: false } }
+  expect((await admin.send('PUT', `/api/users/${people.carl.id}/permissions`, { permissions })).status).toBe(200)
+  const { password } = await body(await admin.send('POST', `/api/users/${people.dora.id}/reset-password`))
+  const { tokens } = await body(await people.emil.send('GET', '/api/tokens'))
+  expect((await people.emil.send('DELETE', `/api/tokens/${tokens[0].id}`)).status).toBe(204)
+  return { dorasPassword: String(password) }
+}
+
+const NAMED = [
+  { action: 'user_deleted', username: 'anna' },
+  { action: 'admin_status_changed', username: 'bea' },
+  { action: 'permissions_updated', username: 'carl' },
+  { action: 'password_reset', username: 'dora' },
+  { action: 'token_revoked', username: 'emil', token: expect.stringMatching(/^cron \(mm_.{6}…\)$/) },
+]
+
+test('whom a restore revives is named in its log, in its entry and to administrators, and can be taken back', async () => {
+  const people = await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  const { dorasPassword } = await takeAway(people)
+  const log = await restore(name)
+  const warned = log.filter(({ message }) => message === 'The restore undid this, which was done after the backup')
+  expect(warned).toMatchObject(NAMED.map((one) => ({ ...one, level: 'warn' })))
+  expect(warned.map(({ by }) => by)).toStrictEqual(['admin', 'admin', 'admin', 'admin', 'emil'])
+  const entry = auditRows(app).find(({ action }) => action === 'system_restored')
+  expect(entry?.details['revived']).toStrictEqual(NAMED)
+
+  // All of it is back, as the documentation says.
+  await app.signIn('anna')
+  await app.signIn('dora')
+  const list = await revived()
+  expect(list).toMatchObject(NAMED.map(({ action, username }, i) => ({ id: i + 1, action, username })))
+  expect(JSON.stringify(list)).not.toContain('$2b$')
+  expect((await app.user('plain').then((user) => user.send('GET', '/api/system/restore/revived'))).status).toBe(403)
+  const answer = await reapply([1, 2, 3, 4, 5])
+  expect([answer.status, await body(answer)]).toStrictEqual([200, { reapplied: [1, 2, 3, 4, 5], refused: [] }])
+
+  await expect(app.signIn('anna')).rejects.toThrow(/401/)
+  await expect(app.signIn('dora')).rejects.toThrow(/401/)
+  expect(await (await app.signIn('dora', dorasPassword)).send('GET', '/api/auth/status').then(body)).toMatchObject({
+    mustChangePassword: true,
+  })
+  expect((await body(await admin.send('GET', `/api/users/${people.bea.id}`))).user.isAdmin).toBe(false)
+  const { permissions } = await body(await admin.send('GET', `/api/users/${people.carl.id}/permissions`))
+  expect(permissions).toMatchObject({
+    nodes: { read: true, write: false },
+    messages: { read: false, write: false },
+    dashboard: { read: true, write: false },
+  })
+  expect(await (await app.signIn('emil')).send('GET', '/api/tokens').then(body)).toStrictEqual({ tokens: [] })
+  expect(await revived()).toStrictEqual([])
+  const done = auditRows(app).filter(({ action }) => action === 'restore_reapplied')
+  expect(done).toStrictEqual([{ action: 'restore_reapplied', username: 'admin', details: { name, revived: NAMED } }])
+  expect((await reapply([1])).status).toBe(404)
+})
+
+test('chosen ones alone are done again; the rest stays until it is accepted or done by hand', async () => {
+  const people = await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  await takeAway(people)
+  await restore(name)
+  expect(await reapply([3]).then(body)).toStrictEqual({ reapplied: [3], refused: [] })
+  expect((await admin.send('DELETE', `/api/users/${people.anna.id}`)).status).toBe(204)
+  expect((await revived()).map(({ id }: { id: number }) => id)).toStrictEqual([2, 4, 5])
+  expect((await reapply([2, 3])).status).toBe(404)
+  expect((await admin.send('DELETE', '/api/system/restore/revived')).status).toBe(204)
+  expect(await body(await admin.send('GET', '/api/system/restore/revived'))).toStrictEqual({
+    backup: null,
+    revived: [],
+  })
+  await app.signIn('dora')
+  const accepted = auditRows(app).filter(({ action }) => action === 'restore_accepted')
+  expect(accepted).toMatchObject([{ username: 'admin', details: { name, revived: [NAMED[1], NAMED[3], NAMED[4]] } }])
+})
+
+test('there is always an administrator left, and nobody takes away the own account', async () => {
+  const bea = await app.user('bea')
+  expect((await admin.send('PUT', `/api/users/${bea.id}/admin`, { isAdmin: true })).status).toBe(200)
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  // Somebody takes the service over: a third administrator throws the others out.
+  const intruder = await app.user('intruder')
+  expect((await admin.send('PUT', `/api/users/${intruder.id}/admin`, { isAdmin: true })).status).toBe(200)
+  for (const id of [1, bea.id]) expect((await intruder.send('DELETE', `/api/users/${id}`)).status).toBe(204)
+  await restore(name)
+  expect(await revived()).toMatchObject([
+    { action: 'user_deleted', username: 'admin', by: 'intruder' },
+    { action: 'user_deleted', username: 'bea', by: 'intruder' },
+  ])
+  expect(await reapply([1, 2]).then(body)).toMatchObject({
+    reapplied: [2],
+    refused: [{ id: 1, code: 'self_change_forbidden' }],
+  })
+  expect((await revived()).map(({ id }: { id: number }) => id)).toStrictEqual([1])
+})
+
+const reapplyAll = (store: ReturnType<typeof openDatabase>) =>
+  consoleContext({ ...app.ports, store, log: keptLog().log })
+
+test('RESTORE_REAPPLY takes all of it away again within the restore, but not the last administrator', async () => {
+  const people = await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  const { dorasPassword } = await takeAway(people)
+  const log = await restore(name, { reapply: reapplyAll })
+  expect(log.filter(({ level }) => level === 'warn')).toMatchObject(
+    NAMED.map((one) => ({ ...one, outcome: 'done again' })),
+  )
+  await expect(app.signIn('anna')).rejects.toThrow(/401/)
+  await app.signIn('dora', dorasPassword)
+  expect(await revived()).toStrictEqual([])
+  expect(
+    auditRows(app)
+      .slice(-12)
+      .filter(({ username }) => username === 'system'),
+  ).toMatchObject([
+    { action: 'system_restored' },
+    { action: 'user_deleted', details: { username: 'anna' } },
+    { action: 'admin_status_changed', details: { username: 'bea' } },
+    { action: 'permissions_updated', details: { username: 'carl' } },
+    { action: 'password_reset', details: { username: 'dora' } },
+    { action: 'token_revoked', details: { username: 'emil' } },
+    { action: 'restore_reapplied', details: { name } },
+  ])
+
+  const next = await makeBackup(here.dataDir, { now: () => app.clock.now + 1000 })
+  expect((await admin.send('PUT', `/api/users/${people.carl.id}/admin`, { isAdmin: true })).status).toBe(200)
+  const carl = await app.signIn('carl')
+  expect((await carl.send('DELETE', '/api/users/1')).status).toBe(204)
+  expect(await restore(next, { reapply: reapplyAll })).toContainEqual(
+    expect.objectContaining({ username: 'admin', action: 'user_deleted', outcome: 'Last administrator' }),
+  )
+  expect(await revived()).toMatchObject([{ action: 'user_deleted', username: 'admin', by: 'carl' }])
+})
+
+test('what nobody decided about is still there after the next restore; what the backup knew is no news', async () => {
+  const people = await fill()
+  const first = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  await takeAway(people)
+  const later = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  await restore(first)
+  expect(await revived()).toHaveLength(5)
+  await restore(first)
+  expect(await revived()).toHaveLength(5)
+  expect(await reapply([1]).then(body)).toMatchObject({ reapplied: [1] })
+  // Anna is active in the first backup alone, and was deactivated again since.
+  await restore(first)
+  expect(await revived()).toMatchObject([
+    { username: 'anna', by: 'admin' },
+    ...NAMED.slice(1).map(({ action }) => ({ action })),
+  ])
+  await restore(later)
+  expect(await revived()).toStrictEqual([])
+})
+
+test('ids in the log of another service mean nobody here', async () => {
+  await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  app.close()
+  rmSync(here.database)
+  const store = openDatabase(here.database)
+  store.sqlite.exec(`
+    insert into users (id, username, auth_provider, is_admin, is_active, created_at) values
+      (1, 'root', 'local', 1, 1, 7), (2, 'somebody', 'local', 0, 0, 8);
+    insert into audit_log (timestamp, user_id, username, action, resource, details)
+      values (${START * 2}, 1, 'root', 'user_deleted', 'users', '{"userId":2,"username":"somebody"}')`)
+  store.close()
+  const log = await restore(name)
+  expect(log.map(({ level, message }) => `${String(level)} ${String(message)}`)).toStrictEqual([
+    expect.stringMatching(/^info Restore completed: /),
+  ])
+  expect(await revived()).toStrictEqual([])
+})
+
+test('a renewed hash of the same password is no change of it', async () => {
+  const anna = await app.user('anna')
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  app.store.sqlite
+    .prepare("update users set password_hash = replace(password_hash, '$2b$12$', '$2b$13$') where id = ?")
+    .run(anna.id)
+  await restore(name)
+  expect(await revived()).toStrictEqual([])
+  await app.signIn('anna', USER_PASSWORD)
+})
+
+test('at the console the list is shown, and chosen ones are done again', async () => {
+  const people = await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  await takeAway(people)
+  await restore(name)
+  const cli = (...args: string[]) =>
+    new Promise<{ out: string; err: string }>((resolve) => {
+      const file = new URL('../../../src/node/cli.ts', import.meta.url).pathname
+      const env = { PATH: String(process.env['PATH']), DATA_DIR: here.dataDir }
+      execFile(process.execPath, [file, 'reapply', ...args], { env }, (_error, out, err) => resolve({ out, err }))
+    })
+  const listed = await cli()
+  expect(listed.err).toBe('')
+  expect(listed.out.split('\n')).toStrictEqual([
+    `Since ${name} was made, and undone by its restore:`,
+    expect.stringMatching(/^ {3}1 {2}anna: user_deleted at 2026-01-15T12:11:00\.000Z by admin$/),
+    expect.stringMatching(/^ {3}2 {2}bea: admin_status_changed at /),
+    expect.stringMatching(/^ {3}3 {2}carl: permissions_updated at /),
+    expect.stringMatching(/^ {3}4 {2}dora: password_reset at /),
+    expect.stringMatching(/^ {3}5 {2}emil: token_revoked cron \(mm_.{6}…\) at .* by emil$/),
+    '',
+  ])
+  expect(await cli('1,x')).toStrictEqual({ out: '', err: 'Expected ids, as in 1,2, or all\n' })
+  expect((await cli('9')).err).toMatch(/^Not in the list/)
+  expect((await cli('1,5')).out).toMatch(/^Done again: {4}1 {2}anna: .*\nDone again: {4}5 {2}emil: .*\n$/)
+  expect((await cli('all')).out.split('\n')).toHaveLength(4)
+  expect((await cli('all')).out).toBe('Nothing waits for a decision\n')
+  await expect(app.signIn('anna')).rejects.toThrow(/401/)
+})
