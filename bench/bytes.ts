@@ -31,7 +31,7 @@ async function bytesBehindSession() {
     mapArchive: null,
     startedAt: 0,
     now: Date.now,
-    ...createAddressing([]),
+    ...createAddressing([], { warn: log }),
   }))
   const bytes = await (
     await fetch(process.env['BODY_OF'] ?? '', { headers: { cookie: process.env['COOKIE'] ?? '' } })

@@ -1,7 +1,7 @@
 import type { Config } from '../app/config/config.ts'
 import { AppError, problem } from '../app/http/errors.ts'
 import { newRequestId } from '../app/http/request-id.ts'
-import { HSTS, pagePolicy, SECURITY_HEADERS } from '../app/http/security.ts'
+import { HSTS, isPublishedByHttps, pagePolicy, SECURITY_HEADERS } from '../app/http/security.ts'
 import type { Env } from './environment.ts'
 
 /**
@@ -14,7 +14,8 @@ export async function servePages(request: Request, env: Env, config: Config | nu
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const answer = isRead ? await readPage(request, env, config) : refuseMethod(requestId)
   answer.headers.set('X-Request-Id', requestId)
-  if (protocol === 'https:') answer.headers.set('Strict-Transport-Security', HSTS)
+  const isHttps = protocol === 'https:' || (config !== null && isPublishedByHttps(config))
+  if (isHttps) answer.headers.set('Strict-Transport-Security', HSTS)
   return answer
 }
 

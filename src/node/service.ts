@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
@@ -36,7 +37,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   process.umask(0o077)
   const parsed = parseConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
-  const { config } = parsed
+  const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }
   const log = createLog({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
@@ -44,7 +45,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
     write: (line) => process.stdout.write(`${line}\n`),
   })
   try {
-    prepareDataDir(config.DATA_DIR)
+    prepareDataDir(parsed.config.DATA_DIR)
     await start(withSecret(config), log)
   } catch (error) {
     if (error instanceof AppError && error.code === 'weak_password') return refuseStart([error.message])
@@ -89,7 +90,7 @@ async function start(config: Config, log: Log): Promise<void> {
     mapArchive: await openMapArchive(config),
     startedAt,
     now: Date.now,
-    ...createAddressing(config.TRUSTED_PROXIES),
+    ...createAddressing(config.TRUSTED_PROXIES, log),
   }
   await announceFirstAdmin(ports)
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
@@ -113,7 +114,8 @@ async function start(config: Config, log: Log): Promise<void> {
     log.info('Stopped')
   }, log)
   // Last: whoever waits for this line may stop the service at once.
-  log.info('Listening', { host: config.HOST, port: server.port, startMs: Date.now() - startedAt })
+  const { HOST: host, DATA_DIR: dataDir } = config
+  log.info('Listening', { host, port: server.port, dataDir, startMs: Date.now() - startedAt })
 }
 
 function sweep(ports: Ports): void {

@@ -25,3 +25,10 @@ test.each([...README.matchAll(/\]\((?!http)([^)#]+)\)/g)].map(([, path]) => path
     expect(readFileSync(new URL(`../../${path}`, import.meta.url)).length).toBeGreaterThan(0)
   },
 )
+
+test('compose.yaml hands on what the documentation sets for a restore', () => {
+  const compose = readFileSync(new URL('../../compose.yaml', import.meta.url), 'utf8')
+  for (const name of ['RESTORE_FROM_BACKUP', 'RESTORE_REAPPLY', 'RESTORE_REQUIRE_SIGNATURE']) {
+    expect(compose).toMatch(new RegExp(`^ {6}${name}: \\$\\{${name}:-\\}$`, 'm'))
+  }
+})

@@ -24,6 +24,21 @@ describe('the cookie', () => {
     ],
     ['http://localhost', { COOKIE_SECURE: 'true' }, `^__Host-mesh_session=${TOKEN}; .*; Secure; `],
     [
+      'http://localhost',
+      { PUBLIC_URL: 'HTTPS://mesh.example.org/radio' },
+      `^__Host-mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Lax$`,
+    ],
+    [
+      'http://localhost',
+      { PUBLIC_URL: 'http://mesh.example.org' },
+      `^mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax$`,
+    ],
+    [
+      'http://localhost',
+      { COOKIE_SECURE: 'false', PUBLIC_URL: 'https://mesh.example.org' },
+      `^mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax$`,
+    ],
+    [
       'https://a.example',
       { COOKIE_SECURE: 'false' },
       `^mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax$`,

@@ -27,7 +27,10 @@ beforeAll(async () => {
     alg: 'RS256',
     secret: 'a secret with +, : and %',
   })
-  app = await createTestApp({ env: provider.env, ports: { now: Date.now, ...createAddressing([]) } })
+  app = await createTestApp({
+    env: provider.env,
+    ports: { now: Date.now, ...createAddressing([], { warn: () => {} }) },
+  })
   fetch = createApp(() => app.ports).fetch
 })
 afterAll(async () => {

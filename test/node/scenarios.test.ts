@@ -21,12 +21,13 @@ async function openNode(): Promise<Service> {
   const parsed = parseConfig({ ...SCENARIO_ENV, TRUSTED_PROXIES: '127.0.0.1' })
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
   const store = openDatabase(join(directory, 'mesh.db'))
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   const ports: Ports = {
     config: parsed.config,
     store,
     sessions: databaseSessions(store),
     passwords: nativePasswordHasher(),
-    log: createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} }),
+    log,
     oidc: null,
     backups: null,
     radio: null,
@@ -35,7 +36,7 @@ async function openNode(): Promise<Service> {
     mapArchive: null,
     startedAt: Date.now(),
     now: Date.now,
-    ...createAddressing(parsed.config.TRUSTED_PROXIES),
+    ...createAddressing(parsed.config.TRUSTED_PROXIES, log),
   }
   await makeFirstAdmin(ports)
   const server = await listen(createApp(() => ports).fetch, 0, '127.0.0.1')

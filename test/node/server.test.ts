@@ -15,7 +15,7 @@ afterEach(async () => {
 /** The app on a real port of loopback. */
 async function serve(proxies: string[] = [], options: Parameters<typeof createTestApp>[0] = {}) {
   const app = await createTestApp(options)
-  const ports = { ...app.ports, ...createAddressing(proxies) }
+  const ports = { ...app.ports, ...createAddressing(proxies, app.ports.log) }
   const server = await listen(createApp(() => ports).fetch, 0, '127.0.0.1')
   endings.push(
     () => app.close(),
@@ -119,6 +119,21 @@ describe('who the client is', () => {
     expect(statuses).toStrictEqual([401, 401, 401, 429, 429])
   })
 
+  test('the first X-Forwarded-For that is not believed is said once, with the address that sent it', async () => {
+    const { app, url } = await serve(['198.51.100.7'])
+    const warnings = () =>
+      app.logged.map((line) => Object(JSON.parse(line))).filter(({ message }) => message.startsWith('X-Forwarded-For'))
+    await fetch(`${url}/api/health`)
+    expect(warnings()).toStrictEqual([])
+    for (const client of ['203.0.113.1', '203.0.113.2']) {
+      await fetch(`${url}/api/health`, { headers: { 'x-forwarded-for': client } })
+    }
+    expect(warnings()).toMatchObject([{ level: 'warn', address: '127.0.0.1' }])
+    const trusting = await serve(['127.0.0.1'])
+    await fetch(`${trusting.url}/api/health`, { headers: { 'x-forwarded-for': '203.0.113.1' } })
+    expect(trusting.app.logged.filter((line) => line.includes('X-Forwarded-For'))).toStrictEqual([])
+  })
+
   test.each(['proxy', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/', '::1/129', '10.0.0.0/8/8', ''])(
     '"%s" is no proxy',
     (entry) => {
@@ -145,6 +160,18 @@ describe('how the client came', () => {
     expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'https, http' })).toBe(false)
     expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'http' })).toBe(false)
     expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'javascript' })).toBe(false)
+  })
+
+  test('by https whenever PUBLIC_URL says so, whatever the request looks like', async () => {
+    const env = { PUBLIC_URL: 'https://mesh.example.org' }
+    const { url } = await serve([], { env })
+    expect(await isSecure(url, {})).toBe(true)
+    expect(await isSecure(url, { 'x-forwarded-proto': 'http' })).toBe(true)
+    for (const path of ['/api/health', '/api/auth/status', '/api/nowhere']) {
+      expect((await fetch(url + path)).headers.get('strict-transport-security')).toBe('max-age=31536000')
+    }
+    const byHttp = await serve([], { env: { PUBLIC_URL: 'http://mesh.example.org' } })
+    expect(await isSecure(byHttp.url, {})).toBe(false)
   })
 
   test.each<[string[], Record<string, string>, string, number]>([

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Built, buildService, runToEnd, startService } from '../support/built-service.ts'
@@ -168,6 +168,19 @@ describe('a start', () => {
     expect(await status.json()).toMatchObject({ authenticated: true })
     expect(await second.stop('SIGINT')).toBe(0)
     expect(second.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
+  test('says where its data is, in full', async () => {
+    const env = { DATA_DIR: relative(process.cwd(), data()), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    const listening = service.lines
+      .map((line) => Object(JSON.parse(line)))
+      .find(({ message }) => message === 'Listening')
+    expect(listening).toMatchObject({ dataDir: data() })
+    expect(await service.stop('SIGTERM')).toBe(0)
+    const { code, out } = await runToEnd(built, { ...env, RESTORE_FROM_BACKUP: '2026-01-15_120000' })
+    expect(code).toBe(1)
+    expect(out).toContain(`Backup directory not found: ${data()}/system-backups/2026-01-15_120000; `)
   })
 
   test('writes nothing that others may read, also into a directory that they may enter', async () => {

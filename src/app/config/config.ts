@@ -65,7 +65,7 @@ export const VARIABLES = {
   PUBLIC_URL: variable(
     url.nullable().default(null),
     'an http(s) URL',
-    'External origin, when it differs from the request',
+    'External origin, when it differs from the request; https means Secure cookies and HSTS',
   ),
   TRUSTED_PROXIES: variable(
     list.pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))),
@@ -105,7 +105,7 @@ export const VARIABLES = {
   COOKIE_SECURE: variable(
     z.enum(['auto', 'true', 'false']).default('auto'),
     'auto, true or false',
-    'Secure session cookies; auto: when the request came by HTTPS',
+    'Secure session cookies; auto: when PUBLIC_URL is https or the request came by HTTPS',
   ),
   ADMIN_USERNAME: variable(
     z

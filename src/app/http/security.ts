@@ -1,7 +1,7 @@
 import type { Context, TypedResponse } from 'hono'
 import type { JSONParsed } from 'hono/utils/types'
 import type { Config } from '../config/config.ts'
-import type { AppEnv } from '../context.ts'
+import type { AppEnv, Ports } from '../context.ts'
 import { AppError } from './errors.ts'
 import { isApi } from './pages.ts'
 import { tileOrigin } from '../config/secure-url.ts'
@@ -81,7 +81,20 @@ function typed<T>(response: Response): Response & TypedResponse<JSONParsed<T>, 2
 }
 
 function isHttps(c: Context<AppEnv>): boolean {
-  return c.get('ctx').origin(c).startsWith('https:')
+  return arrivedByHttps(c, c.get('ctx'))
+}
+
+/**
+ * Whether the client's browser is on HTTPS: by the request, or by PUBLIC_URL, which holds where a proxy does not tell or is
+ * not believed.
+ */
+export function arrivedByHttps(c: Context, { origin, config }: Pick<Ports, 'origin' | 'config'>): boolean {
+  return isPublishedByHttps(config) || origin(c).startsWith('https:')
+}
+
+/** Whether PUBLIC_URL is https. */
+export function isPublishedByHttps({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
+  return PUBLIC_URL !== null && /^https:/i.test(PUBLIC_URL)
 }
 
 export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Context } from 'hono'
+import type { Log } from '../../app/log.ts'
 
 type Request = { readonly incoming: IncomingMessage }
 
@@ -18,15 +19,31 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
   return list
 }
 
-/** Client address and origin of a request, believing X-Forwarded-For, -Proto and -Host only from trusted proxies. */
-export function createAddressing(entries: readonly string[]) {
+/**
+ * Client address and origin of a request, believing X-Forwarded-For, -Proto and -Host only from trusted proxies. Warns once,
+ * of the first other address that sends X-Forwarded-For.
+ */
+export function createAddressing(entries: readonly string[], log: Pick<Log, 'warn'>) {
   const trusted = parseTrustedProxies(entries)
   const isTrusted = (ip: string) => entries.length > 0 && trusted.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4')
+  let hasWarned = false
+  const warnOf = (peer: string, { headers }: IncomingMessage) => {
+    if (headers['x-forwarded-for'] === undefined) return
+    hasWarned = true
+    log.warn(
+      'X-Forwarded-For is not believed of an address that TRUSTED_PROXIES does not name; if this is your proxy, all clients behind it count as one',
+      { address: peer },
+    )
+  }
   return {
     clientIp: (c: Context): string | null => {
       const { incoming } = requestOf(c)
       const peer = peerOf(incoming)
-      if (peer === null || !isTrusted(peer)) return peer
+      if (peer === null) return null
+      if (!isTrusted(peer)) {
+        if (!hasWarned) warnOf(peer, incoming)
+        return peer
+      }
       // The right-most hop that is not a proxy of ours: what stands left of it, the client wrote.
       const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
       let client = peer

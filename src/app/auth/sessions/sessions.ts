@@ -8,6 +8,7 @@ import type { Ctx, SignedInCtx, StoredSession } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch, otherOwner } from '../../users/users.ts'
 import { knownUse, noteUse } from './last-use.ts'
+import { arrivedByHttps } from '../../http/security.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 
 const COOKIE = 'mesh_session'
@@ -31,7 +32,7 @@ export const sessionSchema = z.object({
 /** Whether this request's session cookie is, or would be, a Secure one. */
 export function isSecure(c: Context, ctx: Ctx): boolean {
   const { COOKIE_SECURE } = ctx.config
-  return COOKIE_SECURE === 'auto' ? ctx.origin(c).startsWith('https:') : COOKIE_SECURE === 'true'
+  return COOKIE_SECURE === 'auto' ? arrivedByHttps(c, ctx) : COOKIE_SECURE === 'true'
 }
 
 /** A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie. */
