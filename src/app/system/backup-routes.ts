@@ -4,7 +4,13 @@ import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv, Ctx } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { validate } from '../http/validate.ts'
-import { backupSettingsSchema, lastRunSchema, readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
+import {
+  backupSettingsChangesSchema,
+  backupSettingsSchema,
+  lastRunSchema,
+  readBackupSchedule,
+  replaceBackupSettings,
+} from './backup-settings.ts'
 import {
   backupSchema,
   createBackup,
@@ -52,8 +58,10 @@ export const backupRoutes = new Hono<AppEnv>()
   .put(
     '/settings',
     requireAdmin,
-    answers('Replace the schedule of backups', { 200: settingsAnswer }, ['unsupported_on_this_runtime']),
-    validate('json', backupSettingsSchema),
+    answers('Replace the schedule of backups; without keepWeekly or keepMonthly these stay', { 200: settingsAnswer }, [
+      'unsupported_on_this_runtime',
+    ]),
+    validate('json', backupSettingsChangesSchema),
     async (c) => {
       const { ctx } = c.var
       const backups = demandBackups(ctx)
@@ -107,8 +115,8 @@ export const backupRoutes = new Hono<AppEnv>()
 async function settingsOf(ctx: Ctx) {
   const backups = demandBackups(ctx)
   const schedule = await readBackupSchedule(ctx.store)
-  const { enabled, maxBackups, backupTime } = schedule.settings
+  const { since: _, ...settings } = schedule.settings
   const run = schedule.run
   const lastRun = run === null ? null : { at: run.at, ok: run.ok, error: run.error }
-  return { enabled, maxBackups, backupTime, nextRunAt: backups.nextRun(schedule), lastRun }
+  return { ...settings, nextRunAt: backups.nextRun(schedule), lastRun }
 }

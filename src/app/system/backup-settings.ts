@@ -6,17 +6,31 @@ import { audit, type AuditContext } from '../audit/audit.ts'
 
 export const backupSettingsSchema = z.strictObject({
   enabled: z.boolean(),
-  /** Scheduled backups that are kept; manual ones are never deleted by the schedule. */
+  /** Scheduled backups that are kept, the newest: with one a day, days. The schedule never deletes manual ones. */
   maxBackups: z.int().min(1).max(365),
+  /** Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one. */
+  keepWeekly: z.int().min(0).max(520),
+  /** The same of months. */
+  keepMonthly: z.int().min(0).max(240),
   /** HH:MM in the service's time zone. */
   backupTime: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM'),
 })
 export type BackupSettings = z.infer<typeof backupSettingsSchema>
 
+const { keepWeekly, keepMonthly } = backupSettingsSchema.shape
+
+/** Who does not know of weeks and months leaves them as they are: to forget them would delete backups. */
+export const backupSettingsChangesSchema = backupSettingsSchema.extend({
+  keepWeekly: keepWeekly.optional(),
+  keepMonthly: keepMonthly.optional(),
+})
+
 /** The latest run of the schedule. `error` beside `ok: true`: the backup was made, something after it failed. */
 export const lastRunSchema = z.object({ at: z.int(), ok: z.boolean(), error: z.string().nullable() }).nullable()
 
 const storedSettings = backupSettingsSchema.extend({
+  keepWeekly: keepWeekly.default(0),
+  keepMonthly: keepMonthly.default(0),
   /** Since when the schedule is enabled for this time of day: what lies before it was not missed. */
   since: z.int(),
 })
@@ -42,7 +56,7 @@ const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
 
 const DAY_MS = 86_400_000
 
-const DEFAULTS = { enabled: false, maxBackups: 7, backupTime: '03:00', since: 0 }
+const DEFAULTS = { enabled: false, maxBackups: 7, keepWeekly: 0, keepMonthly: 0, backupTime: '03:00', since: 0 }
 
 export async function readBackupSchedule({ db }: Store): Promise<BackupSchedule> {
   const rows = await db
@@ -61,11 +75,16 @@ export async function readBackupSchedule({ db }: Store): Promise<BackupSchedule>
 }
 
 /** Replaces the settings. The schedule starts anew when it is switched on or its time of day changes. */
-export async function replaceBackupSettings(ctx: AuditContext, next: BackupSettings): Promise<void> {
+export async function replaceBackupSettings(
+  ctx: AuditContext,
+  wanted: z.infer<typeof backupSettingsChangesSchema>,
+): Promise<void> {
   const now = ctx.now()
-  const { enabled, maxBackups, backupTime, since } = (await readBackupSchedule(ctx.store)).settings
-  const startsAnew = next.backupTime !== backupTime || (next.enabled && !enabled)
-  const before = { enabled, maxBackups, backupTime }
+  const { since, ...before } = (await readBackupSchedule(ctx.store)).settings
+  const { enabled, maxBackups, backupTime } = wanted
+  const { keepWeekly = before.keepWeekly, keepMonthly = before.keepMonthly } = wanted
+  const next = { enabled, maxBackups, keepWeekly, keepMonthly, backupTime }
+  const startsAnew = next.backupTime !== before.backupTime || (next.enabled && !before.enabled)
   const changed = changes(before, next)
   if (Object.keys(changed.after).length === 0) return
   // Somebody else may have made the same change since it was read.
@@ -81,6 +100,8 @@ function changes(before: BackupSettings, after: BackupSettings): Record<'before'
   const isSame: Readonly<Record<string, boolean>> = {
     enabled: before.enabled === after.enabled,
     maxBackups: before.maxBackups === after.maxBackups,
+    keepWeekly: before.keepWeekly === after.keepWeekly,
+    keepMonthly: before.keepMonthly === after.keepMonthly,
     backupTime: before.backupTime === after.backupTime,
   }
   const changed = (some: BackupSettings) => Object.fromEntries(Object.entries(some).filter(([key]) => !isSame[key]))

@@ -7,8 +7,9 @@ import {
   readBackupSchedule,
   recordScheduledRun,
 } from '../../app/system/backup-settings.ts'
-import { type Backup, createBackup, deleteBackup } from '../../app/system/backups.ts'
+import { createBackup, deleteBackup } from '../../app/system/backups.ts'
 import type { BackupStore } from './backups.ts'
+import { expiredBackups } from './retention.ts'
 import { nextRun } from './schedule.ts'
 
 /** A timer is never longer, so that a clock that is set, or a machine that slept, is noticed soon. */
@@ -111,8 +112,8 @@ export function createScheduler(options: {
   /** Only after a success, only scheduled backups, oldest first. Answers what went wrong, or null. */
   async function prune(): Promise<string | null> {
     try {
-      const { maxBackups } = (await readBackupSchedule(ports.store)).settings
-      for (const name of (await expiredBackups(backups, maxBackups, now())).toReversed()) {
+      const { settings } = await readBackupSchedule(ports.store)
+      for (const name of expiredBackups(await backups.list(), settings, now(), timeZone).toReversed()) {
         await deleteBackup(context, name, 'retention')
         log.info('Backup deleted', { name, reason: 'retention' })
       }
@@ -131,16 +132,6 @@ function asSystem({ store, now }: Pick<Ports, 'store' | 'now'>): AuditContext {
 
 function messageOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 500)
-}
-
-/** The scheduled backups beyond the newest `keep`. One from the future is by a wrong clock: it goes first. */
-async function expiredBackups(backups: BackupStore, keep: number, now: number): Promise<string[]> {
-  const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)
-  const scheduled = (await backups.list()).filter(({ kind }) => kind === 'scheduled')
-  return scheduled
-    .toSorted((a, b) => age(a) - age(b))
-    .slice(keep)
-    .map(({ name }) => name)
 }
 
 function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: string): number | null {

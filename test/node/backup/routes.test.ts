@@ -304,20 +304,24 @@ test('the database of another disk directory may be a link', async () => {
 
 test('settings have defaults, bounds, and one audit entry a change', async () => {
   const url = '/api/system/backup/settings'
-  const defaults = { enabled: false, maxBackups: 7, backupTime: '03:00', nextRunAt: null, lastRun: null }
+  const weeks = { keepWeekly: 0, keepMonthly: 0 }
+  const defaults = { enabled: false, maxBackups: 7, ...weeks, backupTime: '03:00', nextRunAt: null, lastRun: null }
   expect(await body(await admin.send('GET', url))).toStrictEqual(defaults)
   const next = { enabled: true, maxBackups: 3, backupTime: '23:59' }
   const changed = await admin.send('PUT', url, next)
   // 23:59 in Berlin.
   expect([changed.status, await body(changed)]).toStrictEqual([
     200,
-    { ...next, nextRunAt: Date.UTC(2026, 0, 15, 22, 59), lastRun: null },
+    { ...next, ...weeks, nextRunAt: Date.UTC(2026, 0, 15, 22, 59), lastRun: null },
   ])
   for (const wrong of [
     {},
     { ...next, maxBackups: 0 },
     { ...next, maxBackups: 366 },
     { ...next, maxBackups: 1.5 },
+    { ...next, keepWeekly: -1 },
+    { ...next, keepMonthly: 241 },
+    { ...next, keepMonthly: null },
     { ...next, backupTime: '24:00' },
     { ...next, backupTime: '3:00' },
     { ...next, backupTime: '03:60' },
@@ -335,5 +339,17 @@ test('settings have defaults, bounds, and one audit entry a change', async () =>
       username: 'admin',
       details: { before: { enabled: false, maxBackups: 7, backupTime: '03:00' }, after: next },
     },
+  ])
+  const long = { keepWeekly: 4, keepMonthly: 12 }
+  expect(await body(await admin.send('PUT', url, { ...next, ...long }))).toMatchObject({ ...next, ...long })
+  // A program from before there were weeks and months must not have their backups deleted.
+  expect(await body(await admin.send('PUT', url, { ...next, maxBackups: 5 }))).toMatchObject(long)
+  expect(
+    newAudit()
+      .slice(1)
+      .map(({ details }) => details),
+  ).toStrictEqual([
+    { before: weeks, after: long },
+    { before: { maxBackups: 3 }, after: { maxBackups: 5 } },
   ])
 })

@@ -31,6 +31,8 @@ export function BackupSchedule() {
         enabled: isOn.value ?? settings.enabled,
         backupTime: text('backupTime'),
         maxBackups: Number(text('maxBackups')),
+        keepWeekly: Number(text('keepWeekly')),
+        keepMonthly: Number(text('keepMonthly')),
       }
       data.value = await ask(api.system.backup.settings.$put({ json }))
       say(t.backups.saved)
@@ -58,6 +60,26 @@ export function BackupSchedule() {
             max={365}
             defaultValue={settings.maxBackups}
             hint={t.backups.keepUnit}
+            required
+          />
+          <Field
+            label={t.backups.keepWeekly}
+            name="keepWeekly"
+            type="number"
+            min={0}
+            max={520}
+            defaultValue={settings.keepWeekly}
+            hint={t.backups.keepWeeklyUnit}
+            required
+          />
+          <Field
+            label={t.backups.keepMonthly}
+            name="keepMonthly"
+            type="number"
+            min={0}
+            max={240}
+            defaultValue={settings.keepMonthly}
+            hint={t.backups.keepMonthlyUnit}
             required
           />
         </div>
