@@ -33,7 +33,7 @@ type File = {
 /** Where `npm run build` puts the web application, seen from the build and from the source. */
 export function builtSite(): string {
   const here = import.meta.url
-  return fileURLToPath(new URL(here.endsWith('.ts') ? '../../dist/web/' : '../../web/', here))
+  return fileURLToPath(new URL(here.endsWith('.ts') ? '../../../dist/web/' : '../web/', here))
 }
 
 /**
