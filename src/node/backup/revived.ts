@@ -175,7 +175,7 @@ function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backu
   const entry = entries.find((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
   if (entry === undefined) return []
   if (lost.password !== null) {
-    const latest = entries.find(({ action, subject }) => /^password_/.test(action) && subject === lost.userId)
+    const latest = entries.find(({ action, subject }) => action.startsWith('password_') && subject === lost.userId)
     if (latest !== entry) return []
   }
   return [{ ...lost, at: entry.at, by: entry.by }]
