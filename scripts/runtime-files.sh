@@ -1,15 +1,13 @@
 #!/bin/sh
-# Copies what the built service needs at run time, and nothing else, into the folder $1: the build carries the
-# pure-JavaScript packages in itself; native ones, and one that is loaded on demand, stay packages.
+# Copies what the built service needs at run time on this machine, and nothing else, into the folder $1. The build carries
+# its packages in itself, but for @node-rs/bcrypt, which is native.
 set -eu
 to=$1
-platform=$(node -p "process.platform + (process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime ? 'musl' : '')")
-arch=$(node -p process.arch)
-mkdir -p "$to/node_modules/better-sqlite3/prebuilds" "$to/node_modules/@node-rs" "$to/node_modules/@redis/client"
-cp -r dist drizzle package.json LICENSE "$to"
-cp -r node_modules/better-sqlite3/package.json node_modules/better-sqlite3/LICENSE node_modules/better-sqlite3/lib "$to/node_modules/better-sqlite3"
-cp "node_modules/better-sqlite3/prebuilds/$platform-$arch.node" "$to/node_modules/better-sqlite3/prebuilds"
+libc=$(node -p "process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime ? 'musl' : ''")
+binary="$(node -p process.platform)$libc-$(node -p process.arch).node"
+mkdir -p "$to/node_modules/@node-rs" "$to/drizzle/meta"
+cp -r dist package.json LICENSE "$to"
+find "$to/dist/prebuilds" -type f ! -name "$binary" -delete
+cp drizzle/*.sql "$to/drizzle"
+cp drizzle/meta/_journal.json "$to/drizzle/meta"
 cp -r node_modules/@node-rs/bcrypt* "$to/node_modules/@node-rs"
-cp -r node_modules/@redis/client/package.json node_modules/@redis/client/dist "$to/node_modules/@redis/client"
-find "$to/node_modules" -name '*.map' -delete
-find "$to/node_modules" -name '*.d.ts' -delete

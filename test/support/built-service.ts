@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,20 +10,13 @@ import { z } from 'zod'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const packageSchema = z.object({ scripts: z.object({ build: z.string() }) })
-
 export type Built = { readonly main: string; remove(): void }
 
-/** Bundles the service as `npm run build` does, into a directory of its own. */
+/** Builds the program as `npm run build` does, into a directory of its own. */
 export function buildService(): Built {
-  const { scripts } = packageSchema.parse(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')))
-  const [bundle] = scripts.build.split('&&').filter((step) => step.trim().startsWith('esbuild '))
-  if (bundle === undefined) throw new Error('the build script has no esbuild step')
   const dir = mkdtempSync(join(tmpdir(), 'mesh-built-'))
   for (const name of ['node_modules', 'drizzle', 'package.json']) symlinkSync(join(ROOT, name), join(dir, name))
-  const command = bundle.replace(/--outdir=\S+/, `--outdir=${join(dir, 'dist/node')}`)
-  const path = `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`
-  execFileSync('sh', ['-c', command], { cwd: ROOT, env: { ...process.env, PATH: path }, stdio: 'pipe' })
+  execFileSync(process.execPath, ['scripts/build.js', '--program', join(dir, 'dist')], { cwd: ROOT, stdio: 'pipe' })
   return { main: join(dir, 'dist/node/main.js'), remove: () => rmSync(dir, { recursive: true }) }
 }
 

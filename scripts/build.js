@@ -1,0 +1,115 @@
+// Builds the service into dist/: the program (dist/node), what it loads natively (dist/prebuilds) and the pages (dist/web).
+//   node scripts/build.js                  builds
+//   node scripts/build.js --if-changed     builds unless dist/ was made from exactly these sources
+//   node scripts/build.js --program DIR    builds the program alone, into another folder
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { build } from 'esbuild'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const { values } = parseArgs({ options: { 'if-changed': { type: 'boolean' }, program: { type: 'string' } } })
+
+if (values.program !== undefined) writeLicenses(values.program, await buildProgram(values.program))
+else await buildAll(values['if-changed'] === true)
+
+async function buildAll(unlessKnown) {
+  const dist = join(ROOT, 'dist')
+  const stamp = join(dist, '.built-from')
+  const sources = fingerprint()
+  if (unlessKnown && readStamp(stamp) === sources) return
+  rmSync(dist, { recursive: true, force: true })
+  const bundled = await buildProgram(dist)
+  process.env.NODE_ENV = 'production'
+  const vite = await import('vite')
+  const collect = {
+    name: 'collect-modules',
+    generateBundle(_options, bundle) {
+      for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') bundled.push(...chunk.moduleIds)
+    },
+  }
+  await vite.build({ configFile: join(ROOT, 'src/web/vite.config.ts'), logLevel: 'warn', plugins: [collect] })
+  writeLicenses(dist, bundled)
+  // Last: a build that was cut off is made again.
+  writeFileSync(stamp, sources)
+}
+
+/** Answers the files that became a part of it. */
+async function buildProgram(dist) {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: ['bin', 'main', 'cli', 'backup/worker'].map((name) => `src/node/${name}.ts`),
+    outbase: 'src/node',
+    outdir: join(dist, 'node'),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    external: ['@node-rs/bcrypt'],
+    // Packages that are CommonJS ask for these two. better-sqlite3 looks for its binaries in ../prebuilds.
+    banner: {
+      js: [
+        "import{createRequire as __createRequire}from'node:module'",
+        "import{dirname as __folderOf}from'node:path'",
+        "import{fileURLToPath as __pathOf}from'node:url'",
+        'const require=__createRequire(import.meta.url),__filename=__pathOf(import.meta.url),__dirname=__folderOf(__filename)',
+      ].join(';'),
+    },
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  })
+  const binaries = join(ROOT, 'node_modules/better-sqlite3/prebuilds')
+  mkdirSync(join(dist, 'prebuilds'), { recursive: true })
+  for (const name of readdirSync(binaries).filter((file) => /^(?:linux|linuxmusl|darwin)-/.test(file))) {
+    cpSync(join(binaries, name), join(dist, 'prebuilds', name))
+  }
+  return Object.keys(metafile.inputs)
+}
+
+/** Changes with every file that a build reads, with the versions of all packages, and with this script. */
+function fingerprint() {
+  const hash = createHash('sha256')
+  const add = (path) =>
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(ROOT, path)))
+      .update('\0')
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
+  for (const path of files.map((entry) => join(entry.parentPath, entry.name)).toSorted()) add(path.slice(ROOT.length))
+  for (const path of ['package.json', 'package-lock.json', 'scripts/build.js']) add(path)
+  return hash.digest('hex')
+}
+
+function readStamp(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Writes the licenses of the packages that are part of the bundles, as they demand. Throws when one has none. */
+function writeLicenses(dist, files) {
+  const folders = new Set()
+  for (const path of files) {
+    const folder = /node_modules\/(?:@[^/]+\/)?[^/]+(?!.*node_modules)/.exec(path)
+    if (folder !== null) folders.add(path.slice(path.indexOf('node_modules'), folder.index + folder[0].length))
+  }
+  const texts = [...folders].toSorted((a, b) => (a < b ? -1 : 1)).map((folder) => license(folder))
+  writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'='.repeat(80)}\n\n`))
+}
+
+function license(folder) {
+  const { name, version, license: kind } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'))
+  const file = readdirSync(join(ROOT, folder)).find((each) => /^licen[cs]e/i.test(each))
+  if (file === undefined && kind === undefined) throw new Error(`${folder} has no license`)
+  const text = file === undefined ? `${kind}\n` : readFileSync(join(ROOT, folder, file), 'utf8')
+  return `${name} ${version}\n\n${text.trim()}\n`
+}
