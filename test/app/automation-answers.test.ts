@@ -226,6 +226,21 @@ test('a broker that was faster than the radio does not keep a text from its answ
   expect(t.radio.sent).toHaveLength(1)
 })
 
+test('a copy of what was not answered is not answered after a restart either', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('ping', { id: 77 })
+  await t.say('ping', { id: 78 })
+  expect(await t.lastRun(id)).toBe('skipped cooldown_sender')
+  t.app.clock.now += 2 * MINUTE
+  t.restart()
+  await t.say('ping', { id: 78, hopLimit: 2 })
+  expect(await t.lastRun(id)).toBe('skipped duplicate')
+  await t.say('ping', { id: 79 })
+  expect(await t.lastRun(id)).toBe('sent')
+  expect(t.radio.sent).toHaveLength(2)
+})
+
 test('one sender is answered once in 60 seconds, anybody once in 10, also after a restart', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)

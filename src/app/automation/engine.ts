@@ -5,6 +5,7 @@ import { AppError } from '../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../mesh/radios/channel-table.ts'
 import { ableSenders } from '../mesh/radios/choose-radio.ts'
 import type { Heard } from '../mesh/ingest/plan.ts'
+import { recallPackets } from '../mesh/ingest/seen-packets.ts'
 import { type Automatic, type SendCtx, sendMessage } from '../mesh/messages/send.ts'
 import { requestTraceroute } from '../mesh/topology/traceroutes.ts'
 import { distrustFuture, isCurrent, listAutomations } from './automations.ts'
@@ -41,6 +42,8 @@ export type Engine = {
 export function createEngine(needs: Needs): Engine {
   const ctx: SendCtx = { ...needs, ip: null, requestId: null, viewer: null }
   const considered = createMemory()
+  // What an earlier process heard it has considered, whatever it decided.
+  const heardBefore = recallPackets(needs.store)
   return {
     async runDue() {
       const now = needs.now()
@@ -71,7 +74,9 @@ export function createEngine(needs: Needs): Engine {
         for (const automation of automations) {
           const { rule } = automation
           if (rule.kind !== 'acknowledge' || !listensTo(rule, text.said)) continue
-          await guarded(needs, automation, () => consider(ctx, needs, { automation, rule, ...text }, considered))
+          await guarded(needs, automation, () =>
+            consider(ctx, needs, { automation, rule, ...text }, { considered, heardBefore }),
+          )
         }
       }
     },
@@ -172,7 +177,7 @@ async function consider(
   ctx: SendCtx,
   needs: Needs,
   { automation, rule, said, packet, radio }: Question,
-  considered: Memory,
+  { considered, heardBefore }: { readonly considered: Memory; readonly heardBefore: ReturnType<typeof recallPackets> },
 ): Promise<void> {
   const { store } = needs
   const now = needs.now()
@@ -180,7 +185,7 @@ async function consider(
   const firstRadio = considered.add(`${automation.id} ${key}`, radio)
   // Radios of ours that hear the same mesh: one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return
-  const isKnown = firstRadio !== null
+  const isKnown = firstRadio !== null || (await heardBefore(packet))
   const speaker = await readSpeaker(store, said.from)
   const past = { isKnown, answers: await readAnswers(store, now), ownTexts: await readSaid(store, now) }
   const facts = await readFacts(needs, now, radio)

@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm'
+import { and, eq, isNotNull, lte, sql } from 'drizzle-orm'
+import { packets } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import type { Heard } from './plan.ts'
 import { type Arrival, type Standing, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
@@ -38,6 +39,23 @@ const queries = prepareOnce((db) => ({
     .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
     .orderBy(sql`p.id`)
     .prepare(),
+  newest: db
+    .select({ id: sql<number>`coalesce(max(id), 0)` })
+    .from(packets)
+    .prepare(),
+  logged: db
+    .select({ id: packets.id })
+    .from(packets)
+    .where(
+      and(
+        eq(packets.fromNodeNum, sql.placeholder('from')),
+        eq(packets.packetId, sql.placeholder('packetId')),
+        lte(packets.id, sql.placeholder('upTo')),
+        isNotNull(packets.port),
+      ),
+    )
+    .limit(1)
+    .prepare(),
 }))
 
 /** Which packets of a batch are in the packet log already, the oldest first. */
@@ -55,4 +73,18 @@ export async function readSeenPackets(store: Store, batch: readonly Heard[]): Pr
 export async function readRecentPackets(store: Store, since: number): Promise<Arrival[]> {
   const rows = await queries(store).recent.all({ since })
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
+}
+
+/** Whether a packet was heard, and could be read, before now. */
+export function recallPackets(
+  store: Store,
+): (packet: { readonly from: number; readonly id: number }) => Promise<boolean> {
+  const { newest, logged } = queries(store)
+  const reading = (async () => (await newest.get())?.id ?? 0)()
+  // Whoever asks is told of a failure.
+  reading.catch(() => {})
+  return async ({ from, id }) => {
+    if (id === 0) return false
+    return (await logged.get({ from, packetId: id, upTo: await reading })) !== undefined
+  }
 }
