@@ -287,6 +287,8 @@ export interface Radio {
   reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
   /** Takes back what rules for which this is true send, unless a radio has it already. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Has the connected radios forget a node, but for one that is the node itself. Absent: none can be told. */
+  forgetNode?(nodeNum: number): void
   /** Of each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */

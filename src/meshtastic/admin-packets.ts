@@ -24,6 +24,12 @@ export function encodeRestart(): Uint8Array {
   return toBinary(AdminMessageSchema, restart)
 }
 
+/** A payload that makes the radio forget a node. */
+export function encodeRemoveNode(nodeNum: number): Uint8Array {
+  const remove = create(AdminMessageSchema, { payloadVariant: { case: 'removeByNodenum', value: nodeNum } })
+  return toBinary(AdminMessageSchema, remove)
+}
+
 /** An encoded ToRadio with an admin message to the radio itself, which answers it with a routing message. */
 export function encodeAdminPacket(nodeNum: number, id: number, payload: Uint8Array): Uint8Array {
   // It never leaves the radio. Should the number be another node's after all, it does not get far.

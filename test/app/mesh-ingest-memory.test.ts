@@ -105,6 +105,7 @@ describe('what a radio remembers', () => {
   it.each<[string, At]>([
     ['in the queue of the radio', {}],
     ['from a broker', { source: { kind: 'mqtt', name: 'mqtt://b' } }],
+    ['out of what a broker kept', { source: { kind: 'mqtt', name: 'mqtt://b' }, replayed: true }],
     ['out of the memory of another radio', { source: { kind: 'tcp', name: 'radio-2' }, replayed: true }],
   ])('never lets older data replace newer, also when it comes late %s', async (_, at) => {
     const old = seconds(START - 10 * MINUTE)
@@ -159,6 +160,47 @@ describe('what a radio remembers', () => {
     await store(mesh.ingest, [packet(position(PLACE)), packet(metrics)], { replayed: true })
     expect(await mesh.node()).toMatchObject({ position: { latitude: 52.5, time: null }, lastHeard: null })
     expect([mesh.count('positions'), mesh.count('telemetry')]).toStrictEqual([0, 0])
+  })
+})
+
+describe('a node that somebody deleted', () => {
+  const memory = (lastHeard: number) =>
+    nodeInfo({ num: FAR, user: { longName: 'Far Hill', shortName: 'FH' }, lastHeard: seconds(lastHeard) })
+
+  beforeEach(async () => {
+    await store(mesh.ingest, [myInfo, memory(START - MINUTE)])
+    mesh.app.clock.now = START
+    const admin = await mesh.app.admin()
+    expect((await admin.send('DELETE', `/api/nodes/${FAR}`)).status).toBe(204)
+  })
+
+  it.each<[string, FromRadioVariant, At]>([
+    ['an entry of its memory', memory(START - MINUTE), {}],
+    ['an entry without a time', memory(0), {}],
+    ['a replayed packet', packet(position(PLACE), { rxTime: seconds(START - MINUTE) }), { replayed: true }],
+    ['what waited in its queue', packet(text('hi'), { rxTime: seconds(START - 2 * MINUTE) }), {}],
+  ])('does not come back by %s', async (_, said, at) => {
+    await store(mesh.ingest, [myInfo, said], { ...at, at: START + MINUTE })
+    expect(await mesh.node()).toBeUndefined()
+  })
+
+  it('comes back when it is heard, and is remembered from then on', async () => {
+    await store(mesh.ingest, [packet(text('hi'))], { at: START + MINUTE })
+    await store(mesh.ingest, [memory(START - MINUTE)], { at: START + MINUTE })
+    expect(await mesh.node()).toMatchObject({ longName: 'Far Hill', lastHeard: START + MINUTE })
+  })
+
+  it('comes back when a radio heard it while we were away', async () => {
+    await store(mesh.ingest, [memory(START + MINUTE)], { at: START + 2 * MINUTE })
+    expect(await mesh.node()).toMatchObject({ longName: 'Far Hill', lastHeard: START + MINUTE })
+  })
+
+  it('is there again at once when it is a radio of ours', async () => {
+    await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Ours', shortName: 'O' } })])
+    const admin = await mesh.app.admin()
+    expect((await admin.send('DELETE', `/api/nodes/${LOCAL}`)).status).toBe(204)
+    await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours', shortName: 'O' } })])
+    expect(await mesh.node(LOCAL)).toMatchObject({ longName: 'Ours' })
   })
 })
 

@@ -284,7 +284,7 @@ function remember(node: NodeRow, news: NodeRow): void {
   if (isLaterMeasured) node['device_metrics_time'] = news['device_metrics_time'] ?? null
   fill(['hops_away', 'channel', 'snr', 'rssi'], isLatest)
   if (isLatest) node['via_mqtt'] = news['via_mqtt'] ?? 0
-  identify(node, news, isLatest || node['is_local'] === 1)
+  identify(node, news, isLatest || heard === null || node['is_local'] === 1)
 }
 
 function logged(sent: Sent, arrival: Arrival, at: number, isReplayed: boolean): Row {

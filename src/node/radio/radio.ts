@@ -17,6 +17,7 @@ import { type Connect, type LinkClock, systemClock } from './connection.ts'
 import { type Configurator, createConfigurator } from './configurator.ts'
 import { connectDemo } from './demo.ts'
 import { createDirectOpener } from './direct-messages.ts'
+import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { createLink, type Link } from './link.ts'
 import { createMqttLink } from './mqtt.ts'
@@ -135,6 +136,9 @@ export function openRadio(needs: Needs): NodeRadio {
     withdraw(isStale) {
       for (const { transmitter } of radios) transmitter.withdraw(isStale)
     },
+    forgetNode(nodeNum) {
+      for (const { forgetting } of radios) forgetting.forget(nodeNum)
+    },
     lora: () => findAble()?.transmitter.lora() ?? null,
     async close() {
       for (const { transmitter, configurator } of radios) {
@@ -159,6 +163,7 @@ function openLink(
   readonly transmitter: Transmitter
   readonly configurator: Configurator
   readonly hearings: Hearings
+  readonly forgetting: Forgetting
 } {
   const tell = createTeller(log)
   const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
@@ -167,6 +172,7 @@ function openLink(
     publish([linkEvent(link.info())])
   }
   const hearings = createHearings()
+  const later = (run: () => Promise<void>) => records.add(run)
   const link = createLink({
     name,
     kind,
@@ -180,6 +186,7 @@ function openLink(
         transmitter.observe(event)
         hearings.observe(event)
         configurator.observe(event)
+        forgetting.observe(event)
         if (event.type === 'notification') hearWord(event)
       }
     },
@@ -190,6 +197,7 @@ function openLink(
       publish([linkEvent(info)])
     },
   })
+  const forgetting = createForgetting({ store, link, random, later })
   const transmitter = createTransmitter({
     link,
     clock,
@@ -216,7 +224,7 @@ function openLink(
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
       }),
   })
-  return { link, transmitter, configurator, hearings }
+  return { link, transmitter, configurator, hearings, forgetting }
 }
 
 function openBroker(config: Needs['config'], url: string, shared: Shared): Link {

@@ -6,7 +6,8 @@ import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch, type SIGNATURES } from './judge.ts'
 import { type Admission, admitNewcomers, type Crowd } from './newcomers.ts'
-import { liftSuspicions, writeNodes } from './nodes.ts'
+import { listDeleted } from '../nodes/deleted.ts'
+import { liftSuspicions, type NodeRow, writeNodes } from './nodes.ts'
 import { type Heard, type News, type Plan, planBatch } from './plan.ts'
 import {
   type KnownSource,
@@ -93,7 +94,8 @@ export function createIngest(
       const judgements = await judgeBatch(store, batch, { sightings, now, radios })
       const plan = readContent(() => planBatch(batch, judgements, { localNodes, sources, table }, sightings))
       const kept = onKept === null ? [] : listDeliverable(batch)
-      const admission = await admitNewcomers(store, plan, batch, first.event.receivedAt)
+      const present = await leaveOutDeleted(store, plan)
+      const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
       const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
@@ -137,7 +139,7 @@ export async function storeBatch(
   const sightings = window.open()
   const judgements = await judgeBatch(store, batch, { sightings, now, radios })
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
-  const admission = await admitNewcomers(store, plan, batch, now)
+  const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
   const [statement, ...others] = statementsOf(store, plan, admission, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
   const { news, duplicates } = plan
@@ -150,6 +152,15 @@ function countSignatures(judgements: readonly Judgement[]): SignatureCounts {
   for (const { signature } of judgements)
     if (signature !== null) counts.set(signature, (counts.get(signature) ?? 0) + 1)
   return counts
+}
+
+/** What is only remembered of a node that was deleted meanwhile makes no new one; our own radios are always there. */
+async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
+  const own = new Set(plan.localNodes.values())
+  const told = [...plan.late, ...plan.remembered].filter(({ nodeNum }) => !own.has(nodeNum))
+  const deleted = new Set(await listDeleted(store, told))
+  const isPresent = (row: NodeRow) => !deleted.has(row)
+  return { ...plan, late: plan.late.filter(isPresent), remembered: plan.remembered.filter(isPresent) }
 }
 
 /** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */

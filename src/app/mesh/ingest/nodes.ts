@@ -190,8 +190,12 @@ const OLDER = `${places(IS_PLACE_NEWER)},
   ${choose(ARRIVAL_COLUMNS, (column) => `iif(${IS_LATEST}, ${newest(column)}, ${oldest(column)})`)},
   via_mqtt = iif(${IS_LATEST}, excluded.via_mqtt, via_mqtt)`
 
-/** What a radio kept of a node replaces only what is older; of its own name it has the last word. */
-const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(`(${IS_LATEST} or excluded.is_local)`)}`
+/**
+ * What a radio kept of a node replaces only what is older. A radio without a clock does not say when that was, and of its
+ * own name each has the last word.
+ */
+const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
+  ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`)}`
 
 /** What comes late replaces only what is older, names and key among it. */
 const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST)},

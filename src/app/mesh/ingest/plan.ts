@@ -52,7 +52,7 @@ export type Plan = {
   readonly remembered: NodeRow[]
   /** Of nodes that were heard. */
   readonly heard: NodeRow[]
-  /** Of nodes that were heard, or remembered, some time ago. */
+  /** Of nodes that were heard, or remembered, some time ago, nobody knows when. */
   readonly late: NodeRow[]
   readonly positions: PositionRow[]
   readonly telemetry: Measurements[]
@@ -256,7 +256,8 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
   const isElsewhere = judgement.isOwn && voice !== 'own' && packet.viaMqtt
   const isOld = isReplayed || heardAt < receivedAt
-  const rows = isLate ? plan.late : isOld ? plan.remembered : plan.heard
+  const isUntimed = isReplayed && packet.rxTime === null
+  const rows = isLate || isUntimed ? plan.late : isOld ? plan.remembered : plan.heard
   const from = { nodeNum, source: source.name, seenAt: receivedAt }
   rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
   if (sighting === 'first' && !isReplayed && !(isElsewhere && fate === 'set-aside')) {

@@ -1,7 +1,7 @@
 import { and, eq, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { differs } from '../../../db/differs.ts'
-import { neighbors, nodes, renumberings } from '../../../db/schema.ts'
+import { deletedNodes, neighbors, nodes, renumberings } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
@@ -219,18 +219,24 @@ export async function updateNode(
 }
 
 /**
- * Forgets a node with its track and its telemetry; it comes back, without them, when it is heard again. Nobody finds
- * their rows from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ * Forgets a node with its track and its telemetry, also in the memory of our radios; it comes back, without them, when
+ * it is heard again. Nobody finds their rows from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
  */
 export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)
   const { db } = ctx.store
+  const deletedAt = ctx.now()
   await ctx.store.atomic([
     db.delete(nodes).where(eq(nodes.id, id)),
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
     db.delete(renumberings).where(or(eq(renumberings.toNodeNum, nodeNum), eq(renumberings.fromNodeNum, nodeNum))),
+    db.insert(deletedNodes).values({ nodeNum, deletedAt }).onConflictDoUpdate({
+      target: deletedNodes.nodeNum,
+      set: { deletedAt },
+    }),
   ])
+  ctx.radio?.forgetNode?.(nodeNum)
 }
 
 /** Base64 of the latest public key of a node; null when it is not known. */

@@ -66,7 +66,11 @@ export const nodeRoutes = new Hono<AppEnv>()
   .delete(
     '/:id',
     requirePermission('nodes', 'write'),
-    answers('Forget a node, its track and its telemetry, until it is heard again', { 204: null }, ['node_not_found']),
+    answers(
+      'Forget a node, its track and its telemetry, also in the memory of our radios, until it is heard again',
+      { 204: null },
+      ['node_not_found'],
+    ),
     validate('param', nodeParam),
     async (c) => {
       await deleteNode(c.var.ctx, c.req.valid('param').id)

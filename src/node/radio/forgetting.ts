@@ -1,0 +1,46 @@
+import { listDeleted } from '../../app/mesh/nodes/deleted.ts'
+import type { Store } from '../../db/store.ts'
+import { encodeAdminPacket, encodeRemoveNode } from '../../meshtastic/admin-packets.ts'
+import type { RadioEvent } from '../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../meshtastic/to-radio.ts'
+import type { Link } from './link.ts'
+
+/** A radio writes its memory anew for each; what is left is told at the next connection. */
+const MOST_AT_ONCE = 20
+
+/** Has a radio forget the nodes that were deleted here: when that happens, and what it still knows when it connects. */
+export type Forgetting = {
+  observe(event: RadioEvent): void
+  /** False: the radio is not connected, or is this node. */
+  forget(nodeNum: number): boolean
+}
+
+export function createForgetting(options: {
+  readonly store: Store
+  readonly link: Pick<Link, 'info' | 'send'>
+  readonly random: () => number
+  /** Runs something later, after what was added before. */
+  later(run: () => Promise<void>): void
+}): Forgetting {
+  const { store, link } = options
+  const nextId = createPacketIds(options.random)
+  let told = new Map<number, number | null>()
+  const forget = (nodeNum: number) => {
+    const own = link.info().radio?.nodeNum ?? nodeNum
+    return own !== nodeNum && link.send(encodeAdminPacket(own, nextId(), encodeRemoveNode(nodeNum)))
+  }
+  return {
+    forget,
+    observe(event) {
+      if (event.type === 'my-info') told = new Map()
+      if (event.type === 'node-info') told.set(event.node.nodeNum, event.node.lastHeard)
+      if (event.type !== 'config-complete') return
+      const words = [...told].map(([nodeNum, lastHeard]) => ({ nodeNum, lastHeard }))
+      told = new Map()
+      options.later(async () => {
+        const deleted = await listDeleted(store, words)
+        for (const { nodeNum } of deleted.slice(0, MOST_AT_ONCE)) forget(nodeNum)
+      })
+    },
+  }
+}
