@@ -10,6 +10,7 @@ import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
+import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { runSchedule } from './schedule.ts'
@@ -20,7 +21,7 @@ type Service =
       readonly ok: true
       readonly ports: Ports
       readonly fetch: (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>
-      readonly ensureFirstAdmin: () => Promise<void>
+      readonly ensureReady: () => Promise<void>
     }
   | { readonly ok: false; readonly log: Log; readonly problems: readonly string[] }
 
@@ -46,7 +47,7 @@ function start(env: Env): Service {
     ok: true,
     ports,
     fetch: (request, bindings, execution) => app.fetch(request, bindings, execution),
-    ensureFirstAdmin: firstAdminOnce(ports),
+    ensureReady: readyOnce(ports),
   }
 }
 
@@ -81,14 +82,27 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
   }
 }
 
+/** The database is of a newer version: its message is one line for the log. */
+class NewerDatabase extends Error {
+  override name = 'NewerDatabase'
+}
+
+async function refuseNewer({ store }: Ports): Promise<void> {
+  const name = await findNewerMigration(store.db)
+  if (name !== null) {
+    throw new NewerDatabase(`DB: found the migration ${name} of a newer version, expected this version or an older one`)
+  }
+}
+
 /**
- * Makes the first administrator before the isolate's first request. Requests at the same instant share no promise: it
+ * Looks at the database and makes the first administrator before the isolate's first request. Requests at the same instant share no promise: it
  * would never settle if the runtime dropped the request that owns it. The database lets one of them win.
  */
-function firstAdminOnce(ports: Ports): () => Promise<void> {
+function readyOnce(ports: Ports): () => Promise<void> {
   let done = false
   return async () => {
     if (done) return
+    await refuseNewer(ports)
     const admin = await makeFirstAdmin(ports)
     done = true
     if (!admin.made) return
@@ -114,6 +128,7 @@ function misconfigured(log: Log, problems: readonly string[]): Response {
 
 function refuseWithoutAdmin(log: Log, error: unknown): Response {
   if (error instanceof AppError && error.code === 'weak_password') return misconfigured(log, [error.message])
+  if (error instanceof NewerDatabase) return misconfigured(log, [error.message])
   if (isMissingTable(error)) {
     return misconfigured(log, ['DB: found no tables, expected the result of: wrangler d1 migrations apply DB --remote'])
   }
@@ -133,7 +148,7 @@ export default {
     }
     if (!service.ok) return misconfigured(service.log, service.problems)
     try {
-      await service.ensureFirstAdmin()
+      await service.ensureReady()
     } catch (error) {
       return refuseWithoutAdmin(service.ports.log, error)
     }
@@ -144,6 +159,7 @@ export default {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
     try {
+      await refuseNewer(service.ports)
       await runSchedule(service.ports, scheduledTime)
     } catch (error) {
       service.ports.log.error('The scheduled run failed', { error })

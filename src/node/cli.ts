@@ -18,6 +18,7 @@ import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts
 import { consoleContext } from './console-context.ts'
 import { openDatabase } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { StartRefused } from './start-problems.ts'
 
 const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
 
@@ -160,4 +161,7 @@ function temporaryPassword(username: string, password: string): string {
   return `Sign in as ${username} with the temporary password  ${password}\n`
 }
 
-process.exitCode = await runCli(process.argv.slice(2), process.env)
+process.exitCode = await runCli(process.argv.slice(2), process.env).catch((error: unknown) => {
+  if (error instanceof StartRefused) return refuse(error.message)
+  throw error
+})

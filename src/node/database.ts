@@ -3,9 +3,11 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
+import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
 import * as schema from '../db/schema.ts'
 import type { Db, Statement, Store } from '../db/store.ts'
+import { StartRefused } from './start-problems.ts'
 
 /** The migration history, as far from `src/node` as from `dist/node`. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))
@@ -15,10 +17,11 @@ export interface SqliteStore extends Store {
   close(): void
 }
 
-/** Opens the database file, or `:memory:`, and brings it to this version's schema. */
+/** Opens the database file, or `:memory:`, and brings it to this version's schema. Throws StartRefused for a newer one. */
 export function openDatabase(file: string): SqliteStore {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const sqlite = new Database(file)
+  refuseNewer(sqlite, file)
   sqlite.pragma('journal_mode = WAL')
   // An acknowledged write is on the disk: a Raspberry Pi loses its power without warning.
   sqlite.pragma('synchronous = FULL')
@@ -67,6 +70,21 @@ function versionOf(sqlite: Database.Database): () => number {
     seen = now
     return version
   }
+}
+
+/** Before anything is written: an older version would read the tables of a newer one wrongly, and write what it may not. */
+function refuseNewer(sqlite: Database.Database, file: string): void {
+  const table = sqlite.prepare("select 1 from sqlite_master where type = 'table' and name = '__drizzle_migrations'")
+  if (table.get() === undefined) return
+  const latest = sqlite.prepare<[], number>('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck()
+  const known = Math.max(
+    ...readMigrationFiles({ migrationsFolder: MIGRATIONS_DIR }).map(({ folderMillis }) => folderMillis),
+  )
+  if ((latest.get() ?? 0) <= known) return
+  sqlite.close()
+  throw new StartRefused(
+    `${file}: found the database of a newer version, expected one of this version or an older one; start the newer version, or restore a backup that this one made`,
+  )
 }
 
 /** Applies what the database does not have yet, in one transaction. */

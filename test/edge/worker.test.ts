@@ -59,6 +59,18 @@ test('a database without tables is told from a broken one, and needs no restart 
   await signIn(workerd, 'admin', ADMIN_PASSWORD)
 })
 
+test('the database of a newer version is refused by one line, also by the schedule', async () => {
+  const workerd = await start(SCENARIO_ENV)
+  await workerd.sql("insert into d1_migrations (name) values ('9999_tomorrow.sql')")
+  expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))
+  const line = 'DB: found the migration 9999_tomorrow.sql of a newer version, expected this version or an older one'
+  await expect.poll(() => entries(workerd, 'error')).toMatchObject([{ problems: [line] }])
+  await expect(workerd.runSchedule()).rejects.toThrow()
+  expect(await workerd.sql('select count(*) as n from users')).toEqual([{ n: 0 }])
+  await workerd.sql("delete from d1_migrations where name = '9999_tomorrow.sql'")
+  await signIn(workerd, 'admin', ADMIN_PASSWORD)
+})
+
 test('requests at one instant make one first administrator, whose random password is printed once', async () => {
   const { SESSION_SECRET } = SCENARIO_ENV
   const workerd = await start({ SESSION_SECRET })

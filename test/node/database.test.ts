@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -55,6 +56,47 @@ async function oldDatabase(): Promise<void> {
       insert into telemetry (node_id, metric, t, v) select 1, 1, 1700000000000 + i * 60000, i / 7.0 from n;`)
   sqlite.close()
 }
+
+/** As a later version leaves a database: with a migration that this one does not have. */
+function makeNewer(): void {
+  opened().close()
+  open.length = 0
+  const sqlite = new Database(file())
+  const next = (journal.entries.at(-1)?.when ?? 0) + 1
+  sqlite.exec(`create table of_tomorrow (id integer);
+    insert into "__drizzle_migrations" (hash, created_at) values ('tomorrow', ${next})`)
+  sqlite.close()
+}
+
+test('the database of a newer version is refused by one line, and left as it is', () => {
+  makeNewer()
+  const before = readFileSync(file())
+  const why = `${file()}: found the database of a newer version, expected one of this version or an older one; start the newer version, or restore a backup that this one made`
+  expect(() => openDatabase(file())).toThrow(why)
+  expect(readFileSync(file())).toStrictEqual(before)
+  expect(readdirSync(dir)).toStrictEqual(['mesh.db'])
+})
+
+test.each([
+  ['cli.ts', ['list']],
+  ['cli.ts', ['backup']],
+  ['migrate.ts', []],
+])('%s %s refuses it as well', (program, args) => {
+  makeNewer()
+  const path = new URL(`../../src/node/${program}`, import.meta.url).pathname
+  const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { env, encoding: 'utf8' })
+  expect([status, stdout]).toStrictEqual([1, ''])
+  expect(stderr).toMatch(/^\S*mesh\.db: found the database of a newer version, [^\n]*\n$/)
+})
+
+test('a database by hand is brought to this version', () => {
+  const path = new URL('../../src/node/migrate.ts', import.meta.url).pathname
+  const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
+  expect(spawnSync(process.execPath, [path], { env, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
+  const count = opened().sqlite.prepare('select count(*) from "__drizzle_migrations"').pluck()
+  expect(count.get()).toBe(journal.entries.length)
+})
 
 const TABLES = ['sources', 'metrics', 'nodes', 'messages', 'telemetry', 'positions', 'channels', 'settings']
 

@@ -5,6 +5,7 @@ import { AppError } from '../../app/http/errors.ts'
 import { createLog, type Log } from '../../app/log.ts'
 import { createBackup } from '../../app/system/backups.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../database.ts'
+import { StartRefused } from '../start-problems.ts'
 import { keptSessionSecret } from '../secret.ts'
 import { openBackups } from './backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
@@ -58,7 +59,12 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
   try {
     return await run({ config: withKnownSecret(parsed.config), log, bar }, name)
   } catch (error) {
-    if (error instanceof AppError || error instanceof RestoreRefused || error instanceof BackupDamage) {
+    if (
+      error instanceof AppError ||
+      error instanceof RestoreRefused ||
+      error instanceof StartRefused ||
+      error instanceof BackupDamage
+    ) {
       return refuse(error.message)
     }
     throw error
