@@ -1,13 +1,10 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
-import { neighbors, packets, telemetryHourly, traceroutes, waypoints } from '../../db/schema.ts'
+import { packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from '../mesh/telemetry/roll-up.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
-import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 
-/** The packet log holds no more, whatever their age. */
-const MAX_PACKETS = 500_000
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
 /** Charts whose hours one look-up searches, at most. */
@@ -17,8 +14,6 @@ export type TrafficDeleted = {
   readonly hours: number
   readonly packets: number
   readonly traceroutes: number
-  readonly neighbors: number
-  readonly waypoints: number
 }
 
 const value = sql.placeholder
@@ -26,13 +21,6 @@ const slice = sql`limit ${value('rows')}`
 
 const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL => sql`select json_array(node_id, metric)
   from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
-
-const oldestBeyond = (
-  table: string,
-  key: string,
-  most: number,
-): SQL => sql`select ${sql.raw(key)} from ${sql.raw(table)}
-  order by t limit max(0, min(${value('rows')}, (select count(*) from ${sql.raw(table)}) - ${sql.raw(String(most))}))`
 
 const queries = prepareOnce((db) => ({
   // A chart is a node and a metric: the head of the primary key, stepped through without reading what is between.
@@ -54,16 +42,12 @@ const queries = prepareOnce((db) => ({
     )
     .returning({ t: telemetryHourly.t })
     .prepare(),
-  newest: db
-    .select({ id: sql<number | null>`max(${packets.id})` })
-    .from(packets)
-    .prepare(),
   // Only the oldest are looked at: they are the first to go.
   packets: db
     .delete(packets)
     .where(
       sql`id in (select id from (select id, t from packets order by id ${slice})
-        where id <= ${value('upTo')} or t < ${value('cutoff')})`,
+        where t < ${value('cutoff')})`,
     )
     .returning({ id: packets.id })
     .prepare(),
@@ -73,20 +57,10 @@ const queries = prepareOnce((db) => ({
     .where(sql`id in (select id from traceroutes where timestamp < ${value('cutoff')} ${slice})`)
     .returning({ id: traceroutes.id })
     .prepare(),
-  neighbors: db
-    .delete(neighbors)
-    .where(sql`(node_num, neighbor_num) in (${oldestBeyond('neighbors', 'node_num, neighbor_num', MAX_NEIGHBORS)})`)
-    .returning({ t: neighbors.t })
-    .prepare(),
-  waypoints: db
-    .delete(waypoints)
-    .where(sql`id in (${oldestBeyond('waypoints', 'id', MAX_WAYPOINTS)})`)
-    .returning({ id: waypoints.id })
-    .prepare(),
 }))
 
 /**
- * Deletes old hourly values, logged packets and traceroutes, and the oldest of too many neighbours and waypoints, in slices; `pause` is awaited after each and answers
+ * Deletes old hourly values, logged packets and traceroutes, in slices; `pause` is awaited after each and answers
  * whether to go on. Answers the rows deleted.
  */
 export async function deleteOldTraffic(
@@ -107,17 +81,14 @@ export async function deleteOldTraffic(
   }
   const cutoff = (days: number) => now - days * DAY_MS
   const packetCutoff = cutoff(settings.packetRetentionDays)
-  const upTo = ((await prepared.newest.get())?.id ?? 0) - MAX_PACKETS
   const log = await inSlices(async (rows) => {
     // The log is in the order of arrival: when its oldest one stays, all stay.
     const oldest = await prepared.oldest.get()
-    const isOld = oldest !== undefined && (oldest.t < packetCutoff || upTo > 0)
-    return isOld ? await prepared.packets.all({ upTo, cutoff: packetCutoff, rows }) : []
+    const isOld = oldest !== undefined && oldest.t < packetCutoff
+    return isOld ? await prepared.packets.all({ cutoff: packetCutoff, rows }) : []
   })
   const routeCutoff = cutoff(settings.messageRetentionDays)
   const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
-  const links = await inSlices((rows) => prepared.neighbors.all({ rows }))
-  const places = await inSlices((rows) => prepared.waypoints.all({ rows }))
   // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
   let hours = 0
   for await (const charts of listCharts(store, share)) {
@@ -125,7 +96,7 @@ export async function deleteOldTraffic(
     hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
     if (!goesOn) break
   }
-  return { hours, packets: log, traceroutes: routes, neighbors: links, waypoints: places }
+  return { hours, packets: log, traceroutes: routes }
 }
 
 type Chart = { readonly nodeId: number; readonly metric: number }

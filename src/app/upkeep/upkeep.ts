@@ -3,6 +3,7 @@ import type { Ports } from '../context.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/collector/outbox.ts'
 import { sweepForgotten } from '../mesh/nodes/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/renumbering.ts'
+import { keepFairShares } from './fair-shares.ts'
 import { deleteExpired, retentionCutoffs } from './retention.ts'
 import { HOUR_MS, rollUp } from '../mesh/telemetry/roll-up.ts'
 import { type Share, wholeSlices } from './slice-share.ts'
@@ -71,6 +72,10 @@ export async function keepBounds(
   pause: Pause,
   share: Share = wholeSlices,
 ): Promise<void> {
-  const deleted = { nodes: await forgetSurplusNodes(store, pause, { now: now(), share }) }
+  let goesOn = true
+  const watched = async () => (goesOn = goesOn && (await pause()))
+  const nodes = await forgetSurplusNodes(store, watched, { now: now(), share })
+  const rows = goesOn ? await keepFairShares(store, watched, { now: now(), share }) : {}
+  const deleted = { nodes, ...rows }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Surplus deleted', deleted)
 }

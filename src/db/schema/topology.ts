@@ -1,4 +1,4 @@
-import { integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
 
 /** Ways through the mesh: asked for by us, or answers to others that passed by. */
@@ -22,7 +22,10 @@ export const traceroutes = sqliteTable(
     /** Username of who asked; null for those that passed by. */
     requestedBy: text('requested_by'),
   },
-  (t) => [uniqueIndex('traceroutes_request').on(t.fromNodeNum, t.requestId)],
+  (t) => [
+    uniqueIndex('traceroutes_request').on(t.fromNodeNum, t.requestId),
+    index('traceroutes_answered').on(t.toNodeNum),
+  ],
 )
 
 /** Who hears whom: the latest word of each node. */
@@ -37,15 +40,19 @@ export const neighbors = sqliteTable(
   (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
 )
 
-export const waypoints = sqliteTable('waypoints', {
-  id: integer('id').primaryKey(),
-  fromNodeNum: integer('from_node_num').notNull(),
-  t: integer('t').notNull(),
-  name: text('name').notNull(),
-  description: text('description').notNull(),
-  icon: text('icon'),
-  latitude: real('latitude').notNull(),
-  longitude: real('longitude').notNull(),
-  expiresAt: integer('expires_at'),
-  lockedTo: integer('locked_to'),
-})
+export const waypoints = sqliteTable(
+  'waypoints',
+  {
+    id: integer('id').primaryKey(),
+    fromNodeNum: integer('from_node_num').notNull(),
+    t: integer('t').notNull(),
+    name: text('name').notNull(),
+    description: text('description').notNull(),
+    icon: text('icon'),
+    latitude: real('latitude').notNull(),
+    longitude: real('longitude').notNull(),
+    expiresAt: integer('expires_at'),
+    lockedTo: integer('locked_to'),
+  },
+  (t) => [index('waypoints_sender').on(t.fromNodeNum)],
+)

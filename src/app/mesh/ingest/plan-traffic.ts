@@ -67,9 +67,9 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
       route,
     })
   }
-  if (payload.kind === 'neighborinfo') {
-    const nodeNum = payload.nodeNum || from
-    traffic.neighbors.set(nodeNum, { t: heardAt, rows: listNeighbors(nodeNum, payload, heardAt) })
+  // A node tells its own neighbours; who tells those of another one makes them up.
+  if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
+    traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, heardAt) })
   }
   if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, heardAt))
 }

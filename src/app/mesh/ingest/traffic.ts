@@ -4,6 +4,9 @@ import { neighbors, packets, receptions, traceroutes, waypoints } from '../../..
 import { WINDOW_MS } from './packet-window.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 
+/** More ways by which a message came are not kept. */
+const MOST_RECEPTIONS = 100
+
 /** One way by which a message came. `gateway` 0: the radio of the source itself. */
 export type ReceptionRow = {
   readonly source: string
@@ -132,11 +135,18 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
   where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
 
+// Gateways can be made up; a radio of ours is none.
+const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
+  or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MOST_RECEPTIONS))})`
+
+/** Beyond the new nodes of an hour a sender is none, and leaves nothing on the map. */
+const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
+
 const queries = prepareOnce((db) => ({
   receptions: prepareJsonInsert(db, receptions, {
     values: RECEPTION_VALUES,
     from: sql`${OF_SOURCE} cross join messages m
-      on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')}`,
+      on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')} and ${IS_HEARD_BY_FEW}`,
     onConflict: sql`on conflict do nothing`,
   }),
   routes: prepareJsonInsert(db, traceroutes, {
@@ -155,12 +165,13 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   neighbors: prepareJsonInsert(db, neighbors, {
     values: NEIGHBOR_VALUES,
-    from: sql`cross join (select 1) on ${IS_LATEST_WORD}`,
+    from: sql`${OF_SENDER('nodeNum')} and ${IS_LATEST_WORD}`,
     onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
   }),
   // A locked waypoint is changed by its owner only; one that was taken back is nobody's.
   waypoints: prepareJsonInsert(db, waypoints, {
     values: WAYPOINT_VALUES,
+    from: OF_SENDER('fromNodeNum'),
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
       longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to

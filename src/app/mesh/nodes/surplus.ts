@@ -2,7 +2,7 @@ import { type Placeholder, sql } from 'drizzle-orm'
 import { neighbors, nodes, renumberings } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
-import { capTo } from '../../upkeep/fair-cap.ts'
+import { capTo, tally } from '../../upkeep/fair-cap.ts'
 import { HOUR_MS } from '../telemetry/roll-up.ts'
 import { dayOf, type Evidence, weigh } from './evidence.ts'
 
@@ -93,10 +93,7 @@ function chooseSurplus(candidates: readonly Candidate[], excess: number, now: nu
     const left = excess - chosen.length
     if (left <= 0) break
     const bySource = [...Map.groupBy(equals, ({ sourceId }) => sourceId).values()]
-    const cap = capTo(
-      bySource.map(({ length }) => length),
-      Math.max(0, equals.length - left),
-    )
+    const cap = capTo(tally(bySource.map(({ length }) => length)), equals.length - left)
     for (const ofSource of bySource) {
       for (const node of oldestOf(ofSource, Math.min(ofSource.length - cap, excess - chosen.length))) chosen.push(node)
     }

@@ -1,0 +1,320 @@
+import { type Placeholder, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import {
+  messages,
+  neighbors,
+  packets,
+  positions,
+  receptions,
+  rowCounts,
+  telemetry,
+  telemetryDaily,
+  telemetryHourly,
+  traceroutes,
+  waypoints,
+} from '../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { DAYS_HEARD } from '../mesh/nodes/evidence.ts'
+import { DAY_MS, HOUR_MS } from '../mesh/telemetry/roll-up.ts'
+import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
+import { capTo, tally } from './fair-cap.ts'
+import { type Part, prepareThinning, thinOut } from './thinning.ts'
+import { partOf, type Share, wholeSlices } from './slice-share.ts'
+
+/** Rows that a table keeps at most, whatever their age. */
+export const MOST_ROWS = {
+  packets: 500_000,
+  messages: 10_000_000,
+  receptions: 10_000_000,
+  positions: 10_000_000,
+  telemetry: 20_000_000,
+  telemetry_hourly: 20_000_000,
+  telemetry_daily: 20_000_000,
+  traceroutes: 200_000,
+  neighbors: MAX_NEIGHBORS,
+  waypoints: MAX_WAYPOINTS,
+} as const satisfies Record<string, number>
+type Table = keyof typeof MOST_ROWS
+
+/** Owners read in one look-up at most. */
+const LOOK_UP_OWNERS = 10_000
+/** Rows of owners that are put into order, and deleted, at once; an owner of more is met in another way. */
+const SLICE_ROWS = 2000
+/** Messages walked through in one slice. */
+const WALKED_ROWS = 5000
+
+// A node heard on 32 days counts for itself; those heard on 1, 2, 4, 8 or 16 share five buckets with their like, and so
+// do senders that are no nodes: however many numbers somebody makes up, they have one share.
+const OWN_BUCKET = 5
+const BUCKET = sql.raw(`case when n.id is null then 0
+  when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${OWN_BUCKET}
+  ${[32, 16, 8, 4, 2].map((days, index) => `when ${DAYS_HEARD} >= ${days} then ${OWN_BUCKET - index}`).join(' ')}
+  else 0 end`)
+
+type Owner = { readonly owner: number; readonly n: number; readonly bucket: number }
+
+const value: (name: string) => Placeholder = sql.placeholder
+const { raw } = sql
+
+type Rows = {
+  readonly rows: SQLiteTable
+  /** Of a row, in SQL. */
+  readonly key: string
+  /** The rows of `x`, and whose they are. */
+  readonly from?: string
+  readonly owner: string
+  /** The first ones stay. */
+  readonly order: string
+  /** Rows that nobody else made. */
+  readonly only?: string
+  /** How the rows of an owner that has very many are found: by the ids of messages, or thinned out in spans of time. */
+  readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
+}
+
+const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
+const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
+const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
+
+/** What an owner has too much of is what came last; of the packet log, a ring, what came first. */
+const TABLES: Record<Table, Rows> = {
+  packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
+  messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
+  receptions: {
+    rows: receptions,
+    key: 'message_id, source_id, gateway',
+    from: 'messages m cross join receptions x on x.message_id = m.id',
+    owner: 'm.from_node_num',
+    // What our own radios heard stays longest.
+    order: 'x.gateway <> 0, x.message_id, x.t',
+    large: { messageId: 'm.id' },
+  },
+  positions: { ...OF_NODE, rows: positions, key: 'node_id, t', large: { thinnedFrom: 1000 } },
+  telemetry: { ...OF_CHART, rows: telemetry, large: { thinnedFrom: 1000 } },
+  telemetry_hourly: { ...OF_CHART, rows: telemetryHourly, large: { thinnedFrom: 6 * HOUR_MS } },
+  telemetry_daily: { ...OF_CHART, rows: telemetryDaily, large: { thinnedFrom: 7 * DAY_MS } },
+  traceroutes: { ...OF_SENDER, rows: traceroutes, owner: 'x.to_node_num', only: 'x.requested_by is null' },
+  neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
+  waypoints: { ...OF_SENDER, rows: waypoints },
+}
+const NAMES = Object.keys(MOST_ROWS).filter(isTable)
+
+function isTable(name: string): name is Table {
+  return Object.hasOwn(MOST_ROWS, name)
+}
+
+function prepareTable(db: Db, table: Table) {
+  const { rows, key, from = `${table} x`, owner, order, only = 'true', large } = TABLES[table]
+  const nodeKey = owner === OF_NODE.owner ? 'id' : 'node_num'
+  const keys = key.replaceAll(/\w+/g, (column) => `x.${column}`)
+  const remove = (slice: SQL) =>
+    db
+      .delete(rows)
+      .where(sql`(${raw(key)}) in (${slice})`)
+      .returning({ n: sql<number>`1` })
+      .prepare()
+  return {
+    owners: db
+      .select({ owner: sql<number>`c.owner`, n: sql<number>`c.n`, bucket: sql<number>`${BUCKET}` })
+      .from(
+        sql`(select owner, n from row_counts where table_name = ${raw(`'${table}'`)} and owner > ${value('after')}
+          order by owner limit ${value('owners')}) c left join nodes n on n.${raw(nodeKey)} = c.owner`,
+      )
+      .orderBy(sql`c.owner`)
+      .prepare(),
+    clean: db
+      .delete(rowCounts)
+      .where(
+        sql`table_name = ${raw(`'${table}'`)} and owner > ${value('after')} and owner <= ${value('upTo')} and n <= 0`,
+      )
+      .prepare(),
+    beyond: remove(
+      sql`select ${raw(key)} from (select ${raw(keys)}, row_number() over (partition by ${raw(owner)}
+        order by ${raw(order)}) as place from json_each(${value('keys')}) k cross join ${raw(from)}
+        where ${raw(owner)} = k.value and ${raw(only)}) where place > ${value('keep')} limit ${value('rows')}`,
+    ),
+    any: remove(
+      sql`select ${raw(keys)} from ${raw(from)} where ${raw(owner)} = ${value('owner')} and ${raw(only)}
+        order by ${raw(reversed(order))} limit ${value('rows')}`,
+    ),
+    // The plus keeps SQLite from the index of senders: the ids come first.
+    walked:
+      large !== undefined && 'messageId' in large
+        ? remove(
+            sql`select ${raw(keys)} from ${raw(from)} where ${raw(large.messageId)} > ${value('low')}
+              and ${raw(large.messageId)} <= ${value('high')} and +${raw(owner)} = ${value('owner')} and ${raw(only)}
+              order by ${raw(large.messageId)} desc limit ${value('rows')}`,
+          )
+        : null,
+    thinning: large !== undefined && 'thinnedFrom' in large ? prepareThinning(db, rows, large.thinnedFrom) : null,
+  }
+}
+
+/** What stays first goes last. */
+function reversed(order: string): string {
+  return order.endsWith(' desc') ? order.replace(/ desc$/, '') : `${order} desc`
+}
+
+const queries = prepareOnce((db) => {
+  const newest = db
+    .select({ id: sql<number | null>`max(id)` })
+    .from(messages)
+    .prepare()
+  return { newest, tables: new Map(NAMES.map((table) => [table, prepareTable(db, table)])) }
+})
+type Prepared = ReturnType<typeof prepareTable>
+
+type Run = {
+  readonly store: Store
+  readonly pause: () => Promise<boolean>
+  readonly share: Share
+  readonly now: number
+}
+
+/**
+ * Deletes what is beyond the bounds of the tables, in slices; `pause` is awaited after each and answers whether to go on.
+ * Who has the most rows loses them first. Answers the rows deleted of each table that had too many.
+ */
+export async function keepFairShares(
+  store: Store,
+  pause: () => Promise<boolean>,
+  { now, share = wholeSlices, most = MOST_ROWS }: { now: number; share?: Share; most?: Partial<Record<Table, number>> },
+): Promise<Partial<Record<Table, number>>> {
+  const deleted: Partial<Record<Table, number>> = {}
+  let goesOn = true
+  const watched = async () => (goesOn = goesOn && (await pause()))
+  const run = { store, pause: watched, share, now }
+  for (const [table, prepared] of queries(store).tables) {
+    const bound = most[table] ?? MOST_ROWS[table]
+    const shares = goesOn ? await measure(run, prepared, bound) : null
+    if (shares === null) continue
+    deleted[table] = await trim(run, prepared, shares)
+  }
+  return deleted
+}
+
+/** What a bucket may keep of each owner, and by how much it is too large. */
+type Bucket = { readonly keep: number; excess: number }
+
+/** Null: there are not too many rows, or the run is over. */
+async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
+  const counts = Array.from({ length: OWN_BUCKET + 1 }, () => new Map<number, number>())
+  for (let after: number | undefined = -1; after !== undefined;) {
+    const owners: Owner[] = await prepared.owners.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
+    for (const { n, bucket } of owners) {
+      const tallied = counts[bucket]
+      if (n > 0) tallied?.set(n, (tallied.get(n) ?? 0) + 1)
+    }
+    const upTo = owners.at(-1)?.owner
+    if (owners.some(({ n }) => n <= 0)) await prepared.clean.run({ after, upTo })
+    if (upTo !== undefined && owners.length > 1 && !(await pause())) return null
+    after = upTo
+  }
+  const totals = counts.map((tallied) => [...tallied].reduce((sum, [n, howMany]) => sum + n * howMany, 0))
+  const sum = totals.reduce((before, n) => before + n, 0)
+  if (sum <= bound) return null
+  const [own = new Map<number, number>()] = counts.slice(OWN_BUCKET)
+  const all = tally(totals.slice(0, OWN_BUCKET))
+  for (const [n, howMany] of own) all.set(n, (all.get(n) ?? 0) + howMany)
+  const cap = capTo(all, bound)
+  return counts.map((tallied, index) => {
+    const total = totals[index] ?? 0
+    if (index < OWN_BUCKET) return { keep: capTo(tallied, Math.min(total, cap)), excess: Math.max(0, total - cap) }
+    const excess = [...tallied].reduce((sum, [n, howMany]) => sum + Math.max(0, n - cap) * howMany, 0)
+    return { keep: cap, excess: Math.min(excess, sum - bound) }
+  })
+}
+
+/** The bounds are whole numbers: what is still too much goes one by one, last of those with a single row. */
+async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
+  const raised = buckets.map(({ keep, excess }) => ({ keep: keep + 1, excess }))
+  const deleted = await trimTo(run, prepared, raised)
+  const rest = buckets.map(({ keep }, index) => ({ keep, excess: raised[index]?.excess ?? 0 }))
+  return deleted + (rest.some(({ excess }) => excess > 0) ? await trimTo(run, prepared, rest) : 0)
+}
+
+/** Owners are met from another number on each time, so that nobody is always the first. */
+async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
+  const start = (Math.floor(run.now / 1000) * 2_654_435_761) % 2 ** 32
+  let deleted = 0
+  for (const [first, last] of [
+    [start, Number.MAX_SAFE_INTEGER],
+    [-1, start],
+  ] as const) {
+    for (let after: number | undefined = first; after !== undefined;) {
+      const owners: Owner[] = await prepared.owners.all({ after, owners: partOf(LOOK_UP_OWNERS, run.share()) })
+      const met = owners.filter(({ owner }) => owner <= last)
+      const part = await trimOwners(run, prepared, buckets, met)
+      deleted += part
+      if (!(await run.pause())) return deleted
+      after =
+        met.length < owners.length || buckets.every(({ excess }) => excess <= 0) ? undefined : owners.at(-1)?.owner
+    }
+  }
+  return deleted
+}
+
+async function trimOwners(
+  run: Run,
+  prepared: Prepared,
+  buckets: readonly Bucket[],
+  owners: readonly Owner[],
+): Promise<number> {
+  let deleted = 0
+  for (const [index, bucket] of buckets.entries()) {
+    const over = owners.filter((owner) => owner.bucket === index && owner.n > bucket.keep)
+    for (let slice; bucket.excess > 0 && (slice = takeSlice(over, partOf(SLICE_ROWS, run.share()))).length > 0;) {
+      const [only] = slice
+      const isLarge = slice.length === 1 && only !== undefined && only.n > SLICE_ROWS
+      const rows = Math.min(bucket.excess, SLICE_ROWS)
+      const removed = isLarge
+        ? await trimLarge(run, prepared, { owner: only.owner, excess: Math.min(only.n - bucket.keep, bucket.excess) })
+        : (
+            await prepared.beyond.all({
+              keys: JSON.stringify(slice.map(({ owner }) => owner)),
+              keep: bucket.keep,
+              rows,
+            })
+          ).length
+      deleted += removed
+      bucket.excess -= removed
+      if (!(await run.pause())) return deleted
+    }
+  }
+  return deleted
+}
+
+/** Owners that have some rows together, at least one owner. */
+function takeSlice(over: Owner[], rows: number): Owner[] {
+  let sum = 0
+  const end = over.findIndex(({ n }, index) => (sum += n) > rows && index > 0)
+  return over.splice(0, end === -1 ? over.length : end)
+}
+
+async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part): Promise<number> {
+  const { walked, thinning, any } = prepared
+  if (walked !== null) return walk(run, walked, { owner, excess })
+  const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
+  let left = excess - thinned
+  for (let isLeft = left > 0; isLeft;) {
+    const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
+    const { length } = await any.all({ owner, rows })
+    left -= length
+    isLeft = length === rows && left > 0 && (await run.pause())
+  }
+  return excess - left
+}
+
+/** From the latest message on: what an owner has too much of came lately. */
+async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, excess }: Part): Promise<number> {
+  let left = excess
+  let high = (await queries(run.store).newest.get())?.id ?? 0
+  while (high > 0 && left > 0) {
+    const low = high - partOf(WALKED_ROWS, run.share())
+    const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
+    const { length } = await walked.all({ low, high, owner, rows })
+    left -= length
+    if (length < rows) high = low
+    if (!(await run.pause())) break
+  }
+  return excess - left
+}

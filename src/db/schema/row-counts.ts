@@ -1,0 +1,15 @@
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+/**
+ * How many rows of a table are whose, kept by triggers. WITHOUT ROWID in its migration. `owner` is the node number of the
+ * sender, or the id of the node in tables that have that.
+ */
+export const rowCounts = sqliteTable(
+  'row_counts',
+  {
+    table: text('table_name').notNull(),
+    owner: integer('owner').notNull(),
+    n: integer('n').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.table, t.owner] })],
+)
