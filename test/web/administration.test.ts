@@ -273,7 +273,7 @@ test('a browser that keeps no cookie is told so, instead of a sign-in that leads
     await route.fulfill({ response: answer, headers })
   })
   await visitor.goto('/login')
-  await visitor.signIn('anna', PASSWORD)
+  await visitor.signIn('karl', PASSWORD)
   await visitor.page.getByRole('alert').filter({ hasText: 'Allow cookies for this site.' }).waitFor()
   expect(await visitor.violations()).toEqual([])
 })

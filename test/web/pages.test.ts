@@ -260,7 +260,7 @@ test('the first load is at most 60 KB, and 130 KB with map and charts', async ()
   for (const file of ofCharts) loaded.add(`assets/${file}`)
   expect(packedSize(['index.html', ...loaded])).toBeLessThanOrEqual(130_000)
   // What reads and draws a map file is for those who have one, and other pages for those who open them.
-  const ofMapFile = assets.filter((file) => /^map-(?:archive|raster|vector)-.+js$/.test(file))
+  const ofMapFile = assets.filter((file) => /^(?:archive|raster|vector)-.+js$/.test(file))
   expect(ofMapFile).toHaveLength(3)
   expect(packedSize(ofMapFile.map((file) => `assets/${file}`))).toBeLessThanOrEqual(40_000)
   expect([...loaded].filter((file) => ofMapFile.includes(file.slice('assets/'.length)))).toEqual([])

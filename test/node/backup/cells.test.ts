@@ -149,7 +149,7 @@ test('every column has a rule, and each that is called JSON in the schema is che
     expect([name, rules.get(table)?.get(column)?.(Buffer.of(1))]).toStrictEqual([name, expect.stringContaining('blob')])
     expect([name, type]).toStrictEqual([name, expect.stringMatching(/^(?:integer|real|text)$/)])
   }
-  const folder = new URL('../../../src/db/', import.meta.url)
+  const folder = new URL('../../../src/db/schema/', import.meta.url)
   const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
   const called = sources.flatMap((source) => [
     ...source.matchAll(/\/\*\* JSON[^*]*\*\/\s+\w+: text\('(\w+)'/g),

@@ -165,7 +165,7 @@ test.each<[string, string, string, RegExp]>([
   [
     'a row without the one it belongs to',
     'channels',
-    '{"table":"channels","columns":["source_id","channel_index","name","role","identity"],"rows":[\n[77,0,"","PRIMARY",null]\n]}\n',
+    '{"table":"channels","columns":["source_id","channel_index","name","role","identity","first_heard","last_heard"],"rows":[\n[77,0,"","PRIMARY",null,null,null]\n]}\n',
     /1 rows refer to rows that are not in the backup/,
   ],
 ])('forged rows: %s is refused', async (_what, name, text, problem) => {

@@ -30,8 +30,9 @@ test('a backup holds every table of the database but the ephemeral ones', () => 
   const store = openDatabase(':memory:')
   const all = [...tablesOf(store.sqlite)]
     .filter(([name]) => !isEphemeral(name))
-    .map(([name, columns]) => ({ name, columns }))
-  expect(backupTables()).toStrictEqual(all)
+    .map(([name, columns]) => ({ name, columns: columns.toSorted() }))
+  const kept = backupTables().map(({ name, columns }) => ({ name, columns: columns.toSorted() }))
+  expect(kept).toStrictEqual(all)
   store.close()
 })
 
@@ -246,7 +247,7 @@ test('the fixture of the first version restores into this one', async () => {
   const [migration, completed, ...more] = await tryRestore(here.dataDir, name)
   expect(migration).toMatch(/^info Schema migration required: 0001_authentication -> \d{4}_\w+$/)
   expect(completed).toBe(`info Restore completed: 12 tables, 73 rows restored from ${name}`)
-  expect(more).toStrictEqual([])
+  expect(more).toStrictEqual([expect.stringMatching(/^warn Restored without own signature: /)])
   const store = openDatabase(here.database)
   const { sqlite } = store
   const one = (sql: string) => sqlite.prepare(sql).raw().get()
