@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseConfig, VARIABLES } from '../../src/app/config/config.ts'
 
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+const root = new URL('../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('the table of variables in the README is what the service reads', () => {
-  expect(README.match(/^\| `[A-Z_]+` \|.*$/gm)).toStrictEqual(variableRows())
+test('the table of variables in the documentation is what the service reads', () => {
+  expect(read('docs/configuration.md').match(/^\| `[A-Z_]+` \|.*$/gm)).toStrictEqual(variableRows())
 })
 
 function variableRows(): string[] {
@@ -19,15 +20,29 @@ function variableRows(): string[] {
   })
 }
 
-test.each([...README.matchAll(/\]\((?!http)([^)#]+)\)/g)].map(([, path]) => path ?? ''))(
-  'the README links to %s, which exists',
-  (path) => {
-    expect(readFileSync(new URL(`../../${path}`, import.meta.url)).length).toBeGreaterThan(0)
-  },
+test('the README is short enough to be read', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
+})
+
+const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.md'),
+)
+const links = ['README.md', ...pages.map((name) => `docs/${name}`)].flatMap((page) =>
+  [...read(page).matchAll(/\]\((?!http|#)([^)#]+)[^)]*\)/g)].map(([, path]) => ({ page, path: path ?? '' })),
 )
 
+test.each(links)('$page links to $path, which exists', ({ page, path }) => {
+  expect(readFileSync(new URL(path, new URL(page, root))).length).toBeGreaterThan(0)
+})
+
+test('every decision is in the list of decisions', () => {
+  const listed = links.filter(({ page }) => page === 'docs/decisions/README.md').map(({ path }) => path)
+  const written = pages.filter((name) => name.startsWith('decisions/') && name !== 'decisions/README.md')
+  expect(listed.toSorted()).toStrictEqual(written.map((name) => name.slice('decisions/'.length)).toSorted())
+})
+
 test('compose.yaml hands on what the documentation sets for a restore', () => {
-  const compose = readFileSync(new URL('../../compose.yaml', import.meta.url), 'utf8')
+  const compose = read('compose.yaml')
   for (const name of ['RESTORE_FROM_BACKUP', 'RESTORE_REAPPLY', 'RESTORE_REQUIRE_SIGNATURE']) {
     expect(compose).toMatch(new RegExp(`^ {6}${name}: \\$\\{${name}:-\\}$`, 'm'))
   }
