@@ -11,6 +11,7 @@ const channel = (kind: Kind, source: string, index: number, identity: string | n
   name,
   role: identity === null ? 'DISABLED' : 'SECONDARY',
   identity,
+  lastHeard: null,
 })
 const tableOf = (radios: readonly string[] | null, channels: readonly KnownChannel[]) => {
   const table = createChannelTable(radios)

@@ -15,6 +15,7 @@ import { listReceptions } from '../../src/app/mesh/messages/receptions.ts'
 import { deleteExpired } from '../../src/app/upkeep/retention.ts'
 import { DAY_MS, rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../src/app/mesh/telemetry/telemetry.ts'
+import { MAX_HEARD_CHANNELS } from '../../src/app/mesh/radios/channel-table.ts'
 import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/topology/topology.ts'
 import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
@@ -74,8 +75,9 @@ export function meshStoreContract(name: string, open: () => Store): void {
           },
         }),
       )
-      expect(first.messages).toHaveLength(9)
-      expect(first.messages[0]).toMatchObject({ text: 'B says Überprüfung 👍', emoji: false, pkiEncrypted: false })
+      // What one of our radios heard of another one, and that one did not say itself, is in the packet log only.
+      expect(first.messages).toHaveLength(8)
+      expect(first.messages[0]).toMatchObject({ text: 'dm to C', emoji: false, pkiEncrypted: true })
       const rows = [await count(telemetry), await count(metrics), await count(channels)]
       expect(rows).toStrictEqual([34, 13, 24])
       await play()
@@ -136,7 +138,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const { metrics: known } = await listMetrics(open(), nodeNum)
       expect(known).toContainEqual({ metric: 'deviceMetrics.batteryLevel', unit: '%' })
       const hour = (await readTrafficHours(open(), NOW)).at(-1)
-      expect(hour).toStrictEqual({ t: NOW, messages: 9, packets: await open().db.$count(packets) })
+      expect(hour).toStrictEqual({ t: NOW, messages: 8, packets: await open().db.$count(packets) })
       const settings = await readSettings(open())
       const deleted = await deleteOldTraffic(open(), settings, { now: NOW + 8 * DAY_MS, pause: async () => true })
       expect(deleted).toMatchObject({ hours: 0, traceroutes: 0 })
@@ -149,7 +151,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const later = NOW + 1
       const cutoffs = { telemetry: later, positions: later, messages: later }
       const deleted = await deleteExpired(open(), cutoffs, async () => true)
-      expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 9 })
+      expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 8 })
       expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
       expect(await listMessages(open(), { limit: 1 })).toBe('{"messages":[],"nextBefore":null}')
     })
@@ -230,6 +232,65 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await list(6)).toContain('later')
       const names = (await listChannels(open(), ['hilltop'])).filter(({ index }) => index === 6 || index === number)
       expect(names).toStrictEqual([{ source: 'hilltop', index: 6, name: '', role: 'SECONDARY' }])
+    })
+
+    it('keeps of channels that are made up the latest, and hides none of our own behind them', async () => {
+      const HOUR_MS = 3_600_000
+      const started = NOW + 2 * DAY_MS
+      const loud = { kind: 'mqtt', name: 'mqtt://loud' } as const
+      const madeUp = (n: number) => ({ index: numberChannel(identifyChannel(n % 256, `x${n}`)), name: `x${n}` })
+      const tell = ({ index, name }: { index: number; name: string }) =>
+        ({ case: 'channel', value: { index, role: 2, settings: { name } } }) as const
+      for (let hour = 0; hour < 5; hour++) {
+        const told = Array.from({ length: 100 }, (_, n) => tell(madeUp(hour * 100 + n)))
+        await storePackets(createIngest(open()), told, { source: loud, at: started + hour * HOUR_MS })
+      }
+      const radio = { kind: 'tcp', name: 'late-hill' } as const
+      const slots = Array.from({ length: 8 }, (_, index) => {
+        const channel = create(ChannelSchema, {
+          index,
+          role: index === 0 ? Channel_Role.PRIMARY : Channel_Role.SECONDARY,
+        })
+        const event = {
+          type: 'channel',
+          receivedAt: started,
+          channel: describeChannel(channel, `${index}:own${index}`),
+        } as const
+        return { source: radio, event } as const
+      })
+      await createIngest(open(), null, ['late-hill']).store(slots)
+      const listed = await listChannels(open(), ['late-hill'])
+      const own = listed.filter(({ source }) => source === 'late-hill')
+      expect(own.map(({ index }) => index)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7])
+      const kept = listed.filter(({ source }) => source === loud.name).map(({ name }) => name)
+      const latest = Array.from({ length: MAX_HEARD_CHANNELS }, (_, n) => madeUp(300 + n).name)
+      expect(new Set(kept)).toStrictEqual(new Set(latest))
+
+      // Somebody makes up a channel with the number of ours, and is faster than the radio.
+      const number = numberChannel('1:own1')
+      const twin = Array.from({ length: 100_000 }, (_, n) => `t${n}`).find(
+        (name) => numberChannel(identifyChannel(1, name)) === number,
+      )
+      const said = packet(text('said in our own'), { channel: number })
+      const ingest = createIngest(open(), null, ['late-hill'])
+      await storePackets(ingest, [tell({ index: number, name: String(twin) }), said], { source: loud, at: started })
+      const channelOf = async () => {
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }))
+        return messages[0].channel
+      }
+      expect(await channelOf()).toBe(number)
+      const { value } = Object(said)
+      const byRadio = { case: 'packet', value: { ...value, channel: 1, hopLimit: 0 } } as const
+      await storePackets(ingest, [byRadio], { source: radio, at: started + 1000 })
+      expect(await channelOf()).toBe(1)
+
+      const settings = await readSettings(open())
+      const now = started + settings.messageRetentionDays * DAY_MS + 4 * HOUR_MS
+      const { channels: forgotten } = await deleteOldTraffic(open(), settings, { now, pause: async () => true })
+      expect(forgotten).toBeGreaterThan(0)
+      const left = await listChannels(open(), ['late-hill'])
+      expect(left.filter(({ source }) => source === loud.name)).toHaveLength(100)
+      expect(left.filter(({ source }) => source === 'late-hill')).toHaveLength(8)
     })
   })
 }

@@ -1,5 +1,5 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
-import { packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
+import { channels, packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from '../mesh/telemetry/roll-up.ts'
@@ -14,6 +14,7 @@ export type TrafficDeleted = {
   readonly hours: number
   readonly packets: number
   readonly traceroutes: number
+  readonly channels: number
 }
 
 const value = sql.placeholder
@@ -57,10 +58,18 @@ const queries = prepareOnce((db) => ({
     .where(sql`id in (select id from traceroutes where timestamp < ${value('cutoff')} ${slice})`)
     .returning({ id: traceroutes.id })
     .prepare(),
+  channels: db
+    .delete(channels)
+    .where(
+      sql`(source_id, channel_index) in
+        (select source_id, channel_index from channels where last_heard < ${value('cutoff')} ${slice})`,
+    )
+    .returning({ index: channels.index })
+    .prepare(),
 }))
 
 /**
- * Deletes old hourly values, logged packets and traceroutes, in slices; `pause` is awaited after each and answers
+ * Deletes old hourly values, logged packets, traceroutes, and channels that nobody used for as long, in slices; `pause` is awaited after each and answers
  * whether to go on. Answers the rows deleted.
  */
 export async function deleteOldTraffic(
@@ -89,6 +98,7 @@ export async function deleteOldTraffic(
   })
   const routeCutoff = cutoff(settings.messageRetentionDays)
   const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
+  const unused = await inSlices((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
   // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
   let hours = 0
   for await (const charts of listCharts(store, share)) {
@@ -96,7 +106,7 @@ export async function deleteOldTraffic(
     hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
     if (!goesOn) break
   }
-  return { hours, packets: log, traceroutes: routes }
+  return { hours, packets: log, traceroutes: routes, channels: unused }
 }
 
 type Chart = { readonly nodeId: number; readonly metric: number }

@@ -13,6 +13,7 @@ import {
   parseMqttTopic,
 } from '../../meshtastic/mqtt-envelope.ts'
 import { toRadioEvent } from '../../meshtastic/radio-event.ts'
+import { MAX_HEARD_CHANNELS } from '../../app/mesh/radios/channel-table.ts'
 import type { ReceivedEvent } from './session.ts'
 
 export type MqttReaderOptions = {
@@ -35,22 +36,37 @@ export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
 export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
   const { clock, openDirect = async () => null } = options
   const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
-  const named = new Map<number, string>()
+  const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
+  // As many as the ingest keeps of one source, those heard last: what it forgot is told again when it is heard.
+  const isToTell = (index: number, name: string, now: number): boolean => {
+    const known = named.get(index)
+    const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS
+    named.delete(index)
+    named.set(index, isKnown ? known : { name, toldAt: now })
+    for (const oldest of named.keys()) {
+      if (named.size <= MAX_HEARD_CHANNELS) break
+      named.delete(oldest)
+    }
+    return !isKnown
+  }
   return async ({ topic: path, payload, isRetained }) => {
     const topic = parseMqttTopic(path)
     const envelope = topic === null ? null : decodeEnvelope(topic, payload)
     if (topic === null || envelope === null) return []
     const packet = { ...(await openEnvelope(envelope, keys, openDirect)), ...BY_MQTT }
     const now = clock.now()
-    const isReadable = packet.payloadVariant.case === 'decoded'
-    const isNews = isReadable && !packet.pkiEncrypted && named.get(packet.channel) !== envelope.channelName
-    if (isNews && topic.kind === 'packet') named.set(packet.channel, envelope.channelName)
+    const isInChannel = packet.payloadVariant.case === 'decoded' && !packet.pkiEncrypted && topic.kind === 'packet'
+    const { channelName } = envelope
+    const isNews = isInChannel && isToTell(packet.channel, channelName, now)
     return [
-      ...(isNews && topic.kind === 'packet' ? [nameChannel(packet.channel, envelope.channelName, now)] : []),
+      ...(isNews ? [nameChannel(packet.channel, channelName, now)] : []),
       receive(packet, envelope.gateway, isRetained, now),
     ]
   }
 }
+
+/** A channel in use is told again, so that it is not forgotten. */
+const TELL_AGAIN_MS = 60 * 60_000
 
 const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
 

@@ -3,7 +3,7 @@ import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
-import { refileMessages, writeMessages } from './messages.ts'
+import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch, type SIGNATURES } from './judge.ts'
 import { type Admission, admitNewcomers, type Crowd } from './newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
@@ -193,6 +193,7 @@ function statementsOf(store: Store, plan: Plan, { nodes, count }: Admission, mem
     ...writePositions(store, plan.positions),
     ...writeTelemetry(store, plan.telemetry, memory.metrics),
     ...writeMessages(store, plan.messages),
+    ...fileMessages(store, plan.filings),
     ...refileMessages(store, plan.table.refilings()),
     ...writeTraffic(store, plan.traffic),
   ]

@@ -2,6 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { messages } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { WINDOW_MS } from './packet-window.ts'
 import type { Refiling } from '../radios/channel-table.ts'
 
 /** One arrival of a text. */
@@ -57,6 +58,14 @@ const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   text = iif(${PROVEN}, excluded.text, text), signed = max(signed, excluded.signed)
   where direction = 'in' and (${FEWER_HOPS} or ${PROVEN})`)
 
+/** The channel in which a radio of ours heard a text. */
+export type Filing = {
+  readonly fromNodeNum: number
+  readonly packetId: number
+  readonly channel: number
+  readonly heardAt: number
+}
+
 /** Messages that move to another channel in one transaction: what is left follows with the next batches. */
 const REFILED_ROWS = 500
 
@@ -65,6 +74,12 @@ const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql
   cross join messages m on m.channel = p.value ->> 'from' and m.source_id = s.id and not m.pki_encrypted
   limit ${sql.raw(String(REFILED_ROWS))}) moved`
 
+const FILED = sql`(select m.id, p.value ->> 'channel' as channel from json_each(${sql.placeholder('filings')}) p
+  cross join messages m on m.from_node_num = p.value ->> 'fromNodeNum' and m.packet_id = p.value ->> 'packetId'
+  cross join sources s on s.id = m.source_id and s.kind not in ('tcp', 'demo')
+  where m.direction = 'in' and not m.pki_encrypted and m.channel <> p.value ->> 'channel'
+    and m.timestamp >= (p.value ->> 'heardAt') - ${sql.raw(String(WINDOW_MS))}) filed`
+
 const queries = prepareOnce((db) => ({
   messages: prepareJsonInsert(db, messages, { values: VALUES, onConflict: RECEPTION }),
   refile: db
@@ -72,6 +87,12 @@ const queries = prepareOnce((db) => ({
     .set({ channel: sql`moved.channel` })
     .from(MOVED)
     .where(sql`messages.id = moved.id`)
+    .prepare(),
+  file: db
+    .update(messages)
+    .set({ channel: sql`filed.channel` })
+    .from(FILED)
+    .where(sql`messages.id = filed.id`)
     .prepare(),
 }))
 
@@ -83,4 +104,9 @@ export function writeMessages(store: Store, rows: readonly MessageRow[]): Statem
 /** Statements that put what brokers told before into the channels where it belongs by now. */
 export function refileMessages(store: Store, refilings: readonly Refiling[]): Statement[] {
   return refilings.length === 0 ? [] : [bind(queries(store).refile, { refilings: JSON.stringify(refilings) })]
+}
+
+/** Statements that put texts that a broker told first into the channels in which our own radios heard them. */
+export function fileMessages(store: Store, filings: readonly Filing[]): Statement[] {
+  return filings.length === 0 ? [] : [bind(queries(store).file, { filings: JSON.stringify(filings) })]
 }

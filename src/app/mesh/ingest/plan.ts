@@ -8,7 +8,7 @@ import { dayOf } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './history.ts'
 import { type Judgement, TAKEN } from './judge.ts'
-import type { MessageRow } from './messages.ts'
+import type { Filing, MessageRow } from './messages.ts'
 import { deviceMetricsFields, type LiftedSuspicion, type NodeRow, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
@@ -57,6 +57,7 @@ export type Plan = {
   readonly positions: PositionRow[]
   readonly telemetry: Measurements[]
   readonly messages: MessageRow[]
+  readonly filings: Filing[]
   readonly traffic: Traffic
   readonly news: News[]
   /** Packets that were known already. */
@@ -98,6 +99,7 @@ export function planBatch(
     positions: [],
     telemetry: [],
     messages: [],
+    filings: [],
     traffic: emptyTraffic(),
     news: [],
     duplicates: [],
@@ -128,7 +130,7 @@ function addEvent(
       noteSource(plan, source, receivedAt, { firmwareVersion: event.metadata.firmwareVersion })
       return
     case 'channel': {
-      const channel = toKnownChannel(source, event.channel)
+      const channel = toKnownChannel(source, event.channel, receivedAt)
       plan.table.tell(channel)
       plan.channels.push(channel)
       return
@@ -245,6 +247,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const seen = { from: nodeNum, id, at: receivedAt, hopsAway: packet.hopsAway, isReadable, standing: voice }
   const sighting = sightings.see(seen)
   addReception(plan.traffic, arrival)
+  addFiling(plan, arrival)
   if (sighting !== 'first') plan.duplicates.push(packet)
   noteLifted(plan, nodeNum, judgement)
   if (sighting === 'copy') return
@@ -391,6 +394,14 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     signed: judgement.voice === 'signed',
     direction,
   })
+}
+
+/** In which channel a text was said, our own radios know better than a broker that was faster. */
+function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): void {
+  const { from, id, channel, payload, pkiEncrypted } = packet
+  if (!isRadio(source) || judgement.isOwn || isReplayed) return
+  if (payload.kind !== 'text' || id === 0 || pkiEncrypted) return
+  plan.filings.push({ fromNodeNum: from, packetId: id, channel, heardAt: receivedAt })
 }
 
 type Said = { readonly packetId: number; readonly to: number; readonly text: string; readonly isReplay: boolean }

@@ -2,7 +2,8 @@ import { eq, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import type { KnownChannel } from '../radios/channel-table.ts'
+import { SLOTS } from '../../../meshtastic/channel-identity.ts'
+import { type KnownChannel, MAX_HEARD_CHANNELS } from '../radios/channel-table.ts'
 
 /** Where events come from; the name is unique. */
 export type Source = { readonly kind: (typeof sources.$inferInsert)['kind']; readonly name: string }
@@ -33,8 +34,8 @@ const CHANNEL_VALUES = {
   name: field('name'),
   role: field('role'),
   identity: field('identity'),
-  firstHeard: sql`null`,
-  lastHeard: sql`null`,
+  firstHeard: field('lastHeard'),
+  lastHeard: field('lastHeard'),
 } satisfies Record<keyof typeof channels.$inferSelect, SQL>
 
 /** Whether a node number is that of a radio of ours. */
@@ -52,8 +53,21 @@ const queries = prepareOnce((db) => ({
   channels: prepareJsonInsert(db, channels, {
     values: CHANNEL_VALUES,
     onConflict: sql`on conflict (source_id, channel_index) do update set
-      name = excluded.name, role = excluded.role, identity = excluded.identity`,
+      name = excluded.name, role = excluded.role, identity = excluded.identity,
+      first_heard = iif(excluded.last_heard is null, null, coalesce(first_heard, excluded.first_heard)),
+      last_heard = iif(excluded.last_heard is null, null, max(coalesce(last_heard, 0), excluded.last_heard))`,
   }),
+  trimChannels: db
+    .delete(channels)
+    .where(
+      sql`(source_id, channel_index) in (select source_id, channel_index from (
+        select c.source_id, c.channel_index,
+          row_number() over (partition by c.source_id order by c.last_heard desc, c.channel_index) as place
+        from json_each(${sql.placeholder('names')}) k cross join sources s on s.name = k.value
+          cross join channels c on c.source_id = s.id and c.channel_index >= ${sql.raw(String(SLOTS))})
+        where place > ${sql.raw(String(MAX_HEARD_CHANNELS))})`,
+    )
+    .prepare(),
   markLocal: db
     .update(nodes)
     .set({ isLocal: isLocalNode(sql`node_num`) })
@@ -89,8 +103,14 @@ export function writeSources(store: Store, rows: readonly SourceRow[]): Statemen
   return rows.length === 0 ? [] : [queries(store).sources(rows)]
 }
 
+/** Statements that know channels: of each source all slots, and of those that it heard the latest. */
 export function writeChannels(store: Store, rows: readonly KnownChannel[]): Statement[] {
-  return rows.length === 0 ? [] : [queries(store).channels(rows)]
+  const { channels: write, trimChannels } = queries(store)
+  const heard = [...new Set(rows.filter(({ lastHeard }) => lastHeard !== null).map(({ source }) => source))]
+  return [
+    ...(rows.length > 0 ? [write(rows)] : []),
+    ...(heard.length > 0 ? [bind(trimChannels, { names: JSON.stringify(heard) })] : []),
+  ]
 }
 
 /** Marks the nodes that are radios of ours, and no others. Runs after the sources and nodes are written. */

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { desc, eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
@@ -9,7 +9,7 @@ import type { Source } from '../ingest/sources.ts'
 type Row = typeof channels.$inferSelect
 
 /** What is known of a channel of one radio or broker. */
-export type KnownChannel = Pick<Row, 'index' | 'name' | 'role' | 'identity'> & {
+export type KnownChannel = Pick<Row, 'index' | 'name' | 'role' | 'identity' | 'lastHeard'> & {
   readonly source: string
   readonly kind: (typeof sources.$inferSelect)['kind']
 }
@@ -31,12 +31,15 @@ export type ChannelTable = {
   /** Whether the radio told that it has the channel of this number. */
   has(radio: string, number: number): boolean
   /** Each once, in the order of their numbers. */
-  list(): Omit<KnownChannel, 'kind' | 'identity'>[]
+  list(): Omit<KnownChannel, 'kind' | 'identity' | 'lastHeard'>[]
   refilings(): Refiling[]
 }
 
-/** Read with each batch: those of the service itself first, then as many as some hundred collectors have. */
+/** Read with each batch: the slots of our own radios first, so that nothing made up hides them. */
 const MAX_CHANNELS = 4000
+
+/** Of one source, besides the slots of a radio: anybody can make up more. Those heard last stay. */
+export const MAX_HEARD_CHANNELS = 200
 
 const queries = prepareOnce((db) => ({
   all: db
@@ -47,10 +50,18 @@ const queries = prepareOnce((db) => ({
       name: channels.name,
       role: channels.role,
       identity: channels.identity,
+      lastHeard: channels.lastHeard,
+      sourceId: channels.sourceId,
     })
     .from(channels)
     .innerJoin(sources, eq(sources.id, channels.sourceId))
-    .orderBy(sql`${sources.kind} = 'ingest'`, sources.id, channels.index)
+    .orderBy(
+      sql`${channels.index} >= ${SLOTS}`,
+      sql`${sources.kind} = 'ingest'`,
+      desc(channels.lastHeard),
+      sources.id,
+      channels.index,
+    )
     .limit(MAX_CHANNELS)
     .prepare(),
 }))
@@ -58,7 +69,8 @@ const queries = prepareOnce((db) => ({
 /** `radios`: names of those that are configured, in their order; null when that is not known here: all of them count. */
 export async function readChannelTable(store: Store, radios: readonly string[] | null): Promise<ChannelTable> {
   const table = createChannelTable(radios)
-  for (const channel of await queries(store).all.all()) table.tell(channel)
+  const known = await queries(store).all.all()
+  for (const channel of known.toSorted((a, b) => a.sourceId - b.sourceId || a.index - b.index)) table.tell(channel)
   return table
 }
 
@@ -78,9 +90,10 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
     if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
-    // What a broker's channel is called may have been lost on the way; its number says as much.
-    const number = identity === null ? index : numberChannel(identity)
-    return numbers().byNumber.get(number) ?? number
+    // What a broker's channel is called may have been lost on the way; its number says nearly as much. Where the name is
+    // known, one that was made to have the number of ours is another channel.
+    if (identity === null) return numbers().byNumber.get(index) ?? index
+    return numbers().byIdentity.get(identity) ?? numberChannel(identity)
   }
   return {
     tell(channel) {
@@ -118,12 +131,12 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
   }
 }
 
-/** What a source tells, as it is kept: of a broker's channel number and name are the identity. */
-export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo): KnownChannel {
+/** What a source tells at `heardAt`, as it is kept: of a broker's channel number and name are the identity. */
+export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo, heardAt: number): KnownChannel {
   const index = currentNumber(told.index)
   const role = told.role === 'DISABLED' || told.role === 'PRIMARY' ? told.role : 'SECONDARY'
   const identity = isSlot(index) ? told.identity : identifyChannel(index % 256, told.name)
-  return { source, kind, index, name: told.name, role, identity }
+  return { source, kind, index, name: told.name, role, identity, lastHeard: isSlot(index) ? null : heardAt }
 }
 
 /** What earlier collectors deliver is the hash itself, wherever that can be no slot. */
