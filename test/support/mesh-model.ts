@@ -189,13 +189,16 @@ function isReadable({ port, logged: content }: Sent): boolean {
 
 function newNode(nodeNum: number, isLocal: boolean, firstHeard: number, viaMqtt: boolean): NodeRow {
   const text = { long_name: null, short_name: null, public_key: null, previous_public_key: null, notes: '' }
+  // Nothing here is signed, and nobody speaks for our own radio.
+  const authenticity = { refused_public_key: null, spoof_claim: null, signed_at: null }
+  const signed = { key_signed: 0, name_signed: 0, position_signed: 0 }
   const flags = { is_licensed: 0, key_mismatch: 0, spoof_suspected: 0, is_favorite: 0, is_ignored: 0 }
   const place = { latitude: null, longitude: null, altitude: null, precision_bits: null, position_time: null }
   const metrics = Object.fromEntries(Object.values(METRIC_COLUMNS).map((column) => [column, null]))
   const arrival = { snr: null, rssi: null, hops_away: null, last_heard: null, channel: null, via_mqtt: Number(viaMqtt) }
   const rest = { hw_model: null, role: null, device_metrics_time: null, first_heard: firstHeard }
   const who = { node_num: nodeNum, is_local: Number(isLocal) }
-  return { ...who, ...text, ...flags, ...place, ...metrics, ...arrival, ...rest }
+  return { ...who, ...text, ...authenticity, ...signed, ...flags, ...place, ...metrics, ...arrival, ...rest }
 }
 
 function identityOf({ longName, shortName, role, isLicensed, key }: Identity): NodeRow {
