@@ -105,6 +105,8 @@ export interface SessionStore extends Counters {
   removeForUser(userId: number, except?: string): Promise<number>
   /** Live sessions of a user, the most recently seen first. */
   list(userId: number, now: number): Promise<StoredSession[]>
+  /** Rejects while the store does not answer. Absent: it answers whenever the database does. */
+  probe?(): Promise<void>
 }
 
 /** Counts what happens in windows of time: attempts at passwords, sign-ins that were used up. */

@@ -136,7 +136,7 @@ async function openSessions(
     }
     case 'redis': {
       const { redisSessions } = await import('./redis/sessions.ts')
-      return redisSessions(config.REDIS_URL ?? '', log)
+      return redisSessions(config.REDIS_URL ?? '', config.REDIS_PREFIX, log)
     }
     default:
       return config.SESSION_STORE satisfies never

@@ -84,6 +84,9 @@ test.each([
   ['LOG_LEVEL', 'trace'],
   ['LOG_FORMAT', 'text'],
   ['TZ', 'Middle/Earth'],
+  ['REDIS_PREFIX', 'mesh'],
+  ['REDIS_PREFIX', 'mesh:club:'],
+  ['REDIS_PREFIX', 'me*h:'],
   ['PORT', 'a\nb'],
 ])('%s=%j is one line: the variable, what was found, what is expected', (name, text) => {
   const lines = problems({ [name]: text })

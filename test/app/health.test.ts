@@ -23,7 +23,10 @@ test('says 503 when the database does not answer, also to a browser that is sign
   app.store.close()
   for (const headers of [{}, { cookie: String(admin.cookie) }, { authorization: 'Bearer mm_x' }]) {
     const answer = await app.request('/api/health', { headers })
-    expect([answer.status, await answer.json()]).toStrictEqual([503, { status: 'error', uptime: 0 }])
+    expect([answer.status, await answer.json()]).toStrictEqual([
+      503,
+      { status: 'error', uptime: 0, unavailable: 'database' },
+    ])
   }
   expect(app.logged.at(-1)).toContain('"message":"The database does not answer"')
 })

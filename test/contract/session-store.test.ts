@@ -29,7 +29,7 @@ sessionStoreContract('memory', memorySessions)
 
 sessionStoreContract('redis', async () => {
   const log = createLog({ level: 'debug', format: 'json', now: () => 0, write: () => {} })
-  const sessions = await redisSessions(redis.url, log)
+  const sessions = await redisSessions(redis.url, 'mesh:', log)
   endings.push(async () => {
     await sessions.close()
     const client = await createClient({ url: redis.url }).connect()

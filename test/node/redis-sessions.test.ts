@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { StoredSession } from '../../src/app/context.ts'
 import { createLog } from '../../src/app/log.ts'
 import { redisSessions } from '../../src/node/redis/sessions.ts'
+import { createTestApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis.ts'
 
@@ -38,8 +39,8 @@ async function redis(options?: Parameters<typeof startRedis>[0]) {
   return server
 }
 
-async function opened(url: string, log = watchedLog().log) {
-  const sessions = await redisSessions(url, log)
+async function opened(url: string, log = watchedLog().log, prefix = 'mesh:') {
+  const sessions = await redisSessions(url, prefix, log)
   endings.push(() => sessions.close())
   return sessions.store
 }
@@ -59,7 +60,7 @@ const session = (id: number, now: number): StoredSession => ({
 
 test('a server that is not there stops the start with one sentence that hides the password', async () => {
   const port = await freePort()
-  const start = redisSessions(`redis://me:hunter2@127.0.0.1:${port}`, watchedLog().log)
+  const start = redisSessions(`redis://me:hunter2@127.0.0.1:${port}`, 'mesh:', watchedLog().log)
   await expect(start).rejects.toThrow(`Redis at 127.0.0.1:${port} can't be reached: connect ECONNREFUSED`)
   await expect(start).rejects.not.toThrow(/hunter2/)
 })
@@ -73,14 +74,14 @@ test('a server that takes the connection and says nothing stops the start too', 
     endings.push(() => void socket.destroy())
   })
   const { port } = Object(silent.address())
-  await expect(redisSessions(`redis://127.0.0.1:${port}`, watchedLog().log)).rejects.toThrow(
+  await expect(redisSessions(`redis://127.0.0.1:${port}`, 'mesh:', watchedLog().log)).rejects.toThrow(
     `Redis at 127.0.0.1:${port} can't be reached: no answer within 5000 ms`,
   )
 })
 
 test('a wrong password stops the start', async () => {
   const { port } = await redis({ args: ['--requirepass', 'right'] })
-  const start = redisSessions(`redis://:hunter2@127.0.0.1:${port}`, watchedLog().log)
+  const start = redisSessions(`redis://:hunter2@127.0.0.1:${port}`, 'mesh:', watchedLog().log)
   await expect(start).rejects.toThrow(/can't be reached: WRONGPASS/)
   await expect(start).rejects.not.toThrow(/hunter2/)
   expect(await (await opened(`redis://:right@127.0.0.1:${port}`)).find('x', 0)).toBeNull()
@@ -103,6 +104,7 @@ test('without its server every call fails at once as database_unavailable; with 
     () => store.list(7, 0),
     () => store.hit('k', HOUR, 0),
     () => store.forgive('k', 'one'),
+    async () => store.probe?.(),
   ]
   for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'database_unavailable' })
   const again = seen('Redis answers again')
@@ -123,6 +125,42 @@ test('two services count together and see the same sessions', async () => {
   await one.insert(session(1, 5))
   await two.removeForUser(7)
   expect(await one.find(session(1, 5).tokenHash, 5)).toBeNull()
+})
+
+test('two services with prefixes of their own do not see each other', async () => {
+  const { url } = await redis()
+  const [one, two] = [await opened(url), await opened(url, watchedLog().log, 'club:')]
+  await one.insert(session(1, 5))
+  await one.hit('k', HOUR, 5)
+  expect(await two.find(session(1, 5).tokenHash, 5)).toBeNull()
+  expect(await two.list(7, 5)).toStrictEqual([])
+  expect(await two.hit('k', HOUR, 5)).toMatchObject({ count: 1 })
+  expect(await two.removeForUser(7)).toBe(0)
+  await two.clear('')
+  expect(await one.hit('k', HOUR, 5)).toMatchObject({ count: 2 })
+  expect(await one.list(7, 5)).toHaveLength(1)
+})
+
+test('health says that the session store is away, and that it is back', async () => {
+  const { log, seen } = watchedLog()
+  const server = await redis()
+  const app = await createTestApp({ ports: { sessions: await opened(server.url, log) } })
+  endings.push(() => app.close())
+  const health = async () => {
+    // An answer counts for a second.
+    app.clock.advance(1000)
+    const answer = await app.request('/api/health')
+    return [answer.status, await answer.json()]
+  }
+  expect(await health()).toStrictEqual([200, { status: 'ok', uptime: 1 }])
+  const noticed = seen('Redis does not answer')
+  await server.stop()
+  await noticed
+  expect(await health()).toStrictEqual([503, { status: 'error', uptime: 2, unavailable: 'session store' }])
+  const again = seen('Redis answers again')
+  await redis({ port: server.port })
+  await again
+  expect(await health()).toStrictEqual([200, { status: 'ok', uptime: 3 }])
 })
 
 test('all keys expire by themselves, and the index of a user forgets what is gone', async () => {

@@ -102,6 +102,14 @@ export const VARIABLES = {
     'The server of SESSION_STORE=redis',
     true,
   ),
+  REDIS_PREFIX: variable(
+    z
+      .string()
+      .regex(/^[\w.-]{1,63}:$/)
+      .default('mesh:'),
+    '1–63 letters, digits, dots, hyphens or underscores, and a colon',
+    'What the names of all keys in redis begin with; services that share a server need different ones',
+  ),
   COOKIE_SECURE: variable(
     z.enum(['auto', 'true', 'false']).default('auto'),
     'auto, true or false',

@@ -21,23 +21,32 @@ const queries = prepareOnce((db) => ({
 const PROBE_INTERVAL_MS = 1000
 const answeredAt = new WeakMap<Store, number>()
 
-const healthSchema = z.object({ status: z.enum(['ok', 'error']), uptime: z.number() })
+const healthSchema = z.object({ status: z.literal('ok'), uptime: z.number() })
+const unhealthySchema = z.object({
+  status: z.literal('error'),
+  uptime: z.number(),
+  unavailable: z.enum(['database', 'session store']).describe('What does not answer'),
+})
 
 export const healthRoutes = new Hono<AppEnv>().get(
   '/',
   anyone,
-  answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: healthSchema }),
+  answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: unhealthySchema }),
   alone(
     async (c: Context<AppEnv>) => {
-      const { store, log, now } = c.get('ctx')
+      const { store, sessions, now } = c.get('ctx')
       try {
         await queries(store).probe.get()
-        answeredAt.set(store, now())
-        return healthy(c, now())
       } catch (error) {
-        log.error('The database does not answer', { error })
-        return c.json({ status: 'error' as const, uptime: uptime(c, now()) }, 503)
+        return unhealthy(c, 'database', error)
       }
+      try {
+        await sessions.probe?.()
+      } catch (error) {
+        return unhealthy(c, 'session store', error)
+      }
+      answeredAt.set(store, now())
+      return healthy(c, now())
     },
     (c: Context<AppEnv>) => {
       const { store, now } = c.get('ctx')
@@ -50,6 +59,12 @@ export const healthRoutes = new Hono<AppEnv>().get(
 
 function healthy(c: Context<AppEnv>, now: number) {
   return reply(c, { status: 'ok' as const, uptime: uptime(c, now) })
+}
+
+function unhealthy(c: Context<AppEnv>, unavailable: z.infer<typeof unhealthySchema>['unavailable'], error: unknown) {
+  const { log, now } = c.get('ctx')
+  log.error(`The ${unavailable} does not answer`, { error })
+  return c.json({ status: 'error' as const, uptime: uptime(c, now()), unavailable }, 503)
 }
 
 /** Whole seconds. */

@@ -23,14 +23,20 @@ type Redis = {
   /** The fields of a hash; none when there is no such key. */
   fields(key: string): Promise<Readonly<Record<string, string>>>
   eval(script: string, keys: string[], args: readonly (string | number)[]): Promise<unknown>
+  ping(): Promise<unknown>
 }
 
 /**
  * Sessions and login counters on a Redis server, version 6 or newer and not a cluster. Expiry counts by the `now` that
  * callers pass; the server's own clock only clears away what is long dead. Rejects when the server can't be reached at
- * the start; later it reconnects by itself, and until then every call throws `database_unavailable`.
+ * the start; later it reconnects by itself, and until then every call throws `database_unavailable`. All keys begin with
+ * `prefix`.
  */
-export async function redisSessions(url: string, log: Log): Promise<{ store: SessionStore; close(): Promise<void> }> {
+export async function redisSessions(
+  url: string,
+  prefix: string,
+  log: Log,
+): Promise<{ store: SessionStore; close(): Promise<void> }> {
   const client = createClient({
     url,
     disableOfflineQueue: true,
@@ -62,20 +68,21 @@ export async function redisSessions(url: string, log: Log): Promise<{ store: Ses
   const redis: Redis = {
     fields: (key) => answered(() => client.hGetAll(key)),
     eval: (script, keys, args) => answered(() => client.eval(script, { keys, arguments: args.map(String) })),
+    ping: () => answered(() => client.ping()),
   }
   return {
-    store: redisStore(redis),
+    store: redisStore(redis, prefix),
     close: async () => {
       if (client.isOpen) client.destroy()
     },
   }
 }
 
-const sessionKey = (tokenHash: string) => `mesh:session:${tokenHash}`
-const userKey = (userId: number) => `mesh:user:${userId}`
-const attemptsKey = (key: string) => `mesh:attempts:${key}`
-
-function redisStore(redis: Redis): SessionStore {
+function redisStore(redis: Redis, prefix: string): SessionStore {
+  const sessionKey = (tokenHash: string) => `${prefix}session:${tokenHash}`
+  const userPrefix = `${prefix}user:`
+  const userKey = (userId: number) => `${userPrefix}${userId}`
+  const attemptsKey = (key: string) => `${prefix}attempts:${key}`
   return {
     insert: async (session) => {
       const keys = [sessionKey(session.tokenHash), userKey(session.userId)]
@@ -87,11 +94,11 @@ function redisStore(redis: Redis): SessionStore {
       return session !== null && session.expiresAt > now ? session : null
     },
     extend: async (tokenHash, lastSeenAt, expiresAt) => {
-      const args = [userKey(0).slice(0, -1), lastSeenAt, expiresAt, lifetime(lastSeenAt, expiresAt)]
+      const args = [userPrefix, lastSeenAt, expiresAt, lifetime(lastSeenAt, expiresAt)]
       await redis.eval(EXTEND, [sessionKey(tokenHash)], args)
     },
     remove: async (tokenHash) => {
-      const removed = await redis.eval(REMOVE, [sessionKey(tokenHash)], [userKey(0).slice(0, -1), tokenHash])
+      const removed = await redis.eval(REMOVE, [sessionKey(tokenHash)], [userPrefix, tokenHash])
       return z.int().parse(removed) > 0
     },
     removeForUser: async (userId, except = '') =>
@@ -117,6 +124,9 @@ function redisStore(redis: Redis): SessionStore {
       await redis.eval(CLEAR_ATTEMPTS, [], [`${attemptsKey(prefix).replace(/[*?[\]\\]/g, '\\$&')}*`])
     },
     sweep: async () => {},
+    probe: async () => {
+      await redis.ping()
+    },
   }
 }
 
