@@ -5,6 +5,7 @@ import { auditLog } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { nextTurn } from '../http/next-turn.ts'
+import { boundedJson } from './bounded.ts'
 
 /** Everything that is recorded, and the resource it belongs to. */
 export const AUDIT_ACTIONS = {
@@ -59,13 +60,14 @@ type Details = Record<string, unknown>
 /**
  * The statement that records an action: run it in the same atomic step as the change.
  * `onlyIfChanged` records nothing when the statement just before it changed no row; `onlyIf` when this is not so.
- * Details never hold a password, hash, token, secret or cookie.
+ * Details never hold a password, hash, token, secret or cookie. They are cut at a bound, unless they are told `whole`,
+ * which is for what the service itself lists.
  */
 export function audit(
   ctx: AuditContext,
   action: AuditAction,
   details: Details,
-  options: { actor?: Actor; onlyIfChanged?: boolean; onlyIf?: SQL | undefined } = {},
+  options: { actor?: Actor; onlyIfChanged?: boolean; onlyIf?: SQL | undefined; whole?: true } = {},
 ): Statement {
   const actor = options.actor ?? (ctx.viewer ? ctx.viewer.user : SYSTEM)
   const values = [
@@ -75,7 +77,7 @@ export function audit(
     actor.username,
     action,
     AUDIT_ACTIONS[action],
-    detailsJson(details),
+    detailsJson(details, options.whole ? JSON.stringify : boundedJson),
     ctx.ip,
     ctx.requestId,
   ]
@@ -86,9 +88,9 @@ export function audit(
 }
 
 // Details are JSON; a sub-select among them is put in by SQLite's own json_set.
-function detailsJson(details: Details): SQL {
+function detailsJson(details: Details, write: (plain: Details) => string): SQL {
   const plain = Object.entries(details).filter(([, value]) => !(value instanceof Object && 'queryChunks' in value))
-  const text = JSON.stringify(Object.fromEntries(plain))
+  const text = write(Object.fromEntries(plain))
   return Object.entries(details)
     .filter((entry): entry is [string, SQL] => entry[1] instanceof Object && 'queryChunks' in entry[1])
     .reduce((json, [key, value]) => sql`json_set(${json}, ${`$.${key}`}, ${value})`, sql`${text}`)

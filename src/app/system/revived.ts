@@ -154,7 +154,7 @@ function settle(
 ): [Statement, ...Statement[]] {
   const details = { name: pending[0]?.stored.backup, revived: pending.map(({ stored }) => nameRevived(stored)) }
   const forget = pending.map(({ id }) => ctx.store.db.delete(settings).where(eq(settings.key, `${KEY_PREFIX}${id}`)))
-  return [audit(ctx, action, details), ...forget]
+  return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 
 /** For logs: who, what, and of a token which one. */

@@ -258,7 +258,7 @@ async function finishBuilt(
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
   // A list that came with the backup counts only where nobody knows better.
   const list = found === null ? [] : storeRevived(store, revived, at)
-  await store.atomic([audit(context, 'system_restored', details), ...list])
+  await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
   return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
 }
 

@@ -1,0 +1,76 @@
+/** Characters of one value in the details of an entry. */
+const MOST_VALUE = 500
+/** Bytes of the details of an entry, as JSON in UTF-8. */
+const MOST_DETAILS = 8192
+
+/** Characters of the largest values where values of `MOST_VALUE` are too much together: fewer until it fits. */
+const FEWER = [MOST_VALUE, 50, 0]
+
+type Json = Record<string, unknown>
+
+/**
+ * Details as JSON of at most `MOST_DETAILS` bytes: the log keeps them for ever. A text that is too long ends with
+ * `… (cut, N characters)`, where N is how long it was. If that is not enough, the largest fields become the beginning of
+ * their JSON, cut in the same way.
+ */
+export function boundedJson(details: Json): string {
+  const shown = mapFields(details, (value) => mapTexts(value, (text) => cut(text, MOST_VALUE)))
+  return JSON.stringify(FEWER.reduce((shorter, most) => shorten(details, shorter, most), shown))
+}
+
+/** Cuts the largest fields of `shown`, those of `before` and `after` one by one, until it is small enough. */
+function shorten(details: Json, shown: Json, most: number): Json {
+  let size = bytesOf(shown)
+  if (size <= MOST_DETAILS) return shown
+  const fields = Object.entries(shown).flatMap(([name, value]) =>
+    isRecord(value) ? Object.keys(value).map((inner) => [name, inner]) : [[name]],
+  )
+  const sized = fields.map((path) => ({ path, bytes: bytesOf(read(shown, path)) }))
+  let shorter = shown
+  for (const { path, bytes } of sized.toSorted((a, b) => b.bytes - a.bytes)) {
+    if (size <= MOST_DETAILS) break
+    const value = read(details, path)
+    const short = cut(typeof value === 'string' ? value : JSON.stringify(value), most)
+    if (bytesOf(short) >= bytes) continue
+    shorter = replace(shorter, path, short)
+    size += bytesOf(short) - bytes
+  }
+  return shorter
+}
+
+function read(details: Json, [name = '', inner]: readonly string[]): unknown {
+  const value = details[name]
+  return inner !== undefined && isRecord(value) ? value[inner] : value
+}
+
+function replace(details: Json, [name = '', inner]: readonly string[], by: string): Json {
+  const value = details[name]
+  return { ...details, [name]: inner !== undefined && isRecord(value) ? { ...value, [inner]: by } : by }
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  // Not in the middle of a character of two units.
+  const end = /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most
+  return `${text.slice(0, end)}… (cut, ${text.length} characters)`
+}
+
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((item: unknown) => mapTexts(item, change))
+  if (!isRecord(value)) return value
+  return mapFields(value, (inner) => mapTexts(inner, change))
+}
+
+function mapFields(json: Json, change: (value: unknown) => unknown): Json {
+  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, change(value)]))
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Of its JSON. */
+function bytesOf(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value) ?? '').length
+}
