@@ -14,10 +14,12 @@ import {
   type User,
   usernameSchema,
 } from '../app/users/users.ts'
+import { forgiveAddresses } from '../app/auth/local/login-limiter.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts'
 import { consoleContext } from './console-context.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, type SqliteStore } from './database.ts'
 import { nativePasswordHasher } from './passwords.ts'
+import { type OpenSessions, openSessions } from './sessions.ts'
 import { StartRefused } from './start-problems.ts'
 
 const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
@@ -25,7 +27,8 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
   list                        all users
   create-admin <username>     a new administrator with a temporary password
   promote <username>          make a user an administrator
-  reset-password <username>   a temporary password for a local user; the user's sessions end
+  reset-password <username>   a temporary password for a local user; the user's sessions end, and failed sign-ins of
+                              the user and of all addresses no longer count
   reapply                     what the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      take these away again
 
@@ -33,8 +36,10 @@ Backups:
 
 ${BACKUP_USAGE}`
 
+type ConsoleCtx = Ctx & { readonly store: SqliteStore }
+
 type Command = {
-  readonly run: (ctx: Ctx, argument: string) => Promise<string>
+  readonly run: (ctx: ConsoleCtx, argument: string) => Promise<string>
   readonly argument: 'none' | 'needed' | 'optional'
 }
 
@@ -68,7 +73,7 @@ async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const store = openDatabase(file)
   try {
     const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
-    const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })
+    const ctx = { ...consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() }), store }
     process.stdout.write(await command.run(ctx, argument))
     return 0
   } catch (error) {
@@ -126,9 +131,26 @@ async function promote(ctx: Ctx, username: string): Promise<string> {
   return `${user.username} is an administrator\n`
 }
 
-async function giveNewPassword(ctx: Ctx, username: string): Promise<string> {
+async function giveNewPassword(ctx: ConsoleCtx, username: string): Promise<string> {
   const user = await userNamed(ctx, username)
-  return temporaryPassword(user.username, await resetPassword(ctx, user.id))
+  const sessions = await sessionsOfService(ctx)
+  const inService = sessions === null ? ctx : { ...ctx, sessions: sessions.store }
+  try {
+    const password = await resetPassword(inService, user.id)
+    // Whoever typed wrong ones did so from an address.
+    await forgiveAddresses(inService)
+    return temporaryPassword(user.username, password)
+  } finally {
+    await sessions?.close()
+  }
+}
+
+/** Null when they can't be reached: a password is reset all the same. */
+async function sessionsOfService({ config, store, log }: ConsoleCtx): Promise<OpenSessions | null> {
+  return openSessions(config, store, log).catch((error: unknown) => {
+    log.warn('Failed sign-ins still count: the session store does not answer', { error })
+    return null
+  })
 }
 
 const IDS = /^\d{1,9}(?:,\d{1,9})*$/

@@ -1,10 +1,8 @@
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
-import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
-import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
 import { type Config, parseConfig } from '../app/config/config.ts'
-import type { Ports, SessionStore } from '../app/context.ts'
+import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { createEvents } from '../app/mesh/live/events.ts'
@@ -13,9 +11,8 @@ import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
-import { openCounters } from './counters.ts'
 import { createAddressing } from './http/client-address.ts'
-import { openDatabase, type SqliteStore } from './database.ts'
+import { openDatabase } from './database.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { lowerPoolPriority } from './pool-priority.ts'
@@ -23,6 +20,7 @@ import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
 import { keptSessionSecret } from './secret.ts'
+import { openSessions } from './sessions.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
@@ -120,27 +118,6 @@ async function start(config: Config, log: Log): Promise<void> {
 
 function sweep(ports: Ports): void {
   ports.sessions.sweep(ports.now()).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
-}
-
-async function openSessions(
-  config: Config,
-  store: SqliteStore,
-  log: Log,
-): Promise<{ store: SessionStore; close(): Promise<void> }> {
-  switch (config.SESSION_STORE) {
-    case 'database':
-    case 'memory': {
-      const { counters, close } = openCounters(config.DATA_DIR, log)
-      const sessions = config.SESSION_STORE === 'memory' ? memorySessions(counters) : databaseSessions(store, counters)
-      return { store: sessions, close: async () => close() }
-    }
-    case 'redis': {
-      const { redisSessions } = await import('./redis/sessions.ts')
-      return redisSessions(config.REDIS_URL ?? '', config.REDIS_PREFIX, log)
-    }
-    default:
-      return config.SESSION_STORE satisfies never
-  }
 }
 
 async function announceFirstAdmin(ports: Ports): Promise<void> {

@@ -84,7 +84,7 @@ describe('login', () => {
       permissions: every(YES),
       mustChangePassword: false,
     })
-    expect(answer.headers.getSetCookie()).toHaveLength(1)
+    expect(answer.headers.getSetCookie().map((line) => line.split('=')[0])).toEqual(['mesh_session', 'mesh_browser'])
     expect(auditRows(app).slice(1)).toStrictEqual([
       { action: 'login_success', username: 'admin', details: { provider: 'local' } },
     ])

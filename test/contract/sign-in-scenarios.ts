@@ -49,6 +49,36 @@ export function signInScenarios(admin: () => Client): void {
     expect(Number(right.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
+  test('a browser that signed in before gets in all the same, and counts by itself', async () => {
+    await makeUser(admin(), 'nora')
+    const first = await login(createClient(admin().service), 'nora', USER_PASSWORD)
+    const cookie = String(first.headers.getSetCookie().find((line) => line.startsWith('mesh_browser='))).split(';')[0]
+    const here = (password: string) =>
+      createClient(admin().service).send(
+        'POST',
+        '/api/auth/login',
+        { username: 'nora', password },
+        { cookie: cookie ?? '' },
+      )
+    const strangers = []
+    for (let i = 0; i < 4; i++) strangers.push((await login(createClient(admin().service), 'nora', 'wrong')).status)
+    expect(strangers).toEqual([401, 401, 401, 429])
+    expect((await here(USER_PASSWORD)).status).toBe(200)
+    for (let i = 0; i < 3; i++) expect((await here('wrong')).status).toBe(401)
+    expect(await here(USER_PASSWORD)).toMatchObject(refusal(429, 'rate_limited'))
+  })
+
+  test('a locked account changes its password, and has its sign-ins back after a reset', async () => {
+    const id = await makeUser(admin(), 'nele')
+    const client = await signIn(admin().service, 'nele')
+    for (let i = 0; i < 3; i++) await login(createClient(admin().service), 'nele', 'wrong')
+    expect((await login(createClient(admin().service), 'nele', USER_PASSWORD)).status).toBe(429)
+    const change = { currentPassword: USER_PASSWORD, newPassword: 'another long password' }
+    expect((await client.send('POST', '/api/auth/change-password', change)).status).toBe(204)
+    const { password } = Object((await admin().send('POST', `/api/users/${id}/reset-password`)).body)
+    await signIn(admin().service, 'nele', password)
+  })
+
   test('an address is closed after three failures, whatever the names', async () => {
     const client = createClient(admin().service)
     for (const name of ['x1', 'x2', 'x3']) expect((await login(client, name, 'wrong')).status).toBe(401)

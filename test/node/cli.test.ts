@@ -2,8 +2,12 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createLog } from '../../src/app/log.ts'
+import { openCounters } from '../../src/node/counters.ts'
 import { openDatabase } from '../../src/node/database.ts'
+import { redisSessions } from '../../src/node/redis/sessions.ts'
+import { startRedis } from '../support/redis.ts'
 
 const CLI = new URL('../../src/node/cli.ts', import.meta.url).pathname
 
@@ -61,6 +65,46 @@ test('a lost administrator comes back: create, promote, reset, each audited by t
     { username: 'system', action: 'admin_status_changed', ip: null },
     { username: 'system', action: 'password_reset', ip: null },
   ])
+})
+
+describe('a reset password opens the door again, also of a service that runs', () => {
+  const WINDOW_MS = 900_000
+  const counters = () => {
+    const log = createLog({ level: 'warn', format: 'json', now: Date.now, write: () => {} })
+    return openCounters(dir, log)
+  }
+
+  test('whose counters are in DATA_DIR', async () => {
+    await cli(['create-admin', 'root'])
+    const { counters: running, close } = counters()
+    const count = async (key: string) => (await running.hit(key, WINDOW_MS, Date.now())).count
+    expect(rows("select id from users where username = 'root'")).toEqual([{ id: 2 }])
+    const ofRoot = ['login:account:root', 'login:browser:2:x', 'login:browsers:2', 'password:user:2']
+    const cleared = [...ofRoot, 'login:address:192.0.2.1']
+    const kept = ['login:account:rooted', 'login:browser:1:x', 'login:browser:22:x', 'oidc:used:x']
+    for (const key of [...cleared, ...kept]) for (let i = 0; i < 10; i++) await count(key)
+    expect((await cli(['reset-password', 'ROOT'])).code).toBe(0)
+    for (const key of cleared) expect(await count(key), key).toBe(1)
+    for (const key of kept) expect(await count(key), key).toBe(11)
+    close()
+  })
+
+  test('whose counters are in Redis, which need not answer', async () => {
+    await cli(['create-admin', 'root'])
+    const redis = await startRedis()
+    const env = { SESSION_STORE: 'redis', REDIS_URL: redis.url }
+    const log = createLog({ level: 'warn', format: 'json', now: Date.now, write: () => {} })
+    const running = await redisSessions(redis.url, 'mesh:', log)
+    const count = async () => (await running.store.hit('login:account:root', WINDOW_MS, Date.now())).count
+    for (let i = 0; i < 10; i++) await count()
+    expect(await cli(['reset-password', 'root'], env)).toMatchObject({ code: 0, err: '' })
+    expect(await count()).toBe(1)
+    await running.close()
+    await redis.stop()
+    const alone = await cli(['reset-password', 'root'], env)
+    expect(alone).toMatchObject({ code: 0, out: expect.stringContaining('temporary password') })
+    expect(alone.err).toContain('Failed sign-ins still count')
+  })
 })
 
 test.each([

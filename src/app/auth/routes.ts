@@ -18,6 +18,7 @@ import {
   signOut,
   startSession,
 } from './sessions/sessions.ts'
+import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
 import { signedInAnswer } from './viewer.ts'
 
@@ -78,11 +79,13 @@ export const authRoutes = new Hono<AppEnv>()
     ]),
     validate('json', credentialsSchema),
     async (c) => {
-      const { username, password } = c.req.valid('json')
-      const result = await signIn(c.var.ctx, username, password)
+      const { ctx } = c.var
+      const credentials = c.req.valid('json')
+      const result = await signIn(ctx, credentials, await findKnownBrowser(c, ctx, credentials.username))
       if (!result.ok) throw new AppError('invalid_credentials')
-      await startSession(c, c.var.ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null })
-      return c.json(await signedInAnswer(c.var.ctx, result.userId))
+      await startSession(c, ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null })
+      await rememberBrowser(c, ctx, result.userId)
+      return c.json(await signedInAnswer(ctx, result.userId))
     },
   )
   .post('/logout', anyone, answers('Sign out', { 200: z.object({ logoutUrl: z.string().nullable() }) }), async (c) => {
@@ -105,6 +108,7 @@ export const authRoutes = new Hono<AppEnv>()
       const { ctx } = c.var
       const { epoch } = await changePassword(ctx, c.req.valid('json'))
       await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null })
+      await rememberBrowser(c, ctx, ctx.viewer.user.id)
       return c.body(null, 204)
     },
   )

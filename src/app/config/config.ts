@@ -174,7 +174,7 @@ export const VARIABLES = {
   LOGIN_MAX_FAILURES: variable(
     integer(1, 1000, 10),
     'a number 1–1000',
-    'Failed logins per account, and per address, in a window',
+    'Failed logins in a window: per account, address, and browser that signed in before',
   ),
   LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
   RESTORE_FROM_BACKUP: variable(

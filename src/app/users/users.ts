@@ -5,6 +5,7 @@ import { differs } from '../../db/differs.ts'
 import { apiTokens, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit, SYSTEM } from '../audit/audit.ts'
+import { forgiveAttempts } from '../auth/local/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
@@ -338,7 +339,8 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
 }
 
 /**
- * Gives a local user a random, temporary password and ends sessions and API tokens. Answers the password in clear, once.
+ * Gives a local user a random, temporary password, ends sessions and API tokens and forgets failed attempts at the old
+ * one. Answers the password in clear, once.
  * Throws `local_auth_disabled`, `user_not_found`, `not_a_local_user`, `user_inactive`.
  */
 export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
@@ -362,5 +364,6 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
   const { isActive } = await getUser(ctx.store, id)
   if (!isActive) throw new AppError('user_inactive')
   await ctx.sessions.removeForUser(id)
+  await forgiveAttempts(ctx, user)
   return password
 }

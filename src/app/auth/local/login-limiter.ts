@@ -9,25 +9,66 @@ type Checks = { running: number; readonly waiting: (() => void)[] }
 
 const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
 
-/**
- * Runs `check` as an attempt at a password, which answers null when that was wrong. The attempt is counted against its
- * account and its address before it is looked at, so that attempts at the same instant can't pass together; a success
- * clears the account's count and takes this attempt off the address's; one that throws was none. Throws `rate_limited`
- * with the seconds to wait.
- */
-export async function attemptLogin<T>(ctx: Ctx, username: string, check: () => Promise<T | null>): Promise<T | null> {
-  const account = `login:account:${[...username.toLowerCase()].slice(0, 64).join('').toWellFormed()}`
-  const attempt = () => counted(ctx, account, 'all', check)
-  return ctx.ip === null ? attempt() : counted(ctx, `login:address:${addressKey(ctx.ip)}`, 'one', attempt)
-}
+/** A browser in which this user signed in before; each has a nonce of its own. */
+export type KnownBrowser = { readonly userId: number; readonly nonce: string }
 
-async function counted<T>(
+/** All known browsers of an account together fail so many times as often as one: somebody may have made many. */
+const BROWSERS_FACTOR = 10
+
+const keys = {
+  account: (username: string) => `login:account:${[...username.toLowerCase()].slice(0, 64).join('').toWellFormed()}`,
+  address: (ip: string) => `${ADDRESSES}${addressKey(ip)}`,
+  browser: ({ userId, nonce }: KnownBrowser) => `login:browser:${userId}:${nonce}`,
+  browsersOf: (userId: number) => `login:browser:${userId}:`,
+  browsers: (userId: number) => `login:browsers:${userId}`,
+  password: (userId: number) => `password:user:${userId}`,
+}
+const ADDRESSES = 'login:address:'
+
+/**
+ * Runs `check` as an attempt at a password, which answers null when that was wrong. The attempt is counted before it is
+ * looked at, so that attempts at the same instant can't pass together: a known browser's against the browser, so that no
+ * stranger keeps it out; any other against the account and its address. A success clears the count of the browser or
+ * account and takes this attempt off the others; one that throws was none. Throws `rate_limited` with the seconds to wait.
+ */
+export async function attemptLogin<T>(
   ctx: Ctx,
-  key: string,
-  forgiven: 'all' | 'one',
+  { username, browser }: { readonly username: string; readonly browser: KnownBrowser | null },
   check: () => Promise<T | null>,
 ): Promise<T | null> {
-  const end = await take(ctx, key)
+  const { LOGIN_MAX_FAILURES: most } = ctx.config
+  if (browser !== null) {
+    const attempt = () => counted(ctx, { key: keys.browser(browser), most, forgiven: 'all' }, check)
+    return counted(ctx, { key: keys.browsers(browser.userId), most: most * BROWSERS_FACTOR, forgiven: 'one' }, attempt)
+  }
+  const attempt = () => counted(ctx, { key: keys.account(username), most, forgiven: 'all' }, check)
+  return ctx.ip === null ? attempt() : counted(ctx, { key: keys.address(ctx.ip), most, forgiven: 'one' }, attempt)
+}
+
+/** As `attemptLogin`, at the password of a user who is signed in: no failed sign-in counts here, nor the reverse. */
+export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
+  const { LOGIN_MAX_FAILURES: most } = ctx.config
+  return counted(ctx, { key: keys.password(userId), most, forgiven: 'all' }, check)
+}
+
+/** Forgets all failed attempts at a user's password. */
+export async function forgiveAttempts({ sessions }: Ctx, user: { id: number; username: string }): Promise<void> {
+  await sessions.forgive(keys.account(user.username), 'all')
+  await sessions.forgive(keys.browsers(user.id), 'all')
+  await sessions.forgive(keys.password(user.id), 'all')
+  await sessions.clear(keys.browsersOf(user.id))
+}
+
+/** Forgets the failed sign-ins of all addresses. */
+export async function forgiveAddresses({ sessions }: Ctx): Promise<void> {
+  await sessions.clear(ADDRESSES)
+}
+
+type Limit = { readonly key: string; readonly most: number; readonly forgiven: 'all' | 'one' }
+
+async function counted<T>(ctx: Ctx, limit: Limit, check: () => Promise<T | null>): Promise<T | null> {
+  const { key, forgiven } = limit
+  const end = await take(ctx, limit)
   try {
     const found = await check().catch(async (error: unknown) => {
       await ctx.sessions.forgive(key, 'one')
@@ -44,12 +85,12 @@ async function counted<T>(
  * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it
  * waits for one of them: their passwords may be right.
  */
-async function take(ctx: Ctx, key: string): Promise<() => void> {
+async function take(ctx: Ctx, { key, most }: Limit): Promise<() => void> {
   for (;;) {
     const before = checksOf.get(ctx.sessions)?.get(key)
     const now = ctx.now()
     const { count, resetAt } = await ctx.sessions.hit(key, ctx.config.LOGIN_WINDOW_SECONDS * 1000, now)
-    if (count <= ctx.config.LOGIN_MAX_FAILURES) return begin(ctx, key)
+    if (count <= most) return begin(ctx, key)
     // What was refused was no attempt at a password.
     await ctx.sessions.forgive(key, 'one')
     const checks = checksOf.get(ctx.sessions)?.get(key)

@@ -4,7 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
-import { attemptLogin } from './login-limiter.ts'
+import { attemptLogin, attemptPassword, type KnownBrowser } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
 export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
@@ -13,8 +13,12 @@ export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
  * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
  * time and get the same answer as a wrong password. Throws `rate_limited`.
  */
-export async function signIn(ctx: Ctx, username: string, password: string): Promise<SignIn> {
-  const user = await attemptLogin(ctx, username, () => findByPassword(ctx, username, password))
+export async function signIn(
+  ctx: Ctx,
+  { username, password }: { readonly username: string; readonly password: string },
+  browser: KnownBrowser | null,
+): Promise<SignIn> {
+  const user = await attemptLogin(ctx, { username, browser }, () => findByPassword(ctx, username, password))
   if (user === null) return refuse(ctx, username)
   const renewed = await renewHash(ctx.passwords, password, user.hash)
   // A deactivation or a new password while this one was being checked wins.
@@ -85,7 +89,7 @@ export async function changePassword(
 ): Promise<{ epoch: number }> {
   const { id, username, authProvider } = ctx.viewer.user
   if (authProvider !== 'local') throw new AppError('not_a_local_user')
-  const row = await attemptLogin(ctx, username, async () => {
+  const row = await attemptPassword(ctx, id, async () => {
     const found = await ctx.store.db
       .select({ hash: users.passwordHash, epoch: users.sessionEpoch })
       .from(users)

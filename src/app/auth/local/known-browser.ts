@@ -1,0 +1,65 @@
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import * as z from 'zod'
+import type { Ctx } from '../../context.ts'
+import { findUserByName } from '../../users/users.ts'
+import { seal, unseal } from '../sealing.ts'
+import { randomToken } from '../sessions/session-token.ts'
+import { isSecure } from '../sessions/sessions.ts'
+import type { KnownBrowser } from './login-limiter.ts'
+
+const COOKIE = 'mesh_browser'
+const LABEL = 'known-browser'
+
+/** From the latest sign-in on. */
+const LIFETIME_S = 180 * 86_400
+
+/** Accounts that one browser is known for: the latest. */
+const MOST_USERS = 10
+
+const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int()), expiresAt: z.int() })
+type Content = z.infer<typeof contentSchema>
+
+/**
+ * What the request's browser is to the account of this name: null when nobody signed in to it there before, or that is
+ * too long ago. The cookie is that of OWASP's *device cookies*.
+ */
+export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
+  const content = await presented(c, ctx)
+  if (content === null) return null
+  const user = await findUserByName(ctx.store, username)
+  if (user === null || !content.userIds.includes(user.id)) return null
+  return { userId: user.id, nonce: content.nonce }
+}
+
+/** From here on the browser is one that this user signed in with. Sets the cookie. */
+export async function rememberBrowser(c: Context, ctx: Ctx, userId: number): Promise<void> {
+  const before = await presented(c, ctx)
+  const content: Content = {
+    nonce: before?.nonce ?? randomToken(),
+    userIds: [userId, ...(before?.userIds ?? []).filter((id) => id !== userId)].slice(0, MOST_USERS),
+    expiresAt: ctx.now() + LIFETIME_S * 1000,
+  }
+  const secure = isSecure(c, ctx)
+  setCookie(c, cookieName(secure), await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content)), {
+    httpOnly: true,
+    sameSite: 'Lax',
+    path: '/',
+    secure,
+    maxAge: LIFETIME_S,
+  })
+}
+
+async function presented(c: Context, ctx: Ctx): Promise<Content | null> {
+  const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
+  const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
+  if (text === null) return null
+  const content = contentSchema.parse(JSON.parse(text))
+  const left = content.expiresAt - ctx.now()
+  // More than it can be: the clock was ahead when it was made.
+  return left > 0 && left <= LIFETIME_S * 1000 ? content : null
+}
+
+function cookieName(secure: boolean): string {
+  return secure ? `__Host-${COOKIE}` : COOKIE
+}
