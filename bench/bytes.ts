@@ -29,6 +29,7 @@ async function bytesBehindSession() {
     events: null,
     meter: null,
     mapArchive: null,
+    clockWatch: null,
     startedAt: 0,
     now: Date.now,
     ...createAddressing([], { warn: log }),

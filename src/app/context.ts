@@ -34,6 +34,8 @@ export interface Ports {
   readonly meter: Meter | null
   /** The file of MAP_PMTILES, where there is a disk to keep it on. */
   readonly mapArchive: MapArchive | null
+  /** Whether the clock of this machine is believed; null: it always is. */
+  readonly clockWatch: ClockWatch | null
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -349,6 +351,20 @@ export interface Backups {
   nextRun(schedule: BackupSchedule): number | null
   /** The stored schedule has changed. */
   reschedule(): void
+}
+
+export const CLOCK_STATES = ['confirmed', 'ahead', 'behind'] as const
+
+/** A clock that may be wrong, beside the time that is certain to have come. */
+export interface ClockWatch {
+  /** The time from which ages count when something is deleted: never later than the clock, nor than what is confirmed. */
+  trusted(): number
+  /** `confirmed`: the time up to which the clock is confirmed. */
+  state(): { readonly state: (typeof CLOCK_STATES)[number]; readonly confirmed: number }
+  /** What another clock says just now, and whose it is: the clock is confirmed when both say the same. */
+  agree(by: string, theirs: number): void
+  /** Keeps what is known for the next start, and puts right what was written while the clock was ahead. */
+  keep(): Promise<void>
 }
 
 /** A map in one file, which may be exchanged while the service runs. */

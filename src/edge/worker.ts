@@ -74,6 +74,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     events: null,
     meter: null,
     mapArchive: null,
+    clockWatch: null,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.

@@ -4,6 +4,7 @@ import { parseConfig } from '../app/config/config.ts'
 import type { Ctx } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog } from '../app/log.ts'
+import { confirmClock } from '../app/upkeep/clock-watch.ts'
 import { listRevived, reapplyRevived, type Revived } from '../app/system/revived.ts'
 import {
   createUser,
@@ -29,6 +30,7 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
   promote <username>          make a user an administrator
   reset-password <username>   a temporary password for a local user; the user's sessions end, and failed sign-ins of
                               the user and of all addresses no longer count
+  confirm-clock               the clock of this machine is right: data is deleted by its age again
   reapply                     what the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      take these away again
 
@@ -48,6 +50,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['create-admin', { run: createAdmin, argument: 'needed' }],
   ['promote', { run: promote, argument: 'needed' }],
   ['reset-password', { run: giveNewPassword, argument: 'needed' }],
+  ['confirm-clock', { run: sayClockIsRight, argument: 'none' }],
   ['reapply', { run: reapply, argument: 'optional' }],
 ])
 
@@ -108,6 +111,11 @@ async function listAll(ctx: Ctx): Promise<string> {
       user.lastLoginAt === null ? 'never signed in' : new Date(user.lastLoginAt).toISOString(),
     ].join(' ')
   return all.map((user) => `${line(user)}\n`).join('')
+}
+
+async function sayClockIsRight({ store, now }: Ctx): Promise<string> {
+  await confirmClock(store, now())
+  return `Confirmed: it is ${new Date(now()).toISOString()}. A service that runs believes it within a minute.\n`
 }
 
 async function createAdmin(ctx: Ctx, username: string): Promise<string> {

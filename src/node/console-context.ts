@@ -20,6 +20,7 @@ export function consoleContext({
     events: null,
     meter: null,
     mapArchive: null,
+    clockWatch: null,
     startedAt: Date.now(),
     now: Date.now,
     clientIp: () => null,

@@ -6,6 +6,7 @@ import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { createEvents } from '../app/mesh/live/events.ts'
+import { watchClock } from '../app/upkeep/clock-watch.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
@@ -71,7 +72,8 @@ async function start(config: Config, log: Log): Promise<void> {
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const events = createEvents(systemClock)
-  const radio = openRadio({ config, store, log, events, meter, onHeard: (batch) => automation.hear(batch) })
+  const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
+  const radio = openRadio({ config, store, log, events, meter, clockWatch, onHeard: (batch) => automation.hear(batch) })
   const automation = startAutomation({ store, radio, events, log, meter, now: Date.now })
   const backups = serveBackups({ config, store, log })
   const ports: Ports = {
@@ -80,12 +82,13 @@ async function start(config: Config, log: Log): Promise<void> {
     sessions: sessions.store,
     passwords: nativePasswordHasher(),
     log,
-    oidc: createOidc({ config, log, now: Date.now }),
+    oidc: createOidc({ config, log, now: Date.now, clockWatch }),
     backups: backups.port,
     radio,
     events,
     meter,
     mapArchive: await openMapArchive(config),
+    clockWatch,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES, log),
@@ -95,8 +98,8 @@ async function start(config: Config, log: Log): Promise<void> {
   const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
     refuseAddress(config, error),
   )
-  const sweeper = setInterval(() => sweep(ports), SWEEP_INTERVAL_MS)
-  const upkeep = startUpkeep(ports)
+  const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
+  const upkeep = startUpkeep({ ...ports, clockWatch })
   await backups.start()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })

@@ -1,4 +1,4 @@
-import type { Ports } from '../app/context.ts'
+import type { ClockWatch, Ports } from '../app/context.ts'
 import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
@@ -7,16 +7,19 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
+type Watched = Needs & { readonly clockWatch: ClockWatch }
 type Upkeep = { stop(): Promise<void> }
 
 /**
  * Brings what is derived up to date, each minute, deletes what is beyond a bound, each ten, and what the settings no longer
  * keep, each hour.
  */
-export function startUpkeep(ports: Needs): Upkeep {
+export function startUpkeep(ports: Watched): Upkeep {
+  const { clockWatch } = ports
   const jobs = [
+    startJob(ports, { name: 'Watching the clock', job: () => clockWatch.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
-    startJob(ports, { name: 'Deleting old data', job: deleteOld, everyMs: HOUR_MS }),
+    startJob({ ...ports, now: clockWatch.trusted }, { name: 'Deleting old data', job: deleteOld, everyMs: HOUR_MS }),
     startJob(ports, { name: 'Keeping bounds', job: keepBounds, everyMs: 10 * MINUTE_MS }),
   ]
   return {

@@ -34,6 +34,7 @@ async function openNode(): Promise<Service> {
     events: null,
     meter: null,
     mapArchive: null,
+    clockWatch: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES, log),

@@ -85,6 +85,7 @@ export async function createTestApp(
     events: null,
     meter: null,
     mapArchive: null,
+    clockWatch: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,

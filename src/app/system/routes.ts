@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { anyone } from '../http/access.ts'
-import type { AppEnv } from '../context.ts'
+import { type AppEnv, CLOCK_STATES } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { alone } from '../http/lean-router.ts'
 import { reply } from '../http/security.ts'
@@ -21,7 +21,15 @@ const queries = prepareOnce((db) => ({
 const PROBE_INTERVAL_MS = 1000
 const answeredAt = new WeakMap<Store, number>()
 
-const healthSchema = z.object({ status: z.literal('ok'), uptime: z.number() })
+const healthSchema = z.object({
+  status: z.literal('ok'),
+  uptime: z.number(),
+  clock: z
+    .enum(CLOCK_STATES)
+    .exclude(['confirmed'])
+    .optional()
+    .describe('The clock of the machine is far from what is stored, and not believed; absent: all is well'),
+})
 const unhealthySchema = z.object({
   status: z.literal('error'),
   uptime: z.number(),
@@ -58,7 +66,8 @@ export const healthRoutes = new Hono<AppEnv>().get(
 )
 
 function healthy(c: Context<AppEnv>, now: number) {
-  return reply(c, { status: 'ok' as const, uptime: uptime(c, now) })
+  const clock = c.get('ctx').clockWatch?.state().state ?? 'confirmed'
+  return reply(c, { status: 'ok' as const, uptime: uptime(c, now), ...(clock !== 'confirmed' && { clock }) })
 }
 
 function unhealthy(c: Context<AppEnv>, unavailable: z.infer<typeof unhealthySchema>['unavailable'], error: unknown) {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { CollectorInfo, Ports } from '../../app/context.ts'
+import type { ClockWatch, CollectorInfo, Ports } from '../../app/context.ts'
 import { MAX_ITEMS } from '../../app/mesh/collector/items.ts'
 import {
   countOutbox,
@@ -44,6 +44,7 @@ const TIMINGS: CollectorTimings = {
 export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
   readonly target: Target
   readonly clock?: LinkClock
+  readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
   readonly timings?: Partial<CollectorTimings>
@@ -75,6 +76,7 @@ type Memory = {
 /** Begins at once with what an earlier process left. */
 export function startCollector(options: CollectorOptions): NodeCollector {
   const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
+  const { clockWatch = null } = options
   const timings = { ...TIMINGS, ...options.timings }
   const host = new URL(target.url).host
   const due = createTimer(clock)
@@ -116,7 +118,8 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const trim = async () => {
     const excess = memory.waiting - maxWaiting
     drop(await trimOutbox(store, excess), 'too many waited')
-    drop(await expireOutbox(store, clock.now() - OUTBOX_AGE_MS, serveOthers), 'they waited for too long')
+    const now = clockWatch?.trusted() ?? clock.now()
+    drop(await expireOutbox(store, now - OUTBOX_AGE_MS, serveOthers), 'they waited for too long')
   }
   const remove = async (rows: readonly Waiting[]) => {
     const removed = await removeFromOutbox(
@@ -136,6 +139,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const settle = async (rows: readonly Waiting[], verdict: Verdict): Promise<number> => {
     switch (verdict.kind) {
       case 'delivered': {
+        if (verdict.date !== null) clockWatch?.agree('the target of the collector', verdict.date)
         const reasons = new Map(verdict.rejected.map(({ index, reason }) => [index, reason]))
         await remove(rows.filter((_, index) => !reasons.has(index)))
         for (const [reason, lost] of groupRejected(rows, reasons)) {

@@ -3,8 +3,12 @@ import type { Waiting } from '../../app/mesh/collector/outbox.ts'
 
 /** What became of a delivery. */
 export type Verdict =
-  /** Stored, but for the items in `rejected`, by their place. */
-  | { readonly kind: 'delivered'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
+  /** Stored, but for the items in `rejected`, by their place. `date`: what time it is there. */
+  | {
+      readonly kind: 'delivered'
+      readonly rejected: readonly { readonly index: number; readonly reason: string }[]
+      readonly date: number | null
+    }
   /** For the target, or a proxy before it, this is too much at once. */
   | { readonly kind: 'too-large' }
   /** The target does not understand it. */
@@ -59,7 +63,7 @@ export async function deliver(
       signal: AbortSignal.any([closing, AbortSignal.timeout(TIMEOUT_MS)]),
     })
     const text = await readBounded(response)
-    return response.status === 200 ? readAnswer(text, rows.length) : judge(response, text)
+    return response.status === 200 ? readAnswer(response.headers, text, rows.length) : judge(response, text)
   } catch (error) {
     return { kind: 'failed', reason: explain(error), retryAfterMs: null }
   }
@@ -85,12 +89,13 @@ async function readBounded({ body }: Response): Promise<string | null> {
 const STRANGER = 'the target answers, but not as this service does'
 
 /** A 200 counts when it says what became of each item: the page of a hotel's network is a 200 too. */
-function readAnswer(text: string | null, items: number): Verdict {
+function readAnswer(headers: Headers, text: string | null, items: number): Verdict {
   const parsed = answerSchema.safeParse(text === null ? null : parseJson(text))
   if (!parsed.success || parsed.data.accepted + parsed.data.rejected.length !== items) {
     return { kind: 'failed', reason: STRANGER, retryAfterMs: null }
   }
-  return { kind: 'delivered', rejected: parsed.data.rejected }
+  const date = Date.parse(headers.get('date') ?? '')
+  return { kind: 'delivered', rejected: parsed.data.rejected, date: Number.isNaN(date) ? null : date }
 }
 
 function parseJson(text: string): unknown {

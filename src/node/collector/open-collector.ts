@@ -1,15 +1,16 @@
-import type { Ports } from '../../app/context.ts'
+import type { ClockWatch, Ports } from '../../app/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
 import type { LinkClock } from '../radio/connection.ts'
 import { type NodeCollector, startCollector } from './collector.ts'
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   readonly clock?: LinkClock
+  readonly clockWatch?: ClockWatch
   readonly random?: () => number
 }
 
 /** The collector that the configuration asks for; null when it asks for none. */
-export function openCollector({ config, store, log, clock, random }: Needs): NodeCollector | null {
+export function openCollector({ config, store, log, clock, clockWatch, random }: Needs): NodeCollector | null {
   const { COLLECTOR_TARGET_URL: url, COLLECTOR_TOKEN: token, COLLECTOR_NAME: name } = config
   if (url === null || token === null) return null
   if (!isSecureUrl(url)) {
@@ -20,6 +21,7 @@ export function openCollector({ config, store, log, clock, random }: Needs): Nod
     store,
     log,
     ...(clock && { clock }),
+    ...(clockWatch && { clockWatch }),
     ...(random && { random }),
   })
 }

@@ -1,4 +1,4 @@
-import type { LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
+import type { ClockWatch, LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/withdrawn.ts'
@@ -39,6 +39,8 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** Called with each batch once it is stored; must not throw. */
   readonly onHeard?: (batch: readonly Heard[]) => void
   readonly clock?: LinkClock
+  /** Told what other clocks say. */
+  readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
 }
@@ -77,6 +79,7 @@ export function openRadio(needs: Needs): NodeRadio {
     clock,
     onStored(news, batch) {
       announce({ store, log, events, meter }, news)
+      if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
       onHeard?.(batch)
     },
   })
@@ -150,6 +153,14 @@ export function openRadio(needs: Needs): NodeRadio {
       await records.done()
       await collector?.close()
     },
+  }
+}
+
+/** A radio of ours has a clock of its own, by satellites or by its mesh; this service never sets it. */
+function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
+  for (const { source, event } of batch) {
+    if (source.kind !== 'tcp' || event.type !== 'packet' || event.replayed || event.packet.rxTime === null) continue
+    clockWatch.agree(`the radio ${source.name}`, event.packet.rxTime)
   }
 }
 

@@ -50,7 +50,7 @@ return found`
 /** KEYS: counter. ARGV: now, end of a new window, its ms. Answers the count and the end of the window. */
 export const COUNT_ATTEMPT = `
 local resetAt = redis.call('HGET', KEYS[1], 'resetAt')
-if not resetAt or tonumber(resetAt) <= tonumber(ARGV[1]) then
+if not resetAt or tonumber(resetAt) <= tonumber(ARGV[1]) or tonumber(resetAt) > ARGV[2] + ARGV[3] then
   redis.call('HSET', KEYS[1], 'count', 1, 'resetAt', ARGV[2])
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   return {1, tonumber(ARGV[2])}

@@ -38,24 +38,29 @@ export type Metadata = z.infer<typeof metadataSchema>
  * The provider's own description, kept for an hour. A failure is kept for no time at all: the next sign-in asks again,
  * as far as the allowance goes. Values are cached and promises are not: on workerd a promise belongs to its request.
  */
-export function createDiscovery(issuer: string, allowance: Allowance, now: () => number) {
+export function createDiscovery(
+  issuer: string,
+  allowance: Allowance,
+  { now, onDate }: { readonly now: () => number; readonly onDate: (date: number) => void },
+) {
   let known: { metadata: Metadata; at: number } | null = null
   /** Throws an `OidcFailure`. */
   return async (timeoutMs = TIMEOUT_MS): Promise<Metadata> => {
     if (known !== null && Math.abs(now() - known.at) < LIFETIME_MS) return known.metadata
     if (!allowance.take()) throw new OidcFailure('discovery_too_often')
-    const metadata = await discover(issuer, timeoutMs)
+    const metadata = await discover(issuer, timeoutMs, onDate)
     known = { metadata, at: now() }
     return metadata
   }
 }
 
-async function discover(issuer: string, timeoutMs: number): Promise<Metadata> {
+async function discover(issuer: string, timeoutMs: number, onDate: (date: number) => void): Promise<Metadata> {
   // Section 4.1: a terminating slash of the issuer is left out.
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const answer = await askProvider(url, { headers: { accept: 'application/json' } }, timeoutMs)
   if (answer.kind === 'none') throw new OidcFailure('discovery_unreachable', { why: answer.why })
   if (answer.status !== 200) throw new OidcFailure('discovery_refused', { status: answer.status })
+  if (answer.date !== null) onDate(answer.date)
   return readMetadata(issuer, answer.json)
 }
 

@@ -1,9 +1,15 @@
 /** What a provider sends is small; the rest is not read. */
 const MAX_BYTES = 256 * 1024
 
-/** `json` is undefined when the body, which `text` is, is something else. */
+/** `json` is undefined when the body, which `text` is, is something else; `date` is the provider's time, if it told. */
 export type ProviderAnswer =
-  | { readonly kind: 'answer'; readonly status: number; readonly json: unknown; readonly text: string }
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly json: unknown
+      readonly text: string
+      readonly date: number | null
+    }
   | { readonly kind: 'none'; readonly why: string }
 
 /**
@@ -17,10 +23,15 @@ export async function askProvider(url: string, init: RequestInit, timeoutMs: num
     const text = await readBounded(response, signal)
     return text === null
       ? { kind: 'none', why: 'too_large' }
-      : { kind: 'answer', status: response.status, json: parseJson(text), text }
+      : { kind: 'answer', status: response.status, json: parseJson(text), text, date: dateOf(response) }
   } catch (error) {
     return { kind: 'none', why: signal.aborted ? 'timeout' : networkError(error) }
   }
+}
+
+function dateOf({ headers }: Response): number | null {
+  const date = Date.parse(headers.get('date') ?? '')
+  return Number.isNaN(date) ? null : date
 }
 
 /** The body as text; null when it is too large. */

@@ -19,14 +19,22 @@ const LOGOUT_TIMEOUT_MS = 3000
 type Settings = { readonly issuer: string; readonly client: Client; readonly scopes: readonly string[] }
 
 /** The OpenID provider of the configuration; null without one. Asks nothing of it before somebody signs in. */
-export function createOidc({ config, log, now }: Pick<Ports, 'config' | 'log' | 'now'>): Oidc | null {
+export function createOidc({
+  config,
+  log,
+  now,
+  clockWatch = null,
+}: Pick<Ports, 'config' | 'log' | 'now'> & Partial<Pick<Ports, 'clockWatch'>>): Oidc | null {
   const settings = readSettings(config)
   if (settings === null) return null
   const { issuer, client, scopes } = settings
   if (!new URL(client.redirectUri).pathname.endsWith(CALLBACK_PATH)) {
     log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
   }
-  const discover = createDiscovery(issuer, createAllowance(50, 1000, now), now)
+  const discover = createDiscovery(issuer, createAllowance(50, 1000, now), {
+    now,
+    onDate: (date) => clockWatch?.agree('the OpenID provider', date),
+  })
   const redeem = createRedemption(client)
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {

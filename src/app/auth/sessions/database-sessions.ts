@@ -64,7 +64,8 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
 export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
   return {
     hit: async (key, windowMs, now) => {
-      const expired = sql`${rateLimits.expiresAt} <= ${now}`
+      // A window that ends later than one that begins now is by a clock that was ahead.
+      const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
       const row = await db
         .insert(rateLimits)
         .values({ key, count: 1, expiresAt: now + windowMs })

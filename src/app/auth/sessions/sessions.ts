@@ -17,6 +17,9 @@ const SECURE_COOKIE = `__Host-${COOKIE}`
 /** A use reaches the store at most so often for a session, or in a twentieth of a shorter idle timeout. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
 
+/** By how much the clock of another instance may be ahead. */
+const MAX_AHEAD_MS = 10 * 60_000
+
 /** Of one user. A sign-in beyond them ends those that were not used for longest. */
 const MOST_SESSIONS = 100
 
@@ -93,6 +96,8 @@ function isLive(ctx: Ctx, session: StoredSession): boolean {
   // Another process may have seen a use that it did not write down yet.
   const lastUse = knownUse(ctx.sessions, session) ?? session.lastSeenAt + touchInterval(ctx)
   const now = ctx.now()
+  // A clock that was ahead then, and was put right since, makes no session live longer.
+  if (Math.max(session.createdAt, session.lastSeenAt) > now + MAX_AHEAD_MS) return false
   return now < lastUse + idleTimeout(ctx) && now < absoluteEnd(ctx, session.createdAt)
 }
 

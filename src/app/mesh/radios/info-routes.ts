@@ -1,7 +1,14 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
-import { type AppEnv, COLLECTOR_STATES, type CollectorInfo, LINK_STATES, type LinkInfo } from '../../context.ts'
+import {
+  type AppEnv,
+  CLOCK_STATES,
+  COLLECTOR_STATES,
+  type CollectorInfo,
+  LINK_STATES,
+  type LinkInfo,
+} from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 
@@ -51,6 +58,12 @@ const infoSchema = z
     queue: queueSchema.nullable(),
     links: z.array(linkSchema),
     collector: collectorSchema.nullable(),
+    clock: z
+      .object({ state: z.enum(CLOCK_STATES), confirmed: z.int() })
+      .optional()
+      .describe(
+        'Whether the clock of the machine is believed, and the time from which ages count when data is deleted',
+      ),
   })
   .describe('All links, and beside them what the first one says; null without any')
 
@@ -59,13 +72,18 @@ export const infoRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   answers('The radios and their links', { 200: infoSchema }, ['unsupported_on_this_runtime']),
   (c) => {
-    const { radio } = c.var.ctx
+    const { radio, clockWatch } = c.var.ctx
     if (radio === null) throw new AppError('unsupported_on_this_runtime')
-    return c.json({ ...describeLinks(radio.links()), collector: describeCollector(radio.collector()) })
+    const clock = clockWatch?.state()
+    return c.json({
+      ...describeLinks(radio.links()),
+      collector: describeCollector(radio.collector()),
+      ...(clock && { clock: { state: clock.state, confirmed: Math.round(clock.confirmed) } }),
+    })
   },
 )
 
-function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSchema>, 'collector'> {
+function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSchema>, 'collector' | 'clock'> {
   const [first] = links
   return {
     radio: first?.radio ?? null,
