@@ -4,10 +4,9 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
 import * as schema from '../db/schema.ts'
 import type { Db, Statement, Store } from '../db/store.ts'
-import { StartRefused } from './start-problems.ts'
+import { refuseDatabase, StartRefused } from './start-problems.ts'
 
 /** The migration history, as far from `src/node` as from `dist/node`. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))
@@ -17,17 +16,26 @@ export interface SqliteStore extends Store {
   close(): void
 }
 
-/** Opens the database file, or `:memory:`, and brings it to this version's schema. Throws StartRefused for a newer one. */
+/**
+ * Opens the database file, or `:memory:`, and brings it to this version's schema. Throws StartRefused for a newer one, and
+ * for what the owner can remedy: a damaged file, one of another owner, a full disk.
+ */
 export function openDatabase(file: string): SqliteStore {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const sqlite = new Database(file)
-  refuseNewer(sqlite, file)
-  sqlite.pragma('journal_mode = WAL')
-  // An acknowledged write is on the disk: a Raspberry Pi loses its power without warning.
-  sqlite.pragma('synchronous = FULL')
-  sqlite.pragma('busy_timeout = 5000')
-  migrateDatabase(sqlite)
-  return sqliteStore(sqlite)
+  let sqlite: Database.Database | null = null
+  try {
+    if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    sqlite = new Database(file)
+    refuseNewer(sqlite, file)
+    sqlite.pragma('journal_mode = WAL')
+    // An acknowledged write is on the disk: a Raspberry Pi loses its power without warning.
+    sqlite.pragma('synchronous = FULL')
+    sqlite.pragma('busy_timeout = 5000')
+    migrateDatabase(sqlite)
+    return sqliteStore(sqlite)
+  } catch (error) {
+    sqlite?.close()
+    return refuseDatabase(file, error)
+  }
 }
 
 /** A store over an open database of this version's schema. */
@@ -81,20 +89,39 @@ function refuseNewer(sqlite: Database.Database, file: string): void {
     ...readMigrationFiles({ migrationsFolder: MIGRATIONS_DIR }).map(({ folderMillis }) => folderMillis),
   )
   if ((latest.get() ?? 0) <= known) return
-  sqlite.close()
   throw new StartRefused(
     `${file}: found the database of a newer version, expected one of this version or an older one; start the newer version, or restore a backup that this one made`,
   )
 }
 
-/** Applies what the database does not have yet, in one transaction. */
 function migrateDatabase(sqlite: Database.Database): void {
   // A migration may rebuild a table that others refer to; SQLite ignores this pragma inside a transaction.
   sqlite.pragma('foreign_keys = OFF')
-  migrate(drizzle(sqlite), { migrationsFolder: MIGRATIONS_DIR })
+  applyMigrations(sqlite, MIGRATIONS_DIR)
   const broken = sqlite.pragma('foreign_key_check')
   if (Array.isArray(broken) && broken.length > 0) throw new Error(`${broken.length} rows refer to rows that are gone`)
   sqlite.pragma('foreign_keys = ON')
+}
+
+/**
+ * Applies the migrations of a folder that the database does not have yet, in one transaction, noted in the table of
+ * drizzle's own migrator. That one looks before it locks, so that two processes run the same ones, and hides why one failed.
+ */
+export function applyMigrations(sqlite: Database.Database, folder: string): void {
+  const migrations = readMigrationFiles({ migrationsFolder: folder })
+  const apply = sqlite.transaction(() => {
+    sqlite.exec(
+      'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)',
+    )
+    const latest = sqlite.prepare<[], number>('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck()
+    const note = sqlite.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)')
+    const from = latest.get() ?? 0
+    for (const { sql, hash, folderMillis } of migrations.filter((each) => each.folderMillis > from)) {
+      for (const statement of sql) sqlite.exec(statement)
+      note.run(hash, folderMillis)
+    }
+  })
+  apply.immediate()
 }
 
 /**

@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import { openDatabase } from './database.ts'
-import { StartRefused } from './start-problems.ts'
+import { prepareDataDir, StartRefused } from './start-problems.ts'
 
 // Not by drizzle-kit, which says nothing to a database of a newer version.
+process.umask(0o077)
+const directory = process.env['DATA_DIR'] || './data'
 try {
-  openDatabase(join(process.env['DATA_DIR'] ?? './data', 'mesh.db')).close()
+  prepareDataDir(directory)
+  openDatabase(join(directory, 'mesh.db')).close()
 } catch (error) {
   if (!(error instanceof StartRefused)) throw error
   process.stderr.write(`${error.message}\n`)

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
-import { type Config, parseConfig } from '../app/config/config.ts'
+import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
@@ -14,6 +14,7 @@ import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { createAddressing } from './http/client-address.ts'
 import { openDatabase } from './database.ts'
+import { readConfig } from './environment.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { lowerPoolPriority } from './pool-priority.ts'
@@ -34,7 +35,7 @@ const SHUTDOWN_GRACE_MS = 8000
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   // Whatever is written holds hashes or messages, also in a directory that others may enter.
   process.umask(0o077)
-  const parsed = parseConfig(env)
+  const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
   const config = { ...parsed.config, DATA_DIR: resolve(parsed.config.DATA_DIR) }
   const log = createLog({
@@ -93,11 +94,12 @@ async function start(config: Config, log: Log): Promise<void> {
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES, log),
   }
-  await announceFirstAdmin(ports)
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
   const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
     refuseAddress(config, error),
   )
+  // After the port is had: a start that is refused must not have shown the password that it shows only once.
+  await announceFirstAdmin(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const upkeep = startUpkeep({ ...ports, clockWatch })
   await backups.start()

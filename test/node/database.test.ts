@@ -272,7 +272,7 @@ test('the database and its directory are for the service alone, and writes are o
 test('a file that is no database is an error that names it no database, and stays', () => {
   writeFileSync(file(), 'this is not a database, and it is longer than a header '.repeat(10))
   copyFileSync(file(), join(dir, 'copy'))
-  expect(() => openDatabase(file())).toThrow(/not a database/)
+  expect(() => openDatabase(file())).toThrow(/mesh\.db: found a damaged database, .*\(SQLITE_NOTADB\)$/)
   expect(readFileSync(file())).toStrictEqual(readFileSync(join(dir, 'copy')))
   expect(readdirSync(dir).toSorted()).toStrictEqual(['copy', 'mesh.db'])
 })

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/app/config/config.ts'
@@ -7,6 +8,7 @@ import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/pack
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { createMqttLink, type MqttLinkOptions } from '../../src/node/radio/mqtt.ts'
+import { explainMqttError } from '../../src/node/radio/mqtt-reasons.ts'
 import { type MqttBroker, type MqttBrokerOptions, startMqttBroker } from '../support/mqtt-broker.ts'
 import { type WatchedLink, watchLink } from '../support/watched-link.ts'
 
@@ -144,6 +146,31 @@ describe('a link to a broker', () => {
     const { reason } = await refused.until('waiting')
     expect(reason).toBe('the broker refuses the user name or password')
     expect(JSON.stringify([link.states, refused.states])).not.toContain('-word')
+  })
+
+  it('believes the authority that it is told of, and says why it does not believe another', async () => {
+    const pem = (name: string) => readFileSync(new URL(`fixtures/tls/${name}.pem`, import.meta.url), 'utf8')
+    const tls = { key: pem('broker-key'), cert: pem('broker') }
+    const broker = await startBroker({ tls })
+    const unknown = listenTo(broker.url)
+    expect((await unknown.until('waiting')).reason).toBe(
+      "the broker's certificate is of an authority that is not known; set MESHTASTIC_MQTT_CA to the file of its certificate",
+    )
+    const link = listenTo(broker.url, { ca: pem('authority') })
+    await link.until('connected')
+    await broker.publishPacket(text(1, 'hi'))
+    await untilPacket(link, 1)
+  })
+
+  it.each([
+    ['CERT_HAS_EXPIRED', "the broker's certificate has expired"],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', "the broker's certificate is for another host name"],
+    [
+      'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+      'the TLS connection to the broker failed (ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE)',
+    ],
+  ])('explains %s', (code, reason) => {
+    expect(explainMqttError(Object.assign(new Error('of TLS'), { code }))).toBe(reason)
   })
 
   it('says so when the broker refuses the topic', async () => {

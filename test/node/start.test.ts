@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -84,19 +94,63 @@ describe('a start that is refused', () => {
   test('a file that is no database', async () => {
     mkdirSync(data())
     writeFileSync(join(data(), 'mesh.db'), 'this is no database, and it is longer than a header '.repeat(10))
-    const { code, out } = await runToEnd(built, { DATA_DIR: data() })
+    const { code, err } = await runToEnd(built, { DATA_DIR: data() })
     expect(code).toBe(1)
-    expect(out).toContain('file is not a database')
+    expect(err).toBe(
+      `${join(data(), 'mesh.db')}: found a damaged database, expected a whole one; restore a backup of ${join(data(), 'system-backups')} with RESTORE_FROM_BACKUP=<its name> (SQLITE_NOTADB)\n`,
+    )
+  })
+
+  test('a database with a damaged page, which a backup then replaces', async () => {
+    const env = { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    const made = execFileSync(process.execPath, [join(built.main, '../cli.js'), 'backup'], {
+      env: { ...env, PATH: String(process.env['PATH']) },
+      encoding: 'utf8',
+    })
+    const name = /\d{4}-\d\d-\d\d_\d{6}/.exec(made)?.[0] ?? ''
+    expect(await service.stop('SIGTERM')).toBe(0)
+    const file = join(data(), 'mesh.db')
+    const bytes = readFileSync(file)
+    writeFileSync(file, bytes.fill(0x5a, 100, 4096))
+    const { code, err } = await runToEnd(built, env)
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^\S+mesh\.db: found a damaged database, .*RESTORE_FROM_BACKUP=<its name> \(SQLITE_CORRUPT\)\n$/,
+    )
+    const restored = await startService(built, { ...env, RESTORE_FROM_BACKUP: name })
+    expect(restored.lines.join('\n')).toContain('Restore completed')
+    expect(await restored.stop('SIGTERM')).toBe(0)
+  })
+
+  test.runIf(process.getuid?.() === 0)('files of another user, with the remedy', () => {
+    mkdirSync(data())
+    chmodSync(dir, 0o755)
+    chmodSync(data(), 0o777)
+    mkdirSync(join(data(), 'lost+found'), { mode: 0o700 })
+    const problems = new URL('../../src/node/start-problems.ts', import.meta.url)
+    const script = `
+      const { prepareDataDir } = await import(${JSON.stringify(problems.href)})
+      process.setuid(65534)
+      try { prepareDataDir(${JSON.stringify(data())}) } catch (error) { console.log(error.message) }`
+    const prepareAsNobody = () =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    expect(prepareAsNobody()).toBe('')
+    writeFileSync(join(data(), 'mesh.db'), '', { mode: 0o600 })
+    expect(prepareAsNobody()).toBe(
+      `${join(data(), 'mesh.db')}: found a file that this user can't read and write, expected one that it can; ` +
+        `it belongs to user 0 and the service runs as user 65534: chown -R 65534 "${data()}" (EACCES)\n`,
+    )
   })
 
   test('a port that is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = Object(other.address())
-    const env = { DATA_DIR: data(), PORT: String(port), ADMIN_PASSWORD: GOOD_PASSWORD }
-    const { code, err } = await runToEnd(built, env)
+    const { code, out, err } = await runToEnd(built, { DATA_DIR: data(), PORT: String(port) })
     other.close()
     expect(code).toBe(1)
+    expect(out).not.toContain('password')
     expect(err).toBe(`PORT: found ${port} on "127.0.0.1", expected a port that nobody else listens on (EADDRINUSE)\n`)
   })
 
@@ -142,6 +196,16 @@ describe('an old Node', () => {
       expect(err).toMatch(SENTENCE)
     })
   }
+})
+
+test('the command line on an old Node says so', async () => {
+  const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.2'}})`
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+  const { code, err } = await runToEnd({ main: join(built.main, '../cli.js') }, { DATA_DIR: data() }, { args })
+  expect([code, err]).toStrictEqual([
+    1,
+    'This service needs Node 22.12 or newer and was started on 20.19.2. Use "npm run cli", which brings its own Node.\n',
+  ])
 })
 
 describe('a start', () => {
@@ -207,5 +271,44 @@ describe('a start', () => {
     })
     expect(await login.json()).toMatchObject({ mustChangePassword: false, user: { username: 'root', isAdmin: true } })
     expect(await service.stop('SIGTERM')).toBe(0)
+  })
+})
+
+describe('secrets in files', () => {
+  const secret = (text: string) => {
+    const file = join(dir, 'secret')
+    writeFileSync(file, text)
+    return file
+  }
+
+  test('a password in a file is the one of the first administrator', async () => {
+    const env = { DATA_DIR: data(), ADMIN_PASSWORD_FILE: secret(`${GOOD_PASSWORD}\n`) }
+    const service = await startService(built, env)
+    const login = await fetch(`${service.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'admin', password: GOOD_PASSWORD }),
+    })
+    expect(login.status).toBe(200)
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+
+  test.each([
+    [
+      'that is not there',
+      () => ({ ADMIN_PASSWORD_FILE: join(dir, 'none') }),
+      'a file that this user can read (ENOENT)',
+    ],
+    ['that is empty', () => ({ ADMIN_PASSWORD_FILE: secret('\n') }), 'a file that holds the secret; it is empty'],
+    [
+      'besides the secret itself',
+      () => ({ ADMIN_PASSWORD_FILE: secret(GOOD_PASSWORD), ADMIN_PASSWORD: GOOD_PASSWORD }),
+      'nothing because ADMIN_PASSWORD is set',
+    ],
+  ])('a file %s is one line', async (_which, env, expected) => {
+    const given = env()
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), ...given })
+    const line = `ADMIN_PASSWORD_FILE: found ${JSON.stringify(given.ADMIN_PASSWORD_FILE)}, expected ${expected}\n`
+    expect([code, err]).toStrictEqual([1, line])
   })
 })

@@ -62,7 +62,7 @@ export async function startService({ main }: Built, env: Record<string, string>)
 
 /** Runs a built service that is expected to refuse its start. */
 export async function runToEnd(
-  { main }: Built,
+  { main }: Pick<Built, 'main'>,
   env: Record<string, string>,
   node: { path?: string; args?: string[] } = {},
 ): Promise<{ code: number | null; out: string; err: string }> {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { Aedes } from 'aedes'
 import { applyChannelKey, hashChannel } from '../../src/meshtastic/channel-crypto.ts'
@@ -23,11 +24,18 @@ export type MqttBroker = {
 export type MqttBrokerOptions = {
   readonly port?: number
   readonly login?: { readonly username: string; readonly password: string }
+  /** Key and certificate, both in PEM form: the broker speaks TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string }
   /** Answers each subscription with a refusal. */
   readonly refusesTopics?: boolean
 }
 
-export async function startMqttBroker({ port = 0, login, refusesTopics }: MqttBrokerOptions = {}): Promise<MqttBroker> {
+export async function startMqttBroker({
+  port = 0,
+  login,
+  refusesTopics,
+  tls,
+}: MqttBrokerOptions = {}): Promise<MqttBroker> {
   const broker = await Aedes.createBroker({
     authenticate: (_client, username, password, done) => {
       done(null, login === undefined || (username === login.username && password?.toString() === login.password))
@@ -36,13 +44,14 @@ export async function startMqttBroker({ port = 0, login, refusesTopics }: MqttBr
   })
   const sockets = new Set<Socket>()
   let connections = 0
-  const server = createServer((socket) => {
+  const take = (socket: Socket) => {
     connections += 1
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     broker.handle(socket)
-  })
+  }
+  const server = tls === undefined ? createServer(take) : createTlsServer(tls, take)
   const address = await listen(server, port)
   const publish = (topic: string, payload: Uint8Array, retain = false) =>
     new Promise<void>((resolve, reject) => {
@@ -50,7 +59,7 @@ export async function startMqttBroker({ port = 0, login, refusesTopics }: MqttBr
       broker.publish(packet, (error) => (error ? reject(error) : resolve()))
     })
   return {
-    url: `mqtt://127.0.0.1:${address}`,
+    url: `${tls === undefined ? 'mqtt' : 'mqtts'}://127.0.0.1:${address}`,
     connections: () => connections,
     publish,
     async publishPacket(packet, gateway = 0xa0cb0001, retain) {

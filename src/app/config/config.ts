@@ -224,6 +224,11 @@ export const VARIABLES = {
     'A broker to listen to',
     true,
   ),
+  MESHTASTIC_MQTT_CA: variable(
+    z.string().min(1).nullable().default(null),
+    'a file of certificates in PEM form',
+    "Whom else to believe about the broker's certificate, such as the club's own authority",
+  ),
   MESHTASTIC_MQTT_TOPIC: variable(
     z
       .string()
@@ -293,6 +298,11 @@ export const VARIABLES = {
   ),
   DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
 } as const satisfies Record<string, Variable>
+
+/** The names of those that are secrets. */
+export const SECRETS: readonly string[] = Object.entries<Variable>(VARIABLES)
+  .filter(([, { secret }]) => secret)
+  .map(([name]) => name)
 
 type Parsed = { [K in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[K]['schema']> }
 

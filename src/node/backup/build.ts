@@ -3,9 +3,10 @@ import Database from 'better-sqlite3'
 import type { Log } from '../../app/log.ts'
 import type { Cell } from './cells.ts'
 import { type ColumnRule, columnRules, type Rules } from './column-rules.ts'
-import { BackupDamage, RestoreRefused } from './damage.ts'
+import { BackupDamage } from './damage.ts'
 import type { Manifest, ManifestTable } from './manifest.ts'
-import { copyMigrations, latestTag, runMigrations } from './migrations.ts'
+import { applyMigrations } from '../database.ts'
+import { copyMigrations, latestTag } from './migrations.ts'
 import { checkShape, refuseUnknownMigration } from './shape.ts'
 import { readTableFile } from './table-file.ts'
 import { quoted, tablesOf } from './tables.ts'
@@ -61,18 +62,10 @@ export function buildDatabase(options: BuildOptions): Database.Database {
 
 function migrateBuilt(database: Database.Database, folder: string): void {
   try {
-    runMigrations(database, folder)
+    applyMigrations(database, folder)
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : null
-    if (!(cause instanceof Database.SqliteError)) throw error
-    // The migrator takes back a failed migration, and says only that this failed where SQLite had done it by itself:
-    // that is when the disk is full or broken (sqlite.org/lang_transaction.html, section 3).
-    if (/rollback/i.test(cause.message)) {
-      const line = 'Restore failed: the disk is full or broken; the database is as it was'
-      throw new RestoreRefused(line, { cause: error })
-    }
-    if (!isRefusedRow(cause)) throw error
-    throw new BackupDamage(`a row can't be brought to this version: ${cause.message}`, { cause: error })
+    if (!(error instanceof Database.SqliteError) || !isRefusedRow(error)) throw error
+    throw new BackupDamage(`a row can't be brought to this version: ${error.message}`, { cause: error })
   }
 }
 

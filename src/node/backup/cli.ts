@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, parseConfig } from '../../app/config/config.ts'
+import type { Config } from '../../app/config/config.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { createLog, type Log } from '../../app/log.ts'
 import { createBackup } from '../../app/system/backups.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../database.ts'
+import { readConfig } from '../environment.ts'
 import { StartRefused } from '../start-problems.ts'
 import { keptSessionSecret } from '../secret.ts'
 import { openBackups } from './backups.ts'
@@ -47,7 +48,7 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
     process.stderr.write(BACKUP_USAGE)
     return 2
   }
-  const parsed = parseConfig(env)
+  const parsed = readConfig(env)
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const bar = createProgressBar(process.stderr)
   const log = createLog({

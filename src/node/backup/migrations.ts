@@ -1,9 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
 import * as z from 'zod'
 
 const journalSchema = z.looseObject({ entries: z.array(z.looseObject({ tag: z.string() })) })
@@ -32,11 +30,6 @@ export function copyMigrations(folder: string, tag: string, to: string): void {
   const entries = journal.entries.slice(0, end)
   for (const entry of entries) copyFileSync(join(folder, `${entry.tag}.sql`), join(to, `${entry.tag}.sql`))
   writeFileSync(join(to, 'meta', '_journal.json'), JSON.stringify({ ...journal, entries }), { mode: 0o600 })
-}
-
-/** Runs what the database lacks of a folder's migrations, with the migrator that the service uses. */
-export function runMigrations(database: Database.Database, folder: string): void {
-  migrate(drizzle(database), { migrationsFolder: folder })
 }
 
 /** An empty database in memory, as the service had it when `tag` was its newest migration. */

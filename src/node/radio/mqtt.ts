@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { createSecureContext, rootCertificates } from 'node:tls'
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt'
 import type { LinkInfo } from '../../app/context.ts'
+import { StartRefused } from '../start-problems.ts'
 import { createTimer, type LinkClock, systemClock } from './connection.ts'
 import type { Link } from './link.ts'
 import { createMqttReader, type MqttReader, type MqttReaderOptions } from './mqtt-reader.ts'
@@ -11,6 +14,8 @@ export type MqttLinkOptions = MqttReaderOptions & {
   readonly name: string
   /** `mqtt:`, `mqtts:`, `ws:` or `wss:`, with user name and password if the broker wants them. */
   readonly url: string
+  /** Certificates in PEM form that are believed besides the system's. */
+  readonly ca?: string | null
   /** Topic filter, e.g. `msh/#`. */
   readonly topic: string
   /** Takes what arrives, in order; the next message waits for it. Must not throw. */
@@ -99,6 +104,19 @@ export function createMqttLink(options: MqttLinkOptions): Link {
   }
 }
 
+/** The certificates of a file in PEM form. Throws StartRefused when there are none. */
+export function readAuthorities(path: string): string {
+  try {
+    const pem = readFileSync(path, 'utf8')
+    createSecureContext({ ca: pem })
+    if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem
+    throw new Error('no certificate')
+  } catch (error) {
+    const expected = 'expected a file of certificates in PEM form'
+    throw new StartRefused(`MESHTASTIC_MQTT_CA: found ${JSON.stringify(path)}, ${expected}`, { cause: error })
+  }
+}
+
 function describe(name: string, memory: Memory): LinkInfo {
   const { state, since, reason, lastFrameAt, connections } = memory
   const reconnects = Math.max(0, connections - 1)
@@ -129,7 +147,7 @@ type SubscriptionEvents = {
 
 /** One connection to the broker, from opening to its end. The library is loaded for the first one. */
 function subscribe(
-  { url, topic }: MqttLinkOptions,
+  { url, topic, ca = null }: MqttLinkOptions,
   timings: LinkTimings,
   reader: MqttReader,
   events: SubscriptionEvents,
@@ -156,7 +174,11 @@ function subscribe(
   const connect = async () => {
     const { default: mqtt } = await import('mqtt')
     if (isOver) return
-    const made = mqtt.connect({ ...addressOf(url), ...settingsOf(timings) })
+    const made = mqtt.connect({
+      ...addressOf(url),
+      ...settingsOf(timings),
+      ...(ca !== null && { ca: [...rootCertificates, ca] }),
+    })
     client = made
     made.on('error', (error) => {
       reason = explainMqttError(error)

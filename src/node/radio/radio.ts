@@ -20,7 +20,7 @@ import { createDirectOpener } from './direct-messages.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import { createHearings, type Hearings } from './hearings.ts'
 import { createLink, type Link } from './link.ts'
-import { createMqttLink } from './mqtt.ts'
+import { createMqttLink, readAuthorities } from './mqtt.ts'
 import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { connectTcp } from './tcp.ts'
@@ -247,6 +247,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
   return createMqttLink({
     name,
     url,
+    ca: config.MESHTASTIC_MQTT_CA === null ? null : readAuthorities(config.MESHTASTIC_MQTT_CA),
     topic: config.MESHTASTIC_MQTT_TOPIC,
     keys: config.MESHTASTIC_MQTT_KEYS,
     openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
