@@ -24,17 +24,22 @@ export type Automatons = {
  * radio leaves them to the one on the same database that has it.
  */
 export function startAutomation(
-  ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { readonly meter?: Ports['meter'] },
+  ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & {
+    readonly meter?: Ports['meter']
+    /** Whether this process still has the radios, asked before each piece of work. */
+    readonly mayWrite?: () => boolean
+  },
   clock: LinkClock = systemClock,
 ): Automatons {
   if (findSender(ports.radio) === null) return { hear() {}, stop: () => Promise.resolve() }
+  const { mayWrite = () => true } = ports
   const engine = createEngine(ports)
   const timer = createTimer(clock)
   let isStopped = false
   let last = Promise.resolve()
   const enqueue = (work: () => Promise<void>) => {
     last = last
-      .then(() => (isStopped ? undefined : work()))
+      .then(() => (isStopped || !mayWrite() ? undefined : work()))
       .catch((error: unknown) => ports.log.error('Automation failed', { error }))
   }
   const arm = (ms: number) => {

@@ -12,9 +12,14 @@ import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
+import { lockExclusively, startLockFile } from './backup/lock.ts'
 import { createAddressing } from './http/client-address.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, type SqliteStore } from './database.ts'
 import { readConfig } from './environment.ts'
+import { openInstancesFile } from './instances/file.ts'
+import { type Duties, joinInstances } from './instances/instance.ts'
+import { createLease } from './instances/lease.ts'
+import { sharedRadio } from './instances/shared-radio.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { lowerPoolPriority } from './pool-priority.ts'
@@ -30,6 +35,8 @@ import { startUpkeep } from './upkeep.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
 const SHUTDOWN_GRACE_MS = 8000
+/** A migration of a large database takes its time. */
+const START_WAIT_MS = 120_000
 
 /** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
@@ -69,14 +76,16 @@ async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const lock = await settleDatabase(config, log)
   await lowerPoolPriority()
-  const store = openDatabase(databaseFile(config))
+  const store = openInTurn(config)
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const events = createEvents(systemClock)
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
-  const radio = openRadio({ config, store, log, events, meter, clockWatch, onHeard: (batch) => automation.hear(batch) })
-  const automation = startAutomation({ store, radio, events, log, meter, now: Date.now })
-  const backups = serveBackups({ config, store, log })
+  const file = openInstancesFile(config.DATA_DIR)
+  const lease = createLease(file, hasRadios(config), Date.now)
+  const backups = serveBackups({ config, store, log, mayRun: lease.isHeld })
+  const shared = { config, store, log, events, meter, clockWatch, now: Date.now, mayWrite: lease.isHeld }
+  const instance = joinInstances({ lease, log, begin: () => beginDuties(shared, backups) })
   const ports: Ports = {
     config,
     store,
@@ -85,7 +94,7 @@ async function start(config: Config, log: Log): Promise<void> {
     log,
     oidc: createOidc({ config, log, now: Date.now, clockWatch }),
     backups: backups.port,
-    radio,
+    radio: sharedRadio(() => instance.duties()?.radio ?? null),
     events,
     meter,
     mapArchive: await openMapArchive(config),
@@ -98,20 +107,18 @@ async function start(config: Config, log: Log): Promise<void> {
   const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
     refuseAddress(config, error),
   )
+  instance.start()
   // After the port is had: a start that is refused must not have shown the password that it shows only once.
   await announceFirstAdmin(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
-  const upkeep = startUpkeep({ ...ports, clockWatch })
-  await backups.start()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
-    backups.stop()
     events.close()
-    await automation.stop()
-    await Promise.all([server.close(SHUTDOWN_GRACE_MS), radio.close(), upkeep.stop()])
+    await Promise.all([server.close(SHUTDOWN_GRACE_MS), instance.leave()])
     await backups.close()
     await sessions.close()
+    file.close()
     store.close()
     lock.release()
     log.info('Stopped')
@@ -119,6 +126,41 @@ async function start(config: Config, log: Log): Promise<void> {
   // Last: whoever waits for this line may stop the service at once.
   const { HOST: host, DATA_DIR: dataDir } = config
   log.info('Listening', { host, port: server.port, dataDir, startMs: Date.now() - startedAt })
+}
+
+/** Two instances that start at once must not both bring the database to this version's schema. */
+function openInTurn(config: Config): SqliteStore {
+  const turn = lockExclusively(startLockFile(config.DATA_DIR), START_WAIT_MS)
+  if (turn === null)
+    throw new StartRefused(`DATA_DIR: another instance has been starting for ${START_WAIT_MS / 1000} s`)
+  try {
+    return openDatabase(databaseFile(config))
+  } finally {
+    turn.release()
+  }
+}
+
+/** What one instance does for all on the same DATA_DIR. */
+function beginDuties(
+  needs: Omit<Parameters<typeof openRadio>[0], 'onHeard'> & Parameters<typeof startUpkeep>[0] & Pick<Ports, 'events'>,
+  backups: ReturnType<typeof serveBackups>,
+): Duties {
+  const radio = openRadio({ ...needs, onHeard: (batch) => automation.hear(batch) })
+  const automation = startAutomation({ ...needs, radio })
+  const upkeep = startUpkeep(needs)
+  backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
+  return {
+    radio,
+    async stop(why) {
+      backups.stop()
+      await automation.stop()
+      await Promise.all([radio.close(why), upkeep.stop()])
+    },
+  }
+}
+
+function hasRadios({ DEMO, MESHTASTIC_TCP, MESHTASTIC_MQTT_URL }: Config): boolean {
+  return DEMO || MESHTASTIC_TCP.length > 0 || MESHTASTIC_MQTT_URL !== null
 }
 
 function sweep(ports: Ports): void {

@@ -19,6 +19,8 @@ export type RadioDeviceOptions = {
   readonly handshake?: (nonce: number) => readonly Uint8Array[]
   /** Writes each byte in a packet of its own. */
   readonly byteByByte?: boolean
+  /** Hangs up on nobody: a client that is replaced by another one may go on writing. */
+  readonly keepsClients?: boolean
   /** Takes each packet, after it was acknowledged into the queue. */
   readonly onPacket?: (packet: MeshPacket) => void
 }
@@ -51,6 +53,7 @@ export type RadioDevice = {
 export async function startRadioDevice(options: RadioDeviceOptions = {}): Promise<RadioDevice> {
   const handshake = options.handshake ?? smallHandshake
   const log = createMessageLog()
+  const clients = new Set<Socket>()
   let client: Socket | null = null
   let connections = 0
   let isSilent = false
@@ -77,8 +80,10 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
       socket.destroy()
       return
     }
-    client?.destroy()
+    if (options.keepsClients !== true) client?.destroy()
     client = socket
+    clients.add(socket)
+    socket.on('close', () => clients.delete(socket))
     connections += 1
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())
@@ -111,7 +116,7 @@ export async function startRadioDevice(options: RadioDeviceOptions = {}): Promis
       isSilent = value
     },
     async stop() {
-      client?.destroy()
+      for (const socket of clients) socket.destroy()
       server.close()
       await once(server, 'close')
     },

@@ -10,11 +10,14 @@ export const backupLockFile = (dataDir: string): string => join(dataDir, '.backu
 /** Shared by whoever has the database open for long, exclusive for whoever replaces it. */
 export const databaseLockFile = (dataDir: string): string => join(dataDir, '.database-lock')
 
+/** Held while a start makes sure of the database's schema. */
+export const startLockFile = (dataDir: string): string => join(dataDir, '.start-lock')
+
 export type Lock = { release(): void }
 
-/** Takes the lock, or answers null when another holds it. */
-export function lockExclusively(file: string): Lock | null {
-  return take(file, 0, (lock) => lock.exec('begin exclusive'))
+/** Takes the lock, or answers null when another still holds it after `waitMs`. */
+export function lockExclusively(file: string, waitMs = 0): Lock | null {
+  return take(file, waitMs, (lock) => lock.exec('begin exclusive'))
 }
 
 /** Takes a lock that many may share; waits at most `waitMs` for one that holds it alone. */

@@ -43,8 +43,10 @@ export function createScheduler(options: {
   readonly ports: Pick<Ports, 'store' | 'log' | 'now'>
   readonly timeZone: string
   readonly alarm: Alarm
+  /** Whether it is this instance that makes scheduled backups, asked before each; yes unless given. */
+  readonly mayRun?: () => boolean
 }): Scheduler {
-  const { backups, ports, alarm, timeZone } = options
+  const { backups, ports, alarm, timeZone, mayRun = () => true } = options
   const { log, now } = ports
   let isStopped = true
   let isAtWork = false
@@ -84,7 +86,7 @@ export function createScheduler(options: {
     try {
       await distrustFuture(context)
       const due = dueAt(await readBackupSchedule(ports.store), now(), timeZone)
-      if (due !== null && Math.max(due, busyUntil) <= now()) await run()
+      if (due !== null && Math.max(due, busyUntil) <= now() && mayRun()) await run()
     } finally {
       isAtWork = false
     }

@@ -4,10 +4,11 @@ import type { Backups, PasswordHasher, Ports } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import { consoleContext } from '../console-context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
+import { forgetInstances } from '../instances/file.ts'
 import { readAppVersion } from '../version.ts'
 import { type BackupOptions, openBackups } from './backups.ts'
 import { RestoreRefused } from './damage.ts'
-import { databaseLockFile, type Lock, lockShared } from './lock.ts'
+import { databaseLockFile, type Lock, lockExclusively, lockShared } from './lock.ts'
 import { latestTag } from './migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore.ts'
 import { createScheduler, systemAlarm } from './scheduler.ts'
@@ -26,10 +27,22 @@ export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
   const options = { ...restoreOptions(config, log), onProgress: progressLog(log) }
   recoverRestore(options)
   if (config.RESTORE_FROM_BACKUP !== null) await restoreAtStart(options, config.RESTORE_FROM_BACKUP)
+  forgetDead(config.DATA_DIR)
   const lock = lockShared(databaseLockFile(config.DATA_DIR), LOCK_WAIT_MS)
   if (lock === null)
     throw new RestoreRefused(`A restore is under way in ${config.DATA_DIR}; start again when it is done`)
   return lock
+}
+
+/** Whoever runs shares the lock: when it can be had alone, all others have ended, however they did. */
+function forgetDead(dataDir: string): void {
+  const alone = lockExclusively(databaseLockFile(dataDir))
+  if (alone === null) return
+  try {
+    forgetInstances(dataDir)
+  } finally {
+    alone.release()
+  }
 }
 
 /** A long restore says now and then how far it is. */
@@ -81,10 +94,15 @@ function timeZoneOf(config: Config): string {
 }
 
 /** The Backups port of a service: the directory and its schedule, which `start` sets going. */
-export function serveBackups({ config, store, log }: Pick<Ports, 'config' | 'store' | 'log'>): {
+export function serveBackups({
+  config,
+  store,
+  log,
+  mayRun,
+}: Pick<Ports, 'config' | 'store' | 'log'> & { readonly mayRun: () => boolean }): {
   readonly port: Backups
   readonly start: () => Promise<void>
-  /** No more scheduled runs. */
+  /** No more scheduled runs, until the next `start`. */
   readonly stop: () => void
   /** Ends a backup that is still being made; nothing of it is left. */
   readonly close: () => Promise<void>
@@ -96,6 +114,7 @@ export function serveBackups({ config, store, log }: Pick<Ports, 'config' | 'sto
     ports,
     timeZone: timeZoneOf(config),
     alarm: systemAlarm(),
+    mayRun,
   })
   return { port: { ...backups, ...schedule }, start, stop, close: backups.close }
 }

@@ -16,6 +16,19 @@ export type ConnectionEvents = {
 /** Begins to open a stream. Events come later, never during the call. */
 export type Connect = (events: ConnectionEvents) => Connection
 
+/** A stream on which nothing is written any more once `mayWrite` says no: asked before each write. */
+export function fenced(connect: Connect, mayWrite: () => boolean): Connect {
+  return (events) => {
+    const connection = connect(events)
+    return {
+      ...connection,
+      write: (bytes) => {
+        if (mayWrite()) connection.write(bytes)
+      },
+    }
+  }
+}
+
 /** Time, so that tests can hold it. `now` is in milliseconds since the epoch; `after` answers how to cancel. */
 export type LinkClock = {
   now(): number

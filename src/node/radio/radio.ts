@@ -13,7 +13,7 @@ import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../app/mesh/ingest/plan.ts'
 import { readPublicKey } from '../../app/mesh/nodes/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
-import { type Connect, type LinkClock, systemClock } from './connection.ts'
+import { type Connect, fenced, type LinkClock, systemClock } from './connection.ts'
 import { type Configurator, createConfigurator } from './configurator.ts'
 import { connectDemo } from './demo.ts'
 import { createDirectOpener } from './direct-messages.ts'
@@ -28,8 +28,11 @@ import { createTransmitter, type Transmitter } from './transmitter.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
-  /** Hangs up, and answers when all that was heard is stored. */
-  close(): Promise<void>
+  /**
+   * Hangs up, and answers when all that was heard is stored. `lost`: another process has the radios already, and does
+   * not know what waits here.
+   */
+  close(why?: 'lost'): Promise<void>
 }
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
@@ -38,6 +41,8 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   readonly meter?: Ports['meter']
   /** Called with each batch once it is stored; must not throw. */
   readonly onHeard?: (batch: readonly Heard[]) => void
+  /** Whether this process may use the radios, asked before anything is written to one. */
+  readonly mayWrite?: () => boolean
   readonly clock?: LinkClock
   /** Told what other clocks say. */
   readonly clockWatch?: ClockWatch
@@ -49,6 +54,7 @@ type Kind = LinkInfo['kind']
 
 /** What all links share. */
 type Shared = Pick<Needs, 'store' | 'log'> & {
+  readonly mayWrite: () => boolean
   readonly publish: (events: readonly NewEvent[]) => void
   readonly clock: LinkClock
   readonly random: () => number
@@ -64,6 +70,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
  */
 export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
+  const { mayWrite = () => true } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
@@ -94,7 +101,7 @@ export function openRadio(needs: Needs): NodeRadio {
       collector?.onKept(1)
     })
   }
-  const shared: Shared = { store, log, publish, clock, random, batcher, records, onSent }
+  const shared: Shared = { store, log, mayWrite, publish, clock, random, batcher, records, onSent }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
     log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
@@ -143,8 +150,9 @@ export function openRadio(needs: Needs): NodeRadio {
       for (const { forgetting } of radios) forgetting.forget(nodeNum)
     },
     lora: () => findAble()?.transmitter.lora() ?? null,
-    async close() {
+    async close(why) {
       for (const { transmitter, configurator } of radios) {
+        if (why === 'lost') transmitter.abandon()
         transmitter.stop()
         configurator.stop()
       }
@@ -168,7 +176,7 @@ function openLink(
   kind: 'tcp' | 'demo',
   name: string,
   connect: Connect,
-  { store, log, publish, clock, random, batcher, records, onSent }: Shared,
+  { store, log, mayWrite, publish, clock, random, batcher, records, onSent }: Shared,
 ): {
   readonly link: Link
   readonly transmitter: Transmitter
@@ -184,10 +192,10 @@ function openLink(
   }
   const hearings = createHearings()
   const later = (run: () => Promise<void>) => records.add(run)
-  const link = createLink({
+  const unfenced = createLink({
     name,
     kind,
-    connect,
+    connect: fenced(connect, mayWrite),
     clock,
     random,
     onMessage: (message) => configurator.take(message),
@@ -208,6 +216,8 @@ function openLink(
       publish([linkEvent(info)])
     },
   })
+  // What may not be written was not sent either.
+  const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
   const transmitter = createTransmitter({
     link,

@@ -37,6 +37,9 @@ export type Transmitter = {
   /** Takes what the radio says. */
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
+  /** Gives up what waits, and says so. */
+  abandon(): void
+  /** For good: what still comes is not sent. */
   stop(): void
 }
 
@@ -46,6 +49,7 @@ type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
 export function createTransmitter({ link, clock, random, onDelivery, onSent }: TransmitterOptions): Transmitter {
   const nextId = createPacketIds(random)
   let hopLimit = DEFAULT_HOP_LIMIT
+  let isStopped = false
   let isTxEnabled = true
   let lora: LoraSettings | null = null
   const ownNum = () => link.info().radio?.nodeNum ?? null
@@ -98,7 +102,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
         send: (message) =>
           once(() => {
             if (place.isStale) return giveBack('withdrawn')
-            if (nodeNum !== servedNum) return giveBack('not-sent')
+            if (isStopped || nodeNum !== servedNum) return giveBack('not-sent')
             queue.push({ packetId, kind, message, rule })
           }),
         release: () => once(() => queue.release(rule)),
@@ -133,6 +137,10 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
       }
       queue.setConnected(state === 'connected')
     },
-    stop: () => queue.stop(),
+    abandon: () => queue.abandon(),
+    stop() {
+      isStopped = true
+      queue.stop()
+    },
   }
 }

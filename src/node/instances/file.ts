@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+
+/** In DATA_DIR. Not in the database: a lease is renewed every few seconds, and a backup has no use for it. */
+const fileIn = (dataDir: string): string => join(dataDir, 'instances.db')
+
+/** What the instances on one DATA_DIR tell each other. */
+export type InstancesFile = {
+  readonly sqlite: Database.Database
+  /** Names this instance among all that ever ran. */
+  readonly id: string
+  /** Whether another instance has written since the last call. */
+  hasNews(): boolean
+  close(): void
+}
+
+// No row matters once all instances have ended: nobody waits for the disk, and a file that a power cut ruined is made
+// anew by the next one that starts alone.
+const TABLES = `
+create table if not exists lease (
+  id integer primary key check (id = 1), owner text, token integer not null, expires_at integer not null,
+  has_radios integer not null) strict;
+insert or ignore into lease values (1, null, 0, 0, 0);
+create table if not exists members (id text primary key, beat_at integer not null) strict, without rowid;
+create table if not exists news (id integer primary key autoincrement, origin text not null, body text not null) strict;
+create table if not exists state (id integer primary key check (id = 1), token integer not null, body text not null) strict;
+create table if not exists requests (
+  id integer primary key autoincrement, origin text not null, body text not null, token integer, answer text) strict;
+`
+
+/** Forgets what instances that have ended left behind. Only while no other one can be running. */
+export function forgetInstances(dataDir: string): void {
+  for (const part of ['', '-wal', '-shm']) rmSync(`${fileIn(dataDir)}${part}`, { force: true })
+}
+
+export function openInstancesFile(dataDir: string): InstancesFile {
+  const sqlite = new Database(fileIn(dataDir))
+  sqlite.pragma('busy_timeout = 2000')
+  sqlite.pragma('journal_mode = WAL')
+  sqlite.pragma('synchronous = OFF')
+  sqlite.transaction(() => sqlite.exec(TABLES)).immediate()
+  const version = sqlite.prepare<[], number>('pragma data_version').pluck()
+  let seen: number | undefined
+  return {
+    sqlite,
+    id: randomUUID(),
+    hasNews() {
+      const now = version.get()
+      const isNew = now !== seen
+      seen = now
+      return isNew
+    },
+    close: () => sqlite.close(),
+  }
+}

@@ -1,0 +1,66 @@
+import type { InstancesFile } from './file.ts'
+
+/** An instance that says nothing for so long is taken for dead. */
+export const LEASE_MS = 15_000
+
+/** The right to have the radios and to do what is done once. It is one row: whoever stands in it has it. */
+export type Lease = {
+  /** Takes it when nobody has it, or who had it is silent: true when this instance has it now. */
+  acquire(): boolean
+  /** Says that this instance lives; false when another one has the lease. */
+  renew(): boolean
+  /** Reads the row: a process that was stopped for long learns here that it lost the lease. */
+  isHeld(): boolean
+  release(): void
+  /** The number that this instance got with the lease: each owner gets a higher one. */
+  token(): number
+  /** Who has it, and by which number; null while nobody who lives does. */
+  owner(): { readonly id: string; readonly token: number } | null
+}
+
+type Row = { readonly owner: string | null; readonly token: number; readonly expires_at: number }
+
+/**
+ * `hasRadios`: an instance to which radios are configured takes the lease from one that has none. `now` may jump: the
+ * worst that follows is that the lease changes hands.
+ */
+export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, now: () => number): Lease {
+  const values = () => ({
+    id,
+    now: now(),
+    until: now() + LEASE_MS,
+    far: now() + 2 * LEASE_MS,
+    radios: Number(hasRadios),
+  })
+  const take = sqlite
+    .prepare<[ReturnType<typeof values>], number>(
+      `update lease set owner = @id, token = token + 1, expires_at = @until, has_radios = @radios
+      where owner is null or expires_at <= @now or expires_at > @far or (@radios > has_radios and owner <> @id)
+      returning token`,
+    )
+    .pluck()
+  const prolong = sqlite.prepare('update lease set expires_at = @until where owner = @id and token = @token')
+  const give = sqlite.prepare('update lease set owner = null where owner = @id and token = @token')
+  const read = sqlite.prepare<[], Row>('select owner, token, expires_at from lease')
+  let token = 0
+  const isOwn = (row: Row | undefined) => row !== undefined && row.owner === id && row.token === token
+  return {
+    acquire() {
+      const taken = sqlite.transaction(() => take.get(values())).immediate()
+      if (taken === undefined) return false
+      token = taken
+      return true
+    },
+    renew: () => prolong.run({ until: now() + LEASE_MS, id, token }).changes > 0,
+    isHeld: () => isOwn(read.get()),
+    release() {
+      give.run({ id, token })
+    },
+    token: () => token,
+    owner() {
+      const row = read.get()
+      if (row === undefined || row.owner === null || row.expires_at <= now()) return null
+      return { id: row.owner, token: row.token }
+    },
+  }
+}
