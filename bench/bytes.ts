@@ -3,6 +3,7 @@ import { serve } from '@hono/node-server'
 import { requirePermission } from '../src/app/http/access.ts'
 import { createApp } from '../src/app/app.ts'
 import { databaseSessions } from '../src/app/auth/sessions/database-sessions.ts'
+import { memoryBuckets } from '../src/app/http/buckets.ts'
 import { parseConfig } from '../src/app/config/config.ts'
 import { answers } from '../src/app/http/describe.ts'
 import { createAddressing } from '../src/node/http/client-address.ts'
@@ -21,6 +22,7 @@ async function bytesBehindSession() {
     config: parsed.config,
     store,
     sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
     passwords: { hash: unused, verify: unused },
     log: { debug: log, info: log, warn: log, error: console.error },
     oidc: null,

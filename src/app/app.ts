@@ -31,6 +31,7 @@ import { restoreRoutes } from './system/restore-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './http/validate.ts'
+import { limitWrites } from './http/write-limit.ts'
 
 /**
  * The whole service as one `fetch` handler. `resolvePorts` is called on each request with the runtime's bindings and
@@ -70,7 +71,8 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   const routes = app
     // Before anybody is looked up: with a cookie, too, it answers while the database does not.
     .route('/api/health', healthRoutes)
-    .use(optionalAuth)
+    // In one step: a middleware that only unsafe requests need would cost a polled route another promise.
+    .use((c, next) => optionalAuth(c, SAFE_METHODS.has(c.req.method) ? next : () => limitWrites(c, next)))
     .route('/api/auth', authRoutes)
     .route('/api/tokens', tokenRoutes)
     .route('/api/users', userRoutes)

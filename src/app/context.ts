@@ -25,6 +25,7 @@ export interface Ports {
   readonly config: Config
   readonly store: Store
   readonly sessions: SessionStore
+  readonly buckets: Buckets
   readonly passwords: PasswordHasher
   readonly log: Log
   readonly oidc: Oidc | null
@@ -124,6 +125,17 @@ export interface Counters {
   clear(prefix: string): Promise<void>
   /** Drops what has expired. Called now and then; stores that expire by themselves do nothing. */
   sweep(now: number): Promise<void>
+}
+
+/** `most` at once, and one more every `everyMs`, which may be a fraction. */
+export type BucketSize = { readonly most: number; readonly everyMs: number }
+
+/** What each may do often, but not without end. `test/contract/buckets.ts` says what each implementation must do. */
+export interface Buckets {
+  /** Takes one out of the bucket `key`, atomically. Answers 0, or the milliseconds until there is one again. */
+  take(key: string, size: BucketSize, now: number): Promise<number>
+  /** Puts back one that was taken and did nothing. */
+  giveBack(key: string, size: BucketSize): Promise<void>
 }
 
 /** bcrypt. Passwords arrive normalised and at most 72 bytes long. */

@@ -3,6 +3,7 @@ import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
+import { memoryBuckets } from '../app/http/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
 import { isApi } from '../app/http/pages.ts'
@@ -66,6 +67,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     config,
     store,
     sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
     passwords: scriptPasswordHasher(Date.now),
     log,
     oidc: createOidc({ config, log, now: Date.now }),

@@ -1,5 +1,6 @@
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import type { Ctx, Ports } from '../app/context.ts'
+import { memoryBuckets } from '../app/http/buckets.ts'
 
 /** What verbs need when nobody asks over HTTP: whoever is at the console, who counts as the service itself. */
 export function consoleContext({
@@ -12,6 +13,7 @@ export function consoleContext({
     config,
     store,
     sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
     passwords,
     log,
     oidc: null,

@@ -90,6 +90,7 @@ async function start(config: Config, log: Log): Promise<void> {
     config,
     store,
     sessions: sessions.store,
+    buckets: sessions.buckets,
     passwords: nativePasswordHasher(),
     log,
     oidc: createOidc({ config, log, now: Date.now, clockWatch }),

@@ -1,21 +1,22 @@
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
 import type { Config } from '../app/config/config.ts'
-import type { SessionStore } from '../app/context.ts'
+import type { Buckets, SessionStore } from '../app/context.ts'
+import { memoryBuckets } from '../app/http/buckets.ts'
 import type { Log } from '../app/log.ts'
 import { openCounters } from './counters.ts'
 import type { SqliteStore } from './database.ts'
 
-export type OpenSessions = { readonly store: SessionStore; close(): Promise<void> }
+export type OpenSessions = { readonly store: SessionStore; readonly buckets: Buckets; close(): Promise<void> }
 
-/** Sessions and counters where SESSION_STORE has them. Rejects when Redis can't be reached. */
+/** Sessions, counters and buckets where SESSION_STORE has them. Rejects when Redis can't be reached. */
 export async function openSessions(config: Config, store: SqliteStore, log: Log): Promise<OpenSessions> {
   switch (config.SESSION_STORE) {
     case 'database':
     case 'memory': {
       const { counters, close } = openCounters(config.DATA_DIR, log)
       const sessions = config.SESSION_STORE === 'memory' ? memorySessions(counters) : databaseSessions(store, counters)
-      return { store: sessions, close: async () => close() }
+      return { store: sessions, buckets: memoryBuckets(), close: async () => close() }
     }
     case 'redis': {
       const { redisSessions } = await import('./redis/sessions.ts')

@@ -2,10 +2,12 @@ import { createClient } from '@redis/client'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
 import { memorySessions } from '../../src/app/auth/sessions/memory-sessions.ts'
+import { memoryBuckets } from '../../src/app/http/buckets.ts'
 import { createLog } from '../../src/app/log.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { redisSessions } from '../../src/node/redis/sessions.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { bucketContract } from './buckets.ts'
 import { sessionStoreContract } from './session-store.ts'
 
 const endings: (() => void | Promise<void>)[] = []
@@ -27,7 +29,9 @@ sessionStoreContract('database', () => {
 
 sessionStoreContract('memory', memorySessions)
 
-sessionStoreContract('redis', async () => {
+bucketContract('memory', memoryBuckets)
+
+async function openRedis() {
   const log = createLog({ level: 'debug', format: 'json', now: () => 0, write: () => {} })
   const sessions = await redisSessions(redis.url, 'mesh:', log)
   endings.push(async () => {
@@ -36,5 +40,9 @@ sessionStoreContract('redis', async () => {
     await client.flushAll()
     client.destroy()
   })
-  return sessions.store
-})
+  return sessions
+}
+
+sessionStoreContract('redis', async () => (await openRedis()).store)
+
+bucketContract('redis', async () => (await openRedis()).buckets)

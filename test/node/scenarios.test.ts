@@ -5,6 +5,7 @@ import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
 import type { Ports } from '../../src/app/context.ts'
+import { memoryBuckets } from '../../src/app/http/buckets.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
 import { createAddressing } from '../../src/node/http/client-address.ts'
@@ -26,6 +27,7 @@ async function openNode(): Promise<Service> {
     config: parsed.config,
     store,
     sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
     passwords: nativePasswordHasher(),
     log,
     oidc: null,

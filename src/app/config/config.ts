@@ -91,7 +91,7 @@ export const VARIABLES = {
   SESSION_STORE: variable(
     z.enum(['database', 'memory', 'redis']).default('database'),
     'database, memory or redis',
-    'Where sessions are kept; redis keeps the login counters as well',
+    'Where sessions are kept; redis keeps the counters of logins and changes as well',
   ),
   REDIS_URL: variable(
     z
@@ -177,6 +177,16 @@ export const VARIABLES = {
     'Failed logins in a window: per account, address, and browser that signed in before',
   ),
   LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
+  WRITES_PER_MINUTE: variable(
+    integer(1, 60_000, 120),
+    'a number 1–60000',
+    'Changes that each user may make in the long run; one address may make five times as many',
+  ),
+  WRITE_BURST: variable(
+    integer(1, 60_000, 600),
+    'a number 1–60000',
+    'Changes that each user may make at once before that limit holds; one address five times as many',
+  ),
   RESTORE_FROM_BACKUP: variable(
     z.string().min(1).max(255).nullable().default(null),
     'the name of a backup',

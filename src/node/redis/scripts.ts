@@ -62,6 +62,22 @@ export const FORGIVE_ATTEMPT = `
 if ARGV[1] == 'all' then return redis.call('DEL', KEYS[1]) end
 if tonumber(redis.call('HGET', KEYS[1], 'count') or '0') > 0 then redis.call('HINCRBY', KEYS[1], 'count', -1) end`
 
+/**
+ * KEYS: bucket, which holds when it is full again. ARGV: now, its size, ms for each place, both ms. Answers the ms to wait.
+ */
+export const TAKE_PLACE = `
+local now, most, every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local from = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), now + most * every)
+local wait = from + every - (now + most * every)
+if wait > 0 then return math.ceil(wait) end
+redis.call('SET', KEYS[1], string.format('%.3f', from + every), 'PX', math.ceil(from + every - now))
+return 0`
+
+/** KEYS: bucket. ARGV: ms for each place. */
+export const GIVE_PLACE_BACK = `
+local full = redis.call('GET', KEYS[1])
+if full then redis.call('SET', KEYS[1], string.format('%.3f', tonumber(full) - tonumber(ARGV[1])), 'KEEPTTL') end`
+
 /** ARGV: pattern of counters to delete. */
 export const CLEAR_ATTEMPTS = `
 local cursor = '0'

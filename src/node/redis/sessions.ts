@@ -1,6 +1,6 @@
 import { createClient } from '@redis/client'
 import * as z from 'zod'
-import type { SessionStore, StoredSession } from '../../app/context.ts'
+import type { Buckets, SessionStore, StoredSession } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
 import {
@@ -8,10 +8,12 @@ import {
   COUNT_ATTEMPT,
   EXTEND,
   FORGIVE_ATTEMPT,
+  GIVE_PLACE_BACK,
   INSERT,
   LIST,
   REMOVE,
   REMOVE_FOR_USER,
+  TAKE_PLACE,
 } from './scripts.ts'
 
 /** A server that does not answer within this time is as good as down. */
@@ -27,7 +29,7 @@ type Redis = {
 }
 
 /**
- * Sessions and login counters on a Redis server, version 6 or newer and not a cluster. Expiry counts by the `now` that
+ * Sessions, login counters and buckets on a Redis server, version 6 or newer and not a cluster. Expiry counts by the `now` that
  * callers pass; the server's own clock only clears away what is long dead. Rejects when the server can't be reached at
  * the start; later it reconnects by itself, and until then every call throws `database_unavailable`. All keys begin with
  * `prefix`.
@@ -36,7 +38,7 @@ export async function redisSessions(
   url: string,
   prefix: string,
   log: Log,
-): Promise<{ store: SessionStore; close(): Promise<void> }> {
+): Promise<{ store: SessionStore; buckets: Buckets; close(): Promise<void> }> {
   const client = createClient({
     url,
     disableOfflineQueue: true,
@@ -72,6 +74,7 @@ export async function redisSessions(
   }
   return {
     store: redisStore(redis, prefix),
+    buckets: redisBuckets(redis, prefix),
     close: async () => {
       if (client.isOpen) client.destroy()
     },
@@ -126,6 +129,17 @@ function redisStore(redis: Redis, prefix: string): SessionStore {
     sweep: async () => {},
     probe: async () => {
       await redis.ping()
+    },
+  }
+}
+
+function redisBuckets(redis: Redis, prefix: string): Buckets {
+  const bucketKey = (key: string) => `${prefix}bucket:${key}`
+  return {
+    take: async (key, { most, everyMs }, now) =>
+      z.number().parse(await redis.eval(TAKE_PLACE, [bucketKey(key)], [now, most, everyMs])),
+    giveBack: async (key, { everyMs }) => {
+      await redis.eval(GIVE_PLACE_BACK, [bucketKey(key)], [everyMs])
     },
   }
 }

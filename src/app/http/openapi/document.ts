@@ -81,7 +81,7 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
   const documented = descriptions.find(({ answers }) => answers)
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
-  if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type')
+  if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type', 'rate_limited')
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
     tags: [path.split('/')[2] ?? ''],
