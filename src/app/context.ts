@@ -5,7 +5,7 @@ import type { SectionInput } from '../meshtastic/config-change.ts'
 import type { SectionKind } from '../meshtastic/config-sections.ts'
 import type { SectionView } from '../meshtastic/config-values.ts'
 import type { LoraSettings } from '../meshtastic/airtime.ts'
-import type { SignatureCounts } from './mesh/ingest/ingest.ts'
+import type { BatchCounts } from './mesh/ingest/ingest.ts'
 import type { Kind as AutomationKind } from './automation/rules.ts'
 import type { Profile } from './auth/oidc/profile.ts'
 import type { Config } from './config/config.ts'
@@ -337,8 +337,7 @@ export interface Meter {
   countRequest(method: string, route: string, status: number, durationMs: number): void
   /** `portName` as in `Packet`; null: nobody here could decrypt it. */
   countPacket(portName: string | null): void
-  /** Packets of a batch by what became of their signature. */
-  countSignatures(counts: SignatureCounts): void
+  countBatch(counts: BatchCounts): void
   /** A run of a rule of automation, as it ended. */
   countAutomation(kind: AutomationKind, result: 'sent' | 'skipped' | 'failed'): void
   families(): readonly Family[]

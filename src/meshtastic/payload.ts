@@ -8,7 +8,7 @@ import { PortNum } from './gen/ports_pb.ts'
 import { PositionSchema } from './gen/position_pb.ts'
 import { TelemetrySchema } from './gen/telemetry_pb.ts'
 import { decodeMapReport, type MapReport } from './map-report.ts'
-import { decodeCoordinates, decodePosition, type PositionFix } from './position.ts'
+import { decodeCoordinates, decodePosition, isOffGlobe, type PositionFix } from './position.ts'
 import { decodeRoute, type Route } from './route.ts'
 import { decodeStoreForward, type StoreForward } from './store-forward.ts'
 import { listMetrics, type Metric } from './telemetry.ts'
@@ -18,8 +18,8 @@ import { decodeUser, type NodeUser } from './user.ts'
 export type Payload =
   /** `origin` tells a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
-  /** `fix` null: no coordinates in it; that never clears a known place. */
-  | { readonly kind: 'position'; readonly fix: PositionFix | null }
+  /** `fix` null: no coordinates in it, or impossible ones (`isOffGlobe`); that never clears a known place. */
+  | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
   | { readonly kind: 'nodeinfo'; readonly user: NodeUser }
   | {
       readonly kind: 'telemetry'
@@ -85,8 +85,11 @@ function decodeByPort(data: Data, now: number): Payload {
       return decodeText(data, 'detection')
     case PortNum.ALERT_APP:
       return decodeText(data, 'alert')
-    case PortNum.POSITION_APP:
-      return { kind: 'position', fix: decodePosition(read(PositionSchema), now) }
+    case PortNum.POSITION_APP: {
+      const position = read(PositionSchema)
+      const fix = decodePosition(position, now)
+      return { kind: 'position', fix, ...(isOffGlobe(position) ? { isOffGlobe: true } : {}) }
+    }
     case PortNum.NODEINFO_APP:
       return { kind: 'nodeinfo', user: decodeUser(read(wire.UserSchema)) }
     case PortNum.TELEMETRY_APP: {

@@ -27,6 +27,12 @@ export function decodePosition(position: Position, now: number): PositionFix | n
   }
 }
 
+/** Whether it has coordinates that are nowhere on Earth. */
+export function isOffGlobe({ latitudeI, longitudeI }: Position): boolean {
+  if (latitudeI === undefined || longitudeI === undefined) return false
+  return Math.abs(latitudeI) > 90e7 || Math.abs(longitudeI) > 180e7
+}
+
 /** Degrees from the wire's degrees × 10⁷; null under the same rules as `decodePosition`. */
 export function decodeCoordinates(
   latitudeI: number | undefined,

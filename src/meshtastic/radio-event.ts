@@ -11,6 +11,7 @@ import {
   LogRecord_LevelSchema,
 } from './gen/stream_pb.ts'
 import { decodePacket, type Packet } from './packet.ts'
+import { refuseImpossible } from './plausible.ts'
 import { decodePosition, type PositionFix } from './position.ts'
 import {
   type ChannelInfo,
@@ -22,8 +23,11 @@ import {
 import { listDeviceMetrics, type Metric } from './telemetry.ts'
 import { decodeUser, type NodeUser } from './user.ts'
 
-/** What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds. */
-export type RadioEvent = { readonly receivedAt: number } & RadioFact
+/**
+ * What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds.
+ * `refused`: fields whose values no radio can send, and that were left out.
+ */
+export type RadioEvent = { readonly receivedAt: number; readonly refused?: readonly string[] } & RadioFact
 
 export type RadioFact =
   /** First of a handshake: which node the radio is. */
@@ -89,7 +93,8 @@ export type Metadata = {
 
 /** `replayed` is what `createReplayDetector` said of this message. Never throws. */
 export function toRadioEvent(message: FromRadio, receivedAt: number, replayed: boolean): RadioEvent {
-  return { receivedAt, ...toFact(message, receivedAt, replayed) }
+  const { fact, refused } = refuseImpossible(toFact(message, receivedAt, replayed))
+  return refused.length === 0 ? { receivedAt, ...fact } : { receivedAt, refused, ...fact }
 }
 
 function toFact(message: FromRadio, now: number, replayed: boolean): RadioFact {

@@ -251,8 +251,17 @@ describe('sources', () => {
       myInfo,
     ])
     const rows = mesh.app.store.sqlite.prepare('select s.name as source, c.* from channels c join sources s').all()
+    const untimed = { first_heard: null, last_heard: null }
     expect(rows).toStrictEqual([
-      { source: RADIO.name, source_id: 1, channel_index: 1, name: 'Hut 2', role: 'SECONDARY', identity: null },
+      {
+        source: RADIO.name,
+        source_id: 1,
+        channel_index: 1,
+        name: 'Hut 2',
+        role: 'SECONDARY',
+        identity: null,
+        ...untimed,
+      },
     ])
     const sources = mesh.app.store.sqlite
       .prepare('select kind, name, local_node_num, firmware_version from sources')

@@ -75,7 +75,7 @@ describe('roll-ups', () => {
   })
 
   it('stop between two slices, and go on from there', async () => {
-    await measure(...Array.from({ length: 250 }, (_, index) => [index * HOUR, index] as const))
+    await measure(...Array.from({ length: 250 }, (_, index) => [index * HOUR, index % 100] as const))
     expect(await rollUp(mesh.app.store, async () => false)).toBe(100)
     expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([100, 150])
     expect(await rollAll()).toBe(150)
@@ -139,13 +139,13 @@ describe('GET /api/telemetry', () => {
   })
 
   it('draws too many points together, over the whole range', async () => {
-    await measure(...Array.from({ length: 1000 }, (_, index) => [index * MINUTE, index] as const))
+    await measure(...Array.from({ length: 1000 }, (_, index) => [index * MINUTE, index / 16] as const))
     const { series } = await chart(`&from=${START - 999 * MINUTE}&to=${START}&points=10`)
     const points = Array.isArray(series) ? series : []
     expect(points).toHaveLength(10)
     expect([points[0], points[9]]).toStrictEqual([
-      [START - 999 * MINUTE, 900, 999, 949.5],
-      [START - 99 * MINUTE, 0, 99, 49.5],
+      [START - 999 * MINUTE, 900 / 16, 999 / 16, 949.5 / 16],
+      [START - 99 * MINUTE, 0, 99 / 16, 49.5 / 16],
     ])
   })
 
@@ -206,19 +206,9 @@ describe('retention', () => {
       values (1, 1, 2, ${START - 366 * DAY}, 'unknown'), (2, 1, 2, ${START - 364 * DAY}, 'unknown')`)
     const settings = await readSettings(mesh.app.store)
     const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
-    expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1, neighbors: 0, waypoints: 0 })
+    expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1, channels: 0 })
     expect(rows('telemetry_hourly')).toMatchObject([{ max: 1 }, { max: 3 }])
     expect(rows('telemetry_daily')).toHaveLength(3)
     expect(mesh.app.store.sqlite.prepare('select t from packets').pluck().all()).toStrictEqual([START - 6 * DAY])
-  })
-
-  it('holds the packet log at 500,000', async () => {
-    await store(mesh.ingest, [packet(text('old')), packet(text('new')), packet(text('newest'))])
-    mesh.app.store.sqlite.exec('update packets set id = id + 499998 where id > 1')
-    const settings = await readSettings(mesh.app.store)
-    expect(await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })).toMatchObject({
-      packets: 1,
-    })
-    expect(mesh.count('packets')).toBe(2)
   })
 })

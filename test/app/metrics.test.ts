@@ -1,8 +1,10 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { CollectorInfo, Backups, LinkInfo, Meter, Radio } from '../../src/app/context.ts'
 import { formatMetrics } from '../../src/app/system/exposition.ts'
+import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { createMeter } from '../../src/app/system/meter.ts'
 import { createTestApp, START, type TestApp } from '../support/app.ts'
+import { packet, store, telemetry, text } from '../support/mesh.ts'
 import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR } from '../support/automation.ts'
 import { FAR } from '../support/mesh.ts'
 
@@ -233,5 +235,27 @@ it('counts runs of rules by kind and by how they ended', async () => {
     ['mesh_automation_runs_total{kind="acknowledge",result="skipped"}', 1],
     ['mesh_automation_runs_total{kind="announce",result="skipped"}', 1],
     ['mesh_automation_runs_total{kind="announce",result="failed"}', 1],
+  ])
+})
+
+it('counts values that no radio can send, by field', async () => {
+  const app = await createTestApp({ ports: { meter } })
+  const ingest = createIngest(
+    app.store,
+    null,
+    null,
+    () => {},
+    (counts) => meter.countBatch(counts),
+  )
+  const power = { case: 'deviceMetrics', value: { batteryLevel: 200, voltage: 4 } } as const
+  await store(ingest, [
+    packet(telemetry({ variant: power })),
+    packet(telemetry({ variant: power })),
+    packet(text('hi'), { hopStart: 200 }),
+  ])
+  const found = await scrape(app)
+  expect([...found].filter(([name]) => name.startsWith('mesh_refused_values_total'))).toStrictEqual([
+    ['mesh_refused_values_total{field="batteryLevel"}', 2],
+    ['mesh_refused_values_total{field="hopStart"}', 1],
   ])
 })

@@ -96,6 +96,27 @@ export function ingestScenarios(admin: () => Client): void {
     expect(channels).toStrictEqual([{ name: 'Team' }])
   })
 
+  test('values that no radio can send are left out, and their packets stay', async () => {
+    const nodeNum = 0xb0cb0077
+    const power = { case: 'deviceMetrics', value: { batteryLevel: 200, voltage: 4 } } as const
+    const packets = [
+      packet(user({ longName: 'Ever\u202egreen', shortName: 'EVG' }), { from: nodeNum }),
+      packet(telemetry({ time: seconds(Date.now()) - 5, variant: power }), { from: nodeNum }),
+      packet(position({ latitudeI: 5, longitudeI: 6, precisionBits: 77 }), { from: nodeNum }),
+      packet(text('far away'), { from: nodeNum, hopStart: 200, hopLimit: 3 }),
+    ]
+    const answer = await deliver({ source: 'odd', packets: packets.map(item) })
+    expect(answer).toMatchObject({ status: 200, body: { accepted: 4, rejected: [] } })
+    expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
+      longName: null,
+      shortName: 'EVG',
+      deviceMetrics: { batteryLevel: null, voltage: 4 },
+      position: { latitude: 5e-7, precisionBits: null },
+    })
+    const { messages } = Object((await admin().send('GET', '/api/messages?q=far%20away')).body)
+    expect(messages).toMatchObject([{ hopsAway: null }])
+  })
+
   test('only a token with the scope delivers, and only what fits', async () => {
     const body = { source: 'hill', packets: [item(packet(text('x')))] }
     expect(await admin().send('POST', '/api/ingest', body)).toMatchObject(refusal(403, 'forbidden'))

@@ -163,10 +163,15 @@ describe('positions', () => {
     ['a time only', { time: SECONDS }],
     ['a latitude only', { latitudeI: 525163510 }],
     ['Null Island', { latitudeI: 0, longitudeI: 0 }],
-    ['a latitude over 90°', { latitudeI: 900000001, longitudeI: 10 }],
-    ['a longitude under −180°', { latitudeI: 10, longitudeI: -1800000001 }],
   ])('are dropped with %s', (_, position) => {
     expect(decodePositionOf(position)).toStrictEqual({ kind: 'position', fix: null })
+  })
+
+  it.each([
+    ['a latitude over 90°', { latitudeI: 900000001, longitudeI: 10 }],
+    ['a longitude under −180°', { latitudeI: 10, longitudeI: -1800000001 }],
+  ])('are nowhere with %s', (_, position) => {
+    expect(decodePositionOf(position)).toStrictEqual({ kind: 'position', fix: null, isOffGlobe: true })
   })
 
   it('on the equator or the prime meridian count', () => {

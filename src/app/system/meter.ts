@@ -25,6 +25,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
   const all = () => [...traffic.values()].flatMap((methods) => [...methods.values()])
   const packets = new Map<string, number>()
   const signatures = new Map<string, number>()
+  const refusedValues = new Map<string, number>()
   const runs = new Map<string, Sample>()
   return {
     now,
@@ -53,8 +54,9 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       const port = portName === null ? 'encrypted' : /^UNKNOWN_\d+$/.test(portName) ? OTHER : portName
       packets.set(port, (packets.get(port) ?? 0) + 1)
     },
-    countSignatures(counts) {
-      for (const [result, n] of counts) signatures.set(result, (signatures.get(result) ?? 0) + n)
+    countBatch(counts) {
+      for (const [result, n] of counts.signatures) signatures.set(result, (signatures.get(result) ?? 0) + n)
+      for (const [field, n] of counts.refusedValues) refusedValues.set(field, (refusedValues.get(field) ?? 0) + n)
     },
     countAutomation(kind, result) {
       const key = `${kind} ${result}`
@@ -78,6 +80,12 @@ export function createMeter({ now, process }: { now(): number; process(): readon
         type: 'counter',
         help: 'Packets since the start by their signature. missing: its sender signs, and this one came without; unchecked: no key is known, or the source sent more than is verified.',
         samples: [...signatures].map(([result, value]) => ({ labels: { result }, value })),
+      },
+      {
+        name: 'mesh_refused_values_total',
+        type: 'counter',
+        help: 'Values that no radio can send, left out of what was heard since the start, by field.',
+        samples: [...refusedValues].map(([field, value]) => ({ labels: { field }, value })),
       },
       {
         name: 'mesh_http_requests_total',

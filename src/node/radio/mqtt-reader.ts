@@ -12,6 +12,7 @@ import {
   openEnvelope,
   parseMqttTopic,
 } from '../../meshtastic/mqtt-envelope.ts'
+import { isName, MOST_CHANNEL_NAME } from '../../meshtastic/plausible.ts'
 import { toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { MAX_HEARD_CHANNELS } from '../../app/mesh/radios/channel-table.ts'
 import type { ReceivedEvent } from './session.ts'
@@ -57,10 +58,11 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
     const now = clock.now()
     const isInChannel = packet.payloadVariant.case === 'decoded' && !packet.pkiEncrypted && topic.kind === 'packet'
     const { channelName } = envelope
-    const isNews = isInChannel && isToTell(packet.channel, channelName, now)
+    const isNamed = isName(channelName, MOST_CHANNEL_NAME)
+    const isNews = isInChannel && isNamed && isToTell(packet.channel, channelName, now)
     return [
       ...(isNews ? [nameChannel(packet.channel, channelName, now)] : []),
-      receive(packet, envelope.gateway, isRetained, now),
+      receive(packet, envelope.gateway, isRetained, now, isNamed ? [] : ['channelName']),
     ]
   }
 }
@@ -70,9 +72,17 @@ const TELL_AGAIN_MS = 60 * 60_000
 
 const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
 
-function receive(packet: MeshPacket, gateway: number | null, replayed: boolean, now: number): ReceivedEvent {
+function receive(
+  packet: MeshPacket,
+  gateway: number | null,
+  replayed: boolean,
+  now: number,
+  refusedAround: readonly string[],
+): ReceivedEvent {
   const message = create(FromRadioSchema, { payloadVariant: { case: 'packet', value: packet } })
-  const event = toRadioEvent(message, now, replayed)
+  const told = toRadioEvent(message, now, replayed)
+  const refused = [...(told.refused ?? []), ...refusedAround]
+  const event = refused.length === 0 ? told : { ...told, refused }
   const raw = isFreeOfSecrets(message) ? toBinary(FromRadioSchema, message) : null
   return { event: event.type === 'packet' && gateway !== null ? { ...event, gateway } : event, raw }
 }

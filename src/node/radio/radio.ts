@@ -80,7 +80,7 @@ export function openRadio(needs: Needs): NodeRadio {
       collector === null ? null : collector.onKept,
       names,
       (crowd) => logCrowd(log, crowd),
-      (counts) => meter?.countSignatures(counts),
+      (counts) => meter?.countBatch(counts),
     ),
     log,
     clock,

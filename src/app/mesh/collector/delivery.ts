@@ -50,7 +50,7 @@ export async function storeDelivery(
     ctx,
     stored.flatMap(({ news }) => news),
   )
-  for (const { signatures } of stored) ctx.meter?.countSignatures(signatures)
+  for (const { counts } of stored) ctx.meter?.countBatch(counts)
   const all = [...rejected, ...refused].toSorted((a, b) => a.index - b.index)
   if (all.length > 0) {
     const reasons = Object.fromEntries(

@@ -46,11 +46,16 @@ export type Stored = {
   readonly crowds: readonly Crowd[]
   /** Packets that were known already. */
   readonly duplicates: number
-  readonly signatures: SignatureCounts
+  readonly counts: BatchCounts
 }
 
-/** How many packets of a batch had which signature. */
-export type SignatureCounts = ReadonlyMap<(typeof SIGNATURES)[number], number>
+/** What is counted of a batch. */
+export type BatchCounts = {
+  /** Packets by what became of their signature. */
+  readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number], number>
+  /** Values that no radio can send, by field. */
+  readonly refusedValues: ReadonlyMap<string, number>
+}
 
 const queries = prepareOnce((db) => ({
   recentMessages: db
@@ -71,15 +76,15 @@ const queries = prepareOnce((db) => ({
 /**
  * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
  * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order; radios that are
- * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onSigned`
- * of the signatures in each batch that is stored.
+ * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onCounted`
+ * what is counted of each batch that is stored.
  */
 export function createIngest(
   store: Store,
   onKept: ((rows: number) => void) | null = null,
   radios: readonly string[] | null = null,
   onCrowd: (crowd: Crowd) => void = () => {},
-  onSigned: (counts: SignatureCounts) => void = () => {},
+  onCounted: (counts: BatchCounts) => void = () => {},
 ): Ingest {
   let memory: Memory | null = null
   return {
@@ -102,7 +107,7 @@ export function createIngest(
       for (const crowd of admission.crowds) onCrowd(crowd)
       if (kept.length > 0) onKept?.(kept.length)
       memory.localNodes = plan.localNodes
-      onSigned(countSignatures(judgements))
+      onCounted(countBatch(batch, judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)
       for (const name of listMetricNames(plan.telemetry)) memory.metrics.add(name)
       return plan.news
@@ -143,14 +148,19 @@ export async function storeBatch(
   const [statement, ...others] = statementsOf(store, plan, admission, memory)
   if (statement !== undefined) await store.atomic([statement, ...others])
   const { news, duplicates } = plan
-  const signatures = countSignatures(judgements)
-  return { news, crowds: admission.crowds, duplicates: duplicates.length, signatures }
+  return { news, crowds: admission.crowds, duplicates: duplicates.length, counts: countBatch(batch, judgements) }
 }
 
-function countSignatures(judgements: readonly Judgement[]): SignatureCounts {
-  const counts = new Map<(typeof SIGNATURES)[number], number>()
-  for (const { signature } of judgements)
-    if (signature !== null) counts.set(signature, (counts.get(signature) ?? 0) + 1)
+function countBatch(batch: readonly Heard[], judgements: readonly Judgement[]): BatchCounts {
+  return {
+    signatures: countEach(judgements.flatMap(({ signature }) => (signature === null ? [] : [signature]))),
+    refusedValues: countEach(batch.flatMap(({ event }) => event.refused ?? [])),
+  }
+}
+
+function countEach<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
   return counts
 }
 

@@ -1,0 +1,202 @@
+import { SLOTS } from './channel-identity.ts'
+import type { Packet } from './packet.ts'
+import type { Payload, Waypoint } from './payload.ts'
+import type { PositionFix } from './position.ts'
+import type { NodeFacts, RadioFact } from './radio-event.ts'
+import type { Metric } from './telemetry.ts'
+
+/** Lengths in characters: the protocol has as many bytes. */
+const MOST_LONG_NAME = 39
+const MOST_SHORT_NAME = 4
+export const MOST_CHANNEL_NAME = 11
+const MOST_WAYPOINT_NAME = 29
+
+/** The protocol has three bits. */
+const MOST_HOPS = 7
+const MOST_PRECISION_BITS = 32
+/** Metres; also what flies in an orbit is below. */
+const MOST_ALTITUDE = 1_000_000
+/** dB: a byte of quarters. */
+const MOST_SNR = 32
+
+type Range = readonly [least: number, most: number]
+
+const RSSI: Range = [-200, 20]
+const PERCENT: Range = [0, 100]
+/** By the last part of a metric's name. 101: on external power. */
+const RANGES: Readonly<Record<string, Range>> = {
+  batteryLevel: [0, 101],
+  voltage: [0, 100],
+  channelUtilization: PERCENT,
+  airUtilTx: PERCENT,
+  temperature: [-273.15, 2000],
+  soilTemperature: [-273.15, 2000],
+  relativeHumidity: PERCENT,
+  barometricPressure: [0, 2000],
+  soilMoisture: PERCENT,
+  windDirection: [0, 360],
+  spO2: PERCENT,
+}
+
+// Controls, and marks that turn the direction of what follows them: a name with one is shown as another name.
+const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
+const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
+
+/** Whether a radio can have this name. */
+export function isName(text: string, most: number): boolean {
+  return text.length <= most * 2 && [...text].length <= most && !UNPRINTABLE.test(text)
+}
+
+/**
+ * The fact without values that no radio can send, and the fields that they were in; the rest of it stays. A value that is
+ * left out is absent: null, or the 0 that says nothing on the wire.
+ */
+export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; readonly refused: readonly string[] } {
+  const refused: string[] = []
+  const refuse: Refuse = (field) => refused.push(field)
+  switch (fact.type) {
+    case 'packet': {
+      const packet = checkPacket(fact.packet, refuse)
+      return { fact: refused.length === 0 ? fact : { ...fact, packet }, refused }
+    }
+    case 'node-info': {
+      const node = checkNode(fact.node, refuse)
+      return { fact: refused.length === 0 ? fact : { ...fact, node }, refused }
+    }
+    case 'channel': {
+      const { channel } = fact
+      if (isName(channel.name, MOST_CHANNEL_NAME)) return { fact, refused }
+      const isSlot = channel.index < SLOTS
+      return {
+        fact: isSlot ? { ...fact, channel: { ...channel, name: '' } } : { type: 'other', variant: 'channel' },
+        refused: ['channelName'],
+      }
+    }
+    default:
+      return { fact, refused }
+  }
+}
+
+type Refuse = (field: string) => void
+
+function checkPacket(packet: Packet, refuse: Refuse): Packet {
+  const { snr, rssi, hopStart, hopLimit, isEmoji, payload } = packet
+  const areHops = hopStart <= MOST_HOPS && hopLimit <= MOST_HOPS
+  if (hopStart > MOST_HOPS) refuse('hopStart')
+  if (hopLimit > MOST_HOPS) refuse('hopLimit')
+  // A reaction is shown beside what others said.
+  const isReaction = isEmoji && payload.kind === 'text'
+  const isBadReaction = isReaction && UNPRINTABLE.test(payload.text)
+  if (isBadReaction) refuse('emoji')
+  return {
+    ...packet,
+    snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
+    rssi: within('rssi', rssi, RSSI, refuse),
+    ...(areHops ? {} : { hopsAway: null }),
+    ...(hopStart > MOST_HOPS ? { hopStart: 0 } : {}),
+    ...(hopLimit > MOST_HOPS ? { hopLimit: 0 } : {}),
+    ...(isBadReaction ? { isEmoji: false } : {}),
+    payload: checkPayload(payload, refuse),
+  }
+}
+
+function checkNode(node: NodeFacts, refuse: Refuse): NodeFacts {
+  const { user, fix, metrics, snr, hopsAway } = node
+  return {
+    ...node,
+    user: user === null ? null : { ...user, ...checkNames(user, refuse) },
+    fix: fix === null ? null : checkFix(fix, refuse),
+    metrics: checkMetrics(metrics, refuse),
+    snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
+    hopsAway: within('hopsAway', hopsAway, [0, MOST_HOPS], refuse),
+  }
+}
+
+function checkPayload(payload: Payload, refuse: Refuse): Payload {
+  switch (payload.kind) {
+    case 'position':
+      if (payload.isOffGlobe === true) refuse('coordinates')
+      return payload.fix === null ? payload : { ...payload, fix: checkFix(payload.fix, refuse) }
+    case 'nodeinfo':
+      return { ...payload, user: { ...payload.user, ...checkNames(payload.user, refuse) } }
+    case 'telemetry':
+      return { ...payload, metrics: checkMetrics(payload.metrics, refuse) }
+    case 'traceroute': {
+      const { snrTowards, snrBack } = payload.route
+      const check = (snrs: typeof snrTowards) => snrs.map((snr) => within('snr', snr, [-MOST_SNR, MOST_SNR], refuse))
+      return { ...payload, route: { ...payload.route, snrTowards: check(snrTowards), snrBack: check(snrBack) } }
+    }
+    case 'neighborinfo': {
+      const neighbors = payload.neighbors.filter(
+        ({ snr }) => within('snr', snr, [-MOST_SNR, MOST_SNR], refuse) !== null,
+      )
+      return { ...payload, neighbors }
+    }
+    case 'waypoint':
+      return { ...payload, waypoint: checkWaypoint(payload.waypoint, refuse) }
+    case 'mapreport':
+      return {
+        ...payload,
+        report: { ...payload.report, ...checkNames(payload.report, refuse), ...checkCell(payload.report, refuse) },
+      }
+    default:
+      return payload
+  }
+}
+
+function checkNames<T extends { readonly longName: string | null; readonly shortName: string | null }>(
+  { longName, shortName }: T,
+  refuse: Refuse,
+): Pick<T, 'longName' | 'shortName'> {
+  const check = (field: string, name: string | null, most: number) => {
+    if (name === null || isName(name, most)) return name
+    refuse(field)
+    return null
+  }
+  return {
+    longName: check('longName', longName, MOST_LONG_NAME),
+    shortName: check('shortName', shortName, MOST_SHORT_NAME),
+  }
+}
+
+function checkFix(fix: PositionFix, refuse: Refuse): PositionFix {
+  return {
+    ...fix,
+    ...checkCell(fix, refuse),
+    altitude: within('altitude', fix.altitude, [-MOST_ALTITUDE, MOST_ALTITUDE], refuse),
+  }
+}
+
+function checkCell({ precisionBits }: { readonly precisionBits: number | null }, refuse: Refuse) {
+  return { precisionBits: within('precisionBits', precisionBits, [0, MOST_PRECISION_BITS], refuse) }
+}
+
+function checkMetrics(metrics: readonly Metric[], refuse: Refuse): readonly Metric[] {
+  return metrics.filter(([name, value]) => {
+    const field = name.slice(name.lastIndexOf('.') + 1)
+    const range = Object.hasOwn(RANGES, field) ? RANGES[field] : undefined
+    return range === undefined || within(field, value, range, refuse) !== null
+  })
+}
+
+function checkWaypoint(waypoint: Waypoint, refuse: Refuse): Waypoint {
+  const { name, description, icon } = waypoint
+  const isNamed = isName(name, MOST_WAYPOINT_NAME)
+  if (!isNamed) refuse('waypointName')
+  const isDescribed = !UNPRINTABLE_BUT_LINES.test(description)
+  if (!isDescribed) refuse('waypointDescription')
+  const isDrawn = icon === null || !UNPRINTABLE.test(icon)
+  if (!isDrawn) refuse('icon')
+  return {
+    ...waypoint,
+    name: isNamed ? name : '',
+    description: isDescribed ? description : '',
+    icon: isDrawn ? icon : null,
+  }
+}
+
+function within(field: string, value: number | null, [least, most]: Range, refuse: Refuse): number | null {
+  if (value === null || (value >= least && value <= most)) return value
+  refuse(field)
+  return null
+}

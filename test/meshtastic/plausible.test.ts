@@ -1,0 +1,100 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { expect, it } from 'vitest'
+import type { MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
+import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
+import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
+import { isName } from '../../src/meshtastic/plausible.ts'
+import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
+import { packet, position, telemetry, text, user } from '../support/mesh.ts'
+import type { FromRadioVariant } from '../support/radio-device.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 13)
+
+type PacketInit = MessageInitShape<typeof MeshPacketSchema>
+
+const read = (payloadVariant: FromRadioVariant): RadioEvent =>
+  toRadioEvent(create(FromRadioSchema, { payloadVariant }), NOW, false)
+
+function said(data: Parameters<typeof packet>[0], more: Omit<PacketInit, '$typeName' | '$unknown'> = {}) {
+  const event = read(packet(data, more))
+  if (event.type !== 'packet') throw new Error('no packet')
+  return { packet: event.packet, refused: event.refused }
+}
+
+it('what a radio can send stays as it is', () => {
+  const most = { hopStart: 7, hopLimit: 7, rxSnr: -20, rxRssi: -128 }
+  expect(said(text('hi'), most)).toMatchObject({ refused: undefined, packet: { hopsAway: 0, hopLimit: 7, rssi: -128 } })
+  const power = { batteryLevel: 101, voltage: 4.2, channelUtilization: 100, airUtilTx: 0 }
+  expect(said(telemetry({ variant: { case: 'deviceMetrics', value: power } })).refused).toBeUndefined()
+  expect(said(position({ latitudeI: -900000000, longitudeI: 1800000000, precisionBits: 32 })).refused).toBeUndefined()
+  for (const name of ['Łódź 🦉', 'עיר', '👨‍👩‍👧', '🏴󠁧󠁢󠁥󠁮󠁧󠁿 hill'])
+    expect(said(user({ longName: name })).packet.payload).toMatchObject({ user: { longName: name } })
+})
+
+it.each([
+  [{ hopStart: 8, hopLimit: 3 }, ['hopStart'], { hopStart: 0, hopLimit: 3, hopsAway: null }],
+  [{ hopStart: 7, hopLimit: 4_000_000 }, ['hopLimit'], { hopStart: 7, hopLimit: 0, hopsAway: null }],
+  [{ rxSnr: 1000 }, ['snr'], { snr: null, rssi: -70 }],
+  [{ rxRssi: 2_000_000 }, ['rssi'], { snr: 6.25, rssi: null }],
+])('of a packet with %j the value is left out, and its words stay', (more, refused, left) => {
+  expect(said(text('hi'), more)).toMatchObject({ refused, packet: { ...left, payload: { kind: 'text', text: 'hi' } } })
+})
+
+it('names that show as other names are left out, each by itself', () => {
+  for (const bad of ['\u202egnol', 'a\u2066b', 'red \u001b[31m', 'two\nlines', 'x'.repeat(40)]) {
+    const { packet: heard, refused } = said(user({ longName: bad, shortName: 'OK' }))
+    expect(refused).toStrictEqual(['longName'])
+    expect(heard.payload).toMatchObject({ user: { longName: null, shortName: 'OK' } })
+  }
+  expect(said(user({ shortName: '12345' })).refused).toStrictEqual(['shortName'])
+  expect([isName('😀'.repeat(39), 39), isName('😀'.repeat(40), 39)]).toStrictEqual([true, false])
+})
+
+it('measurements that nothing can show are left out, the others of the packet stay', () => {
+  const value = { batteryLevel: 102, voltage: -1, channelUtilization: 101, airUtilTx: 5, uptimeSeconds: 9 }
+  const { packet: heard, refused } = said(telemetry({ variant: { case: 'deviceMetrics', value } }))
+  expect(refused).toStrictEqual(['batteryLevel', 'voltage', 'channelUtilization'])
+  expect(heard.payload).toMatchObject({
+    metrics: [
+      ['deviceMetrics.airUtilTx', 5],
+      ['deviceMetrics.uptimeSeconds', 9],
+    ],
+  })
+})
+
+it('places: how exact and how high they are, and whether they are any', () => {
+  const { packet: heard, refused } = said(position({ latitudeI: 5, longitudeI: 6, altitude: 2e9, precisionBits: 33 }))
+  expect(refused).toStrictEqual(['precisionBits', 'altitude'])
+  expect(heard.payload).toMatchObject({ fix: { latitude: 5e-7, altitude: null, precisionBits: null } })
+  const nowhere = said(position({ latitudeI: 900000001, longitudeI: 6 }))
+  expect(nowhere).toMatchObject({ refused: ['coordinates'], packet: { payload: { fix: null } } })
+})
+
+it('a reaction that is no emoji is an answer', () => {
+  expect(said(text('\u202e', { emoji: 1, replyId: 5 }))).toMatchObject({
+    refused: ['emoji'],
+    packet: { isEmoji: false, replyId: 5 },
+  })
+})
+
+it('what a radio remembers of a node is looked at alike', () => {
+  const value = {
+    num: 7,
+    user: { longName: 'a\u202eb', shortName: 'N' },
+    deviceMetrics: { batteryLevel: 255 },
+    position: { latitudeI: 5, longitudeI: 6, precisionBits: 64 },
+    hopsAway: 9,
+  }
+  expect(read({ case: 'nodeInfo', value })).toMatchObject({
+    refused: ['longName', 'precisionBits', 'batteryLevel', 'hopsAway'],
+    node: { user: { longName: null, shortName: 'N' }, fix: { precisionBits: null }, metrics: [], hopsAway: null },
+  })
+})
+
+it('a channel with an impossible name is none at a broker, and a slot without a name in a radio', () => {
+  const named = (index: number, name: string) =>
+    read({ case: 'channel', value: { index, role: 2, settings: { name } } })
+  expect(named(3, 'Team\u0007')).toMatchObject({ refused: ['channelName'], channel: { index: 3, name: '' } })
+  expect(named(numberChannel('8:x'), 'twelve chars')).toMatchObject({ refused: ['channelName'], type: 'other' })
+  expect(named(numberChannel('8:x'), 'eleven char').refused).toBeUndefined()
+})
