@@ -1,3 +1,4 @@
+import { sealAudit } from '../app/audit/chain.ts'
 import type { Ports } from '../app/context.ts'
 import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 
@@ -15,6 +16,7 @@ type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
   await ports.sessions.sweep(ports.now())
+  await sealAudit(ports.store, countSlices())
   await keepUp(ports, countSlices())
   await keepBounds(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())

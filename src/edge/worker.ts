@@ -1,4 +1,6 @@
 import { createApp } from '../app/app.ts'
+import { takeTold } from '../app/audit/audit.ts'
+import { sealAudit } from '../app/audit/chain.ts'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
@@ -143,6 +145,15 @@ function isMissingTable(error: unknown): boolean {
   return error instanceof Error && (/no such table/.test(error.message) || isMissingTable(error.cause))
 }
 
+/** After the answer; what fails here is done by the next request, or by the schedule. */
+async function seal({ store, log }: Ports): Promise<void> {
+  try {
+    await sealAudit(store)
+  } catch (error) {
+    log.error('Sealing the audit log failed; it is tried again', { error })
+  }
+}
+
 export default {
   async fetch(request, env, execution) {
     const service = serviceOf(env)
@@ -155,7 +166,9 @@ export default {
     } catch (error) {
       return refuseWithoutAdmin(service.ports.log, error)
     }
-    return service.fetch(request, env, execution)
+    const response = await service.fetch(request, env, execution)
+    if (takeTold(service.ports.store)) execution.waitUntil(seal(service.ports))
+    return response
   },
   /** The cron trigger of wrangler.toml: drops what has expired, and rolls up what collectors delivered. */
   async scheduled({ scheduledTime }, env) {

@@ -15,6 +15,7 @@ import {
   usernameSchema,
 } from '../app/users/users.ts'
 import { forgiveAddresses } from '../app/auth/local/login-limiter.ts'
+import { AUDIT_USAGE, readAuditCommand } from './audit-console.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts'
 import { consoleContext } from './console-context.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
@@ -34,6 +35,9 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
   reapply                     what the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      take these away again
 
+Audit log:
+
+${AUDIT_USAGE}
 Backups:
 
 ${BACKUP_USAGE}`
@@ -73,11 +77,27 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   process.umask(0o077)
   const [name = '', argument = '', ...more] = args
   if (isBackupCommand(name)) return runBackupCommand(args, env)
+  if (name === 'audit') {
+    const run = readAuditCommand(args.slice(1))
+    return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)
+  }
   const command = COMMANDS.get(name)
   if (command === undefined || more.length > 0 || !takes(command, argument)) {
-    process.stderr.write(USAGE)
-    return name === '' || name === 'help' || name === '--help' ? 0 : 2
+    return explain(USAGE, name === '' || name === 'help' || name === '--help' ? 0 : 2)
   }
+  return withDatabase(env, async (ctx) => {
+    process.stdout.write(await command.run(ctx, argument))
+    return 0
+  })
+}
+
+function explain(usage: string, code: number): number {
+  process.stderr.write(usage)
+  return code
+}
+
+/** Runs something that answers the exit code. */
+async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Promise<number>): Promise<number> {
   const parsed = readConfig(env)
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const file = join(parsed.config.DATA_DIR, 'mesh.db')
@@ -85,9 +105,8 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const store = openDatabase(file)
   try {
     const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
-    const ctx = { ...consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() }), store }
-    process.stdout.write(await command.run(ctx, argument))
-    return 0
+    const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })
+    return await run({ ...ctx, store })
   } catch (error) {
     if (error instanceof AppError) return refuse(error.message)
     throw error

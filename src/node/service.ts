@@ -26,6 +26,7 @@ import { lowerPoolPriority } from './pool-priority.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
+import { startSealing } from './sealing.ts'
 import { keptSessionSecret } from './secret.ts'
 import { openSessions } from './sessions.ts'
 import { listen } from './http/server.ts'
@@ -112,6 +113,7 @@ async function start(config: Config, log: Log): Promise<void> {
   // After the port is had: a start that is refused must not have shown the password that it shows only once.
   await announceFirstAdmin(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
+  const sealing = startSealing(ports)
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
@@ -119,6 +121,7 @@ async function start(config: Config, log: Log): Promise<void> {
     await Promise.all([server.close(SHUTDOWN_GRACE_MS), instance.leave()])
     await backups.close()
     await sessions.close()
+    await sealing.stop()
     file.close()
     store.close()
     lock.release()

@@ -54,6 +54,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/audit': admin,
   'GET /api/audit/export': admin,
+  'GET /api/audit/verify': admin,
 
   'POST /api/system/backup': adminOr('backup'),
   'GET /api/system/backup': adminOr('backup'),

@@ -65,6 +65,7 @@ describe('the list', () => {
       details: {},
       ip: null,
       requestId: null,
+      hash: null,
     })
     expect(nextCursor).toBe(53)
   })
@@ -294,7 +295,9 @@ describe('an entry', () => {
   test('belongs to the resource that the table says', () => {
     expect(Object.keys(AUDIT_ACTIONS)).toHaveLength(new Set(Object.keys(AUDIT_ACTIONS)).size)
     const resources = ['auth', 'users', 'permissions', 'tokens', 'settings', 'system_backup', 'nodes', 'messages']
-    expect(new Set(Object.values(AUDIT_ACTIONS))).toStrictEqual(new Set([...resources, 'configuration', 'automation']))
+    expect(new Set(Object.values(AUDIT_ACTIONS))).toStrictEqual(
+      new Set([...resources, 'configuration', 'automation', 'audit']),
+    )
   })
 })
 

@@ -75,5 +75,37 @@ export function auditScenarios(admin: () => Client): void {
     const { sql } = admin().service
     await expect(sql("update audit_log set action = 'nothing'")).rejects.toThrow('append-only')
     await expect(sql('delete from audit_log')).rejects.toThrow('append-only')
+    const other = "values (1, 0, 'somebody', 'nothing', 'users', '{}')"
+    for (const verb of ['insert or replace', 'replace', 'insert or ignore', 'insert']) {
+      const columns = '(id, timestamp, username, action, resource, details)'
+      await expect(sql(`${verb} into audit_log ${columns} ${other}`)).rejects.toThrow('append-only')
+    }
+  })
+
+  test('each entry is sealed once, and verifying finds the log whole up to the newest one', async () => {
+    const { sql } = admin().service
+    await makeUser(admin(), 'jana')
+    const [newest] = await sql('select max(id) as id, count(*) as n from audit_log')
+    const { status, body } = await admin().send('GET', '/api/audit/verify')
+    expect([status, body]).toEqual([
+      200,
+      {
+        entries: newest?.['n'],
+        until: { id: newest?.['id'], timestamp: expect.any(Number), hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        unsealed: 0,
+        broken: null,
+        trimmed: null,
+        newestId: newest?.['id'],
+        next: null,
+      },
+    ])
+    const [first] = Object((await admin().send('GET', '/api/audit?limit=1')).body).entries
+    expect(first).toMatchObject({ id: newest?.['id'], hash: Object(body).until.hash })
+    await expect(sql('update audit_log set hash = null')).rejects.toThrow('append-only')
+    await expect(sql(`update audit_log set hash = '${'0'.repeat(64)}'`)).rejects.toThrow('append-only')
+    await expect(sql('delete from audit_chain')).rejects.toThrow('only grows')
+    await expect(sql('update audit_chain set sealed_id = 1')).rejects.toThrow('only grows')
+    await expect(sql('update audit_chain set trimmed_id = 1')).rejects.toThrow('only grows')
+    await expect(sql('delete from audit_log where id = 1')).rejects.toThrow('append-only')
   })
 }

@@ -128,3 +128,21 @@ test('a directory without a database is not made into one', async () => {
   expect(answer).toMatchObject({ code: 1, out: '' })
   expect(answer.err).toContain('does not exist')
 })
+
+test('audit verify says whether the log is whole, until where, and where it breaks', async () => {
+  await cli(['create-admin', 'root'])
+  await cli(['promote', 'ola'])
+  await cli(['reset-password', 'root'])
+  const whole = await cli(['audit', 'verify'])
+  expect(whole).toMatchObject({ code: 0, err: '' })
+  expect(whole.out).toMatch(/^Whole: 3 entries, until entry 3 of \S+Z\nHash of entry 3: [0-9a-f]{64}\n$/)
+  const store = openDatabase(join(dir, 'mesh.db'))
+  store.sqlite.exec("drop trigger audit_log_no_update; update audit_log set username = 'nobody' where id = 2")
+  store.close()
+  const broken = await cli(['audit', 'verify'])
+  expect(broken).toMatchObject({ code: 1, err: '' })
+  expect(broken.out).toMatch(/^Broken: entry 2 is not as it was sealed; whole until entry 1 of /)
+  for (const args of [['audit'], ['audit', 'verify', 'more'], ['audit', 'nothing']]) {
+    expect(await cli(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining('audit verify') })
+  }
+})

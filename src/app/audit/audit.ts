@@ -2,7 +2,7 @@ import { and, eq, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
-import type { Statement, Store } from '../../db/store.ts'
+import type { Db, Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { nextTurn } from '../http/next-turn.ts'
 import { boundedJson } from './bounded.ts'
@@ -39,6 +39,7 @@ export const AUDIT_ACTIONS = {
   message_sent: 'messages',
   configuration_updated: 'configuration',
   automation_updated: 'automation',
+  audit_trimmed: 'audit',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS
@@ -80,11 +81,20 @@ export function audit(
     detailsJson(details, options.whole ? JSON.stringify : boundedJson),
     ctx.ip,
     ctx.requestId,
+    sql`null`,
   ]
   const chunks = values.map((value) => sql`${value}`)
   const changed = options.onlyIfChanged ? sql`changes() > 0` : undefined
   const condition = and(changed, options.onlyIf) ?? sql`true`
+  told.add(ctx.store.db)
   return ctx.store.db.insert(auditLog).select(sql`select ${sql.join(chunks, sql`, `)} where ${condition}`)
+}
+
+const told = new WeakSet<Db>()
+
+/** Whether this process has told the log something since the last call. */
+export function takeTold({ db }: Store): boolean {
+  return told.delete(db)
 }
 
 // Details are JSON; a sub-select among them is put in by SQLite's own json_set.
@@ -106,6 +116,8 @@ export const auditEntrySchema = z.object({
   details: z.record(z.string(), z.unknown()),
   ip: z.string().nullable(),
   requestId: z.string().nullable(),
+  /** Seals the entry and all before it; null until that is done, some seconds after it was written. */
+  hash: z.string().nullable(),
 })
 export type AuditEntry = z.infer<typeof auditEntrySchema>
 
@@ -170,7 +182,7 @@ async function readRows(store: Store, filters: AuditFilters, { before, since, li
 }
 
 const COLUMNS = sql.raw(
-  'id, timestamp, user_id as userId, username, action, resource, details, ip, request_id as requestId',
+  'id, timestamp, user_id as userId, username, action, resource, details, ip, request_id as requestId, hash',
 )
 
 async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<AuditRow[]> {

@@ -5,7 +5,9 @@ import type { AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../http/validate.ts'
 import { auditEntrySchema, listAudit } from './audit.ts'
+import { sealRecent } from './chain.ts'
 import { EXPORT_FORMATS, exportAudit } from './export.ts'
+import { chainPartSchema, verifyChain } from './verify.ts'
 
 const filters = z.object({
   userId: idSchema.optional(),
@@ -34,8 +36,20 @@ export const auditRoutes = new Hono<AppEnv>()
     requireAdmin,
     answers('All matching entries as a file', { 200: { mediaType: ['text/csv', 'application/x-ndjson'] } }),
     validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS) })),
-    (c) => {
+    async (c) => {
       const { format, ...by } = c.req.valid('query')
+      await sealRecent(c.var.ctx.store)
       return exportAudit(c.var.ctx.store, by, format)
+    },
+  )
+  .get(
+    '/verify',
+    requireAdmin,
+    answers('Whether the audit log is as it was written: a part of it, oldest first', { 200: chainPartSchema }),
+    validate('query', z.object({ after: idSchema.optional(), limit: integerQuery(1, 10_000).default(10_000) })),
+    async (c) => {
+      const { after = 0, limit } = c.req.valid('query')
+      await sealRecent(c.var.ctx.store)
+      return c.json(await verifyChain(c.var.ctx.store, { after, limit }))
     },
   )

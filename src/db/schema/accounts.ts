@@ -96,7 +96,10 @@ export const rateLimits = sqliteTable(
   (t) => [index('rate_limits_expires').on(t.expiresAt)],
 )
 
-/** Append-only: triggers refuse UPDATE and DELETE. No foreign keys, since entries outlive their subjects. */
+/**
+ * Append-only: triggers refuse UPDATE, DELETE and REPLACE, but for a hash that was null, and for entries that were
+ * trimmed. No foreign keys, since entries outlive their subjects.
+ */
 export const auditLog = sqliteTable(
   'audit_log',
   {
@@ -110,6 +113,8 @@ export const auditLog = sqliteTable(
     details: text('details').notNull(),
     ip: text('ip'),
     requestId: text('request_id'),
+    /** Hexadecimal SHA-256 of the hash of the entry before and of this entry; null until it is sealed. */
+    hash: text('hash'),
   },
   (t) => [
     index('audit_log_timestamp').on(t.timestamp),
@@ -117,3 +122,14 @@ export const auditLog = sqliteTable(
     index('audit_log_action').on(t.action, t.id),
   ],
 )
+
+/** How far the audit log is sealed and trimmed: one row, or none while nothing is. Triggers let both only grow. */
+export const auditChain = sqliteTable('audit_chain', {
+  id: integer('id').primaryKey(),
+  /** Up to this id entries were trimmed; 0: none. */
+  trimmedId: integer('trimmed_id').notNull(),
+  /** The hash of the last entry that was trimmed. */
+  trimmedHash: text('trimmed_hash').notNull(),
+  sealedId: integer('sealed_id').notNull(),
+  sealedHash: text('sealed_hash').notNull(),
+})

@@ -70,16 +70,22 @@ function copyEntries(database: Database.Database, createdAt: number): number {
     database.prepare<[], string>("select name from pragma_table_info('audit_log', 'replaced')").pluck().all(),
   )
   // The replaced database may be of an older version: what it lacks stays null.
-  const columns = (tablesOf(database).get('audit_log') ?? []).filter((column) => known.has(column) && column !== 'id')
+  const columns = (tablesOf(database).get('audit_log') ?? []).filter(
+    (column) => known.has(column) && !['id', 'hash'].includes(column),
+  )
   if (columns.length === 0) return 0
   const list = columns.map(quoted).join(', ')
+  const isSealed = known.has('hash')
   const same = columns.map((column) => `a.${quoted(column)} is b.${quoted(column)}`).join(' and ')
+  const sameSeal = isSealed ? 'coalesce(a.hash = b.hash, true)' : 'true'
   const last = database.prepare<[], bigint | null>('select max(id) from main.audit_log').safeIntegers().pluck().get()
   const isOneHistory =
     last !== null &&
     last !== undefined &&
     database
-      .prepare(`select 1 from main.audit_log a join replaced.audit_log b on a.id = b.id where a.id = ? and ${same}`)
+      .prepare(
+        `select 1 from main.audit_log a join replaced.audit_log b on a.id = b.id where a.id = ? and ${same} and ${sameSeal}`,
+      )
       .get(last) !== undefined
   const { changes } = isOneHistory
     ? database
@@ -92,6 +98,15 @@ function copyEntries(database: Database.Database, createdAt: number): number {
           `insert into main.audit_log (${list}) select ${list} from replaced.audit_log where timestamp >= ? order by id`,
         )
         .run(createdAt)
+  // An entry keeps its seal with its id: if it was changed, this is seen in the restored log too.
+  if (isOneHistory && isSealed) {
+    database
+      .prepare(
+        `update main.audit_log set hash = b.hash from replaced.audit_log b
+          where b.id = audit_log.id and b.id > ? and b.hash is not null`,
+      )
+      .run(last)
+  }
   return changes
 }
 

@@ -58,6 +58,7 @@ export const AUDIT_NAMES: Readonly<Partial<Record<AuditAction, string>>> = {
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',
   automation_updated: 'Changed automation',
+  audit_trimmed: 'Trimmed the audit log',
 }
 
 export const AUDIT_RESOURCES = {
@@ -71,4 +72,5 @@ export const AUDIT_RESOURCES = {
   messages: 'Messages',
   configuration: 'Radio configuration',
   automation: 'Automation',
+  audit: 'Audit log',
 } as const

@@ -2,6 +2,8 @@ import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, sta
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { sealAudit } from '../../../src/app/audit/chain.ts'
+import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/lock.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
@@ -166,6 +168,37 @@ test('audit entries newer than the backup come along, once, and the restore is o
   const [[details]] = Object(rows('select details from audit_log where id = 5'))
   expect(JSON.parse(details)).toMatchObject({ name, createdAt: MADE_AT, carriedAuditEntries: 2 })
   expect(() => change('delete from audit_log')).toThrow('append-only')
+})
+
+/** Seals the log as the service does, and verifies it. */
+async function verifyLog() {
+  const store = openDatabase(here.database)
+  await sealAudit(store)
+  const found = await verifyChain(store, { after: 0, limit: 1000 })
+  store.close()
+  return found
+}
+
+test('the seals of the audit log come along, also of an entry that somebody changed', async () => {
+  await verifyLog()
+  change(`insert into audit_log (timestamp, username, action, resource, details) values (1, 'x', 'x', 'auth', '{}')`)
+  const name = await makeBackup(here.dataDir)
+  change(`insert into audit_log (timestamp, username, action, resource, details)
+    values (2, 'late', 'x', 'auth', '{}'), (3, 'later', 'x', 'auth', '{}')`)
+  const { until } = await verifyLog()
+  change(`insert into audit_log (timestamp, username, action, resource, details) values (4, 'last', 'x', 'auth', '{}')`)
+  await tryRestore(here.dataDir, name)
+  expect(rows('select hash from audit_log where id = 5')).toStrictEqual([[until?.hash]])
+  expect(await verifyLog()).toMatchObject({ entries: 7, until: { id: 7 }, broken: null, unsealed: 0 })
+  const sqlite = new Database(here.database)
+  const update = sqlite
+    .prepare<[], string>("select sql from sqlite_schema where name = 'audit_log_no_update'")
+    .pluck()
+    .get()
+  sqlite.exec(`drop trigger audit_log_no_update; update audit_log set username = 'who' where id = 4; ${update}`)
+  sqlite.close()
+  await tryRestore(here.dataDir, name)
+  expect(await verifyLog()).toMatchObject({ until: { id: 3 }, broken: { id: 4, reason: 'changed' } })
 })
 
 test('the audit log of another history is carried from the time of the backup on', async () => {

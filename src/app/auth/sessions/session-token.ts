@@ -1,8 +1,9 @@
 import { hmac } from '@oslojs/crypto/hmac'
-import { sha256, SHA256 } from '@oslojs/crypto/sha2'
+import { SHA256 } from '@oslojs/crypto/sha2'
 import { constantTimeEqual } from '@oslojs/crypto/subtle'
-import { encodeBase64urlNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
+import { encodeBase64urlNoPadding } from '@oslojs/encoding'
 import { parse } from 'hono/utils/cookie'
+import { sha256Hex } from '../sha256.ts'
 
 const utf8 = new TextEncoder()
 
@@ -13,7 +14,7 @@ export function randomToken(): string {
 
 /** SHA-256, hexadecimal: all that is ever stored of a token. */
 export function hashToken(token: string): string {
-  return encodeHexLowerCase(sha256(utf8.encode(token)))
+  return sha256Hex(token)
 }
 
 /** A number that fits an id: 1 to 2^53 − 1. */

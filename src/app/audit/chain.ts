@@ -1,0 +1,136 @@
+import { and, eq, gt, isNull, sql } from 'drizzle-orm'
+import { auditChain, auditLog } from '../../db/schema.ts'
+import { type Db, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { sha256Hex } from '../auth/sha256.ts'
+import { nextTurn } from '../http/next-turn.ts'
+import type { Pause } from '../upkeep/upkeep.ts'
+import type { AuditRow } from './audit.ts'
+
+// Each entry is sealed by a hash over the hash before it and its own fields, so that nobody changes, removes or inserts
+// one without changing all hashes after it. SQLite has no SHA-256, so entries are sealed shortly after they are written.
+
+/** The hash before the first entry of all. */
+export const GENESIS = '0'.repeat(64)
+
+/** Entries that are hashed in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
+const SLICE = 200
+const RECENT_SLICES = 20
+
+/** What of an entry is sealed. Its details are JSON text, or what that says. */
+type Sealed = Omit<AuditRow, 'details' | 'hash'> & { readonly details: unknown }
+
+/** Hexadecimal SHA-256 of the hash before, a line feed, and the JSON array of the fields. */
+function hashEntry(previous: string, entry: Sealed): string {
+  const { id, timestamp, userId, username, action, resource, details, ip, requestId } = entry
+  const fields = [id, timestamp, userId, username, action, resource, details, ip, requestId]
+  return sha256Hex(`${previous}\n${JSON.stringify(fields)}`)
+}
+
+/** As `hashEntry`, of an entry as it is stored. */
+export function hashRow(previous: string, row: AuditRow): string {
+  return hashEntry(previous, { ...row, details: parseStored(row.details) })
+}
+
+// What the service did not write may be no JSON; it is sealed as it is.
+function parseStored(details: string): unknown {
+  try {
+    return JSON.parse(details)
+  } catch {
+    return details
+  }
+}
+
+export type Chain = {
+  readonly trimmedId: number
+  readonly trimmedHash: string
+  readonly sealedId: number
+  readonly sealedHash: string
+}
+
+const UNSEALED: Chain = { trimmedId: 0, trimmedHash: GENESIS, sealedId: 0, sealedHash: GENESIS }
+
+const queries = prepareOnce((db: Db) => ({
+  chain: db.select().from(auditChain).prepare(),
+  after: db
+    .select()
+    .from(auditLog)
+    .where(gt(auditLog.id, sql.placeholder('after')))
+    .orderBy(auditLog.id)
+    .limit(sql.placeholder('rows'))
+    .prepare(),
+}))
+
+/** How far the log is sealed and trimmed. */
+export async function readChain(store: Store): Promise<Chain> {
+  return (await queries(store).chain.get()) ?? UNSEALED
+}
+
+/** At most `rows` entries after an id, the oldest first. */
+export async function rowsAfter(store: Store, after: number, rows: number): Promise<AuditRow[]> {
+  return queries(store).after.all({ after, rows })
+}
+
+const eachTurn: Pause = async () => {
+  await nextTurn()
+  return true
+}
+
+/**
+ * Seals the entries that are not sealed yet, oldest first, and answers how many; `pause` is awaited after each slice and
+ * answers whether to go on. Several instances may do so at once: all come to the same hashes. Nobody waits for the disk:
+ * what a power cut takes is sealed again.
+ */
+export async function sealAudit(store: Store, pause: Pause = eachTurn): Promise<number> {
+  for (let sealed = 0; ;) {
+    const count = await sealSlice(store)
+    sealed += count
+    if (count < SLICE || !(await pause())) return sealed
+  }
+}
+
+/** Seals what was written lately: enough, unless a log of an earlier version is still being sealed. */
+export async function sealRecent(store: Store): Promise<void> {
+  let left = RECENT_SLICES
+  await sealAudit(store, async () => {
+    await nextTurn()
+    return --left > 0
+  })
+}
+
+async function sealSlice(store: Store): Promise<number> {
+  const { sealedId, sealedHash } = await readChain(store)
+  const rows = await rowsAfter(store, sealedId, SLICE)
+  const last = rows.at(-1)
+  if (last === undefined) return 0
+  const seals: [number, string][] = []
+  let previous = sealedHash
+  for (const row of rows) {
+    // An entry that a restore carried over has its hash already; whether that is right, verifying tells.
+    previous = row.hash ?? hashRow(previous, row)
+    if (row.hash === null) seals.push([row.id, previous])
+  }
+  await store.atomic(sealing(store.db, { seals, before: sealedId, last: last.id, hash: previous }), 'lazily')
+  return rows.length
+}
+
+type Seal = {
+  readonly seals: readonly [number, string][]
+  readonly before: number
+  readonly last: number
+  readonly hash: string
+}
+
+// Nothing of it happens when another instance was faster.
+function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...Statement[]] {
+  const isOurTurn = sql`(select ${auditChain.sealedId} from ${auditChain}) = ${before}`
+  const isFirst = sql`not exists (select 1 from ${auditChain})`
+  return [
+    db.insert(auditChain).select(sql`select 1, 0, ${GENESIS}, 0, ${GENESIS} where ${isFirst}`),
+    db
+      .update(auditLog)
+      .set({ hash: sql`seal.value ->> 1` })
+      .from(sql`json_each(${JSON.stringify(seals)}) seal`)
+      .where(and(sql`${auditLog.id} = seal.value ->> 0`, isNull(auditLog.hash), isOurTurn)),
+    db.update(auditChain).set({ sealedId: last, sealedHash: hash }).where(eq(auditChain.sealedId, before)),
+  ]
+}

@@ -1,0 +1,135 @@
+import { and, eq, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { auditLog } from '../../db/schema.ts'
+import type { Store } from '../../db/store.ts'
+import { nextTurn } from '../http/next-turn.ts'
+import type { AuditRow } from './audit.ts'
+import { type Chain, hashRow, readChain, rowsAfter } from './chain.ts'
+
+/** Entries that are checked in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
+const SLICE = 200
+
+/**
+ * What can be wrong: an entry is not as it was sealed, is gone, has lost its seal, or no entry tells that those before
+ * were trimmed.
+ */
+const BREAKS = ['changed', 'missing', 'unsealed', 'trim_unrecorded'] as const
+
+export const chainPartSchema = z.object({
+  /** Entries that were looked at. */
+  entries: z.int(),
+  /** The last entry that is as it was sealed, and so are all before it. */
+  until: z.object({ id: z.int(), timestamp: z.int(), hash: z.string() }).nullable(),
+  /** Entries after it that are not sealed yet. */
+  unsealed: z.int(),
+  /** The first entry that is not as it should be. */
+  broken: z.object({ id: z.int(), reason: z.enum(BREAKS) }).nullable(),
+  /** The last entry that was trimmed, and its hash. */
+  trimmed: z.object({ id: z.int(), hash: z.string() }).nullable(),
+  newestId: z.int().nullable(),
+  /** Where the next part begins; null at the end. */
+  next: z.int().nullable(),
+})
+export type ChainPart = z.infer<typeof chainPartSchema>
+
+type Until = NonNullable<ChainPart['until']>
+type Broken = NonNullable<ChainPart['broken']>
+
+/** Where the check is. `previous` is null once entries are not sealed yet. */
+type Walk = { expected: number; previous: string | null; entries: number; unsealed: number; until: Until | null }
+
+/**
+ * Checks at most `limit` entries after the id `after`, which an earlier part ended with; 0: from the first one that was
+ * not trimmed. Other requests run in between.
+ */
+export async function verifyChain(
+  store: Store,
+  { after, limit }: { after: number; limit: number },
+): Promise<ChainPart> {
+  const chain = await readChain(store)
+  const walk = await beginWalk(store, chain, after)
+  const found = 'reason' in walk ? { broken: walk, isEnd: true } : await check(store, chain, walk, limit)
+  // What is gone by now may have been trimmed meanwhile.
+  if (found.broken !== null && (await readChain(store)).trimmedId > chain.trimmedId) {
+    return verifyChain(store, { after, limit })
+  }
+  const { entries, unsealed, until, expected } = 'reason' in walk ? NOTHING : walk
+  const newest = await store.db
+    .select({ id: sql<number | null>`max(${auditLog.id})` })
+    .from(auditLog)
+    .get()
+  return {
+    entries,
+    until,
+    unsealed,
+    broken: found.broken,
+    trimmed: chain.trimmedId === 0 ? null : { id: chain.trimmedId, hash: chain.trimmedHash },
+    newestId: newest?.id ?? null,
+    next: found.isEnd ? null : expected - 1,
+  }
+}
+
+const NOTHING = { entries: 0, unsealed: 0, until: null, expected: 0 }
+
+async function beginWalk(store: Store, chain: Chain, after: number): Promise<Walk | Broken> {
+  const { trimmedId, trimmedHash } = chain
+  const walk = { entries: 0, unsealed: 0, until: null }
+  if (after <= trimmedId) {
+    if (!(await isTrimRecorded(store, chain))) return { id: trimmedId, reason: 'trim_unrecorded' }
+    return { ...walk, expected: trimmedId + 1, previous: trimmedHash }
+  }
+  const [row] = await rowsAfter(store, after - 1, 1)
+  if (row?.id !== after) return { id: after, reason: 'missing' }
+  return { ...walk, expected: after + 1, previous: row.hash }
+}
+
+async function isTrimRecorded(store: Store, { trimmedId, trimmedHash }: Chain): Promise<boolean> {
+  if (trimmedId === 0) return true
+  const tells = and(
+    eq(auditLog.action, 'audit_trimmed'),
+    sql`${auditLog.id} > ${trimmedId}`,
+    sql`${auditLog.details} ->> 'lastId' = ${trimmedId}`,
+    sql`${auditLog.details} ->> 'lastHash' = ${trimmedHash}`,
+  )
+  return (await store.db.select({ id: auditLog.id }).from(auditLog).where(tells).get()) !== undefined
+}
+
+async function check(
+  store: Store,
+  chain: Chain,
+  walk: Walk,
+  limit: number,
+): Promise<{ broken: Broken | null; isEnd: boolean }> {
+  for (;;) {
+    const asked = Math.min(SLICE, limit - walk.entries)
+    const rows = await rowsAfter(store, walk.expected - 1, asked)
+    for (const row of rows) {
+      const broken = checkRow(chain, walk, row)
+      if (broken !== null) return { broken, isEnd: true }
+    }
+    if (rows.length < asked) {
+      const isCut = walk.expected <= chain.sealedId
+      return { broken: isCut ? { id: walk.expected, reason: 'missing' } : null, isEnd: true }
+    }
+    if (walk.entries >= limit) return { broken: null, isEnd: false }
+    await nextTurn()
+  }
+}
+
+function checkRow(chain: Chain, walk: Walk, row: AuditRow): Broken | null {
+  const { id, timestamp, hash } = row
+  if (id !== walk.expected) return { id: walk.expected, reason: 'missing' }
+  walk.expected++
+  walk.entries++
+  if (walk.previous === null || hash === null) {
+    if (id <= chain.sealedId) return { id, reason: 'unsealed' }
+    walk.previous = null
+    walk.unsealed++
+    return null
+  }
+  if (hash !== hashRow(walk.previous, row)) return { id, reason: 'changed' }
+  if (id === chain.sealedId && hash !== chain.sealedHash) return { id, reason: 'changed' }
+  walk.previous = hash
+  walk.until = { id, timestamp, hash }
+  return null
+}
