@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { createOidc } from '../../src/app/auth/oidc/oidc.ts'
 import { reachCallback, signInBy, whoIs } from '../support/browser.ts'
 import { type Json, makeKey, signWith } from '../support/oidc-provider.ts'
 import { app, begin, browser, lastReason, open, provider, replaceProvider } from '../support/provider-site.ts'
@@ -213,12 +214,100 @@ test.each([
   expect(new URLSearchParams(token?.body).has('client_secret')).toBe(method === 'client_secret_post')
 })
 
-test('a provider that takes no client secret', async () => {
+test.each(['client_secret_basic', 'client_secret_post'])(
+  'discovery that lists no method of ours, or none: a client registered for %s is let in',
+  async (method) => {
+    for (const listed of [['private_key_jwt', 'x'], [], undefined]) {
+      await open()
+      provider.authentication = [method]
+      provider.behave = {
+        discovery: (document) => ({ ...document, token_endpoint_auth_methods_supported: listed }),
+      }
+      expect(await signInBy(browser, provider), String(listed)).toBe('302 /')
+    }
+    expect(provider.count('/token')).toBe(method === 'client_secret_basic' ? 3 : 6)
+  },
+)
+
+test('a provider that takes no client secret is asked both ways, and the log says what it answered', async () => {
   provider.authentication = ['private_key_jwt']
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
-  expect(lastReason()).toBe('token_authentication_unsupported')
-  expect(provider.count('/token')).toBe(0)
+  expect(lastReason()).toBe('token_refused')
+  expect(provider.count('/token')).toBe(2)
 })
+
+describe('an endpoint that moved', () => {
+  const DISCOVERY = '/.well-known/openid-configuration'
+
+  test.each(['/token', '/jwks', '/userinfo'])('%s is found again in the same sign-in', async (path) => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.user = { ...provider.user, name: 'Anna Neu' }
+    app.clock.advance(10 * 60_000)
+    provider.moved.add(path)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(await whoIs(browser)).toMatchObject({ displayName: 'Anna Neu' })
+    expect([provider.count(path), provider.count(`/new${path}`)]).toEqual([2, 1])
+    expect(provider.count(DISCOVERY)).toBe(2)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(provider.count(DISCOVERY)).toBe(2)
+  })
+
+  test('is asked for three times at once and then once a minute, and never because of a code', async () => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
+    for (let i = 0; i < 5; i++) await signInBy(browser, provider)
+    expect(provider.count(DISCOVERY)).toBe(1)
+    provider.behave = { token: { status: 404, body: '' } }
+    for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+    expect(lastReason()).toBe('token_refused')
+    expect(provider.count(DISCOVERY)).toBe(4)
+    app.clock.advance(60_000)
+    for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+    expect(provider.count(DISCOVERY)).toBe(5)
+    provider.behave = {}
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  })
+
+  test('of another issuer, or nowhere to be found, is not followed', async () => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    for (const discovery of [
+      { status: 503 },
+      (document: Json) => ({ ...document, issuer: 'https://evil.example', token_endpoint: `${provider.issuer}/evil` }),
+    ]) {
+      provider.behave = { discovery, token: { status: 404, body: '' } }
+      expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+      expect(lastReason()).toBe('token_refused')
+    }
+    expect(provider.count('/evil')).toBe(0)
+  })
+})
+
+test.each([
+  ['discovery', '302 /login?error=oidc_unavailable'],
+  ['token', '302 /login?error=oidc_failed'],
+  ['keys', '302 /login?error=oidc_failed'],
+  ['userInfo', '302 /'],
+] as const)(
+  'a callback ends in its time when %s never ends',
+  async (what, end) => {
+    for (const how of ['hang', 'stall'] as const) {
+      await open()
+      const { config, log, now } = app.ports
+      Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+      if (what !== 'discovery') provider.behave = { [what]: how }
+      const callback = await reachCallback(browser, provider)
+      if (what === 'discovery') {
+        provider.behave = { discovery: how }
+        // One that knows nothing yet.
+        Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+      }
+      const answer = await browser.request(callback)
+      expect(`${answer.status} ${answer.headers.get('location') ?? ''}`).toBe(end)
+      provider.behave = {}
+    }
+  },
+  4500,
+)
 
 test.each(['client_secret_basic', 'client_secret_post'])(
   'a client that is registered for %s where discovery offers both: tried once, and known from then on',

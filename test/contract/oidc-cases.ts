@@ -75,6 +75,13 @@ const CLAIM_CASES: readonly FailingCase[] = [
     reason: 'claim_aud',
     behave: ({ clientId }) => ({ claims: (good) => ({ ...good, aud: [clientId, 'somebody else'] }) }),
   },
+  {
+    what: 'one audience too many and a foreign azp',
+    reason: 'claim_aud',
+    behave: ({ clientId }) => ({
+      claims: (good) => ({ ...good, aud: [clientId, 'somebody else'], azp: 'somebody else' }),
+    }),
+  },
 ]
 
 const header = (what: string, reason: string, change: Json): FailingCase => ({
@@ -229,6 +236,9 @@ export const WORKING_CASES: readonly Case[] = [
   works('nbf in half a minute', { claims: (good) => ({ ...good, nbf: seconds() + 30 }) }),
   works('no at_hash', { claims: (good) => ({ ...good, at_hash: undefined }) }),
   works('aud as a list of one', { claims: (good) => ({ ...good, aud: [good['aud']] }) }),
+  works('further audiences of a token issued to this client, as Zitadel makes them', {
+    claims: (good) => ({ ...good, aud: [good['aud'], 'project 1'], azp: good['aud'] }),
+  }),
   works('azp of this client', { claims: (good) => ({ ...good, azp: good['aud'] }) }),
   works('typ JWT', { header: (good) => ({ ...good, typ: 'JWT' }) }),
   works('a token type in small letters', { token: (good) => ({ ...good, token_type: 'bearer' }) }),

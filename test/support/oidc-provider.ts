@@ -51,6 +51,8 @@ export type TestProvider = {
   user: Json & { sub: string }
   /** Ways of client authentication that discovery offers and the token endpoint takes. */
   authentication: string[] | undefined
+  /** Paths of endpoints that are below `/new` from then on, and answer 404 where they were. */
+  readonly moved: Set<string>
   now: () => number
   readonly seen: SeenRequest[]
   /** All that was ever issued or received and that nobody may keep. */
@@ -111,6 +113,7 @@ export async function startProvider(options: { secret?: string; alg?: string } =
     keys: [await makeKey(options.alg ?? 'ES256')],
     user: { sub: 'subject 1', preferred_username: 'anna', name: 'Anna Berg', email: 'anna.berg@example.org' },
     authentication: ['client_secret_basic'],
+    moved: new Set(),
     now: Date.now,
     seen: [],
     secrets: new Set(),
@@ -135,7 +138,9 @@ export async function startProvider(options: { secret?: string; alg?: string } =
     const body = Buffer.concat(chunks).toString()
     const seen = { method: request.method ?? '', path: url.pathname, headers: { ...request.headers }, body }
     provider.seen.push(seen)
-    switch (url.pathname) {
+    const endpoint = url.pathname.replace(/^\/new/, '')
+    if (provider.moved.has(endpoint) !== url.pathname.startsWith('/new/')) return void response.writeHead(404).end()
+    switch (endpoint) {
       case '/.well-known/openid-configuration':
         return reply(response, provider.behave.discovery, discoveryDocument(provider))
       case '/jwks':
@@ -201,13 +206,14 @@ export async function startProvider(options: { secret?: string; alg?: string } =
   return provider
 }
 
-function discoveryDocument({ issuer, authentication }: TestProvider): Json {
+function discoveryDocument({ issuer, authentication, moved }: TestProvider): Json {
+  const at = (path: string) => `${issuer}${moved.has(path) ? '/new' : ''}${path}`
   return {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
-    token_endpoint: `${issuer}/token`,
-    jwks_uri: `${issuer}/jwks`,
-    userinfo_endpoint: `${issuer}/userinfo`,
+    token_endpoint: at('/token'),
+    jwks_uri: at('/jwks'),
+    userinfo_endpoint: at('/userinfo'),
     response_types_supported: ['code'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['none', 'HS256', 'RS256', 'ES256', 'EdDSA'],

@@ -22,14 +22,15 @@ export type Expected = {
 
 /**
  * Which claim of an ID token is wrong; null when all are good and `sub` is its subject.
- * OpenID Connect Core 1.0, 3.1.3.7 and 3.1.3.8, where optional checks are made and extra audiences are refused.
+ * OpenID Connect Core 1.0, 3.1.3.7 and 3.1.3.8, where optional checks are made, and further audiences accepted only of a
+ * token that was issued to this client.
  */
 export function wrongClaim(claims: Claims, expected: Expected): OidcReason | null {
-  const { iss, sub, aud, azp, exp, iat, nbf, nonce, at_hash: atHash } = claims
+  const { iss, sub, azp, exp, iat, nbf, nonce, at_hash: atHash } = claims
   const now = expected.now / 1000
   if (iss !== expected.issuer) return 'claim_iss'
   if (!isSubject(sub)) return 'claim_sub'
-  if (!isOnlyAudience(aud, expected.clientId)) return 'claim_aud'
+  if (!isAudience(claims, expected.clientId)) return 'claim_aud'
   if (azp !== undefined && azp !== expected.clientId) return 'claim_azp'
   if (!isTime(exp) || exp + LEEWAY_S <= now) return 'claim_exp'
   if (!isTime(iat) || iat - LEEWAY_S > now || iat + MAX_AGE_S + LEEWAY_S < now) return 'claim_iat'
@@ -45,10 +46,11 @@ export function isSubject(sub: unknown): sub is string {
   return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)
 }
 
-/** Whether `aud` names this client and nobody else. */
-export function isOnlyAudience(aud: unknown, clientId: string): boolean {
+/** Whether `aud` names this client, and others only where `azp` says that the token was issued to this one. */
+export function isAudience({ aud, azp }: Claims, clientId: string): boolean {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
-  return audiences.length > 0 && audiences.every((audience) => audience === clientId)
+  if (!audiences.includes(clientId) || !audiences.every((audience) => typeof audience === 'string')) return false
+  return azp === clientId || audiences.every((audience) => audience === clientId)
 }
 
 function isTime(value: unknown): value is number {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isSecureUrl } from '../../config/secure-url.ts'
 import { OidcFailure } from './failure.ts'
-import { askProvider } from './http.ts'
+import type { AskProvider } from './http.ts'
 import type { Allowance } from './allowance.ts'
 
 const LIFETIME_MS = 60 * 60_000
@@ -34,30 +34,49 @@ const metadataSchema = z.object({
 })
 export type Metadata = z.infer<typeof metadataSchema>
 
+/** How often it is fetched: for a sign-in, and because an endpoint of the kept one failed. */
+type Fetches = { readonly needed: Allowance; readonly renewed: Allowance }
+
 /**
  * The provider's own description, kept for an hour. A failure is kept for no time at all: the next sign-in asks again,
  * as far as the allowance goes. Values are cached and promises are not: on workerd a promise belongs to its request.
  */
 export function createDiscovery(
   issuer: string,
-  allowance: Allowance,
+  fetches: Fetches,
   { now, onDate }: { readonly now: () => number; readonly onDate: (date: number) => void },
 ) {
   let known: { metadata: Metadata; at: number } | null = null
-  /** Throws an `OidcFailure`. */
-  return async (timeoutMs = TIMEOUT_MS): Promise<Metadata> => {
-    if (known !== null && Math.abs(now() - known.at) < LIFETIME_MS) return known.metadata
-    if (!allowance.take()) throw new OidcFailure('discovery_too_often')
-    const metadata = await discover(issuer, timeoutMs, onDate)
+
+  const fetched = async (ask: AskProvider): Promise<Metadata> => {
+    const metadata = await discover(ask, issuer, onDate)
     known = { metadata, at: now() }
     return metadata
   }
+
+  return {
+    /** Throws an `OidcFailure`. */
+    current: async (ask: AskProvider): Promise<Metadata> => {
+      if (known !== null && Math.abs(now() - known.at) < LIFETIME_MS) return known.metadata
+      if (!fetches.needed.take()) throw new OidcFailure('discovery_too_often')
+      return fetched(ask)
+    },
+    /** What the provider says now that an endpoint of `failed` did not work; null when it was asked too often, or can't be. */
+    renewed: async (ask: AskProvider, failed: Metadata): Promise<Metadata | null> => {
+      if (known !== null && known.metadata !== failed) return known.metadata
+      if (!fetches.renewed.take()) return null
+      return fetched(ask).catch((error: unknown) => {
+        if (error instanceof OidcFailure) return null
+        throw error
+      })
+    },
+  }
 }
 
-async function discover(issuer: string, timeoutMs: number, onDate: (date: number) => void): Promise<Metadata> {
+async function discover(ask: AskProvider, issuer: string, onDate: (date: number) => void): Promise<Metadata> {
   // Section 4.1: a terminating slash of the issuer is left out.
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const answer = await askProvider(url, { headers: { accept: 'application/json' } }, timeoutMs)
+  const answer = await ask(url, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
   if (answer.kind === 'none') throw new OidcFailure('discovery_unreachable', { why: answer.why })
   if (answer.status !== 200) throw new OidcFailure('discovery_refused', { status: answer.status })
   if (answer.date !== null) onDate(answer.date)

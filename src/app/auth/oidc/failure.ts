@@ -18,7 +18,6 @@ export const OIDC_FAILURES = {
   discovery_issuer_wrong: 'oidc_unavailable',
   discovery_too_often: 'oidc_unavailable',
 
-  token_authentication_unsupported: 'oidc_failed',
   token_unreachable: 'oidc_failed',
   token_refused: 'oidc_failed',
   token_invalid: 'oidc_failed',
@@ -53,15 +52,21 @@ export type OidcReason = keyof typeof OIDC_FAILURES
 /** Particulars for the log: numbers and words of closed lists, never text that came from outside. */
 export type OidcDetails = Readonly<Record<string, string | number>>
 
+/** Whom the provider vouches for and nobody here knows. */
+type Stranger = { readonly issuer: string; readonly subject: string }
+
 /** "Nobody is signed in by this." Caught where the browser is answered. */
 export class OidcFailure extends Error {
   override name = 'OidcFailure'
   readonly reason: OidcReason
   readonly details: OidcDetails
+  /** Who was turned away, for the audit log alone: an administrator may want to let them in. */
+  readonly stranger: Stranger | null
 
-  constructor(reason: OidcReason, details: OidcDetails = {}) {
+  constructor(reason: OidcReason, details: OidcDetails = {}, stranger: Stranger | null = null) {
     super(reason)
     this.reason = reason
     this.details = details
+    this.stranger = stranger
   }
 }

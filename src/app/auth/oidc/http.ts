@@ -16,8 +16,15 @@ export type ProviderAnswer =
  * Asks the provider once: no redirect is followed, the whole exchange takes at most `timeoutMs`, and the body is read
  * up to 256 KB. Never throws; `why` is a word fit for the log.
  */
-export async function askProvider(url: string, init: RequestInit, timeoutMs: number): Promise<ProviderAnswer> {
-  const signal = AbortSignal.timeout(timeoutMs)
+export type AskProvider = (url: string, init: RequestInit, timeoutMs: number) => Promise<ProviderAnswer>
+
+/** All that is asked by the answer ends `totalMs` from now, whatever each question may take. */
+export function askWithin(totalMs: number): AskProvider {
+  const whole = AbortSignal.timeout(totalMs)
+  return (url, init, timeoutMs) => exchange(url, init, AbortSignal.any([whole, AbortSignal.timeout(timeoutMs)]))
+}
+
+async function exchange(url: string, init: RequestInit, signal: AbortSignal): Promise<ProviderAnswer> {
   try {
     const response = await fetch(url, { ...init, redirect: 'manual', signal })
     const text = await readBounded(response, signal)

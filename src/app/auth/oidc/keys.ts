@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { Allowance } from './allowance.ts'
 import type { Claims } from './claims.ts'
 import { OidcFailure } from './failure.ts'
-import { askProvider } from './http.ts'
+import type { AskProvider } from './http.ts'
 
 const LIFETIME_MS = 10 * 60_000
 const TIMEOUT_MS = 8000
@@ -69,18 +69,18 @@ type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
 export function createKeys(refetches: Refetches, now: () => number) {
   let known: { uri: string; keys: readonly Key[]; at: number } | null = null
 
-  const fetched = async (uri: string): Promise<readonly Key[]> => {
-    const keys = await fetchKeys(uri)
+  const fetched = async (ask: AskProvider, uri: string): Promise<readonly Key[]> => {
+    const keys = await fetchKeys(ask, uri)
     known = { uri, keys, at: now() }
     return keys
   }
 
   /** The claims of a token with a good signature. Throws an `OidcFailure`. */
-  return async (uri: string, token: string): Promise<Verified> => {
+  return async (ask: AskProvider, uri: string, token: string): Promise<Verified> => {
     const header = readHeader(token)
     const { hashes } = ALGORITHMS[header.alg]
     const cached = known !== null && known.uri === uri && Math.abs(now() - known.at) < LIFETIME_MS ? known.keys : null
-    const keys = cached ?? (await fetched(uri))
+    const keys = cached ?? (await fetched(ask, uri))
     const suitable = suitableKeys(keys, header)
     const claims = await verifyWith(suitable, token, header)
     if (claims !== null) return { claims, hashes }
@@ -88,7 +88,7 @@ export function createKeys(refetches: Refetches, now: () => number) {
     const allowance = isKnown ? refetches.reused : refetches.unknown
     // A key that is known and of another kind is a mistake of the token's.
     const mayBeNew = cached !== null && (!isKnown || suitable.length > 0)
-    const renewed = mayBeNew && allowance.take() ? await fetched(uri) : keys
+    const renewed = mayBeNew && allowance.take() ? await fetched(ask, uri) : keys
     const candidates = suitableKeys(renewed, header)
     if (candidates.length === 0) throw new OidcFailure('key_unknown', { alg: header.alg })
     const second = renewed === keys ? null : await verifyWith(candidates, token, header)
@@ -99,8 +99,8 @@ export function createKeys(refetches: Refetches, now: () => number) {
   }
 }
 
-async function fetchKeys(uri: string): Promise<readonly Key[]> {
-  const answer = await askProvider(uri, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
+async function fetchKeys(ask: AskProvider, uri: string): Promise<readonly Key[]> {
+  const answer = await ask(uri, { headers: { accept: 'application/json' } }, TIMEOUT_MS)
   if (answer.kind === 'none') throw new OidcFailure('keys_unreachable', { why: answer.why })
   if (answer.status !== 200) throw new OidcFailure('keys_refused', { status: answer.status })
   const parsed = keySetSchema.safeParse(answer.json)

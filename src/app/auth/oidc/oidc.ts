@@ -6,6 +6,7 @@ import { createAllowance } from './allowance.ts'
 import { wrongClaim } from './claims.ts'
 import { createDiscovery, type Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
+import { askWithin } from './http.ts'
 import { createKeys, type Verified } from './keys.ts'
 import { profileOf } from './profile.ts'
 import { type Client, createRedemption } from './token.ts'
@@ -16,6 +17,10 @@ export const CALLBACK_PATH = '/api/auth/oidc/callback'
 /** A sign-out need not wait for a provider that doesn't answer. */
 const LOGOUT_TIMEOUT_MS = 3000
 
+/** All that a callback asks of the provider; the rest of the 25 s in which it ends is our own. */
+const CALLBACK_TIMEOUT_MS = 24_000
+const BEGIN_TIMEOUT_MS = 8000
+
 type Settings = { readonly issuer: string; readonly client: Client; readonly scopes: readonly string[] }
 
 /** The OpenID provider of the configuration; null without one. Asks nothing of it before somebody signs in. */
@@ -24,14 +29,17 @@ export function createOidc({
   log,
   now,
   clockWatch = null,
-}: Pick<Ports, 'config' | 'log' | 'now'> & Partial<Pick<Ports, 'clockWatch'>>): Oidc | null {
+  callbackTimeoutMs = CALLBACK_TIMEOUT_MS,
+}: Pick<Ports, 'config' | 'log' | 'now'> &
+  Partial<Pick<Ports, 'clockWatch'>> & { readonly callbackTimeoutMs?: number }): Oidc | null {
   const settings = readSettings(config)
   if (settings === null) return null
   const { issuer, client, scopes } = settings
   if (!new URL(client.redirectUri).pathname.endsWith(CALLBACK_PATH)) {
     log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
   }
-  const discover = createDiscovery(issuer, createAllowance(50, 1000, now), {
+  const fetches = { needed: createAllowance(50, 1000, now), renewed: createAllowance(3, 60_000, now) }
+  const discovery = createDiscovery(issuer, fetches, {
     now,
     onDate: (date) => clockWatch?.agree('the OpenID provider', date),
   })
@@ -39,24 +47,62 @@ export function createOidc({
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {
     issuer,
-    authorizationUrl: async (secrets) => authorizationUrl(await discover(), client, scopes, secrets),
+    authorizationUrl: async (secrets) =>
+      authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets),
     identify: async ({ code, iss }, secrets) => {
-      const metadata = await discover()
+      const ask = askWithin(callbackTimeoutMs)
+      let metadata = await discovery.current(ask)
       checkCallbackIssuer(metadata, iss)
       if (code === null) throw new OidcFailure('callback_code_missing')
-      const { idToken, accessToken } = await redeem(metadata, { code, verifier: secrets.verifier })
-      const verified = await verify(metadata.jwks_uri, idToken)
-      const subject = await subjectOf(verified, accessToken, {
-        issuer,
-        clientId: client.id,
-        nonce: secrets.nonce,
-        now: now(),
-      })
-      const more = await readUserInfo(metadata, accessToken, { issuer, clientId: client.id, subject }, verify)
+      /** Whether the provider names another endpoint now than the one that failed. */
+      const hasMoved = async (name: 'token_endpoint' | 'jwks_uri' | 'userinfo_endpoint'): Promise<boolean> => {
+        const before = metadata
+        metadata = (await discovery.renewed(ask, before)) ?? before
+        return metadata[name] !== before[name]
+      }
+      const { idToken, accessToken } = await againIf(
+        () => hasMoved('token_endpoint'),
+        () => redeem(ask, metadata, { code, verifier: secrets.verifier }),
+      )
+      const verified = await againIf(
+        () => hasMoved('jwks_uri'),
+        () => verify(ask, metadata.jwks_uri, idToken),
+      )
+      const clientId = client.id
+      const subject = await subjectOf(verified, accessToken, { issuer, clientId, nonce: secrets.nonce, now: now() })
+      const tell = () => readUserInfo(ask, metadata, accessToken, { issuer, clientId, subject }, verify)
+      const first = await tell()
+      const more = first.claims === null && (await hasMoved('userinfo_endpoint')) ? await tell() : first
       if (more.claims === null) log.warn('No UserInfo: the claims of the ID token must do', { why: more.why })
       return { issuer, subject, profile: profileOf({ ...verified.claims, ...more.claims }) }
     },
-    logoutUrl: async () => logoutUrl(await discover(LOGOUT_TIMEOUT_MS), client),
+    logoutUrl: async () => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client),
+  }
+}
+
+/** Runs `step` once more where an endpoint of the provider failed it and `hasMoved` since. */
+async function againIf<T>(hasMoved: () => Promise<boolean>, step: () => Promise<T>): Promise<T> {
+  return step().catch(async (error: unknown) => {
+    if (error instanceof OidcFailure && isEndpointFailure(error) && (await hasMoved())) return step()
+    throw error
+  })
+}
+
+/** Not one that a made-up code causes. */
+function isEndpointFailure({ reason, details }: OidcFailure): boolean {
+  switch (reason) {
+    case 'token_unreachable':
+    case 'token_invalid':
+    case 'keys_unreachable':
+    case 'keys_refused':
+    case 'keys_invalid':
+      return true
+    case 'token_refused': {
+      const status = Number(details['status'])
+      return status < 400 || status >= 500 || [404, 405, 410].includes(status)
+    }
+    default:
+      return false
   }
 }
 

@@ -2,11 +2,13 @@ import { encodeBase64 } from '@oslojs/encoding'
 import * as z from 'zod'
 import type { Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
-import { askProvider, type ProviderAnswer } from './http.ts'
+import type { AskProvider, ProviderAnswer } from './http.ts'
 
 const TIMEOUT_MS = 10_000
 
 export type Client = { readonly id: string; readonly secret: string; readonly redirectUri: string }
+
+type Grant = { readonly code: string; readonly verifier: string }
 
 export type Tokens = { readonly idToken: string; readonly accessToken: string }
 
@@ -22,30 +24,32 @@ type Method = (typeof METHODS)[number]
 
 /**
  * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for one of
- * the methods that discovery offers, so a refused client tries the other one; what worked comes first from then on.
+ * the methods that discovery offers, so a refused client tries the other one; what worked comes first from then on. Both
+ * are tried where discovery names neither: some providers list only what others use, or nothing.
  */
 export function createRedemption(client: Client) {
   let works: Method | null = null
   /** Throws an `OidcFailure`. */
-  return async (metadata: Metadata, grant: { readonly code: string; readonly verifier: string }): Promise<Tokens> => {
-    const offered = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-    const known = METHODS.filter((method) => offered.includes(method))
-    const [first, second] = known.toSorted((a, b) => Number(b === works) - Number(a === works))
-    if (first === undefined) throw new OidcFailure('token_authentication_unsupported')
-    const answer = await requestTokens(metadata, client, grant, first)
-    const mayRetry = second !== undefined && isRefusedClient(answer)
-    const tokens = readTokens(mayRetry ? await requestTokens(metadata, client, grant, second) : answer)
+  return async (ask: AskProvider, metadata: Metadata, grant: Grant): Promise<Tokens> => {
+    const [first, second] = methodsOf(metadata, works)
+    const request = (method: Method) => ask(metadata.token_endpoint, tokenRequest(client, grant, method), TIMEOUT_MS)
+    const answer = await request(first)
+    const mayRetry = second !== null && isRefusedClient(answer)
+    const tokens = readTokens(mayRetry ? await request(second) : answer)
     works = mayRetry ? second : first
     return tokens
   }
 }
 
-function requestTokens(
-  metadata: Metadata,
-  client: Client,
-  grant: { readonly code: string; readonly verifier: string },
-  method: Method,
-): Promise<ProviderAnswer> {
+/** The one to begin with, and the other one if that may do as well. */
+function methodsOf(metadata: Metadata, works: Method | null): readonly [Method, Method | null] {
+  const [one, other] = METHODS.filter((method) => metadata.token_endpoint_auth_methods_supported?.includes(method))
+  if (one !== undefined && other === undefined) return [one, null]
+  const [basic, post] = METHODS
+  return works === post ? [post, basic] : [basic, post]
+}
+
+function tokenRequest(client: Client, grant: Grant, method: Method): RequestInit {
   const headers = new Headers({ accept: 'application/json' })
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
@@ -60,7 +64,7 @@ function requestTokens(
     body.set('client_id', client.id)
     body.set('client_secret', client.secret)
   }
-  return askProvider(metadata.token_endpoint, { method: 'POST', headers, body }, TIMEOUT_MS)
+  return { method: 'POST', headers, body }
 }
 
 /** RFC 6749, 5.2, has `invalid_client` for it; there are providers that say the next best thing. */

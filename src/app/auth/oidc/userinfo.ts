@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { type Claims, isOnlyAudience } from './claims.ts'
+import { type Claims, isAudience } from './claims.ts'
 import type { Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
-import { askProvider, type ProviderAnswer } from './http.ts'
+import type { AskProvider, ProviderAnswer } from './http.ts'
 import type { Verified } from './keys.ts'
 
 const TIMEOUT_MS = 5000
@@ -19,18 +19,19 @@ const claimsSchema = z.record(z.string(), z.unknown())
  * away. OpenID Connect Core 1.0, 5.3. Throws an `OidcFailure` when the claims are another subject's.
  */
 export async function readUserInfo(
+  ask: AskProvider,
   metadata: Metadata,
   accessToken: string,
   expected: UserInfoExpected,
-  verify: (uri: string, token: string) => Promise<Verified>,
+  verify: (ask: AskProvider, uri: string, token: string) => Promise<Verified>,
 ): Promise<UserInfo> {
   const endpoint = metadata.userinfo_endpoint ?? null
   if (endpoint === null) return { claims: {} }
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
-  const answer = await askProvider(endpoint, { headers }, TIMEOUT_MS)
+  const answer = await ask(endpoint, { headers }, TIMEOUT_MS)
   if (answer.kind === 'none') return { claims: null, why: answer.why }
   if (answer.status !== 200) return { claims: null, why: `status ${answer.status}` }
-  const info = await readClaims(answer, expected, (token) => verify(metadata.jwks_uri, token))
+  const info = await readClaims(answer, expected, (token) => verify(ask, metadata.jwks_uri, token))
   if (info.claims !== null && info.claims['sub'] !== expected.subject) throw new OidcFailure('userinfo_sub')
   return info
 }
@@ -47,7 +48,8 @@ async function readClaims(
   try {
     const { claims } = await verify(text)
     const { iss = issuer, aud = clientId } = claims
-    return iss === issuer && isOnlyAudience(aud, clientId) ? { claims } : { claims: null, why: 'for another' }
+    const isOurs = iss === issuer && isAudience({ ...claims, aud }, clientId)
+    return isOurs ? { claims } : { claims: null, why: 'for another' }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
     return { claims: null, why: error.reason }
