@@ -11,6 +11,7 @@ import { createLog, type Log } from '../app/log.ts'
 import { isApi } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { warnIfNobodyEnters } from '../app/users/ways-in.ts'
 import { d1Store } from './d1.ts'
 import { type Env, readEnvironment } from './environment.ts'
 import { findNewerMigration } from './migrations.ts'
@@ -109,6 +110,7 @@ function readyOnce(ports: Ports): () => Promise<void> {
     if (done) return
     await refuseNewer(ports)
     const admin = await makeFirstAdmin(ports)
+    await warnIfNobodyEnters(ports)
     done = true
     if (!admin.made) return
     ports.log.info('First administrator made', { username: admin.username })

@@ -9,6 +9,7 @@ import { createEvents } from '../app/mesh/live/events.ts'
 import { watchClock } from '../app/upkeep/clock-watch.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
+import { warnIfNobodyEnters } from '../app/users/ways-in.ts'
 import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
@@ -112,6 +113,7 @@ async function start(config: Config, log: Log): Promise<void> {
   instance.start()
   // After the port is had: a start that is refused must not have shown the password that it shows only once.
   await announceFirstAdmin(ports)
+  await warnIfNobodyEnters(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports)
   onStopSignal(async (signal) => {

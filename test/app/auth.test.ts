@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { auditedBy, outcomeOf, threeCallers } from '../support/answers.ts'
-import { ADMIN_PASSWORD, auditRows, createTestApp, START, type TestApp, USER_PASSWORD } from '../support/app.ts'
+import {
+  ADMIN_PASSWORD,
+  auditRows,
+  createTestApp,
+  moveToProvider,
+  START,
+  type TestApp,
+  USER_PASSWORD,
+} from '../support/app.ts'
 
 let app: TestApp
 beforeEach(async () => {
@@ -244,15 +252,17 @@ describe('change-password', () => {
 
   test('an OpenID user has none to change', async () => {
     const user = await app.user('anna')
-    app.store.sqlite.prepare("update users set auth_provider = 'oidc' where id = ?").run(user.id)
+    moveToProvider(app, [user.id])
     const answer = user.send('POST', '/api/auth/change-password', change(USER_PASSWORD, NEXT))
     expect(await outcomeOf(answer)).toBe('409 not_a_local_user')
   })
 
   test('switched off with local sign-in, after the access check', async () => {
-    const { user } = await threeCallers(app)
+    const [user, local] = [await app.user('anna'), await app.user('bert')]
+    moveToProvider(app, [user.id])
     Object.assign(app.ports, { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } })
     expect(await outcomeOf(user.send('POST', '/api/auth/change-password', {}))).toBe('403 local_auth_disabled')
+    expect(await outcomeOf(local.send('POST', '/api/auth/change-password', {}))).toBe('401 unauthenticated')
     expect(await outcomeOf(app.client().send('POST', '/api/auth/change-password', {}))).toBe('401 unauthenticated')
   })
 })

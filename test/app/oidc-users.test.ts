@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_PERMISSIONS } from '../../src/app/users/permissions.ts'
+import { warnIfNobodyEnters } from '../../src/app/users/ways-in.ts'
 import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../support/browser.ts'
 import { auditRows, createTestApp, type TestApp } from '../support/app.ts'
 import { type Json, oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
@@ -162,7 +163,83 @@ test('without auto-creation an unknown user is turned away and a known one is no
   expect(auditRows(app).at(-1)).toEqual({
     action: 'oidc_login_failed',
     username: null,
-    details: { provider: 'oidc', reason: 'user_unknown' },
+    details: { provider: 'oidc', reason: 'user_unknown', issuer: provider.issuer, subject: 'somebody new' },
+  })
+  expect(app.logged.at(-1)).toContain('"reason":"user_unknown"')
+  expect(app.logged.join('\n')).not.toContain('somebody new')
+})
+
+/** The same database behind another configuration. */
+async function reopen(env: Record<string, string>): Promise<void> {
+  app = await createTestApp({ env: oidcEnv(provider, env), store: app.store })
+}
+
+const statusOf = async (path: string, headers: Record<string, string>) => (await app.request(path, { headers })).status
+
+test('sessions and tokens end with the way in by which their user came, and come back with it', async () => {
+  const [admin, own] = [await app.admin(), browser()]
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const cookies = { local: String(admin.cookie), oidc: `mesh_session=${own.cookies.get('mesh_session') ?? ''}` }
+  const token = async (cookie: string) => {
+    const body = { name: 'x', scopes: ['nodes:read'] }
+    const made = await app.client().send('POST', '/api/tokens', body, { cookie })
+    return `Bearer ${Object(await made.json()).token}`
+  }
+  const tokens = { local: await token(cookies.local), oidc: await token(cookies.oidc) }
+  const outcomes = async () => ({
+    local: [
+      await statusOf('/api/auth/sessions', { cookie: cookies.local }),
+      await statusOf('/api/nodes', { authorization: tokens.local }),
+    ],
+    oidc: [
+      await statusOf('/api/auth/sessions', { cookie: cookies.oidc }),
+      await statusOf('/api/nodes', { authorization: tokens.oidc }),
+    ],
+  })
+  const [open, closed] = [
+    [200, 200],
+    [401, 401],
+  ]
+  expect(await outcomes()).toEqual({ local: open, oidc: open })
+  await reopen({ DISABLE_LOCAL_AUTH: 'true' })
+  expect(await outcomes()).toEqual({ local: closed, oidc: open })
+  await reopen({ OIDC_ISSUER: 'https://another.example.org' })
+  expect(await outcomes()).toEqual({ local: open, oidc: closed })
+  await reopen({ OIDC_ENABLED: 'false' })
+  expect(await outcomes()).toEqual({ local: open, oidc: closed })
+  await reopen({})
+  expect(await outcomes()).toEqual({ local: open, oidc: open })
+})
+
+describe('at the start', () => {
+  const said = async () => {
+    await warnIfNobodyEnters(app.ports)
+    return app.logged.filter((line) => line.includes('Nobody can sign in')).map((line) => JSON.parse(line).message)
+  }
+
+  test('it is said when the provider may make no users and there are none', async () => {
+    await open({ DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false' })
+    expect(await said()).toEqual([
+      'Nobody can sign in: DISABLE_LOCAL_AUTH is true, and OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here',
+    ])
+  })
+
+  test('it is said when the only users are of a provider that is gone', async () => {
+    await signIn(provider.user)
+    app.store.sqlite.exec("update users set is_admin = 1; update users set is_active = 0 where auth_provider = 'local'")
+    await reopen({ OIDC_ENABLED: 'false' })
+    expect(await said()).toEqual(['Nobody can sign in: there is no active local user, and OIDC_ENABLED is not true'])
+  })
+
+  test('nothing is said as long as somebody may', async () => {
+    expect(await said()).toEqual([])
+    await reopen({ OIDC_ENABLED: 'false' })
+    expect(await said()).toEqual([])
+    await open({ DISABLE_LOCAL_AUTH: 'true' })
+    expect(await said()).toEqual([])
+    await signIn(provider.user)
+    await reopen({ DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false' })
+    expect(await said()).toEqual([])
   })
 })
 

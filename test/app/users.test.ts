@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { outcomeOf, threeCallers } from '../support/answers.ts'
-import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../support/app.ts'
+import {
+  auditRows,
+  type Client,
+  createTestApp,
+  moveToProvider,
+  START,
+  type TestApp,
+  USER_PASSWORD,
+} from '../support/app.ts'
 
 let app: TestApp
 let admin: Client
@@ -142,6 +150,7 @@ describe('making a user', () => {
 
   test('is off with local sign-in, after the access check and before the body', async () => {
     const { anonymous, user } = await threeCallers(app)
+    moveToProvider(app, [1, 2])
     Object.assign(app.ports, { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } })
     await expectRefused(() => admin.send('POST', '/api/users', {}), '403 local_auth_disabled')
     await expectRefused(() => user.send('POST', '/api/users', {}), '403 admin_required')

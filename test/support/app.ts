@@ -151,6 +151,23 @@ function createClient(app: TestApp): Client {
   return client
 }
 
+/** Makes users that are signed in those of an OpenID provider, which the service trusts from here on. */
+export function moveToProvider(app: TestApp, ids: readonly number[]): void {
+  const config = {
+    ...app.ports.config,
+    OIDC_ENABLED: true,
+    OIDC_ISSUER: 'https://id.example.org',
+    OIDC_CLIENT_ID: 'mesh',
+    OIDC_CLIENT_SECRET: 'secret',
+    OIDC_REDIRECT_URI: 'http://localhost/api/auth/oidc/callback',
+  }
+  Object.assign(app.ports, { config, oidc: createOidc({ ...app.ports, config }) })
+  const move = app.store.sqlite.prepare(
+    "update users set auth_provider = 'oidc', oidc_issuer = ?, oidc_subject = 'subject ' || id where id = ?",
+  )
+  for (const id of ids) move.run(config.OIDC_ISSUER, id)
+}
+
 /** A service without any radio. */
 const NO_RADIO: Radio = {
   links: () => [],

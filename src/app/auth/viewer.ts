@@ -15,6 +15,7 @@ const TOKEN_TOUCH_MS = 5 * 60_000
 
 const account = {
   ...userColumns,
+  oidcIssuer: users.oidcIssuer,
   mustChangePassword: users.mustChangePassword,
   epoch: users.sessionEpoch,
   packed: packedPermissions,
@@ -118,17 +119,19 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
   return {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
-    hasTemporaryPassword: row.mustChangePassword,
+    oidcIssuer: row.oidcIssuer,
+    mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
   }
 })
 
+/** Null also for a user whose way in is closed: local ones by DISABLE_LOCAL_AUTH, those of an issuer that is not ours. */
 async function findAccount(ctx: Ctx, id: number) {
   const account = await readAccount(ctx.store, id)
   if (account === null) return null
-  const { hasTemporaryPassword, ...rest } = account
-  // A temporary password binds only while passwords are a way in.
-  return { ...rest, mustChangePassword: hasTemporaryPassword && !ctx.config.DISABLE_LOCAL_AUTH }
+  const isLocal = account.user.authProvider === 'local'
+  const isOpen = isLocal ? !ctx.config.DISABLE_LOCAL_AUTH : account.oidcIssuer === ctx.oidc?.issuer
+  return isOpen ? account : null
 }
 
 async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {

@@ -86,14 +86,14 @@ const BEGUN_FACTOR = 20
  * The limit turns nobody away.
  */
 async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
-  const { reason, details } = failure
+  const { reason, details, stranger } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
   const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
   const key = `oidc:${kind}:${ctx.ip === null ? 'none' : addressKey(ctx.ip)}`
   const { count } = await ctx.sessions.hit(key, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
   if (count > LOGIN_MAX_FAILURES * factor) return
   logFailure(ctx, failure)
-  const recorded = { provider: 'oidc', reason, ...details }
+  const recorded = { provider: 'oidc', reason, ...details, ...stranger }
   const entry = audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })
   await ctx.store.atomic([entry], 'lazily')
 }

@@ -48,7 +48,10 @@ async function findAccount(store: Store, { issuer, subject }: Identity): Promise
 }
 
 async function createAccount(ctx: Ctx, identity: Identity): Promise<Account> {
-  if (!ctx.config.OIDC_AUTO_CREATE_USERS) throw new OidcFailure('user_unknown')
+  if (!ctx.config.OIDC_AUTO_CREATE_USERS) {
+    const { issuer, subject } = identity
+    throw new OidcFailure('user_unknown', {}, { issuer, subject })
+  }
   for (let round = 1; ; round++) {
     const username = await freeUsername(ctx.store, identity.profile.username, round)
     const refusal = await insertAccount(ctx, identity, username).then(

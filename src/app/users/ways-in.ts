@@ -1,0 +1,33 @@
+import { and, eq, isNotNull } from 'drizzle-orm'
+import { users } from '../../db/schema.ts'
+import type { Ports } from '../context.ts'
+
+/** Says in the log, in one line, when the configuration and the users there are let nobody ever sign in. */
+export async function warnIfNobodyEnters(ports: Ports): Promise<void> {
+  const local = await whyNotLocally(ports)
+  const oidc = local === null ? null : await whyNotByOidc(ports)
+  if (local !== null && oidc !== null) ports.log.error(`Nobody can sign in: ${local}, and ${oidc}`)
+}
+
+async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
+  if (config.DISABLE_LOCAL_AUTH) return 'DISABLE_LOCAL_AUTH is true'
+  const user = await store.db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.isActive, true), eq(users.authProvider, 'local'), isNotNull(users.passwordHash)))
+    .limit(1)
+    .get()
+  return user === undefined ? 'there is no active local user' : null
+}
+
+async function whyNotByOidc({ config, oidc, store }: Ports): Promise<string | null> {
+  if (oidc === null) return 'OIDC_ENABLED is not true'
+  if (config.OIDC_AUTO_CREATE_USERS) return null
+  const user = await store.db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.isActive, true), eq(users.oidcIssuer, oidc.issuer)))
+    .limit(1)
+    .get()
+  return user === undefined ? 'OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here' : null
+}
