@@ -32,6 +32,7 @@ async function bytesBehindSession() {
     meter: null,
     mapArchive: null,
     clockWatch: null,
+    version: '1.2.3',
     startedAt: 0,
     now: Date.now,
     ...createAddressing([], { warn: log }),

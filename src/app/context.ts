@@ -37,6 +37,8 @@ export interface Ports {
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is believed; null: it always is. */
   readonly clockWatch: ClockWatch | null
+  /** Of the service, as package.json has it. */
+  readonly version: string
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */

@@ -1,3 +1,4 @@
+import manifest from '../../package.json' with { type: 'json' }
 import { createApp } from '../app/app.ts'
 import { takeTold } from '../app/audit/audit.ts'
 import { sealAudit } from '../app/audit/chain.ts'
@@ -80,6 +81,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     meter: null,
     mapArchive: null,
     clockWatch: null,
+    version: manifest.version,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.

@@ -1,6 +1,7 @@
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import type { Ctx, Ports } from '../app/context.ts'
 import { memoryBuckets } from '../app/http/buckets.ts'
+import { readAppVersion } from './version.ts'
 
 /** What verbs need when nobody asks over HTTP: whoever is at the console, who counts as the service itself. */
 export function consoleContext({
@@ -23,6 +24,7 @@ export function consoleContext({
     meter: null,
     mapArchive: null,
     clockWatch: null,
+    version: readAppVersion(),
     startedAt: Date.now(),
     now: Date.now,
     clientIp: () => null,

@@ -34,6 +34,7 @@ import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { startUpkeep } from './upkeep.ts'
+import { readAppVersion } from './version.ts'
 
 const SWEEP_INTERVAL_MS = 10 * 60_000
 const SHUTDOWN_GRACE_MS = 8000
@@ -102,6 +103,7 @@ async function start(config: Config, log: Log): Promise<void> {
     meter,
     mapArchive: await openMapArchive(config),
     clockWatch,
+    version: readAppVersion(),
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES, log),

@@ -1,4 +1,5 @@
 import { defineConfig, type Plugin } from 'vite'
+import manifest from '../../package.json' with { type: 'json' }
 import { SECURITY_HEADERS } from '../app/http/security.ts'
 
 /**
@@ -7,6 +8,7 @@ import { SECURITY_HEADERS } from '../app/http/security.ts'
  */
 export default defineConfig({
   root: import.meta.dirname,
+  define: { 'import.meta.env.VERSION': JSON.stringify(manifest.version) },
   publicDir: false,
   build: {
     outDir: '../../dist/web',

@@ -37,6 +37,7 @@ async function openNode(): Promise<Service> {
     meter: null,
     mapArchive: null,
     clockWatch: null,
+    version: '1.2.3',
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES, log),

@@ -88,6 +88,7 @@ export async function createTestApp(
     meter: null,
     mapArchive: null,
     clockWatch: null,
+    version: '1.2.3',
     startedAt: START,
     now,
     clientIp: () => app.ip,

@@ -70,6 +70,7 @@ function Sidebar() {
         }}
       />
       <SignOut />
+      <div class="nav-version faint">{t.shell.version(import.meta.env.VERSION)}</div>
     </nav>
   )
 }

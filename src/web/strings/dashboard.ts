@@ -21,7 +21,10 @@ export const dashboard = {
   allMessages: 'All messages',
   radios: 'Radios',
   noRadio: 'No radio is connected',
-  noRadioHere: 'Radios are connected to the Node service. This runtime has none.',
+  noRadioHere: 'Radios are connected to a Node service, which delivers here what it hears.',
+  delivered: 'delivered by a collector',
+  lastPacket: 'last packet',
+  notLately: 'nothing lately',
   noRadioHelp:
     'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
   since: (time: string) => `for ${time}`,

@@ -4,6 +4,7 @@ export const shell = {
   menu: 'More',
   account: 'Account',
   signOut: 'Sign out',
+  version: (version: string) => `Version ${version}`,
   offline: 'The service does not answer. Trying again…',
   offlineBrowser: 'This device is offline.',
   cut: 'Live updates were cut off. Reconnecting…',

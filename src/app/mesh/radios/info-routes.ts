@@ -10,7 +10,7 @@ import {
   type LinkInfo,
 } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
-import { AppError } from '../../http/errors.ts'
+import { LATEST_PACKETS, listSources, MOST_SOURCES, SOURCE_KINDS } from './sources.ts'
 
 const radioSchema = z.object({
   nodeNum: z.int(),
@@ -50,14 +50,25 @@ const collectorSchema = z
     reason: z.string().nullable(),
   })
   .describe('How the delivery of what is heard here to another service goes; null when there is none')
+const sourceSchema = z
+  .object({
+    name: z.string(),
+    kind: z.enum(SOURCE_KINDS),
+    localNodeNum: z.int().nullable(),
+    firmwareVersion: z.string().nullable(),
+    lastReceivedAt: z.int().nullable().describe(`Null: it brought none of the latest ${LATEST_PACKETS} packets`),
+  })
+  .describe('A radio, a broker, or what a collector delivers')
 const infoSchema = z
   .object({
+    version: z.string().describe('Of the service'),
     radio: radioSchema.nullable(),
     firmware: z.string().nullable(),
     link: linkStateSchema.nullable(),
     queue: queueSchema.nullable(),
     links: z.array(linkSchema),
     collector: collectorSchema.nullable(),
+    sources: z.array(sourceSchema).describe(`The latest ${MOST_SOURCES} of all that was ever listened to`),
     clock: z
       .object({ state: z.enum(CLOCK_STATES), confirmed: z.int() })
       .optional()
@@ -65,25 +76,28 @@ const infoSchema = z
         'Whether the clock of the machine is believed, and the time from which ages count when data is deleted',
       ),
   })
-  .describe('All links, and beside them what the first one says; null without any')
+  .describe('All links, and beside them what the first one says; null without any, as always on the edge')
 
 export const infoRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
-  answers('The radios and their links', { 200: infoSchema }, ['unsupported_on_this_runtime']),
-  (c) => {
-    const { radio, clockWatch } = c.var.ctx
-    if (radio === null) throw new AppError('unsupported_on_this_runtime')
+  answers('The radios and their links, and where packets come from', { 200: infoSchema }),
+  async (c) => {
+    const { radio, store, version, clockWatch } = c.var.ctx
     const clock = clockWatch?.state()
     return c.json({
-      ...describeLinks(radio.links()),
-      collector: describeCollector(radio.collector()),
+      version,
+      ...describeLinks(radio?.links() ?? []),
+      collector: describeCollector(radio?.collector() ?? null),
+      sources: await listSources(store),
       ...(clock && { clock: { state: clock.state, confirmed: Math.round(clock.confirmed) } }),
     })
   },
 )
 
-function describeLinks(links: readonly LinkInfo[]): Omit<z.infer<typeof infoSchema>, 'collector' | 'clock'> {
+function describeLinks(
+  links: readonly LinkInfo[],
+): Omit<z.infer<typeof infoSchema>, 'version' | 'collector' | 'sources' | 'clock'> {
   const [first] = links
   return {
     radio: first?.radio ?? null,

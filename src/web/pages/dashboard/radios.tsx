@@ -10,23 +10,18 @@ import { t } from '../../strings.ts'
 type Info = InferResponseType<typeof api.info.$get>
 
 const POLL_MS = 10_000
+// Without live events, and where each row that is read is charged.
+const SLOW_POLL_MS = 60_000
 
-/** The radios of the service, and how each link is. */
+/** The radios of the service with the state of each link, and what collectors deliver. */
 export function Radios() {
-  if (has('radio')) return <KnownRadios />
-  return (
-    <Card title={t.dashboard.radios}>
-      <p class="faint">{t.dashboard.noRadioHere}</p>
-    </Card>
-  )
-}
-
-function KnownRadios() {
-  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
+  const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
   const links = data.value?.links
+  const delivered = data.value?.sources.filter(({ kind }) => kind === 'ingest') ?? []
   return (
     <Card title={t.dashboard.radios}>
-      {links?.length === 0 && (
+      {!has('radio') && <p class="faint">{t.dashboard.noRadioHere}</p>}
+      {has('radio') && links?.length === 0 && delivered.length === 0 && (
         <>
           <h3>{t.dashboard.noRadio}</h3>
           <p class="faint">{t.dashboard.noRadioHelp}</p>
@@ -36,8 +31,30 @@ function KnownRadios() {
         {links?.map((link) => (
           <RadioRow link={link} key={link.name} />
         ))}
+        {delivered.map((source) => (
+          <SourceRow source={source} key={source.name} />
+        ))}
       </ul>
     </Card>
+  )
+}
+
+function SourceRow({ source }: { source: Info['sources'][number] }) {
+  return (
+    <li>
+      <div class="grow">
+        <strong>{source.name}</strong> {t.dashboard.delivered}
+        <div class="faint">
+          {source.lastReceivedAt === null ? (
+            t.dashboard.notLately
+          ) : (
+            <>
+              {t.dashboard.lastPacket} <Age at={source.lastReceivedAt} />
+            </>
+          )}
+        </div>
+      </div>
+    </li>
   )
 }
 
