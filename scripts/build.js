@@ -12,7 +12,7 @@ import { build } from 'esbuild'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({ options: { 'if-changed': { type: 'boolean' }, program: { type: 'string' } } })
 
-if (values.program !== undefined) writeLicenses(values.program, await buildProgram(values.program))
+if (values.program !== undefined) writeOrigins(values.program, await buildProgram(values.program))
 else await buildAll(values['if-changed'] === true)
 
 async function buildAll(unlessKnown) {
@@ -31,7 +31,7 @@ async function buildAll(unlessKnown) {
     },
   }
   await vite.build({ configFile: join(ROOT, 'src/web/vite.config.ts'), logLevel: 'warn', plugins: [collect] })
-  writeLicenses(dist, bundled)
+  writeOrigins(dist, bundled)
   // Last: a build that was cut off is made again.
   writeFileSync(stamp, sources)
 }
@@ -95,19 +95,57 @@ function readStamp(file) {
   }
 }
 
-/** Writes the licenses of the packages that are part of the bundles, as they demand. Throws when one has none. */
-function writeLicenses(dist, files) {
+/**
+ * Writes the licenses of the packages that are part of the bundles, as they demand, and the list of these packages as a
+ * software bill of materials (CycloneDX 1.6). Throws when a package has no license.
+ */
+function writeOrigins(dist, files) {
   const folders = new Set()
   for (const path of files) {
     const folder = /node_modules\/(?:@[^/]+\/)?[^/]+(?!.*node_modules)/.exec(path)
     if (folder !== null) folders.add(path.slice(path.indexOf('node_modules'), folder.index + folder[0].length))
   }
-  const texts = [...folders].toSorted((a, b) => (a < b ? -1 : 1)).map((folder) => license(folder))
+  // Installed beside the program, not a part of it.
+  for (const name of readdirSync(join(ROOT, 'node_modules/@node-rs'))) folders.add(`node_modules/@node-rs/${name}`)
+  const inOrder = [...folders].toSorted((a, b) => (a < b ? -1 : 1))
+  writeFileSync(join(dist, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(inOrder), null, 2)}\n`)
+  const texts = inOrder.map((folder) => license(folder))
   writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'='.repeat(80)}\n\n`))
 }
 
+function billOfMaterials(folders) {
+  const own = readJson('package.json')
+  const { packages } = readJson('package-lock.json')
+  const components = folders.map((folder) => {
+    const { name, version, license: kind } = readJson(join(folder, 'package.json'))
+    const [algorithm, digest] = (packages[folder]?.integrity ?? '').split('-')
+    const content = Buffer.from(digest ?? '', 'base64').toString('hex')
+    return {
+      type: 'library',
+      'bom-ref': `${name}@${version}`,
+      name,
+      version,
+      purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+      ...(kind !== undefined && { licenses: [/\s/.test(kind) ? { expression: kind } : { license: { id: kind } }] }),
+      ...(algorithm === 'sha512' && { hashes: [{ alg: 'SHA-512', content }] }),
+    }
+  })
+  const component = {
+    type: 'application',
+    'bom-ref': `${own.name}@${own.version}`,
+    name: own.name,
+    version: own.version,
+    licenses: [{ license: { id: own.license } }],
+  }
+  return { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata: { component }, components }
+}
+
+function readJson(path) {
+  return JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
+}
+
 function license(folder) {
-  const { name, version, license: kind } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'))
+  const { name, version, license: kind } = readJson(join(folder, 'package.json'))
   const file = readdirSync(join(ROOT, folder)).find((each) => /^licen[cs]e/i.test(each))
   if (file === undefined && kind === undefined) throw new Error(`${folder} has no license`)
   const text = file === undefined ? `${kind}\n` : readFileSync(join(ROOT, folder, file), 'utf8')

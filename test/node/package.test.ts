@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -35,6 +35,14 @@ test('the package is at most 30 MB installed, with what it needs to run and no m
     files.filter(({ name }) => /\.(?:ts|tsx|map|c|cc|cpp|gyp)$/.test(name) && !name.endsWith('.d.ts')),
   ).toStrictEqual([])
   expect(existsSync(join(installed, 'dist/THIRD-PARTY-LICENSES.txt'))).toBe(true)
+  const { bomFormat, components } = JSON.parse(readFileSync(join(installed, 'dist/sbom.cdx.json'), 'utf8'))
+  const names = components.map(({ name }: { name: string }) => name)
+  expect([bomFormat, names]).toStrictEqual([
+    'CycloneDX',
+    expect.arrayContaining(['@node-rs/bcrypt', 'better-sqlite3', 'hono', 'preact', 'zod']),
+  ])
+  const [hono] = components.filter(({ name }: { name: string }) => name === 'hono')
+  expect(hono).toMatchObject({ purl: `pkg:npm/hono@${hono.version}`, hashes: [{ alg: 'SHA-512' }] })
 })
 
 test('its command starts the service, lists users, makes a backup and restores it', async () => {

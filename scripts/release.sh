@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes a release into release/: the archive for npm, the image for each platform where a container engine is, the bill of
+# materials, and checksums of all. Refuses a work tree that is not committed, and a version without a part in CHANGELOG.md.
+set -eu
+cd "$(dirname "$0")/.."
+version=$(node -p "require('./package.json').version")
+[ -z "$(git status --porcelain)" ] || { echo 'Commit or remove your changes first' >&2; exit 1; }
+grep -q "^## $version " CHANGELOG.md || { echo "CHANGELOG.md has no part for $version" >&2; exit 1; }
+
+rm -rf release
+mkdir release
+npm ci --no-audit --no-fund
+npm run build
+npm pack --silent --pack-destination release
+cp dist/sbom.cdx.json "release/mesh-monitoring-service-$version.cdx.json"
+
+image="mesh-monitoring-service:$version"
+for platform in linux/amd64 linux/arm64; do
+  file="release/mesh-monitoring-service-$version-${platform#linux/}.tar"
+  if docker info > /dev/null 2>&1; then
+    docker buildx build --platform "$platform" --tag "$image" --output "type=oci,dest=$file" .
+  elif command -v buildah > /dev/null; then
+    buildah build --platform "$platform" --tag "$image" .
+    buildah push "$image" "oci-archive:$file:$image"
+  else
+    echo "No image for $platform: no Docker engine and no buildah is here" >&2
+    continue
+  fi
+  gzip "$file"
+done
+
+cd release
+sha256sum -- * > SHA256SUMS
+cat SHA256SUMS
