@@ -74,6 +74,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/nodes/:id': may('nodes', 'read'),
   'PUT /api/nodes/:id': may('nodes', 'write'),
   'DELETE /api/nodes/:id': may('nodes', 'write'),
+  'PUT /api/nodes/:id/key': may('nodes', 'write'),
   'GET /api/nodes/:id/positions': may('nodes', 'read'),
   'POST /api/ingest': tokenFor('ingest'),
   'GET /api/messages': may('messages', 'read'),

@@ -20,7 +20,7 @@ import {
   text,
   user,
 } from '../support/mesh.ts'
-import { START } from '../support/app.ts'
+import { auditRows, START } from '../support/app.ts'
 import { createSigner, type Signer } from '../support/signer.ts'
 
 const BROKER = { kind: 'mqtt', name: 'mqtt://broker' } as const
@@ -382,4 +382,96 @@ describe('a node that signs', () => {
     const admin = await mesh.app.admin()
     expect((await admin.send('GET', '/api/nodes?signed=yes')).status).toBe(400)
   })
+})
+
+describe('a key that somebody vouches for', () => {
+  const first = base64(OWN_KEY)
+  const other = new Uint8Array(32).fill(12)
+  const accept = async (nodeNum: number, publicKey: unknown) => {
+    const admin = await mesh.app.admin()
+    const answer = await admin.send('PUT', `/api/nodes/${nodeNum}/key`, { publicKey })
+    return [answer.status, await answer.json()]
+  }
+  const announce = (publicKey: Uint8Array) =>
+    publish(packet(user({ longName: 'Old', shortName: 'OL', publicKey }), { from: FAR }))
+
+  it('is the one of the node, without a warning, and the change is recorded', async () => {
+    await announce(OWN_KEY)
+    await announce(other)
+    expect(await detail(FAR)).toMatchObject({ publicKey: base64(other), previousPublicKey: first, keyMismatch: true })
+    const accepted = { publicKey: first, previousPublicKey: null, refusedPublicKey: null, keyMismatch: false }
+    expect(await accept(FAR, first)).toMatchObject([200, accepted])
+    expect(await detail(FAR)).toMatchObject(accepted)
+    const entries = () => auditRows(mesh.app).filter(({ action }) => action === 'node_updated')
+    expect(entries()).toMatchObject([
+      {
+        details: {
+          nodeNum: FAR,
+          before: { publicKey: base64(other), keyMismatch: true },
+          after: { publicKey: first, keyMismatch: false },
+        },
+      },
+    ])
+    expect(await accept(FAR, first)).toMatchObject([200, accepted])
+    expect(entries()).toHaveLength(1)
+    await announce(other)
+    expect(await detail(FAR)).toMatchObject({ keyMismatch: true })
+  })
+
+  it('may be one that was not believed: what the one before signed counts no more', async () => {
+    const node = createSigner(1)
+    const liar = createSigner(2, node.nodeNum)
+    await publish(node.packet(node.user({ longName: 'Hill' })), liar.packet(liar.user({ longName: 'New radio' })))
+    expect(await detail(node.nodeNum)).toMatchObject({ spoofSuspected: true, refusedPublicKey: liar.base64 })
+    const accepted = { publicKey: liar.base64, signed: false, nameSigned: false, spoofSuspected: false }
+    expect(await accept(node.nodeNum, liar.base64)).toMatchObject([200, accepted])
+    await publish(liar.packet(liar.user({ longName: 'New radio' })))
+    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'New radio', signed: true, keyMismatch: false })
+  })
+
+  it('is one of those that were announced, and of a radio of ours what it says itself', async () => {
+    await announce(OWN_KEY)
+    await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours', publicKey: OWN_KEY } })])
+    await publish(packet(user({ longName: 'Ours', publicKey: other }), { from: LOCAL }))
+    expect(await detail(LOCAL)).toMatchObject({ refusedPublicKey: base64(other) })
+    for (const [nodeNum, key] of [
+      [FAR, base64(other)],
+      [LOCAL, base64(other)],
+      [FAR, 'abc'],
+      [FAR, null],
+    ] as const) {
+      const issues = expect.arrayContaining([expect.objectContaining({ path: 'publicKey' })])
+      expect(await accept(nodeNum, key)).toMatchObject([400, { code: 'invalid_request', issues }])
+    }
+    expect(await accept(77, first)).toMatchObject([404, { code: 'node_not_found' }])
+    expect(await accept(LOCAL, first)).toMatchObject([200, { publicKey: first, spoofSuspected: false }])
+  })
+})
+
+it('signatures are counted by what became of them', async () => {
+  let counted = {}
+  const ingest = createIngest(
+    mesh.app.store,
+    null,
+    null,
+    undefined,
+    ({ signatures }) => (counted = Object.fromEntries(signatures)),
+  )
+  const node = createSigner(1)
+  const liar = createSigner(2, node.nodeNum)
+  const said = [node.packet(node.user({ longName: 'Hill' })), liar.packet(text('x')), packet(text('x'), { from: FAR })]
+  await ingest.store([heard(myInfo), ...said.map((each) => byBroker(each))])
+  expect(counted).toStrictEqual({ valid: 1, invalid: 1, none: 1 })
+})
+
+it('messages that were signed are found by a filter', async () => {
+  const node = createSigner(1)
+  await publish(node.packet(node.user({ longName: 'Hill' })), node.packet(text('proven')), packet(text('said')))
+  const found = Object(await get('/api/messages?signed=true'))['messages']
+  expect(found).toMatchObject([{ text: 'proven', signed: true }])
+  const plan = mesh.app.store.sqlite.prepare(
+    'explain query plan select * from messages where signed order by id desc limit 9',
+  )
+  expect(JSON.stringify(plan.all())).toContain('messages_signed')
+  expect((await (await mesh.app.admin()).send('GET', '/api/messages?signed=false')).status).toBe(400)
 })

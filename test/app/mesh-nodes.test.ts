@@ -59,6 +59,7 @@ describe('GET /api/nodes', () => {
         isLocal: false,
         keyMismatch: false,
         signed: false,
+        spoofSuspected: false,
         notes: '',
       },
     ])

@@ -4,6 +4,7 @@ import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { item } from '../support/delivery.ts'
 import { packet, position, seconds, telemetry, text, user } from '../support/mesh.ts'
+import { createSigner } from '../support/signer.ts'
 import { type Client, createClient, refusal } from './service.ts'
 
 const OWN = 0xb0cb0001
@@ -57,6 +58,27 @@ export function ingestScenarios(admin: () => Client): void {
     expect(await count()).toStrictEqual(once)
     expect(await node()).toStrictEqual(told)
     expect((await admin().send('GET', `/api/nodes/${OWN}`)).body).toMatchObject({ isLocal: true })
+  })
+
+  test('signatures are verified: what is signed is believed, what somebody else signed is not', async () => {
+    const node = createSigner(21)
+    const liar = createSigner(22, node.nodeNum)
+    const packets = [node.packet(node.user({ longName: 'Signed Hill' })), liar.packet(liar.user({ longName: 'Liar' }))]
+    expect(await deliver({ source: 'signatures', packets: packets.map(item) })).toMatchObject({ status: 200 })
+    expect((await admin().send('GET', `/api/nodes/${node.nodeNum}`)).body).toMatchObject({
+      longName: 'Signed Hill',
+      publicKey: node.base64,
+      signed: true,
+      nameSigned: true,
+      refusedPublicKey: liar.base64,
+      keyMismatch: true,
+      spoofSuspected: true,
+    })
+    const path = `/api/nodes/${node.nodeNum}/key`
+    expect(await admin().send('PUT', path, { publicKey: node.base64 })).toMatchObject({
+      status: 200,
+      body: { publicKey: node.base64, signed: true, keyMismatch: false, spoofSuspected: false },
+    })
   })
 
   test('items that say nothing are told one by one, and keys are not stored', async () => {

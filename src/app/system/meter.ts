@@ -78,7 +78,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       {
         name: 'mesh_signatures_total',
         type: 'counter',
-        help: 'Packets since the start by their signature. missing: its sender signs, and this one came without; unchecked: no key is known, or the source sent more than is verified.',
+        help: 'Packets since the start by their signature. valid: verified; invalid: it does not fit the key; none: not signed; missing: its sender signs, and this one came without; unchecked: no key is known, or the source sent more than is verified.',
         samples: [...signatures].map(([result, value]) => ({ labels: { result }, value })),
       },
       {

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
 import { sources } from './sources.ts'
@@ -37,6 +38,9 @@ export const messages = sqliteTable(
     uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),
     index('messages_timestamp').on(t.timestamp),
     index('messages_channel').on(t.channel, t.id),
+    index('messages_signed')
+      .on(t.id)
+      .where(sql`signed`),
   ],
 )
 

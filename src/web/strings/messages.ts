@@ -16,6 +16,7 @@ export const messages = {
   older: 'Show older messages',
   to: (name: string) => `to ${name}`,
   encrypted: 'End-to-end encrypted',
+  signed: 'Signature verified: the sender has the key of this node',
   replyingTo: 'Reply to',
   replyToOlder: 'In reply to an earlier message. Show it',
   replyToGone: 'In reply to a message that is not here',

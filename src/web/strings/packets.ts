@@ -27,6 +27,7 @@ export const packets = {
   to: 'To',
   kind: 'Kind',
   signal: 'Arrived',
+  spoofed: 'Somebody else seems to have sent it in the name of this node: it is not believed',
   everybody: 'everybody',
   unreadable: 'encrypted',
   onlyFrom: (id: string) => `Only from ${id}`,

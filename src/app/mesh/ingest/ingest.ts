@@ -52,7 +52,7 @@ export type Stored = {
 /** What is counted of a batch. */
 export type BatchCounts = {
   /** Packets by what became of their signature. */
-  readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number], number>
+  readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number] | 'none', number>
   /** Values that no radio can send, by field. */
   readonly refusedValues: ReadonlyMap<string, number>
 }
@@ -153,7 +153,11 @@ export async function storeBatch(
 
 function countBatch(batch: readonly Heard[], judgements: readonly Judgement[]): BatchCounts {
   return {
-    signatures: countEach(judgements.flatMap(({ signature }) => (signature === null ? [] : [signature]))),
+    signatures: countEach(
+      batch.flatMap(({ event }, index) =>
+        event.type === 'packet' ? [judgements[index]?.signature ?? ('none' as const)] : [],
+      ),
+    ),
     refusedValues: countEach(batch.flatMap(({ event }) => event.refused ?? [])),
   }
 }

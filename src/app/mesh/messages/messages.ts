@@ -59,6 +59,8 @@ export type MessageFilters = {
   /** Direct messages from and to this node. */
   readonly with?: number | undefined
   readonly q?: string | undefined
+  /** Only those whose signature was verified. */
+  readonly signed?: true | undefined
 }
 
 const queries = prepareOnce((db) => ({ newest: select(db, undefined).limit(sql.placeholder('limit')).prepare() }))
@@ -89,7 +91,7 @@ function select(db: Db, where: SQL | undefined) {
   return db.select(messageColumns).from(messages).where(where).orderBy(desc(messages.id)).$dynamic()
 }
 
-function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<MessageFilters, 'limit'>): SQL[] {
+function conditionsOf({ before, since, channel, with: nodeNum, q, signed }: Omit<MessageFilters, 'limit'>): SQL[] {
   const isWithNode =
     nodeNum === undefined
       ? undefined
@@ -100,6 +102,7 @@ function conditionsOf({ before, since, channel, with: nodeNum, q }: Omit<Message
     channel === undefined ? undefined : eq(messages.channel, channel),
     isWithNode,
     q === undefined ? undefined : contains(messages.text, q),
+    signed === undefined ? undefined : sql`signed`,
   ].filter((condition) => condition !== undefined)
 }
 

@@ -29,6 +29,11 @@ export const messageRoutes = new Hono<AppEnv>()
         channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
         q: z.string().min(1).max(200).optional().describe('Part of the text'),
+        signed: z
+          .literal('true')
+          .transform(() => true as const)
+          .optional()
+          .describe('Only messages whose signature was verified'),
       }),
     ),
     async (c) =>

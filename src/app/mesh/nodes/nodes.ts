@@ -57,6 +57,11 @@ export const nodeSchema = z.object({
   signed: z
     .boolean()
     .describe('A packet of the node was signed by publicKey (XEdDSA, firmware 2.8), and the signature was verified'),
+  spoofSuspected: z
+    .boolean()
+    .describe(
+      'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
+    ),
   notes: z.string(),
 })
 export type Node = z.infer<typeof nodeSchema>
@@ -82,11 +87,6 @@ export const nodeDetailSchema = nodeSchema.extend({
   signedAt: z.int().nullable().describe('When the latest packet came whose signature was verified'),
   nameSigned: z.boolean().describe('The names were signed: only names that are signed too replace them'),
   positionSigned: z.boolean().describe('The position was signed: only one that is signed too replaces it'),
-  spoofSuspected: z
-    .boolean()
-    .describe(
-      'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
-    ),
 })
 type NodeDetail = z.infer<typeof nodeDetailSchema>
 
@@ -108,6 +108,11 @@ export const nodeNumSchema = z
   .transform((text) => parseNodeId(text) ?? Number(text))
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
 
+/** Of which of the keys that were announced somebody says that it is the node's. */
+export const nodeKeySchema = z.strictObject({
+  publicKey: z.base64().length(44).describe('Base64: publicKey, previousPublicKey or refusedPublicKey of the node'),
+})
+
 const byNum = prepareOnce((db) => ({
   get: db
     .select()
@@ -121,7 +126,7 @@ type NodeRow = typeof nodes.$inferSelect
 /** What the API tells of a row. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
-  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, signedAt, notes } = row
+  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, signedAt, spoofSuspected, notes } = row
   return {
     nodeNum,
     nodeId: formatNodeId(nodeNum),
@@ -145,6 +150,7 @@ export function publicNode(row: NodeRow): Node {
     isLocal,
     keyMismatch,
     signed: signedAt !== null,
+    spoofSuspected,
     notes,
   }
 }
@@ -175,7 +181,7 @@ async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
 /** Also by a number that it had before. Throws `node_not_found`. */
 export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
   const row = await findByAnyNum(store, nodeNum)
-  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned, spoofSuspected } = row
+  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
   return {
     ...publicNode(row),
     formerNodeNums: await listFormerNums(store, row.nodeNum),
@@ -185,7 +191,6 @@ export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail
     signedAt,
     nameSigned,
     positionSigned,
-    spoofSuspected,
   }
 }
 
@@ -213,6 +218,52 @@ export async function updateNode(
       .update(nodes)
       .set(pick(after))
       .where(and(eq(nodes.id, before.id), differs(nodes, fields, after))),
+    audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+  ])
+  return getNode(ctx.store, nodeNum)
+}
+
+/**
+ * Takes one of the keys that were announced for the node's own, and forgets the others with the warnings that they
+ * raised. What another key signed is not signed any more. Throws `node_not_found`, and `invalid_request` for a key that
+ * was not announced.
+ */
+export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<NodeDetail> {
+  const before = await findNode(ctx.store, nodeNum)
+  const isAnother = publicKey !== before.publicKey
+  // Of a radio of ours only its own connection tells the key.
+  const known = [before.publicKey, ...(before.isLocal ? [] : [before.previousPublicKey, before.refusedPublicKey])]
+  if (!known.includes(publicKey)) {
+    const message = 'none of the keys that the node announced'
+    throw new AppError('invalid_request', `publicKey: ${message}`, { issues: [{ path: 'publicKey', message }] })
+  }
+  const after = {
+    publicKey,
+    previousPublicKey: null,
+    refusedPublicKey: null,
+    keyMismatch: false,
+    spoofSuspected: false,
+    spoofClaim: null,
+    ...(isAnother ? { signedAt: null, keySigned: false, nameSigned: false, positionSigned: false } : {}),
+  }
+  const fields = ['publicKey', 'previousPublicKey', 'refusedPublicKey', 'keyMismatch', 'spoofSuspected'] as const
+  const { previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected } = before
+  const details = {
+    nodeNum,
+    nodeId: formatNodeId(nodeNum),
+    before: { publicKey: before.publicKey, previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected },
+    after: { publicKey, keyMismatch: false, spoofSuspected: false },
+  }
+  // A key that was announced meanwhile is for another look.
+  const isAsSeen = [
+    sql`${nodes.publicKey} is ${before.publicKey}`,
+    sql`${nodes.refusedPublicKey} is ${refusedPublicKey}`,
+  ]
+  await ctx.store.atomic([
+    ctx.store.db
+      .update(nodes)
+      .set(after)
+      .where(and(eq(nodes.id, before.id), ...isAsSeen, differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
   ])
   return getNode(ctx.store, nodeNum)

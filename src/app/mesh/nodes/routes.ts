@@ -6,10 +6,12 @@ import { answers } from '../../http/describe.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listNodes, matchesEtag, MAX_NODES } from './list.ts'
 import {
+  acceptKey,
   deleteNode,
   getNode,
   nodeChangesSchema,
   nodeDetailSchema,
+  nodeKeySchema,
   nodeNumSchema,
   nodeSchema,
   updateNode,
@@ -76,6 +78,18 @@ export const nodeRoutes = new Hono<AppEnv>()
       await deleteNode(c.var.ctx, c.req.valid('param').id)
       return c.body(null, 204)
     },
+  )
+  .put(
+    '/:id/key',
+    requirePermission('nodes', 'write'),
+    answers(
+      'Say which of the keys that were announced is the one of the node: it is kept, and the warnings end',
+      { 200: nodeDetailSchema },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    validate('json', nodeKeySchema),
+    async (c) => c.json(await acceptKey(c.var.ctx, c.req.valid('param').id, c.req.valid('json').publicKey)),
   )
   .get(
     '/:id/positions',

@@ -4,6 +4,7 @@ import { conversationOf } from '../../inbox.ts'
 import { useAction } from '../../load.ts'
 import { type Message, nameOf } from '../../mesh.ts'
 import { Icon, type IconName } from '../../parts/icon.tsx'
+import { Mark } from '../../parts/mark.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
 import { can } from '../../session.ts'
@@ -87,12 +88,7 @@ function From({ message, where }: { message: Message; where: string | null }) {
       {can('nodes', 'read') ? <a href={href(`/nodes/${fromNodeId}`)}>{name}</a> : <strong>{name}</strong>}
       {where !== null && <span class="faint">{where}</span>}
       {sentBy !== null && <span class="faint">{t.messages.sentBy(sentBy)}</span>}
-      {pkiEncrypted && (
-        <span class="faint" title={t.messages.encrypted}>
-          <Icon name="lock" />
-          <span class="sr-only">{t.messages.encrypted}</span>
-        </span>
-      )}
+      {pkiEncrypted && <Mark icon="lock" words={t.messages.encrypted} />}
     </header>
   )
 }
@@ -123,7 +119,7 @@ function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJ
 
 /** When, and what became of it or how it came, in a few words. */
 function About({ message }: { message: Message }) {
-  const { timestamp, direction, hopsAway, rxSnr, viaMqtt } = message
+  const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed } = message
   const arrival = [
     viaMqtt ? t.nodes.mqtt : null,
     hopsAway === null ? null : t.nodes.hopsAway(hopsAway),
@@ -134,6 +130,7 @@ function About({ message }: { message: Message }) {
       <time dateTime={new Date(timestamp).toISOString()} title={dateTime(timestamp)}>
         {clock(timestamp)}
       </time>
+      {signed && <Mark icon="shield" words={t.messages.signed} tone="good" />}
       {direction === 'out' ? <Delivery message={message} /> : <span>{arrival.join(' · ')}</span>}
     </span>
   )

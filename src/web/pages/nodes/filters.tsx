@@ -9,6 +9,7 @@ type Shown = (typeof SHOWN)[number]
 type Within = keyof typeof t.nodes.heardWithin
 type Way = keyof typeof t.nodes.ways
 type Place = keyof typeof t.nodes.places
+type Proof = keyof typeof t.nodes.proofs
 
 /** Which nodes the address asks for; an empty text is any. */
 export type NodeFilters = {
@@ -18,10 +19,11 @@ export type NodeFilters = {
   readonly role: string
   readonly way: Way | ''
   readonly position: Place | ''
+  readonly signed: Proof | ''
 }
 
 /** The filters behind the button: their names in the address. */
-const EXTRA = ['heard', 'role', 'way', 'position'] as const
+const EXTRA = ['heard', 'role', 'way', 'position', 'signed'] as const
 
 const names = <K extends string>(texts: Readonly<Record<K, string>>): K[] =>
   Object.keys(texts).filter((name): name is K => name in texts)
@@ -29,6 +31,7 @@ const names = <K extends string>(texts: Readonly<Record<K, string>>): K[] =>
 const WITHIN = names(t.nodes.heardWithin)
 const WAYS = names(t.nodes.ways)
 const PLACES = names(t.nodes.places)
+const PROOFS = names(t.nodes.proofs)
 
 /** What is not known counts as not asked for. */
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
@@ -40,6 +43,7 @@ export function readNodeFilters(query: URLSearchParams): NodeFilters {
     role: query.get('role') ?? '',
     way: one('way', WAYS) ?? '',
     position: one('position', PLACES) ?? '',
+    signed: one('signed', PROOFS) ?? '',
   }
 }
 
@@ -49,11 +53,11 @@ export function countExtra(filters: NodeFilters): number {
 }
 
 export function clearExtra(): void {
-  setQuery({ heard: '', role: '', way: '', position: '' })
+  setQuery({ heard: '', role: '', way: '', position: '', signed: '' })
 }
 
 export function isWanted(node: Node, filters: NodeFilters, now: number): boolean {
-  const { show, heard, role, way, position } = filters
+  const { show, heard, role, way, position, signed } = filters
   const q = filters.q.trim().toLowerCase()
   return (
     (show === 'all' || (show === 'active' ? isActive(node, now) : node.isFavorite)) &&
@@ -61,8 +65,14 @@ export function isWanted(node: Node, filters: NodeFilters, now: number): boolean
     (role === '' || node.role === role) &&
     (way === '' || node.viaMqtt === (way === 'mqtt')) &&
     (position === '' || (node.position !== null) === (position === 'known')) &&
+    (signed === '' || isProven(node, signed)) &&
     (q === '' || isCalled(node, q))
   )
+}
+
+function isProven(node: Node, proof: Proof): boolean {
+  if (proof === 'doubtful') return node.keyMismatch || node.spoofSuspected
+  return node.signed === (proof === 'signed')
 }
 
 const ANY = ['', t.common.all] as const
@@ -96,6 +106,12 @@ export function ExtraFilters({ nodes }: { nodes: readonly Node[] }) {
         value={filters.position}
         options={[ANY, ...PLACES.map((key) => [key, t.nodes.places[key]] as const)]}
         onChange={(position) => setQuery({ position })}
+      />
+      <Select
+        label={t.nodes.proof}
+        value={filters.signed}
+        options={[ANY, ...PROOFS.map((key) => [key, t.nodes.proofs[key]] as const)]}
+        onChange={(signed) => setQuery({ signed })}
       />
     </>
   )

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { keepDraft, readDraft } from '../../drafts.ts'
@@ -47,8 +48,15 @@ export function NodePage({ id }: { id: string }) {
       actions={node !== null && <NodeActions node={node} onChanged={reload} />}
     >
       <Failure error={error.value} retry={reload} />
-      {node?.keyMismatch && <Warning title={t.nodes.mismatch} help={t.nodes.mismatchHelp} />}
-      {node?.spoofSuspected && <Warning title={t.nodes.spoofed} help={t.nodes.spoofedHelp} />}
+      {node?.keyMismatch && (
+        <Warning title={t.nodes.mismatch} help={t.nodes.mismatchHelp}>
+          <Keys node={node} onChanged={reload} />
+        </Warning>
+      )}
+      {node?.spoofSuspected && (
+        <Warning title={t.nodes.spoofed} help={node.isLocal ? t.nodes.spoofedOwnHelp : t.nodes.spoofedHelp} />
+      )}
+      {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
       {node !== null && (
         <>
           <div class="cards three">
@@ -67,15 +75,58 @@ export function NodePage({ id }: { id: string }) {
   )
 }
 
-function Warning({ title, help }: { title: string; help: string }) {
+function Warning({ title, help, children }: { title: string; help: string; children?: ComponentChildren }) {
   return (
     <div class="notice notice-bad">
       <Icon name="warning" />
       <div>
         <strong>{title}</strong>
         <p class="measure">{help}</p>
+        {children}
       </div>
     </div>
+  )
+}
+
+/** The keys that were announced, for somebody who has asked the owner. */
+function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
+  const { publicKey, previousPublicKey, refusedPublicKey } = node
+  const others = [
+    { name: t.nodes.keyFirst, key: previousPublicKey },
+    { name: t.nodes.keyRefused, key: refusedPublicKey },
+  ].filter(({ key }) => key !== publicKey)
+  const keys = [{ name: t.nodes.keyKnown, key: publicKey }, ...others]
+  const accept = (key: string) =>
+    askFirst({
+      text: t.nodes.keySure(nodeName(node)),
+      confirm: t.nodes.keyAccept,
+      isDangerous: true,
+      act: async () => {
+        await ask(api.nodes[':id'].key.$put({ param: { id: node.nodeId }, json: { publicKey: key } }))
+        say(t.nodes.keyAccepted)
+        await Promise.all([onChanged(), refreshNodes()])
+      },
+    })
+  return (
+    <ul class="rows tight">
+      {keys.map(
+        ({ name, key }) =>
+          key !== null && (
+            <li key={name}>
+              <span class="grow">
+                {name}
+                <br />
+                <span class="mono break">{key}</span>
+              </span>
+              {can('nodes', 'write') && (
+                <button type="button" class="button small" onClick={() => accept(key)}>
+                  {t.nodes.keyAccept}
+                </button>
+              )}
+            </li>
+          ),
+      )}
+    </ul>
   )
 }
 
@@ -217,7 +268,11 @@ function distance(meters: number): string {
 }
 
 function IdentityCard({ node }: { node: NodeDetail }) {
-  const { previousPublicKey: previousKey } = node
+  const { signedAt } = node
+  const signedParts = [
+    node.nameSigned ? t.nodes.signedParts.names : [],
+    node.positionSigned ? t.nodes.signedParts.position : [],
+  ].flat()
   return (
     <Card title={t.nodes.identity}>
       <Facts
@@ -231,10 +286,22 @@ function IdentityCard({ node }: { node: NodeDetail }) {
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],
           [t.nodes.key, node.publicKey === null ? null : <Copyable text={node.publicKey} name={t.nodes.key} />],
-          [t.nodes.previousKey, previousKey === null ? null : <span class="mono break">{previousKey}</span>],
+          [t.nodes.proof, signedAt === null ? t.nodes.signedNever : <Verified at={signedAt} />],
+          [t.nodes.signedContent, signedParts.length === 0 ? null : signedParts.join(', ')],
         ]}
       />
     </Card>
+  )
+}
+
+function Verified({ at }: { at: number }) {
+  return (
+    <>
+      <span class="good">
+        <Icon name="shield" />
+      </span>{' '}
+      {t.nodes.signedLast} <ExactAge at={at} />
+    </>
   )
 }
 

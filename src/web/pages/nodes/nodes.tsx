@@ -7,6 +7,7 @@ import { Age, now } from '../../parts/age.tsx'
 import { Segments, Select } from '../../parts/field.tsx'
 import { Battery, Signal } from '../../parts/gauges.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { Mark } from '../../parts/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/search-query.tsx'
@@ -94,11 +95,9 @@ function NameCell({ node }: { node: Node }) {
         {nodeName(node)}
       </a>
       {node.isFavorite && <Icon name="star" filled />}
-      {node.keyMismatch && (
-        <span class="bad" title={t.nodes.mismatch}>
-          <Icon name="warning" />
-          <span class="sr-only">{t.nodes.mismatch}</span>
-        </span>
+      {node.signed && <Mark icon="shield" words={t.nodes.signed} tone="good" />}
+      {(node.keyMismatch || node.spoofSuspected) && (
+        <Mark icon="warning" words={node.spoofSuspected ? t.nodes.spoofed : t.nodes.mismatch} tone="bad" />
       )}
     </span>
   )

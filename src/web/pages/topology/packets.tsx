@@ -8,6 +8,7 @@ import { BROADCAST, nameOf, useNodes } from '../../mesh.ts'
 import { Select } from '../../parts/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../../parts/log-table.tsx'
+import { Mark } from '../../parts/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
@@ -146,13 +147,20 @@ function PacketRow({ packet }: { packet: Packet }) {
           {nameOf(packet.fromNodeNum, packet.fromNodeId)}
         </button>
       </td>
-      <td>{packetKind(packet.portName)}</td>
+      <td>
+        {packetKind(packet.portName)} <Standing packet={packet} />
+      </td>
       <td class="wide-only">
         {packet.toNodeNum === BROADCAST ? t.packets.everybody : nameOf(packet.toNodeNum, packet.toNodeId)}
       </td>
       <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
     </LogRow>
   )
+}
+
+function Standing({ packet: { signed, spoofSuspected } }: { packet: Packet }) {
+  if (spoofSuspected) return <Mark icon="warning" words={t.packets.spoofed} tone="bad" />
+  return signed ? <Mark icon="shield" words={t.nodes.signed} tone="good" /> : null
 }
 
 function Details({ packet }: { packet: Packet }) {

@@ -1,0 +1,1 @@
+CREATE INDEX `messages_signed` ON `messages` (`id`) WHERE signed;
