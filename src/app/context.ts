@@ -293,6 +293,9 @@ export type RadioDevice = {
   prepare(section: string, change: SectionChange): PreparedChange
 }
 
+/** The answer of the process that has the radios; null when none took the request. Throws `radio_unavailable`. */
+export type AskElsewhere = () => Promise<Response | null>
+
 /** The radio links of this process. */
 export interface Radio {
   links(): readonly LinkInfo[]
@@ -309,6 +312,8 @@ export interface Radio {
   forgetNode?(nodeNum: number): void
   /** Of each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]
+  /** Absent or null: this process has the radios. Else how to have the one that has them answer a request. */
+  elsewhere?(c: Context): AskElsewhere | null
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */
   lora(): LoraSettings | null
 }

@@ -17,10 +17,8 @@ import { lockExclusively, startLockFile } from './backup/lock.ts'
 import { createAddressing } from './http/client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { readConfig } from './environment.ts'
-import { openInstancesFile } from './instances/file.ts'
-import { type Duties, joinInstances } from './instances/instance.ts'
-import { createLease } from './instances/lease.ts'
-import { sharedRadio } from './instances/shared-radio.ts'
+import type { Duties } from './instances/instance.ts'
+import { openInstances } from './instances/open-instances.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { lowerPoolPriority } from './pool-priority.ts'
@@ -82,13 +80,17 @@ async function start(config: Config, log: Log): Promise<void> {
   const store = openInTurn(config)
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
-  const events = createEvents(systemClock)
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
-  const file = openInstancesFile(config.DATA_DIR)
-  const lease = createLease(file, hasRadios(config), Date.now)
-  const backups = serveBackups({ config, store, log, mayRun: lease.isHeld })
-  const shared = { config, store, log, events, meter, clockWatch, now: Date.now, mayWrite: lease.isHeld }
-  const instance = joinInstances({ lease, log, begin: () => beginDuties(shared, backups) })
+  const instances = openInstances({
+    config,
+    log,
+    events: createEvents(systemClock),
+    fetch: (request, env) => app.fetch(request, env),
+    begin: ({ events, isOnDuty: mayWrite }) =>
+      beginDuties({ config, store, log, events, meter, clockWatch, now: Date.now, mayWrite }, backups),
+  })
+  const { radio, events } = instances
+  const backups = serveBackups({ config, store, log, mayRun: instances.isOnDuty })
   const ports: Ports = {
     config,
     store,
@@ -98,7 +100,7 @@ async function start(config: Config, log: Log): Promise<void> {
     log,
     oidc: createOidc({ config, log, now: Date.now, clockWatch }),
     backups: backups.port,
-    radio: sharedRadio(() => instance.duties()?.radio ?? null),
+    radio,
     events,
     meter,
     mapArchive: await openMapArchive(config),
@@ -112,7 +114,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
     refuseAddress(config, error),
   )
-  instance.start()
+  instances.start()
   // After the port is had: a start that is refused must not have shown the password that it shows only once.
   await announceFirstAdmin(ports)
   await warnIfNobodyEnters(ports)
@@ -122,11 +124,11 @@ async function start(config: Config, log: Log): Promise<void> {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     events.close()
-    await Promise.all([server.close(SHUTDOWN_GRACE_MS), instance.leave()])
+    await Promise.all([server.close(SHUTDOWN_GRACE_MS), instances.leave()])
+    await instances.close()
     await backups.close()
     await sessions.close()
     await sealing.stop()
-    file.close()
     store.close()
     lock.release()
     log.info('Stopped')
@@ -165,10 +167,6 @@ function beginDuties(
       await Promise.all([radio.close(why), upkeep.stop()])
     },
   }
-}
-
-function hasRadios({ DEMO, MESHTASTIC_TCP, MESHTASTIC_MQTT_URL }: Config): boolean {
-  return DEMO || MESHTASTIC_TCP.length > 0 || MESHTASTIC_MQTT_URL !== null
 }
 
 function sweep(ports: Ports): void {

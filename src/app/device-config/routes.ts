@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
+import { preferWhereTheRadioIs, whereTheRadioIs } from '../http/radio-process.ts'
 import { validate } from '../http/validate.ts'
 import { changeSection, readOverview, readSection } from './device-config.ts'
 import {
@@ -20,6 +21,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     requirePermission('configuration', 'read'),
     answers("A radio's settings: which sections there are", { 200: overviewSchema }, ['source_not_found']),
     validate('query', sourceQuery),
+    preferWhereTheRadioIs,
     async (c) => c.json(await readOverview(c.var.ctx, c.req.valid('query').source)),
   )
   .get(
@@ -32,6 +34,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     ),
     validate('param', sectionParam),
     validate('query', sourceQuery),
+    preferWhereTheRadioIs,
     async (c) => c.json(await readSection(c.var.ctx, c.req.valid('param').section, c.req.valid('query').source)),
   )
   .put(
@@ -57,6 +60,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     validate('param', sectionParam),
     validate('query', sourceQuery),
     validate('json', sectionChangeSchema),
+    whereTheRadioIs,
     async (c) => {
       const { section } = c.req.valid('param')
       const change = await changeSection(c.var.ctx, section, c.req.valid('query').source, c.req.valid('json'))

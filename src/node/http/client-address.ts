@@ -65,6 +65,16 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
   }
 }
 
+/** The address that a request came from, a trusted proxy's perhaps; null when it came from none. */
+export function peerAddress(c: Context): string | null {
+  return requestOf(c).incoming.socket.remoteAddress ?? null
+}
+
+/** The bindings of a request that another process got from `peer`: headers by their name in lower case. */
+export function addressedBy(peer: string | null, headers: Readonly<Record<string, string>>): object {
+  return { incoming: { socket: { remoteAddress: peer ?? undefined }, headers } }
+}
+
 // A connection keeps its address, and is asked for it on each request.
 const peers = new WeakMap<Socket, string | null>()
 

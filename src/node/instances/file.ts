@@ -27,7 +27,8 @@ create table if not exists members (id text primary key, beat_at integer not nul
 create table if not exists news (id integer primary key autoincrement, origin text not null, body text not null) strict;
 create table if not exists state (id integer primary key check (id = 1), token integer not null, body text not null) strict;
 create table if not exists requests (
-  id integer primary key autoincrement, origin text not null, body text not null, token integer, answer text) strict;
+  id integer primary key autoincrement, origin text not null, made_at integer not null, body text not null,
+  token integer, answer text) strict;
 `
 
 /** Forgets what instances that have ended left behind. Only while no other one can be running. */

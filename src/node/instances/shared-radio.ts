@@ -1,21 +1,109 @@
-import type { Radio } from '../../app/context.ts'
+import * as z from 'zod'
+import type { CollectorInfo, LinkInfo, Radio } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
+import type { LoraSettings } from '../../meshtastic/airtime.ts'
+import type { InstancesFile } from './file.ts'
+import type { HandOver } from './hand-over.ts'
+import type { Lease } from './lease.ts'
 
-/** The radios, for as long as `own` answers those of this process; without them nothing can be sent. */
-export function sharedRadio(own: () => Radio | null): Radio {
+const NOBODY = 'no instance has the radios at the moment'
+
+/** What the instance with the radios writes down for the others. */
+type State = {
+  readonly links: readonly LinkInfo[]
+  readonly waiting: number
+  readonly collector: CollectorInfo | null
+  readonly lora: LoraSettings | null
+}
+
+const NOTHING: State = { links: [], waiting: 0, collector: null, lora: null }
+
+// Written by an instance of the same version.
+const stateSchema = z.custom<State>((value) => typeof value === 'object' && value !== null)
+
+export type RadioState = {
+  /** Tells the others how the radios are, when that has changed. */
+  write(radio: Radio): void
+  /** Reads what the instance with the radios wrote. */
+  read(): void
+  current(): State
+}
+
+export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioState {
+  // Not by one that has lost the lease meanwhile.
+  const save = sqlite.prepare(
+    `insert into state (id, token, body) select 1, token, @body from lease where owner = @id and token = @token
+    on conflict do update set token = excluded.token, body = excluded.body`,
+  )
+  const load = sqlite.prepare<[], { token: number; body: string }>('select token, body from state')
+  let written = ''
+  let found = { token: -1, state: NOTHING }
   return {
-    links: () => own()?.links() ?? [],
+    write(radio) {
+      const state: State = {
+        links: radio.links(),
+        waiting: radio.waiting(),
+        collector: radio.collector(),
+        lora: radio.lora(),
+      }
+      const body = JSON.stringify(state)
+      const token = lease.token()
+      const key = `${token} ${body}`
+      if (key === written) return
+      save.run({ body, id, token })
+      written = key
+    },
+    read() {
+      const row = load.get()
+      if (row !== undefined) found = { token: row.token, state: stateSchema.parse(JSON.parse(row.body)) }
+    },
+    current() {
+      const owner = lease.owner()
+      if (owner !== null && owner.token === found.token) return found.state
+      const links = found.state.links.map((link) => ({ ...link, state: 'waiting' as const, reason: NOBODY }))
+      return { ...found.state, links }
+    },
+  }
+}
+
+/** The radios, wherever they are: of this process, or as the instance that has them wrote down. */
+export function sharedRadio(needs: {
+  /** Null while another instance has them. */
+  readonly own: () => Radio | null
+  readonly state: RadioState
+  readonly handOver: HandOver
+  readonly forgetNode: (nodeNum: number) => void
+}): Radio {
+  const { own, state, handOver } = needs
+  return {
+    links: () => own()?.links() ?? state.current().links,
     devices: () => own()?.devices() ?? [],
-    waiting: () => own()?.waiting() ?? 0,
-    collector: () => own()?.collector() ?? null,
+    waiting: () => own()?.waiting() ?? state.current().waiting,
+    collector: () => {
+      const radio = own()
+      return radio === null ? state.current().collector : radio.collector()
+    },
     hearings: (nodeNum) => own()?.hearings(nodeNum) ?? [],
-    lora: () => own()?.lora() ?? null,
+    lora: () => {
+      const radio = own()
+      return radio === null ? state.current().lora : radio.lora()
+    },
     reserve(kind, asked) {
       const radio = own()
       if (radio === null) throw new AppError('radio_unavailable', 'Another instance has the radios')
       return radio.reserve(kind, asked)
     },
     withdraw: (isStale) => own()?.withdraw(isStale),
-    forgetNode: (nodeNum) => own()?.forgetNode?.(nodeNum),
+    forgetNode(nodeNum) {
+      const radio = own()
+      if (radio === null) needs.forgetNode(nodeNum)
+      else radio.forgetNode?.(nodeNum)
+    },
+    elsewhere: (c) => {
+      if (own() !== null || handOver.isHandedOver(c)) return null
+      // What is only read is known here too; what is to be sent waits for an instance to take over.
+      if (c.req.method === 'GET' && !handOver.hasTaker()) return null
+      return () => handOver.ask(c)
+    },
   }
 }

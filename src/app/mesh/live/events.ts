@@ -29,7 +29,10 @@ const STREAMS_PER_USER = 10
 type Clock = { now(): number; after(delayMs: number, run: () => void): () => void }
 
 /** The live events of one process. Numbers of another process mean nothing here: `epoch` tells them apart. */
-export function createEvents(clock: Clock): Events {
+export function createEvents(clock: Clock): Events & {
+  /** Some events never came here: whoever watches is told so. */
+  skip(): void
+} {
   const ring: LiveEvent[] = []
   const listeners = new Set<() => void>()
   const streams = new Map<number, number>()
@@ -47,6 +50,11 @@ export function createEvents(clock: Clock): Events {
       if (events.length === 0 || isClosed) return
       for (const event of events) ring.push({ ...event, seq: ++last })
       ring.splice(0, ring.length - KEPT_EVENTS)
+      wakeAll()
+    },
+    skip() {
+      ring.length = 0
+      last += 1
       wakeAll()
     },
     since(seq, limit) {

@@ -4,6 +4,7 @@ import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers, describing } from '../../http/describe.ts'
+import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { AppError } from '../../http/errors.ts'
 import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
@@ -49,6 +50,7 @@ export const messageRoutes = new Hono<AppEnv>()
     ),
     takesIdempotencyKey,
     validate('json', newMessageSchema),
+    whereTheRadioIs,
     async (c) => {
       const key = readIdempotencyKey(c.req.header('idempotency-key'))
       return c.json({ message: await sendMessage(c.get('ctx'), c.req.valid('json'), key) }, 202)

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { idSchema, integerQuery, validate } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listTraceroutes, newTracerouteSchema, requestTraceroute, tracerouteSchema } from './traceroutes.ts'
@@ -31,5 +32,6 @@ export const tracerouteRoutes = new Hono<AppEnv>()
       'radio_unavailable',
     ]),
     validate('json', newTracerouteSchema),
+    whereTheRadioIs,
     async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json')) }, 202),
   )

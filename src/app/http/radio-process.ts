@@ -1,0 +1,27 @@
+import type { MiddlewareHandler } from 'hono'
+import type { AppEnv, AskElsewhere } from '../context.ts'
+import { AppError } from './errors.ts'
+
+/** Has the process with the radios answer, when that is another one. Throws `radio_unavailable`. */
+export const whereTheRadioIs = asking((elsewhere) =>
+  elsewhere().then((answer) => {
+    if (answer === null) throw new AppError('radio_unavailable', 'No instance of this service has the radio now')
+    return answer
+  }),
+)
+
+/** The same, and answers what is known here when no process has them. */
+export const preferWhereTheRadioIs = asking((elsewhere) => elsewhere().catch(() => null))
+
+/** Stands behind the access rule and the validators: only what may be asked is passed on. */
+function asking(ask: (elsewhere: AskElsewhere) => Promise<Response | null>): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const elsewhere = c.get('ctx').radio?.elsewhere?.(c) ?? null
+    if (elsewhere === null) return next()
+    const answer = await ask(elsewhere)
+    if (answer === null) return next()
+    // The entry in the audit log and the log of that process bear its number.
+    c.set('ctx', { ...c.get('ctx'), requestId: answer.headers.get('x-request-id') ?? c.get('ctx').requestId })
+    return answer
+  }
+}

@@ -1,0 +1,176 @@
+import type { Context } from 'hono'
+import * as z from 'zod'
+import { seal, unseal } from '../../app/auth/sealing.ts'
+import { AppError } from '../../app/http/errors.ts'
+import type { Log } from '../../app/log.ts'
+import { addressedBy, peerAddress } from '../http/client-address.ts'
+import type { InstancesFile } from './file.ts'
+import type { Lease } from './lease.ts'
+
+/** So long a request waits for an instance that takes it. */
+const TAKE_MS = 5000
+/** So long one that was taken waits for its answer. */
+const ANSWER_MS = 20_000
+/** Of one instance at a time. */
+const MAX_WAITING = 50
+/** A request that is older, or from the future, is nobody's any more. */
+const MAX_AGE_MS = 2 * TAKE_MS
+
+type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
+
+export type HandOver = {
+  /** What the instance with the radios answers to a request; null when none takes it. Throws `radio_unavailable`. */
+  ask(c: Context): Promise<Response | null>
+  /** Whether any instance has the radios now. */
+  hasTaker(): boolean
+  /** Whether a request came by another instance. */
+  isHandedOver(c: Context): boolean
+  /** Takes the answers that have come. */
+  settle(): void
+  /** Takes the requests of others; only while this instance has the lease. */
+  serve(): void
+  /** Waits for what was taken. */
+  idle(): Promise<void>
+}
+
+const pairs = z.array(z.tuple([z.string(), z.string()]))
+const asked = z.object({
+  method: z.string(),
+  url: z.string(),
+  headers: pairs,
+  body: z.string(),
+  peer: z.string().nullable(),
+})
+const answered = z.object({ status: z.int(), headers: pairs, body: z.string() })
+
+const QUESTION = 'instance-question'
+const ANSWER = 'instance-answer'
+
+type Waiting = { readonly settle: (sealed: string) => void; readonly fail: (error: unknown) => void }
+
+/**
+ * Hands requests to the instance that has the radios, by rows that are sealed: they hold the credentials of whoever asks.
+ * A request is taken once, in one statement, and never again by another one: what it sends is sent at most once.
+ */
+export function openHandOver(needs: {
+  readonly file: InstancesFile
+  readonly lease: Lease
+  readonly secrets: readonly string[]
+  readonly fetch: Fetch
+  readonly log: Log
+  readonly now: () => number
+}): HandOver {
+  const { lease, secrets, fetch, log, now } = needs
+  const { sqlite, id: origin } = needs.file
+  const insert = sqlite.prepare('insert into requests (origin, made_at, body) values (?, ?, ?)')
+  const takeBack = sqlite.prepare('delete from requests where id = ? and token is null')
+  const forget = sqlite.prepare('delete from requests where id = ?')
+  const findAnswers = sqlite.prepare<[string], { id: number; answer: string }>(
+    'select id, answer from requests where origin = ? and answer is not null',
+  )
+  const claim = sqlite.prepare<[object], { id: number; body: string }>(
+    `update requests set token = @token
+    where id = (select min(id) from requests where token is null and made_at between @now - @age and @now + @age)
+      and exists (select 1 from lease where owner = @origin and token = @token)
+    returning id, body`,
+  )
+  const store = sqlite.prepare('update requests set answer = ? where id = ?')
+  const giveBack = sqlite.prepare('update requests set token = null where id = ?')
+  const sweep = sqlite.prepare('delete from requests where made_at not between ? and ?')
+  const waiting = new Map<number, Waiting>()
+  const underWay = new Set<Promise<void>>()
+  const handedOver = new WeakSet<object>()
+
+  const settle = () => {
+    if (waiting.size === 0) return
+    for (const { id, answer: sealed } of findAnswers.all(origin)) {
+      forget.run(id)
+      waiting.get(id)?.settle(sealed)
+    }
+  }
+  const refused = (detail: string) => new AppError('radio_unavailable', detail)
+  const wait = (id: number) =>
+    new Promise<string | null>((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined
+      const end = (finish: () => void) => {
+        clearTimeout(timer)
+        waiting.delete(id)
+        finish()
+      }
+      waiting.set(id, {
+        settle: (sealed) => end(() => resolve(sealed)),
+        fail: (error) => end(() => reject(error instanceof Error ? error : new Error(String(error)))),
+      })
+      const giveUp = () => {
+        forget.run(id)
+        waiting
+          .get(id)
+          ?.fail(refused('The instance with the radios took this and did not answer: look whether it was done'))
+      }
+      const whenNotTaken = () => {
+        if (takeBack.run(id).changes > 0) end(() => resolve(null))
+        else timer = setTimeout(guarded(giveUp, id), ANSWER_MS)
+      }
+      timer = setTimeout(guarded(whenNotTaken, id), TAKE_MS)
+    })
+  const guarded = (run: () => void, id: number) => () => {
+    try {
+      run()
+    } catch (error) {
+      waiting.get(id)?.fail(error)
+    }
+  }
+  const answer = async (id: number, sealed: string): Promise<void> => {
+    const text = await unseal(secrets, QUESTION, sealed)
+    if (text === null) throw new Error('a request that another SESSION_SECRET sealed')
+    const { method, url, headers, body, peer } = asked.parse(JSON.parse(text))
+    const env = addressedBy(peer, Object.fromEntries(headers))
+    handedOver.add(env)
+    const init = { method, headers, ...(body === '' ? {} : { body }) }
+    // Again, now that some time has passed: from here on it is as with any request of this instance.
+    if (!lease.isHeld()) {
+      giveBack.run(id)
+      return
+    }
+    const response = await fetch(new Request(url, init), env)
+    const told = { status: response.status, headers: [...response.headers], body: await response.text() }
+    store.run(await seal(secrets, ANSWER, JSON.stringify(told)), id)
+    // Its own: it asked before it had the radios.
+    settle()
+  }
+  return {
+    async ask(c) {
+      if (waiting.size >= MAX_WAITING) throw refused('Too many requests wait for the instance with the radios')
+      const { method, url, headers } = c.req.raw
+      const body = await c.req.text()
+      const question = { method, url, headers: [...headers], body, peer: peerAddress(c) }
+      const sealed = await seal(secrets, QUESTION, JSON.stringify(question))
+      const id = Number(insert.run(origin, now(), sealed).lastInsertRowid)
+      const found = await wait(id)
+      if (found === null) return null
+      const text = await unseal(secrets, ANSWER, found)
+      if (text === null) throw refused('The instance with the radios has another SESSION_SECRET')
+      const { status, headers: told, body: said } = answered.parse(JSON.parse(text))
+      return new Response(said === '' ? null : said, { status, headers: told })
+    },
+    hasTaker: () => lease.owner() !== null,
+    isHandedOver: (c) => handedOver.has(Object(c.env)),
+    settle,
+    serve() {
+      const ends = { age: MAX_AGE_MS, now: now(), origin, token: lease.token() }
+      for (;;) {
+        const taken = claim.get(ends)
+        if (taken === undefined) break
+        const work = answer(taken.id, taken.body).catch((error: unknown) =>
+          log.error('A request of another instance failed', { error }),
+        )
+        underWay.add(work)
+        void work.finally(() => underWay.delete(work))
+      }
+      sweep.run(now() - 10 * MAX_AGE_MS, now() + 10 * MAX_AGE_MS)
+    },
+    async idle() {
+      await Promise.all(underWay)
+    },
+  }
+}
