@@ -66,6 +66,7 @@ describe('the list', () => {
       ip: null,
       requestId: null,
       hash: null,
+      previousHash: null,
     })
     expect(nextCursor).toBe(53)
   })
@@ -194,8 +195,15 @@ describe('the export', () => {
     expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')
     expect(answer.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"')
     const lines = (await answer.text()).split('\r\n')
-    expect(lines[0]).toBe('id,timestamp,userId,username,action,resource,details,ip,requestId')
-    expect(lines[1]).toBe(`1206,${START},7,"a,""b""",node_updated,nodes,"{""x"":""line\\nbreak, \\""quoted\\""""}",,`)
+    expect(lines[0]).toBe('id,timestamp,userId,username,action,resource,details,ip,requestId,previousHash,hash')
+    const [previousHash, hash] = lines[1]?.split(',').slice(-2) ?? []
+    expect([previousHash, hash]).toStrictEqual([
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ])
+    expect(lines[1]).toBe(
+      `1206,${START},7,"a,""b""",node_updated,nodes,"{""x"":""line\\nbreak, \\""quoted\\""""}",,,${previousHash},${hash}`,
+    )
     expect(lines).toHaveLength(1 + 1206 + 1)
     expect(lines.slice(1, -1).map((line) => Number(line.split(',')[0]))).toStrictEqual(
       Array.from({ length: 1206 }, (_, i) => 1206 - i),

@@ -5,6 +5,7 @@ import { auditLog } from '../../db/schema.ts'
 import type { Db, Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { nextTurn } from '../http/next-turn.ts'
+import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 
 /** Everything that is recorded, and the resource it belongs to. */
@@ -118,11 +119,14 @@ export const auditEntrySchema = z.object({
   requestId: z.string().nullable(),
   /** Seals the entry and all before it; null until that is done, some seconds after it was written. */
   hash: z.string().nullable(),
+  /** The hash of the entry before: 64 zeros for the first one; null until that one is sealed. */
+  previousHash: z.string().nullable(),
 })
 export type AuditEntry = z.infer<typeof auditEntrySchema>
 
 /** An entry as it is stored: its details are JSON text. */
 export type AuditRow = Omit<AuditEntry, 'details'> & { readonly details: string }
+export type StoredRow = Omit<AuditRow, 'previousHash'>
 
 export type AuditFilters = {
   userId?: number | undefined
@@ -159,7 +163,7 @@ export async function listRows(
 ): Promise<{ rows: AuditRow[]; nextCursor: number | null }> {
   const range = { before: cursor, limit: limit + 1 }
   const found = await (isIndexed(filters) ? readRows : searchRows)(store, filters, range)
-  const rows = found.slice(0, limit)
+  const rows = await withPreviousHashes(store, found.slice(0, limit))
   return { rows, nextCursor: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
 }
 
@@ -169,14 +173,14 @@ function isIndexed({ resource, from, to, q }: AuditFilters): boolean {
 
 type Range = { readonly before: number | undefined; readonly since?: number; readonly limit: number }
 
-async function readRows(store: Store, filters: AuditFilters, { before, since, limit }: Range): Promise<AuditRow[]> {
+async function readRows(store: Store, filters: AuditFilters, { before, since, limit }: Range): Promise<StoredRow[]> {
   const range = [
     before === undefined ? undefined : lt(auditLog.id, before),
     since === undefined ? undefined : gte(auditLog.id, since),
   ]
   // Rows as the driver has them: mapping each would cost an export of a long log more than reading it.
   const where = and(sql`true`, ...conditions(filters), ...range)
-  return store.db.all<AuditRow>(
+  return store.db.all<StoredRow>(
     sql`select ${COLUMNS} from ${auditLog} where ${where} order by ${auditLog.id} desc limit ${limit}`,
   )
 }
@@ -185,9 +189,9 @@ const COLUMNS = sql.raw(
   'id, timestamp, user_id as userId, username, action, resource, details, ip, request_id as requestId, hash',
 )
 
-async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<AuditRow[]> {
+async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
   const { first, last } = await boundsOf(store)
-  const found: AuditRow[] = []
+  const found: StoredRow[] = []
   let end = Math.min(before ?? last + 1, last + 1)
   while (end > first && found.length < limit) {
     const since = Math.max(first, end - WINDOW)

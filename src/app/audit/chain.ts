@@ -4,7 +4,7 @@ import { type Db, prepareOnce, type Statement, type Store } from '../../db/store
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/next-turn.ts'
 import type { Pause } from '../upkeep/upkeep.ts'
-import type { AuditRow } from './audit.ts'
+import type { AuditRow, StoredRow } from './audit.ts'
 
 // Each entry is sealed by a hash over the hash before it and its own fields, so that nobody changes, removes or inserts
 // one without changing all hashes after it. SQLite has no SHA-256, so entries are sealed shortly after they are written.
@@ -17,17 +17,17 @@ const SLICE = 200
 const RECENT_SLICES = 20
 
 /** What of an entry is sealed. Its details are JSON text, or what that says. */
-type Sealed = Omit<AuditRow, 'details' | 'hash'> & { readonly details: unknown }
+export type Sealed = Omit<AuditRow, 'details' | 'hash' | 'previousHash'> & { readonly details: unknown }
 
 /** Hexadecimal SHA-256 of the hash before, a line feed, and the JSON array of the fields. */
-function hashEntry(previous: string, entry: Sealed): string {
+export function hashEntry(previous: string, entry: Sealed): string {
   const { id, timestamp, userId, username, action, resource, details, ip, requestId } = entry
   const fields = [id, timestamp, userId, username, action, resource, details, ip, requestId]
   return sha256Hex(`${previous}\n${JSON.stringify(fields)}`)
 }
 
 /** As `hashEntry`, of an entry as it is stored. */
-export function hashRow(previous: string, row: AuditRow): string {
+export function hashRow(previous: string, row: StoredRow): string {
   return hashEntry(previous, { ...row, details: parseStored(row.details) })
 }
 
@@ -58,6 +58,18 @@ const queries = prepareOnce((db: Db) => ({
     .orderBy(auditLog.id)
     .limit(sql.placeholder('rows'))
     .prepare(),
+  hashes: db
+    .select({ id: auditLog.id, hash: auditLog.hash })
+    .from(auditLog)
+    .where(sql`${auditLog.id} in (select value from json_each(${sql.placeholder('ids')}))`)
+    .prepare(),
+  trim: db
+    .delete(auditLog)
+    .where(
+      sql`id in (select id from audit_log where id <= (select trimmed_id from audit_chain) order by id limit ${SLICE})`,
+    )
+    .returning({ id: auditLog.id })
+    .prepare(),
 }))
 
 /** How far the log is sealed and trimmed. */
@@ -66,8 +78,22 @@ export async function readChain(store: Store): Promise<Chain> {
 }
 
 /** At most `rows` entries after an id, the oldest first. */
-export async function rowsAfter(store: Store, after: number, rows: number): Promise<AuditRow[]> {
+export async function rowsAfter(store: Store, after: number, rows: number): Promise<StoredRow[]> {
   return queries(store).after.all({ after, rows })
+}
+
+/** With the hash that each one's own begins with; null: the entry before is not sealed yet, or is missing. */
+export async function withPreviousHashes(store: Store, rows: readonly StoredRow[]): Promise<AuditRow[]> {
+  if (rows.length === 0) return []
+  const { trimmedId, trimmedHash } = await readChain(store)
+  const known = new Map<number, string | null>(rows.map(({ id, hash }) => [id, hash]))
+  known.set(trimmedId, trimmedHash)
+  const unknown = rows.map(({ id }) => id - 1).filter((id) => !known.has(id))
+  if (unknown.length > 0) {
+    const before = await queries(store).hashes.all({ ids: JSON.stringify(unknown) })
+    for (const { id, hash } of before) known.set(id, hash)
+  }
+  return rows.map((row) => ({ ...row, previousHash: known.get(row.id - 1) ?? null }))
 }
 
 const eachTurn: Pause = async () => {
@@ -133,4 +159,13 @@ function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...St
       .where(and(sql`${auditLog.id} = seal.value ->> 0`, isNull(auditLog.hash), isOurTurn)),
     db.update(auditChain).set({ sealedId: last, sealedHash: hash }).where(eq(auditChain.sealedId, before)),
   ]
+}
+
+/** Deletes what was trimmed and is still there; answers how many. */
+export async function deleteTrimmed(store: Store, pause: Pause = eachTurn): Promise<number> {
+  for (let deleted = 0; ;) {
+    const { length } = await queries(store).trim.all()
+    deleted += length
+    if (length < SLICE || !(await pause())) return deleted
+  }
 }

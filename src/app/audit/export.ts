@@ -5,23 +5,40 @@ import { type AuditFilters, type AuditRow, listRows } from './audit.ts'
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-const COLUMNS = ['id', 'timestamp', 'userId', 'username', 'action', 'resource', 'details', 'ip', 'requestId'] as const
+export const EXPORT_COLUMNS = [
+  'id',
+  'timestamp',
+  'userId',
+  'username',
+  'action',
+  'resource',
+  'details',
+  'ip',
+  'requestId',
+  'previousHash',
+  'hash',
+] as const
 
 const PAGE = 500
 
+/** A page of an export as text; the first one begins with the heading of a table. */
+export function exportPage(rows: readonly AuditRow[], format: ExportFormat, isFirst: boolean): string {
+  const heading = isFirst && format === 'csv' ? `${EXPORT_COLUMNS.join(',')}\r\n` : ''
+  return heading + rows.map(format === 'csv' ? csvLine : jsonLine).join('')
+}
+
 /** All matching entries, newest first, a page of rows in memory at a time. */
 export function exportAudit(store: Store, filters: AuditFilters, format: ExportFormat): Response {
-  const line = format === 'csv' ? csvLine : jsonLine
   const utf8 = new TextEncoder()
   let cursor: number | undefined
+  let isFirst = true
   const body = new ReadableStream<Uint8Array>({
-    start: (controller) => {
-      if (format === 'csv') controller.enqueue(utf8.encode(`${COLUMNS.join(',')}\r\n`))
-    },
     pull: async (controller) => {
       await nextTurn()
       const { rows, nextCursor } = await listRows(store, filters, { limit: PAGE, cursor })
-      if (rows.length > 0) controller.enqueue(utf8.encode(rows.map(line).join('')))
+      const text = exportPage(rows, format, isFirst)
+      isFirst = false
+      if (text !== '') controller.enqueue(utf8.encode(text))
       cursor = nextCursor ?? undefined
       if (nextCursor === null) controller.close()
     },
@@ -36,9 +53,10 @@ export function exportAudit(store: Store, filters: AuditFilters, format: ExportF
 
 // The details go in as they are stored: parsing them only to write them again would double the cost of a line.
 function jsonLine(row: AuditRow): string {
-  const { details, ip, requestId, ...rest } = row
+  const { details, ip, requestId, previousHash, hash, ...rest } = row
   const head = JSON.stringify(rest).slice(0, -1)
-  return `${head},"details":${oneLine(details)},"ip":${JSON.stringify(ip)},"requestId":${JSON.stringify(requestId)}}\n`
+  const tail = JSON.stringify({ ip, requestId, previousHash, hash }).slice(1)
+  return `${head},"details":${oneLine(details)},${tail}\n`
 }
 
 // JSON may have line breaks between its parts; what the service writes has none.
@@ -47,7 +65,7 @@ function oneLine(json: string): string {
 }
 
 function csvLine(row: AuditRow): string {
-  return `${COLUMNS.map((column) => csvCell(String(row[column] ?? ''))).join(',')}\r\n`
+  return `${EXPORT_COLUMNS.map((column) => csvCell(String(row[column] ?? ''))).join(',')}\r\n`
 }
 
 /**
@@ -55,6 +73,11 @@ function csvLine(row: AuditRow): string {
  * some keyboards the full-width signs begin one too).
  */
 export function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text
+  const safe = isFormula(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** Whether a spreadsheet would run a cell. */
+export function isFormula(text: string): boolean {
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(text)
 }

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { auditLog } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/next-turn.ts'
-import type { AuditRow } from './audit.ts'
+import type { StoredRow } from './audit.ts'
 import { type Chain, hashRow, readChain, rowsAfter } from './chain.ts'
 
 /** Entries that are checked in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
@@ -116,7 +116,7 @@ async function check(
   }
 }
 
-function checkRow(chain: Chain, walk: Walk, row: AuditRow): Broken | null {
+function checkRow(chain: Chain, walk: Walk, row: StoredRow): Broken | null {
   const { id, timestamp, hash } = row
   if (id !== walk.expected) return { id: walk.expected, reason: 'missing' }
   walk.expected++

@@ -1,3 +1,4 @@
+import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../context.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/collector/outbox.ts'
@@ -61,6 +62,7 @@ export async function deleteOld(
     undelivered,
     ...(await deleteExpired(store, retentionCutoffs(settings, now()), pause, share)),
     ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
+    trimmedAuditEntries: await deleteTrimmed(store, pause),
     automationRuns: await deleteOldRuns(store, now(), pause),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
