@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/app/config/config.ts'
@@ -29,7 +30,7 @@ async function startBroker(options?: MqttBrokerOptions): Promise<MqttBroker> {
 function listenTo(url: string, options: Partial<MqttLinkOptions> = {}): WatchedLink {
   const timings = { backoffFirstMs: 2, backoffMaxMs: 4 }
   const link = watchLink((events) =>
-    createMqttLink({ name: 'broker', url, topic: 'msh/#', keys: [], timings, ...options, ...events }),
+    createMqttLink({ name: 'broker', url, topic: 'msh/#', keys: [], timings, ...events, ...options }),
   )
   running.push(link)
   link.start()
@@ -56,6 +57,22 @@ describe('a link to a broker', () => {
       event.type === 'packet' && event.packet.id === 1 ? [event.gateway] : [],
     )
     expect(gateways).toStrictEqual([0xa, 0xb, 0xc])
+  })
+
+  it('stays while messages come, however long the answer to a ping waits behind them', async () => {
+    const broker = await startBroker()
+    const received: number[] = []
+    const link = listenTo(broker.url, {
+      timings: { heartbeatMs: 1000 },
+      onFrames: async (batch) => {
+        for (const { event } of batch) if (event.type === 'packet') received.push(event.packet.id)
+        await wait(300)
+      },
+    })
+    await link.until('connected')
+    for (let id = 1; id <= 12; id++) await broker.publishPacket(text(id, 'slow'))
+    await expect.poll(() => received.length).toBe(12)
+    expect(broker.connections()).toBe(1)
   })
 
   it('names a channel before its first packet, once', async () => {

@@ -191,13 +191,26 @@ function subscribe(
         else events.onOpen()
       })
     })
+    const watch = watchFlood(made, timings.heartbeatMs)
     // The library takes no further message until it is called back: order is kept, and a flood waits in the socket.
     made.handleMessage = (message, proceed) => {
+      watch()
       take(message).then(() => proceed(), failWith(end))
     }
   }
   connect().catch(failWith(end))
   return { close }
+}
+
+/** The broker's answer to a ping stands behind a flood of messages; a broker that sends messages is there all the same. */
+function watchFlood(client: MqttClient, heartbeatMs: number): () => void {
+  let seenAt = performance.now()
+  return () => {
+    if (performance.now() - seenAt < heartbeatMs / 2) return
+    seenAt = performance.now()
+    client.sendPing()
+    client.reschedulePing(true)
+  }
 }
 
 function failWith(end: (reason: string) => void) {

@@ -50,7 +50,7 @@ export const nodes = {
     'Another public key was announced for this node than the one known before. It was reset, or somebody pretends to be it. Ask its owner which key is theirs. Until you know, do not send it anything that others must not read.',
   spoofed: 'Somebody else sends with this number',
   spoofedHelp:
-    'Packets came in the name of this node that it did not send, as far as can be told: their signature is wrong, or missing although this node signs, or their key does not belong to the node. Nothing of them is believed; they stand in the packet log.',
+    'Packets came in the name of this node that it did not send, as far as can be told: their signature is wrong, or missing although this node signs, or their key does not belong to the node. What they say of the node is not believed; they stand in the packet log.',
   spoofedOwnHelp:
     'This is a radio of this service, and something came in its name that it does not say itself. Another device has the same number, or somebody pretends to be it. Nothing of it is believed; it stands in the packet log.',
   weakKey: 'Weak key',
