@@ -21,7 +21,6 @@ import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
-import { lowerPoolPriority } from './pool-priority.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
@@ -76,7 +75,6 @@ function withSecret(config: Config): Config {
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const lock = await settleDatabase(config, log)
-  await lowerPoolPriority()
   const store = openInTurn(config)
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
