@@ -5,7 +5,6 @@ import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
-import { createEvents } from '../app/mesh/live/events.ts'
 import { watchClock } from '../app/upkeep/clock-watch.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
@@ -22,7 +21,6 @@ import { openInstances } from './instances/open-instances.ts'
 import { openMapArchive } from './map-archive.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { createProcessMetrics } from './process-metrics.ts'
-import { systemClock } from './radio/connection.ts'
 import { openRadio } from './radio/radio.ts'
 import { startSealing } from './sealing.ts'
 import { keptSessionSecret } from './secret.ts'
@@ -82,7 +80,6 @@ async function start(config: Config, log: Log): Promise<void> {
   const instances = openInstances({
     config,
     log,
-    events: createEvents(systemClock),
     fetch: (request, env) => app.fetch(request, env),
     begin: ({ events, isOnDuty: mayWrite }) =>
       beginDuties({ config, store, log, events, meter, clockWatch, now: Date.now, mayWrite }, backups),

@@ -105,10 +105,12 @@ test('one that was stopped while packets waited sends none of them after another
   await expect.poll(() => device.connections()).toBe(2)
   const before = sentPackets().length
   holder.process.kill('SIGCONT')
+  expect((await sendText(holder, headers, 'four')).status).toBe(202)
   await says(holder, 'Another instance has taken over the radios')
   await says(holder, '"state":"stopped"')
   expect(await holder.stop('SIGTERM')).toBe(0)
-  expect(sentPackets()).toHaveLength(before)
+  await expect.poll(() => storedMessages().at(-1)).toStrictEqual(['four', 'sent', null])
+  expect(sentPackets()).toHaveLength(before + 1)
   expect(before).toBeLessThan(3)
   for (const [, state] of storedMessages().map(Object)) expect(['sent', 'unknown', 'failed']).toContain(state)
 })

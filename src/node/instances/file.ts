@@ -38,7 +38,7 @@ export function forgetInstances(dataDir: string): void {
 
 export function openInstancesFile(dataDir: string): InstancesFile {
   const sqlite = new Database(fileIn(dataDir))
-  sqlite.pragma('busy_timeout = 2000')
+  sqlite.pragma('busy_timeout = 500')
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = OFF')
   sqlite.transaction(() => sqlite.exec(TABLES)).immediate()

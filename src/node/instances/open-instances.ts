@@ -1,7 +1,8 @@
 import type { Config } from '../../app/config/config.ts'
 import type { Events, Radio } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
-import type { createEvents } from '../../app/mesh/live/events.ts'
+import { createEvents } from '../../app/mesh/live/events.ts'
+import { systemClock } from '../radio/connection.ts'
 import { openInstancesFile } from './file.ts'
 import { openHandOver } from './hand-over.ts'
 import { type Duties, joinInstances } from './instance.ts'
@@ -28,14 +29,14 @@ export type Instances = {
 export function openInstances(needs: {
   readonly config: Config
   readonly log: Log
-  readonly events: ReturnType<typeof createEvents>
   readonly fetch: (request: Request, env: unknown) => Response | Promise<Response>
   readonly begin: (instances: Instances) => Duties
 }): Instances {
-  const { config, log, events: own, fetch, begin } = needs
+  const { config, log, fetch, begin } = needs
   const now = Date.now
   const file = openInstancesFile(config.DATA_DIR)
   const lease = createLease(file, hasRadios(config), now)
+  const own = createEvents(systemClock, file.id.slice(0, 8))
   const state = shareState(file, lease)
   const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, fetch, log, now })
   const news = shareNews({
@@ -66,6 +67,7 @@ export function openInstances(needs: {
   })
   const radio = sharedRadio({
     own: () => instance.duties()?.radio ?? null,
+    isOnDuty: lease.isHeld,
     state,
     handOver,
     forgetNode: news.forgetNode,

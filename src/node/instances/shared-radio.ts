@@ -70,6 +70,8 @@ export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioSt
 export function sharedRadio(needs: {
   /** Null while another instance has them. */
   readonly own: () => Radio | null
+  /** False, too, for a process that was stopped for long and does not know yet that it has lost them. */
+  readonly isOnDuty: () => boolean
   readonly state: RadioState
   readonly handOver: HandOver
   readonly forgetNode: (nodeNum: number) => void
@@ -100,7 +102,7 @@ export function sharedRadio(needs: {
       else radio.forgetNode?.(nodeNum)
     },
     elsewhere: (c) => {
-      if (own() !== null || handOver.isHandedOver(c)) return null
+      if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null
       // What is only read is known here too; what is to be sent waits for an instance to take over.
       if (c.req.method === 'GET' && !handOver.hasTaker()) return null
       return () => handOver.ask(c)

@@ -249,7 +249,7 @@ function openLink(
 }
 
 function openBroker(config: Needs['config'], url: string, shared: Shared): Link {
-  const { store, log, publish, clock, random, batcher } = shared
+  const { store, log, mayWrite, publish, clock, random, batcher } = shared
   const { protocol, host } = new URL(url)
   const name = `${protocol}//${host}`
   const tell = createTeller(log)
@@ -263,7 +263,10 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
     clock,
     random,
-    onFrames: (batch) => take(batcher, 'mqtt', name, batch),
+    // A broker tells each process all: what comes here late, the one with the radios has heard.
+    onFrames(batch) {
+      if (mayWrite()) take(batcher, 'mqtt', name, batch)
+    },
     onState(info) {
       tell(info)
       publish([linkEvent(info)])

@@ -28,8 +28,14 @@ const STREAMS_PER_USER = 10
 
 type Clock = { now(): number; after(delayMs: number, run: () => void): () => void }
 
-/** The live events of one process. Numbers of another process mean nothing here: `epoch` tells them apart. */
-export function createEvents(clock: Clock): Events & {
+/**
+ * The live events of one process. Numbers of another process mean nothing here: `epoch` tells them apart. `name`: letters
+ * and digits that tell it from one that was started at the same instant.
+ */
+export function createEvents(
+  clock: Clock,
+  name = '',
+): Events & {
   /** Some events never came here: whoever watches is told so. */
   skip(): void
 } {
@@ -42,7 +48,7 @@ export function createEvents(clock: Clock): Events & {
     for (const wake of listeners) wake()
   }
   return {
-    epoch: clock.now().toString(36),
+    epoch: `${clock.now().toString(36)}${name}`,
     after: clock.after,
     last: () => last,
     isClosed: () => isClosed,
