@@ -1,6 +1,7 @@
 import type { Config } from '../app/config/config.ts'
 import { AppError, problem } from '../app/http/errors.ts'
 import { newRequestId } from '../app/http/request-id.ts'
+import { isPagePath } from '../shared/pages.ts'
 import { HSTS, isPublishedByHttps, pagePolicy, SECURITY_HEADERS } from '../app/http/security.ts'
 import type { Env } from './environment.ts'
 
@@ -22,8 +23,10 @@ export async function servePages(request: Request, env: Env, config: Config | nu
 async function readPage(request: Request, env: Env, config: Config | null): Promise<Response> {
   const found = await env.ASSETS.fetch(request)
   const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
-  const isPage = isHtml && mayBePage(new URL(request.url).pathname)
-  const answer = isHtml && !isPage ? notFound() : new Response(found.body, found)
+  const { pathname } = new URL(request.url)
+  const isPage = isHtml && mayBePage(pathname)
+  const status = isPage && found.ok && !isPagePath(pathname) ? 404 : found.status
+  const answer = isHtml && !isPage ? notFound() : new Response(found.body, { status, headers: found.headers })
   if (isPage && config !== null) answer.headers.set('Content-Security-Policy', pagePolicy(config))
   return answer
 }

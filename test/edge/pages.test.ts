@@ -23,7 +23,7 @@ const get = async (path: string, headers: Record<string, string> = {}) => {
   return { status: answer.status, headers: answer.headers, text: await answer.text() }
 }
 
-test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=name', '/apiary'])(
+test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=name'])(
   '%s is the application, whoever asks',
   async (path) => {
     for (const headers of [{}, { 'sec-fetch-mode': 'navigate' }]) {
@@ -40,6 +40,15 @@ test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=n
     }
   },
 )
+
+test('a path that no page has is 404, said by the application', async () => {
+  for (const path of ['/other/nodes', '/users/0']) {
+    const answer = await get(path)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(answer.text).toContain('<div id="app"')
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'self'")
+  }
+})
 
 test('a hashed file may be kept for ever, and is never a page when it is gone', async () => {
   const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
@@ -124,7 +133,7 @@ describe('in a browser', () => {
     await signIn('admin', ADMIN_PASSWORD)
     await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
-    await page.getByText('Radios are connected to the Node service. This runtime has none.').waitFor()
+    await page.getByText('Radios are connected to a Node service, which delivers here what it hears.').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
     await goto('/backups')
     await page.getByRole('heading', { name: 'Backups need the Node service' }).waitFor()

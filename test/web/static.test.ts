@@ -32,13 +32,23 @@ afterAll(() => {
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   pages(new Request(`http://mesh.test${path}`, { headers, method }))
 
-test.each(['/', '/login', '/users/7', '/nodes/!a0cb0001?sort=name', '/apiary'])(
+test.each(['/', '/login', '/users/7', '/nodes/!a0cb0001?sort=name', '/nodes/'])(
   '%s is the application',
   async (path) => {
     const answer = await get(path)
     expect([answer.status, await answer.text()]).toEqual([200, HTML])
     expect(answer.headers.get('cache-control')).toBe('no-cache')
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  },
+)
+
+test.each(['/apiary', '/other/nodes', '/nodes/!a0cb00011', '/users/0'])(
+  '%s is nothing, said by the application',
+  async (path) => {
+    const etag = (await get('/')).headers.get('etag') ?? ''
+    const answer = await get(path, { 'if-none-match': etag })
+    expect([answer.status, await answer.text()]).toEqual([404, HTML])
+    expect(answer.headers.get('cache-control')).toBe('no-cache')
   },
 )
 

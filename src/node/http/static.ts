@@ -7,6 +7,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { matchesEtag } from '../../app/mesh/nodes/list.ts'
 import { basePath } from '../../app/config/config.ts'
 import type { Pages } from '../../app/http/pages.ts'
+import { isPagePath } from '../../shared/pages.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -38,21 +39,25 @@ export function builtSite(): string {
 
 /**
  * Serves the files below `directory` from memory, read once: no path of a request ever reaches the disk. A path that
- * is no file is a page of the application. The path of `publicUrl` is where a proxy puts the site.
+ * is no file gets the page of the application, with 404 unless a page has it. The path of `publicUrl` is where a proxy puts the site.
  */
 export function serveSite(directory: string, publicUrl: string | null): Pages {
   if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
   const files = readSite(directory, basePath({ PUBLIC_URL: publicUrl }))
   return async (request) => {
     const { pathname } = new URL(request.url)
-    const file = files.get(pathname) ?? (isPage(pathname) ? files.get('/index.html') : undefined)
-    return file === undefined ? notFound('Not found\n') : answer(request, file)
+    const file = files.get(pathname)
+    if (file !== undefined) return answer(request, file)
+    const page = isFileName(pathname) ? undefined : files.get('/index.html')
+    if (page === undefined) return notFound('Not found\n')
+    // People get the page that says so all the same; what reads statuses sees that nothing is here.
+    return answer(request, page, isPagePath(pathname) ? 200 : 404)
   }
 }
 
 // A file that is gone must not be answered by a page: a browser would take it for a script.
-function isPage(pathname: string): boolean {
-  return !pathname.startsWith('/assets/') && extname(pathname) === ''
+function isFileName(pathname: string): boolean {
+  return pathname.startsWith('/assets/') || extname(pathname) !== ''
 }
 
 function notFound(text: string): Response {
@@ -79,7 +84,7 @@ function readFile(path: string, url: string, type: string, base: string): File {
   return { bytes: Buffer.from(bytes), type, etag, isHashed: url.startsWith('/assets/'), packed: new Map() }
 }
 
-async function answer(request: Request, file: File): Promise<Response> {
+async function answer(request: Request, file: File, status = 200): Promise<Response> {
   const headers: Record<string, string> = {
     'Content-Type': file.type,
     'Cache-Control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
@@ -87,14 +92,14 @@ async function answer(request: Request, file: File): Promise<Response> {
     ETag: `W/${file.etag}`,
     Vary: 'Accept-Encoding',
   }
-  if (matchesEtag(request.headers.get('if-none-match') ?? undefined, file.etag)) {
+  if (status === 200 && matchesEtag(request.headers.get('if-none-match') ?? undefined, file.etag)) {
     return new Response(null, { status: 304, headers })
   }
   const encoding = acceptedEncoding(request.headers.get('accept-encoding') ?? '', file.type)
   const body = encoding === null ? file.bytes : await pack(file, encoding)
   if (encoding !== null) headers['Content-Encoding'] = encoding
   headers['Content-Length'] = String(body.length)
-  return new Response(request.method === 'HEAD' ? null : new Uint8Array(body), { headers })
+  return new Response(request.method === 'HEAD' ? null : new Uint8Array(body), { status, headers })
 }
 
 function acceptedEncoding(header: string, type: string): Encoding | null {

@@ -1,32 +1,33 @@
 import type { VNode } from 'preact'
-import type { IconName } from '../../parts/icon.tsx'
-import { later } from '../../parts/later.tsx'
-import { place } from '../../router.ts'
-import { type Action, can, isAdmin, type Resource } from '../../session.ts'
-import { t } from '../../strings.ts'
-import { DashboardPage } from '../dashboard/dashboard.tsx'
-import { NodesPage } from '../nodes/nodes.tsx'
+import { PAGES } from '../../shared/pages.ts'
+import type { IconName } from '../parts/icon.tsx'
+import { later } from '../parts/later.tsx'
+import { place } from '../router.ts'
+import { type Action, can, isAdmin, type Resource } from '../session.ts'
+import { t } from '../strings.ts'
+import { DashboardPage } from './dashboard/dashboard.tsx'
+import { NodesPage } from './nodes/nodes.tsx'
 
 // What everybody sees first comes at once, the rest when it is wanted.
-const AccountPage = later(async () => (await import('../account/account.tsx')).AccountPage)
-const AutomationPage = later(async () => (await import('../automation/automation.tsx')).AutomationPage)
-const NewAutomationPage = later(async () => (await import('../automation/editor.tsx')).NewAutomationPage)
-const RulePage = later(async () => (await import('../automation/editor.tsx')).RulePage)
-const ConfigurationPage = later(async () => (await import('../device-config/device-config.tsx')).ConfigurationPage)
-const AuditPage = later(async () => (await import('../audit/audit.tsx')).AuditPage)
-const BackupsPage = later(async () => (await import('../backups/backups.tsx')).BackupsPage)
-const loadMessages = async () => (await import('../messages/messages.tsx')).MessagesPage
-const loadNode = async () => (await import('../nodes/node.tsx')).NodePage
+const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)
+const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage)
+const NewAutomationPage = later(async () => (await import('./automation/editor.tsx')).NewAutomationPage)
+const RulePage = later(async () => (await import('./automation/editor.tsx')).RulePage)
+const ConfigurationPage = later(async () => (await import('./device-config/device-config.tsx')).ConfigurationPage)
+const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPage)
+const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage)
+const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
+const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
 const MessagesPage = later(loadMessages)
 const NodePage = later(loadNode)
-const MapPage = later(async () => (await import('../map/map.tsx')).MapPage)
-const NeighborsPage = later(async () => (await import('./neighbors.tsx')).NeighborsPage)
-const PacketsPage = later(async () => (await import('./packets.tsx')).PacketsPage)
-const SettingsPage = later(async () => (await import('../settings/settings.tsx')).SettingsPage)
-const TraceroutesPage = later(async () => (await import('./traceroutes.tsx')).TraceroutesPage)
-const NewUserPage = later(async () => (await import('../users/new-user.tsx')).NewUserPage)
-const UserPage = later(async () => (await import('../users/user.tsx')).UserPage)
-const UsersPage = later(async () => (await import('../users/users.tsx')).UsersPage)
+const MapPage = later(async () => (await import('./map/map.tsx')).MapPage)
+const NeighborsPage = later(async () => (await import('./topology/neighbors.tsx')).NeighborsPage)
+const PacketsPage = later(async () => (await import('./topology/packets.tsx')).PacketsPage)
+const SettingsPage = later(async () => (await import('./settings/settings.tsx')).SettingsPage)
+const TraceroutesPage = later(async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage)
+const NewUserPage = later(async () => (await import('./users/new-user.tsx')).NewUserPage)
+const UserPage = later(async () => (await import('./users/user.tsx')).UserPage)
+const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage)
 
 const WARM_MS = 1500
 
@@ -61,105 +62,105 @@ const read = (resource: Resource): Need => ({ resource, action: 'read' })
 
 export const ROUTES: readonly Route[] = [
   {
-    pattern: /^\/$/,
+    pattern: PAGES.dashboard,
     need: read('dashboard'),
     nav: { path: '/', name: t.nav.dashboard, icon: 'dashboard', group: 'mesh' },
     draw: () => <DashboardPage />,
   },
   {
-    pattern: /^\/map$/,
+    pattern: PAGES.map,
     need: read('nodes'),
     nav: { path: '/map', name: t.nav.map, icon: 'map', group: 'mesh' },
     draw: () => <MapPage />,
   },
   {
-    pattern: /^\/nodes$/,
+    pattern: PAGES.nodes,
     need: read('nodes'),
     nav: { path: '/nodes', name: t.nav.nodes, icon: 'nodes', group: 'mesh' },
     draw: () => <NodesPage />,
   },
   {
-    pattern: /^\/nodes\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
+    pattern: PAGES.node,
     need: read('nodes'),
     draw: ({ id = '' }) => <NodePage id={id.toLowerCase()} key={id} />,
   },
   {
-    pattern: /^\/messages$/,
+    pattern: PAGES.messages,
     need: read('messages'),
     nav: { path: '/messages', name: t.nav.messages, icon: 'messages', group: 'mesh' },
     draw: () => <MessagesPage />,
   },
   {
-    pattern: /^\/traceroutes$/,
+    pattern: PAGES.traceroutes,
     need: read('info'),
     nav: { path: '/traceroutes', name: t.nav.traceroutes, icon: 'routes', group: 'mesh' },
     draw: () => <TraceroutesPage />,
   },
   {
-    pattern: /^\/neighbors$/,
+    pattern: PAGES.neighbors,
     need: read('info'),
     nav: { path: '/neighbors', name: t.nav.neighbors, icon: 'neighbors', group: 'mesh' },
     draw: () => <NeighborsPage />,
   },
   {
-    pattern: /^\/packets$/,
+    pattern: PAGES.packets,
     need: read('info'),
     nav: { path: '/packets', name: t.nav.packets, icon: 'packets', group: 'mesh' },
     draw: () => <PacketsPage />,
   },
   {
-    pattern: /^\/automation$/,
+    pattern: PAGES.automation,
     need: read('automation'),
     nav: { path: '/automation', name: t.nav.automation, icon: 'automation', group: 'mesh' },
     draw: () => <AutomationPage />,
   },
   {
-    pattern: /^\/automation\/new$/,
+    pattern: PAGES.newRule,
     need: { resource: 'automation', action: 'write' },
     draw: () => <NewAutomationPage />,
   },
   {
-    pattern: /^\/automation\/(?<id>[1-9]\d{0,14})$/,
+    pattern: PAGES.rule,
     need: read('automation'),
     draw: ({ id = '' }) => <RulePage id={id} key={id} />,
   },
   {
-    pattern: /^\/configuration(?:\/(?<section>\w{1,60}))?$/,
+    pattern: PAGES.configuration,
     need: read('configuration'),
     nav: { path: '/configuration', name: t.nav.configuration, icon: 'radio', group: 'administration' },
     draw: ({ section }) => <ConfigurationPage section={section ?? null} />,
   },
   {
-    pattern: /^\/users$/,
+    pattern: PAGES.users,
     need: 'admin',
     nav: { path: '/users', name: t.nav.users, icon: 'users', group: 'administration' },
     draw: () => <UsersPage />,
   },
-  { pattern: /^\/users\/new$/, need: 'admin', draw: () => <NewUserPage /> },
+  { pattern: PAGES.newUser, need: 'admin', draw: () => <NewUserPage /> },
   {
-    pattern: /^\/users\/(?<id>[1-9]\d{0,14})$/,
+    pattern: PAGES.user,
     need: 'admin',
     draw: ({ id = '' }) => <UserPage id={id} key={id} />,
   },
   {
-    pattern: /^\/audit$/,
+    pattern: PAGES.audit,
     need: 'admin',
     nav: { path: '/audit', name: t.nav.audit, icon: 'audit', group: 'administration' },
     draw: () => <AuditPage />,
   },
   {
-    pattern: /^\/backups$/,
+    pattern: PAGES.backups,
     need: 'admin',
     nav: { path: '/backups', name: t.nav.backups, icon: 'backups', group: 'administration' },
     draw: () => <BackupsPage />,
   },
   {
-    pattern: /^\/settings$/,
+    pattern: PAGES.settings,
     need: read('settings'),
     nav: { path: '/settings', name: t.nav.settings, icon: 'settings', group: 'administration' },
     draw: () => <SettingsPage />,
   },
-  { pattern: /^\/account$/, need: 'signed-in', draw: () => <AccountPage /> },
+  { pattern: PAGES.account, need: 'signed-in', draw: () => <AccountPage /> },
 ]
 
 export function mayOpen(need: Need): boolean {

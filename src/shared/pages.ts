@@ -1,0 +1,29 @@
+/** The pages of the web application, and which paths below the site's own each of them has. */
+export const PAGES = {
+  dashboard: /^\/$/,
+  map: /^\/map$/,
+  nodes: /^\/nodes$/,
+  node: /^\/nodes\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
+  messages: /^\/messages$/,
+  traceroutes: /^\/traceroutes$/,
+  neighbors: /^\/neighbors$/,
+  packets: /^\/packets$/,
+  automation: /^\/automation$/,
+  newRule: /^\/automation\/new$/,
+  rule: /^\/automation\/(?<id>[1-9]\d{0,14})$/,
+  configuration: /^\/configuration(?:\/(?<section>\w{1,60}))?$/,
+  users: /^\/users$/,
+  newUser: /^\/users\/new$/,
+  user: /^\/users\/(?<id>[1-9]\d{0,14})$/,
+  audit: /^\/audit$/,
+  backups: /^\/backups$/,
+  settings: /^\/settings$/,
+  account: /^\/account$/,
+  signIn: /^\/login$/,
+} as const
+
+/** Whether a page has this path; slashes at its end do not count. */
+export function isPagePath(path: string): boolean {
+  const plain = path.replace(/(?<=.)\/+$/, '')
+  return Object.values(PAGES).some((pattern) => pattern.test(plain))
+}
