@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requireAdmin } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
+import { inTurn } from '../http/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../http/validate.ts'
 import { auditEntrySchema, listAudit } from './audit.ts'
 import { sealRecent } from './chain.ts'
@@ -22,6 +23,7 @@ export const auditRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requireAdmin,
+    inTurn('read'),
     answers('The audit log, newest first', {
       200: z.object({ entries: z.array(auditEntrySchema), nextCursor: z.int().nullable() }),
     }),
@@ -34,6 +36,7 @@ export const auditRoutes = new Hono<AppEnv>()
   .get(
     '/export',
     requireAdmin,
+    inTurn('stream'),
     answers('All matching entries as a file', { 200: { mediaType: ['text/csv', 'application/x-ndjson'] } }),
     validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS) })),
     async (c) => {

@@ -5,6 +5,7 @@ import type { AppEnv } from '../context.ts'
 import { answers, describing } from '../http/describe.ts'
 import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
 import { basePath } from '../config/config.ts'
+import { inTurn } from '../http/in-turn.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import {
   createAutomation,
@@ -47,6 +48,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .post(
     '/dry-run',
     requirePermission('automation', 'write'),
+    inTurn('read'),
     answers('What a rule that is not saved would do; nothing is sent or stored', { 200: dryRunSchema }),
     validate('json', z.strictObject({ rule: newRuleSchema, sample: sampleSchema.optional() })),
     async (c) => {
@@ -103,6 +105,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .get(
     '/:id/runs',
     requirePermission('automation', 'read'),
+    inTurn('read'),
     answers('What an automation did, and why it did not, newest first', { 200: runPageSchema }, [
       'automation_not_found',
     ]),
@@ -124,6 +127,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .post(
     '/:id/dry-run',
     requirePermission('automation', 'read'),
+    inTurn('read'),
     answers('What an automation would do now; nothing is sent or stored', { 200: dryRunSchema }, [
       'automation_not_found',
       'automation_unreadable',

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv, Ctx } from '../context.ts'
 import { answers } from '../http/describe.ts'
+import { inTurn } from '../http/in-turn.ts'
 import { validate } from '../http/validate.ts'
 import {
   backupSettingsChangesSchema,
@@ -73,6 +74,7 @@ export const backupRoutes = new Hono<AppEnv>()
   .get(
     '/download/:name',
     requireAdminOrScope('backup'),
+    inTurn('stream'),
     answers('A backup as a .tar.gz', { 200: { mediaType: 'application/gzip' } }, [
       'backup_not_found',
       'unsupported_on_this_runtime',
@@ -94,6 +96,7 @@ export const backupRoutes = new Hono<AppEnv>()
   .post(
     '/:name/verify',
     requireAdminOrScope('backup'),
+    inTurn('stream'),
     answers('Read all of a backup and say what is wrong with it', { 200: verificationSchema }, [
       'backup_not_found',
       'unsupported_on_this_runtime',

@@ -1,12 +1,14 @@
 import { Hono } from 'hono'
 import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
+import { inTurn } from '../http/in-turn.ts'
 import { answers } from '../http/describe.ts'
 import { dashboardSchema, readDashboard } from './dashboard.ts'
 
 export const dashboardRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('dashboard', 'read'),
+  inTurn('read'),
   answers('The state of the mesh and of this service at a glance', { 200: dashboardSchema }),
   async (c) => c.json(await readDashboard(c.var.ctx)),
 )

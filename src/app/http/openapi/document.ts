@@ -99,7 +99,7 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
     }),
     responses: {
       ...answerObjects(documented?.answers ?? {}, headerObjects(descriptions)),
-      ...errorObjects([...errors, ...(documented?.errors ?? [])]),
+      ...errorObjects([...errors, ...descriptions.flatMap(({ errors: more }) => more ?? [])]),
       default: { description: 'internal, database_unavailable', content: PROBLEM_CONTENT },
     },
   }

@@ -6,6 +6,7 @@ import type { AppEnv } from '../../context.ts'
 import { answers, describing } from '../../http/describe.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { AppError } from '../../http/errors.ts'
+import { inTurn } from '../../http/in-turn.ts'
 import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
@@ -20,6 +21,7 @@ export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('messages', 'read'),
+    inTurn('read'),
     answers('Messages, newest first', { 200: messagePageSchema }),
     validate(
       'query',

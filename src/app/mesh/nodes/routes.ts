@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listNodes, matchesEtag, MAX_NODES } from './list.ts'
 import {
@@ -28,6 +29,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('nodes', 'read'),
+    inTurn('read'),
     answers('Nodes, the latest heard first; with an ETag', { 200: z.array(nodeSchema), 304: null }),
     validate(
       'query',
@@ -94,6 +96,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/:id/positions',
     requirePermission('nodes', 'read'),
+    inTurn('read'),
     answers('Where a node was, oldest first', { 200: trackSchema }, ['node_not_found']),
     validate('param', nodeParam),
     validate(

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { DAY_MS } from './roll-up.ts'
@@ -32,6 +33,7 @@ const querySchema = z
 export const telemetryRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
+  inTurn('read'),
   answers(
     'A metric of a node over time; up to 2 days its measurements, up to 60 days by the hour, else by the day',
     { 200: z.union([seriesSchema, metricsSchema]).meta({ type: 'object' }) },

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
@@ -19,6 +20,7 @@ import {
 export const neighborRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
+  inTurn('read'),
   answers('Who hears whom, the latest word of each node', { 200: z.object({ neighbors: z.array(neighborSchema) }) }),
   async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx.store) }),
 )
@@ -47,6 +49,7 @@ const everybody = z.union([
 export const packetRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
+  inTurn('read'),
   answers('The latest packets, newest first', { 200: packetPageSchema }),
   validate(
     'query',

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { inTurn } from '../../http/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { idSchema, integerQuery, validate } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
@@ -12,6 +13,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('info', 'read'),
+    inTurn('read'),
     answers('Ways through the mesh, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),
     validate(
       'query',
