@@ -104,6 +104,36 @@ test('an administrator made on the page sees what administrators see; write brin
   await expect.poll(() => audit.count()).toBe(0)
 })
 
+test('what is open in the name of a user is seen and ended, and who granted what', async () => {
+  const anna = await visitAs('anna', '/account')
+  await anna.page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor()
+  const made = await anna.page.request.post(`${site.base}/api/tokens`, {
+    data: { name: 'weather mast', scopes: ['nodes:read'] },
+    headers: { origin: site.base },
+  })
+  expect(made.status()).toBe(201)
+  await openUser('anna')
+  await page.getByText('weather mast').waitFor()
+  await page
+    .getByText(/^Set .* by admin$/)
+    .first()
+    .waitFor()
+  await page.setViewportSize({ width: 390, height: 800 })
+  expect(await overflowOf(page)).toBe(0)
+  await page.setViewportSize({ width: 1360, height: 860 })
+  const ends = page.getByRole('button', { name: /^End the session of/ })
+  const open = await ends.count()
+  await ends.first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
+  await expect.poll(() => ends.count()).toBe(open - 1)
+  if (open > 1) await confirm('End all sessions')
+  await page.getByText('Not signed in anywhere.').waitFor()
+  await anna.page.reload()
+  await anna.page.getByLabel('Username').waitFor()
+  await confirm('Revoke all tokens')
+  await page.getByText('No tokens yet.').waitFor()
+})
+
 test('more users than one answer holds are all reached', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const createdAt = Date.UTC(2026, 0, 1)

@@ -19,7 +19,8 @@ export function PasswordForm(props: { username: string; current: string | null; 
     differ.value = newPassword !== text('repeat')
     if (differ.value) return
     await run(async () => {
-      await send(api.auth['change-password'].$post({ json: { currentPassword, newPassword } }))
+      const revokeTokens = form.querySelector<HTMLInputElement>('[name=tokens]')?.checked ?? false
+      await send(api.auth['change-password'].$post({ json: { currentPassword, newPassword, revokeTokens } }))
       form.reset()
       await props.onDone()
     })
@@ -49,6 +50,10 @@ export function PasswordForm(props: { username: string; current: string | null; 
         maxLength={4096}
         required
       />
+      <label class="check">
+        <input type="checkbox" name="tokens" />
+        {t.password.revokeTokens}
+      </label>
       <Submit busy={busy.value} idle={t.password.submit} working={t.common.saving} />
     </form>
   )

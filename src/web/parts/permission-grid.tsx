@@ -1,11 +1,14 @@
 import type { Signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { PRESET_NAMES, presetOf, PRESETS, RESOURCES } from '../permissions.ts'
 import type { Action, Permissions, Resource } from '../session.ts'
 import { t } from '../strings.ts'
 import { Segments } from './field.tsx'
 
-/** Presets, and one box for each area and action. Write brings read along; without read there is no write. */
-export function PermissionGrid({ value }: { value: Signal<Permissions> }) {
+type Note = (resource: Resource) => ComponentChildren
+
+/** Presets, and one box for each area and action. Write brings read along; without read there is no write. `note` stands under an area. */
+export function PermissionGrid({ value, note }: { value: Signal<Permissions>; note?: Note }) {
   const preset = presetOf(value.value)
   const set = (resource: Resource, action: Action, isOn: boolean) => {
     const before = value.value[resource]
@@ -33,7 +36,10 @@ export function PermissionGrid({ value }: { value: Signal<Permissions> }) {
         <tbody>
           {RESOURCES.map((resource) => (
             <tr key={resource}>
-              <th scope="row">{t.resources[resource]}</th>
+              <th scope="row">
+                {t.resources[resource]}
+                {note !== undefined && <div class="faint note">{note(resource)}</div>}
+              </th>
               {(['read', 'write'] as const).map((action) => (
                 <td key={action}>
                   <label class="box">

@@ -35,6 +35,7 @@ export const password = {
   repeat: 'New password again',
   hint: 'Long beats complicated: four or five words that only you would put together.',
   differ: 'The two passwords differ.',
+  revokeTokens: 'Also end my API tokens',
   submit: 'Change password',
   changed: 'Password changed. Your other sessions have ended.',
   oidc: 'You sign in through your organisation: your password is changed there.',

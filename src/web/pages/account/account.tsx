@@ -1,7 +1,7 @@
 import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../load.ts'
-import { Age } from '../../parts/age.tsx'
+import { deviceName, SessionRow } from '../../parts/credential-rows.tsx'
 import { Segments } from '../../parts/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
@@ -67,16 +67,6 @@ function Held() {
   return <>{held.join(', ') || t.common.none}</>
 }
 
-/** A browser and its system out of a User-Agent header. */
-function deviceName(userAgent: string | null): string {
-  if (userAgent === null) return t.common.none
-  const browser = /(Edg|OPR|Firefox|Chrome|Safari)\/(\d+)/.exec(userAgent)
-  const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(userAgent)?.[1]
-  if (browser === null) return userAgent.slice(0, 40)
-  const name = { Edg: 'Edge', OPR: 'Opera' }[browser[1] ?? ''] ?? browser[1]
-  return system === undefined ? `${name} ${browser[2]}` : `${name} ${browser[2]}, ${system}`
-}
-
 function Sessions() {
   const { data, error, reload } = useLoad(() => ask(api.auth.sessions.$get()), [])
   const action = useAction()
@@ -107,15 +97,7 @@ function Sessions() {
       <Failure error={error.value ?? action.error.value} />
       <ul class="rows">
         {sessions.map((session) => (
-          <li key={session.id}>
-            <div class="grow">
-              <strong>{deviceName(session.userAgent)}</strong>{' '}
-              {session.current && <span class="tag good">{t.account.current}</span>}
-              <div class="faint">
-                {session.ip} · {t.account.lastSeen} <Age at={session.lastSeenAt} /> · {t.account.since}{' '}
-                <Age at={session.createdAt} />
-              </div>
-            </div>
+          <SessionRow session={session} key={session.id}>
             {!session.current && (
               <button
                 type="button"
@@ -132,7 +114,7 @@ function Sessions() {
                 {t.account.end}
               </button>
             )}
-          </li>
+          </SessionRow>
         ))}
       </ul>
     </Card>

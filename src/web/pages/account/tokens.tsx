@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
-import type { InferRequestType, InferResponseType } from 'hono/client'
+import type { InferRequestType } from 'hono/client'
 import { api, ask, send } from '../../api.ts'
-import { date } from '../../format.ts'
 import { useAction, useLoad } from '../../load.ts'
-import { Age } from '../../parts/age.tsx'
 import { CopyText } from '../../parts/copy.tsx'
+import { scopeName, type Token, TokenRow } from '../../parts/credential-rows.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, Select, Submit } from '../../parts/field.tsx'
 import { useKept } from '../../parts/kept.ts'
@@ -15,7 +14,6 @@ import { isAdmin, status } from '../../session.ts'
 import { t } from '../../strings.ts'
 
 type NewToken = InferRequestType<typeof api.tokens.$post>['json']
-type Token = InferResponseType<typeof api.tokens.$get>['tokens'][number]
 
 /** Own API tokens: made, listed, revoked. */
 export function Tokens() {
@@ -38,7 +36,9 @@ export function Tokens() {
       {tokens?.length === 0 && <p class="faint">{t.account.noTokens}</p>}
       <ul class="rows">
         {tokens?.map((token) => (
-          <TokenRow token={token} key={token.id} onRevoked={reload} />
+          <TokenRow token={token} key={token.id}>
+            <Revoke token={token} onRevoked={reload} />
+          </TokenRow>
         ))}
       </ul>
       {isMaking.value && <NewTokenDialog draft={draft} onClose={() => (isMaking.value = false)} onMade={reload} />}
@@ -46,45 +46,28 @@ export function Tokens() {
   )
 }
 
-function TokenRow({ token, onRevoked }: { token: Token; onRevoked(): Promise<void> }) {
+function Revoke({ token, onRevoked }: { token: Token; onRevoked(): Promise<void> }) {
   return (
-    <li>
-      <div class="grow">
-        <strong>{token.name}</strong> <code>{token.prefix}…</code>
-        <div class="faint">
-          {token.scopes.map(scopeName).join(', ')} · {t.account.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
-          {t.account.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
-        </div>
-      </div>
-      <button
-        type="button"
-        class="button small"
-        aria-label={t.account.revokeLabel(token.name)}
-        onClick={() =>
-          askFirst({
-            text: t.account.revokeSure(token.name),
-            confirm: t.account.revoke,
-            isDangerous: true,
-            act: async () => {
-              await send(api.tokens[':id'].$delete({ param: { id: String(token.id) } }))
-              say(t.account.revoked)
-              await onRevoked()
-            },
-          })
-        }
-      >
-        {t.account.revoke}
-      </button>
-    </li>
+    <button
+      type="button"
+      class="button small"
+      aria-label={t.account.revokeLabel(token.name)}
+      onClick={() =>
+        askFirst({
+          text: t.account.revokeSure(token.name),
+          confirm: t.account.revoke,
+          isDangerous: true,
+          act: async () => {
+            await send(api.tokens[':id'].$delete({ param: { id: String(token.id) } }))
+            say(t.account.revoked)
+            await onRevoked()
+          },
+        })
+      }
+    >
+      {t.account.revoke}
+    </button>
   )
-}
-
-function scopeName(scope: string): string {
-  const special = Object.entries(t.scopes).find(([known]) => known === scope)?.[1]
-  if (special !== undefined) return special
-  const [resource, action] = scope.split(':')
-  const name = RESOURCES.find((known) => known === resource)
-  return name === undefined ? scope : `${t.resources[name]}: ${action === 'write' ? t.actions.write : t.actions.read}`
 }
 
 /** Only what the owner may do themselves. */
@@ -144,7 +127,8 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
     const json: NewToken = {
       name: draft.name.value.trim(),
       scopes,
-      ...(draft.expiry.value !== '' && { expiresInDays: Number(draft.expiry.value) }),
+      // Without the field a token ends after 90 days.
+      expiresInDays: draft.expiry.value === '' ? null : Number(draft.expiry.value),
     }
     await run(async () => {
       made.value = (await ask(api.tokens.$post({ json }))).token

@@ -64,7 +64,6 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
 }
 
 function roleSteps(user: User, name: string): Step[] {
-  if (!user.isActive) return []
   const set = async (isAdmin: boolean) => {
     await ask(api.users[':id'].admin.$put({ param: { id: String(user.id) }, json: { isAdmin } }))
     say(t.users.roleChanged)

@@ -1,6 +1,6 @@
 import { effect, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { api, ask, send } from '../../api.ts'
+import { api, ask } from '../../api.ts'
 import { useAction } from '../../load.ts'
 import { CopyText } from '../../parts/copy.tsx'
 import { Actions, Field, Submit } from '../../parts/field.tsx'
@@ -14,16 +14,6 @@ import type { Permissions, Resource, User } from '../../session.ts'
 import { t } from '../../strings.ts'
 
 type Made = { readonly user: User; readonly password: string }
-
-const PASSWORD_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
-
-/** A password that nobody ever sees: the service's own temporary one takes its place at once. */
-function throwawayPassword(): string {
-  return Array.from(
-    crypto.getRandomValues(new Uint8Array(32)),
-    (n) => PASSWORD_ALPHABET[n % PASSWORD_ALPHABET.length],
-  ).join('')
-}
 
 export function NewUserPage() {
   const made = useSignal<Made | null>(null)
@@ -78,26 +68,13 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   const draft = useUserDraft()
   const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
   useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
-  // Kept when a later step fails, so that trying again goes on instead of making the user twice.
-  const created = useSignal<User | null>(null)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const { username, email, displayName } = draft
     const profile = { email: email.value.value.trim() || null, displayName: displayName.value.value.trim() || null }
     await run(async () => {
-      const user =
-        created.value ??
-        (
-          await ask(
-            api.users.$post({
-              json: { username: username.value.value.trim(), password: throwawayPassword(), ...profile },
-            }),
-          )
-        ).user
-      created.value = user
-      const param = { id: String(user.id) }
-      await send(api.users[':id'].permissions.$put({ param, json: { permissions: permissions.value } }))
-      const { password } = await ask(api.users[':id']['reset-password'].$post({ param }))
+      const json = { username: username.value.value.trim(), permissions: permissions.value, ...profile }
+      const { user, password = '' } = await ask(api.users.$post({ json }))
       for (const kept of Object.values(draft)) kept.forget()
       onMade({ user, password })
     })
@@ -115,7 +92,6 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}
-            readOnly={created.value !== null}
             {...typedInto(draft.username)}
             required
           />

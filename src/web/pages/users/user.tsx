@@ -1,7 +1,9 @@
 import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction, useLoad } from '../../load.ts'
+import { Age } from '../../parts/age.tsx'
 import { Actions, Field, Submit } from '../../parts/field.tsx'
 import { type Kept, typedInto, useKept } from '../../parts/kept.ts'
 import { Failure, say } from '../../parts/notice.tsx'
@@ -12,15 +14,16 @@ import { asLeft, href } from '../../router.ts'
 import { type Permissions, refreshStatus, type User } from '../../session.ts'
 import { t } from '../../strings.ts'
 import { UserAccess } from './access.tsx'
+import { UserCredentials } from './credentials.tsx'
 
 export function UserPage({ id }: { id: string }) {
   const param = { id }
   const { data, error, reload } = useLoad(async () => {
-    const [{ user }, { permissions }] = await Promise.all([
+    const [{ user }, { permissions, grants }] = await Promise.all([
       ask(api.users[':id'].$get({ param })),
       ask(api.users[':id'].permissions.$get({ param })),
     ])
-    return { user, permissions }
+    return { user, permissions, grants, givers: await namesOf(grants) }
   }, [id])
   const found = data.value
   return (
@@ -40,11 +43,24 @@ export function UserPage({ id }: { id: string }) {
             <Profile user={found.user} onSaved={reload} />
             <UserAccess user={found.user} onChanged={reload} />
           </div>
-          <PermissionCard user={found.user} stored={found.permissions} onSaved={reload} />
+          <div class="stack">
+            <PermissionCard {...found} stored={found.permissions} onSaved={reload} />
+            <UserCredentials user={found.user} />
+          </div>
         </div>
       )}
     </Page>
   )
+}
+
+type Grants = InferResponseType<(typeof api.users)[':id']['permissions']['$get']>['grants']
+type Givers = ReadonlyMap<number, string>
+
+/** Who granted, by id. */
+async function namesOf(grants: Grants): Promise<Givers> {
+  const ids = [...new Set(grants.flatMap(({ grantedBy }) => grantedBy ?? []))]
+  const givers = await Promise.all(ids.map((id) => ask(api.users[':id'].$get({ param: { id: String(id) } }))))
+  return new Map(givers.map(({ user }) => [user.id, user.displayName ?? user.username]))
 }
 
 function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
@@ -105,8 +121,15 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
   )
 }
 
-function PermissionCard(props: { user: User; stored: Permissions; onSaved(): Promise<void> }) {
-  const { user, stored, onSaved } = props
+type PermissionCardProps = {
+  user: User
+  stored: Permissions
+  grants: Grants
+  givers: Givers
+  onSaved(): Promise<void>
+}
+
+function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCardProps) {
   const { busy, error, run } = useAction()
   const edited = useSignal<Permissions>(stored)
   useEffect(() => {
@@ -130,7 +153,19 @@ function PermissionCard(props: { user: User; stored: Permissions; onSaved(): Pro
     })
   return (
     <Card title={t.users.permissions}>
-      <PermissionGrid value={edited} />
+      <PermissionGrid
+        value={edited}
+        note={(resource) => {
+          const grant = grants.find((stored) => stored.resource === resource)
+          if (grant === undefined) return null
+          const giver = grant.grantedBy === null ? null : (givers.get(grant.grantedBy) ?? null)
+          return (
+            <>
+              {t.users.granted} <Age at={grant.grantedAt} /> {giver !== null && t.users.grantedBy(giver)}
+            </>
+          )
+        }}
+      />
       <Failure error={error.value} />
       <Actions>
         <button type="button" class="button primary" disabled={!isChanged || busy.value} onClick={() => void save()}>

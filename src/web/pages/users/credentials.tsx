@@ -1,0 +1,101 @@
+import { api, ask, send } from '../../api.ts'
+import { useLoad } from '../../load.ts'
+import { deviceName, SessionRow, TokenRow } from '../../parts/credential-rows.tsx'
+import { askFirst } from '../../parts/dialog.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import type { User } from '../../session.ts'
+import { t } from '../../strings.ts'
+
+/** What is open in a user's name: sessions and API tokens, each with a button that ends it. */
+export function UserCredentials({ user }: { user: User }) {
+  const id = String(user.id)
+  const { data, error, reload } = useLoad(async () => {
+    const [{ sessions }, { tokens }] = await Promise.all([
+      ask(api.users[':id'].sessions.$get({ param: { id } })),
+      ask(api.users[':id'].tokens.$get({ param: { id } })),
+    ])
+    return { sessions, tokens }
+    // Read again after a change: a reset or a deactivation ends them.
+  }, [user])
+  const open = data.value
+  const end = (text: string, confirm: string, done: string, act: () => Promise<unknown>) =>
+    askFirst({
+      text,
+      confirm,
+      isDangerous: true,
+      act: async () => {
+        await act()
+        say(done)
+        await reload()
+      },
+    })
+  const name = user.displayName ?? user.username
+  const endAllSessions = () =>
+    end(t.users.endAllSure(name), t.users.endAll, t.users.allEnded, () =>
+      send(api.users[':id'].sessions.$delete({ param: { id } })),
+    )
+  const revokeAll = () =>
+    end(t.users.revokeAllSure(name), t.users.revokeAll, t.users.allRevoked, () =>
+      send(api.users[':id'].tokens.$delete({ param: { id } })),
+    )
+  return (
+    <>
+      <Failure error={error.value} retry={reload} />
+      <Card
+        title={t.account.sessions}
+        actions={open !== null && open.sessions.length > 0 && <Small name={t.users.endAll} onClick={endAllSessions} />}
+      >
+        {open?.sessions.length === 0 && <p class="faint">{t.users.noSessions}</p>}
+        <ul class="rows">
+          {open?.sessions.map((session) => (
+            <SessionRow session={session} key={session.id}>
+              <Small
+                name={t.account.end}
+                label={t.account.endLabel(deviceName(session.userAgent))}
+                onClick={() =>
+                  end(t.users.endSure(name, deviceName(session.userAgent)), t.account.end, t.account.ended, () =>
+                    send(
+                      api.users[':id'].sessions[':sessionId'].$delete({
+                        param: { id, sessionId: String(session.id) },
+                      }),
+                    ),
+                  )
+                }
+              />
+            </SessionRow>
+          ))}
+        </ul>
+      </Card>
+      <Card
+        title={t.account.tokens}
+        actions={open !== null && open.tokens.length > 0 && <Small name={t.users.revokeAll} onClick={revokeAll} />}
+      >
+        {open?.tokens.length === 0 && <p class="faint">{t.account.noTokens}</p>}
+        <ul class="rows">
+          {open?.tokens.map((token) => (
+            <TokenRow token={token} key={token.id}>
+              <Small
+                name={t.account.revoke}
+                label={t.account.revokeLabel(token.name)}
+                onClick={() =>
+                  end(t.account.revokeSure(token.name), t.account.revoke, t.account.revoked, () =>
+                    send(api.users[':id'].tokens[':tokenId'].$delete({ param: { id, tokenId: String(token.id) } })),
+                  )
+                }
+              />
+            </TokenRow>
+          ))}
+        </ul>
+      </Card>
+    </>
+  )
+}
+
+function Small({ name, label, onClick }: { name: string; label?: string; onClick(): void }) {
+  return (
+    <button type="button" class="button small" aria-label={label ?? name} onClick={onClick}>
+      {name}
+    </button>
+  )
+}
