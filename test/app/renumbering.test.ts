@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { followRenumbered } from '../../src/app/mesh/nodes/renumbering.ts'
 import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { type Client, START } from '../support/app.ts'
+import { createSigner, type Signer } from '../support/signer.ts'
 import {
   createTestMesh,
   nodeInfo,
@@ -308,6 +309,26 @@ describe('nothing follows', () => {
     await speak(NEWEST, START, { publicKey: new Uint8Array(0) })
     await speak(NEWEST + 1, START + HOUR, { publicKey: new Uint8Array(0) })
     await expectBoth(START + 13 * HOUR)
+  })
+
+  it('from a number that was derived from the key', async () => {
+    const { nodeNum, publicKey: derived } = createSigner(1)
+    const publicKey = Uint8Array.from(derived)
+    await speak(nodeNum, START, { publicKey })
+    await speak(NEW, START + HOUR, { publicKey })
+    await follow(START + 10 * HOUR)
+    expect([await node(nodeNum), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
+  })
+
+  it('from a node that signed to one that did not, until that signs too', async () => {
+    const [old, renewed] = [createSigner(1, OLD), createSigner(1, NEW)]
+    const says = (node: Signer) => node.packet(node.user({ longName: 'Hill', shortName: 'N' }))
+    await store(mesh.ingest, [says(old)], { at: START })
+    await speak(NEW, START + HOUR, { publicKey: Uint8Array.from(old.publicKey) })
+    await expectBoth(START + 10 * HOUR)
+    await store(mesh.ingest, [says(renewed)], { at: START + 10 * HOUR })
+    await follow(START + 12 * HOUR)
+    expect(await node(NEW)).toMatchObject({ formerNodeNums: [OLD], signed: true })
   })
 
   it('to a number that is known for longer than a week', async () => {

@@ -2,6 +2,7 @@ import { and, eq, getTableColumns, isNull, sql, type SQL } from 'drizzle-orm'
 import { neighbors, nodes, renumberings, telemetryDirty } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { fitsNodeNum } from '../../../meshtastic/public-key.ts'
 import type { Ports } from '../../context.ts'
 import { moveHistory } from './move-history.ts'
 import { DAY_MS, HOUR_MS } from '../telemetry/roll-up.ts'
@@ -67,19 +68,25 @@ const WHAT_IS_KNOWN = {
 const queries = prepareOnce((db) => ({
   // Keys that more nodes have are copies of a firmware image, or weak ones: they say nothing about who a node is.
   pairs: db
-    .select({ from: sql<number>`p.a`, to: sql<number>`p.b`, since: sql<number>`p.newest` })
+    .select({
+      from: sql<number>`p.a`,
+      to: sql<number>`p.b`,
+      since: sql<number>`p.newest`,
+      publicKey: sql<string>`p.public_key`,
+    })
     .from(
-      sql`(select x.newest, min(case when n.first_heard < x.newest then n.node_num end) as a,
+      sql`(select x.newest, x.public_key, min(case when n.first_heard < x.newest then n.node_num end) as a,
           max(case when n.first_heard = x.newest then n.node_num end) as b
         from (select public_key, max(first_heard) as newest from nodes where public_key is not null group by public_key
           having count(*) = 2 and max(first_heard) between ${value('newSince')} and ${value('silentSince')}) x
         cross join nodes n on n.public_key = x.public_key group by x.public_key
         having max(n.key_mismatch) = 0 and max(n.spoof_suspected) = 0 and count(distinct n.first_heard) = 2
+          and max(case when n.first_heard < x.newest then n.key_signed end)
+            <= max(case when n.first_heard = x.newest then n.key_signed end)
           and max(case when n.first_heard < x.newest then coalesce(n.last_heard, n.first_heard) end) < x.newest) p`,
     )
     // One that was undone is not tried again.
     .where(sql`not exists (select 1 from renumberings where from_node_num = p.a and to_node_num = p.b)`)
-    .limit(MOST)
     .prepare(),
   begin: db
     .insert(renumberings)
@@ -189,7 +196,8 @@ export async function readPresentNum(store: Store, nodeNum: number): Promise<num
 
 /**
  * Lets the history of a node follow it to a new number: one that announces the same public key and was first heard after
- * the old one fell silent. A key is not proven by announcing it, so what was before goes back as soon as the old number
+ * the old one fell silent. It does not follow from a number that was derived from the key, nor from a node that signed to
+ * one that did not. A key is not proven by announcing it, so what was before goes back as soon as the old number
  * is heard again. `pause` is awaited after each slice and answers whether to go on; the next run takes up what is left.
  */
 export async function followRenumbered(
@@ -199,7 +207,10 @@ export async function followRenumbered(
 ): Promise<void> {
   const { store, log, now } = needs
   const prepared = queries(store)
-  for (const pair of await prepared.pairs.all({ newSince: now() - NEW_MS, silentSince: now() - SILENCE_MS })) {
+  const found = await prepared.pairs.all({ newSince: now() - NEW_MS, silentSince: now() - SILENCE_MS })
+  // A number that was derived from the key is the same as long as the key is.
+  const able = found.filter(({ publicKey, from }) => !fitsNodeNum(publicKey, from)).slice(0, MOST)
+  for (const { publicKey: _, ...pair } of able) {
     await store.atomic([bind(prepared.begin, { ...pair, now: now() })])
     const { from, to } = pair
     log.info('A node goes on under another number', { from: formatNodeId(from), to: formatNodeId(to) })
