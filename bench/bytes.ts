@@ -33,6 +33,7 @@ async function bytesBehindSession() {
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',
+    disk: null,
     startedAt: 0,
     now: Date.now,
     ...createAddressing([], { warn: log }),

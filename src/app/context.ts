@@ -39,6 +39,8 @@ export interface Ports {
   readonly clockWatch: ClockWatch | null
   /** Of the service, as package.json has it. */
   readonly version: string
+  /** Where the database is kept; null: it never fills up, or nobody can tell. */
+  readonly disk: Disk | null
   /** When the process began to serve. */
   readonly startedAt: number
   /** Milliseconds since the Unix epoch. */
@@ -383,6 +385,14 @@ export interface ClockWatch {
   agree(by: string, theirs: number): void
   /** Keeps what is known for the next start, and puts right what was written while the clock was ahead. */
   keep(): Promise<void>
+}
+
+/** A disk of which a part is kept for administrators, who can make room only as long as there is some. */
+export interface Disk {
+  /** Whether nothing that is heard has room. */
+  isFull(): boolean
+  /** Frees the reserve of a disk that is full: called before administrators change anything, and before old data goes. */
+  makeRoom(): void
 }
 
 /** A map in one file, which may be exchanged while the service runs. */

@@ -1,4 +1,5 @@
 import { sealAudit } from '../app/audit/chain.ts'
+import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
 import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 
@@ -15,7 +16,7 @@ type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
-  await ports.sessions.sweep(ports.now())
+  await sweepSessions(ports)
   await sealAudit(ports.store, countSlices())
   await keepUp(ports, countSlices())
   await keepBounds(ports, countSlices())

@@ -82,6 +82,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     mapArchive: null,
     clockWatch: null,
     version: manifest.version,
+    disk: null,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.

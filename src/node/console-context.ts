@@ -25,6 +25,7 @@ export function consoleContext({
     mapArchive: null,
     clockWatch: null,
     version: readAppVersion(),
+    disk: null,
     startedAt: Date.now(),
     now: Date.now,
     clientIp: () => null,

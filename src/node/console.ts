@@ -19,6 +19,7 @@ import { AUDIT_USAGE, readAuditCommand } from './audit-console.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts'
 import { consoleContext } from './console-context.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
+import { openReserve } from './disk.ts'
 import { readConfig } from './environment.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { type OpenSessions, openSessions } from './sessions.ts'
@@ -102,9 +103,10 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const file = join(parsed.config.DATA_DIR, 'mesh.db')
   if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
+  const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
+  openReserve({ dataDir: parsed.config.DATA_DIR, log }).makeRoom()
   const store = openDatabase(file)
   try {
-    const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
     const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })
     return await run({ ...ctx, store })
   } catch (error) {

@@ -13,6 +13,8 @@ export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta
 
 export interface SqliteStore extends Store {
   readonly sqlite: Database.Database
+  /** What new rows can take without the file growing. */
+  spareBytes(): number
   close(): void
 }
 
@@ -44,8 +46,12 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
   const pages = sqlite
     .prepare<[], number>('select page_count * page_size from pragma_page_count, pragma_page_size')
     .pluck()
+  const spare = sqlite
+    .prepare<[], number>('select freelist_count * page_size from pragma_freelist_count, pragma_page_size')
+    .pluck()
   return {
     sqlite,
+    spareBytes: () => spare.get() ?? 0,
     db: asDb(db),
     atomic: async (all, flush) => {
       if (flush === undefined) runAll(sqlite, all)

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
+import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import { createOidc } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
@@ -13,6 +14,7 @@ import { RestoreRefused } from './backup/damage.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/lock.ts'
+import { openReserve } from './disk.ts'
 import { createAddressing } from './http/client-address.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { readConfig } from './environment.ts'
@@ -73,7 +75,10 @@ function withSecret(config: Config): Config {
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const lock = await settleDatabase(config, log)
+  const disk = openReserve({ dataDir: config.DATA_DIR, log, spareBytes: () => spareBytes() })
+  disk.makeRoom()
   const store = openInTurn(config)
+  const { spareBytes } = store
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
@@ -82,7 +87,7 @@ async function start(config: Config, log: Log): Promise<void> {
     log,
     fetch: (request, env) => app.fetch(request, env),
     begin: ({ events, isOnDuty: mayWrite }) =>
-      beginDuties({ config, store, log, events, meter, clockWatch, now: Date.now, mayWrite }, backups),
+      beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
   })
   const { radio, events } = instances
   const backups = serveBackups({ config, store, log, mayRun: instances.isOnDuty })
@@ -101,6 +106,7 @@ async function start(config: Config, log: Log): Promise<void> {
     mapArchive: await openMapArchive(config),
     clockWatch,
     version: readAppVersion(),
+    disk,
     startedAt,
     now: Date.now,
     ...createAddressing(config.TRUSTED_PROXIES, log),
@@ -115,10 +121,12 @@ async function start(config: Config, log: Log): Promise<void> {
   await warnIfNobodyEnters(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports)
+  const reserving = disk.keep()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
     clearInterval(sweeper)
     events.close()
+    await reserving
     await Promise.all([server.close(SHUTDOWN_GRACE_MS), instances.leave()])
     await instances.close()
     await backups.close()
@@ -165,7 +173,7 @@ function beginDuties(
 }
 
 function sweep(ports: Ports): void {
-  ports.sessions.sweep(ports.now()).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
+  sweepSessions(ports).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
 }
 
 async function announceFirstAdmin(ports: Ports): Promise<void> {

@@ -2,11 +2,15 @@ import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../app/config/config.ts'
 import { hasCode, isBrokenDisk, isDiskFull } from './backup/error-code.ts'
+import { freeBytes } from './disk.ts'
 
 /** The machine is not what the configuration says. The message is one line of the form that `parseConfig` gives. */
 export class StartRefused extends Error {
   override name = 'StartRefused'
 }
+
+/** With less room than this, a failure that has no other name is for want of it. */
+const LITTLE_BYTES = 1024 * 1024
 
 // A volume may hold what is not ours, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
@@ -59,9 +63,10 @@ function makeDirectory(path: string): void {
 
 /** Says what is wrong with a database that can't be opened. Throws StartRefused, or the error that it doesn't know. */
 export function refuseDatabase(file: string, error: unknown): never {
-  if (isDiskFull(error)) {
+  // Of its shared memory SQLite does not say for want of what it fails.
+  if (isDiskFull(error) || (isBrokenDisk(error) && freeBytes(dirname(file)) < LITTLE_BYTES)) {
     refuse(
-      `${file}: found a full disk, expected room for the database; nothing was changed: free some space and start again`,
+      `${file}: found a full disk, expected room for the database; nothing was changed: delete old backups in ${join(dirname(file), 'system-backups')} or other files and start again`,
       error,
     )
   }

@@ -1,5 +1,6 @@
 import type { ClockWatch, Ports } from '../app/context.ts'
 import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
+import type { DiskReserve } from './disk.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 
@@ -7,7 +8,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
-type Watched = Needs & { readonly clockWatch: ClockWatch }
+type Watched = Needs & { readonly clockWatch: ClockWatch; readonly disk: DiskReserve }
 type Upkeep = { stop(): Promise<void> }
 
 /**
@@ -15,12 +16,22 @@ type Upkeep = { stop(): Promise<void> }
  * keep, each hour.
  */
 export function startUpkeep(ports: Watched): Upkeep {
-  const { clockWatch } = ports
+  const { clockWatch, disk } = ports
+  const withRoom =
+    (job: typeof keepUp): typeof keepUp =>
+    (...given) => {
+      disk.makeRoom()
+      return job(...given)
+    }
   const jobs = [
+    startJob(ports, { name: 'Keeping a reserve', job: () => disk.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Watching the clock', job: () => clockWatch.keep(), everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Rolling measurements up', job: keepUp, everyMs: MINUTE_MS }),
-    startJob({ ...ports, now: clockWatch.trusted }, { name: 'Deleting old data', job: deleteOld, everyMs: HOUR_MS }),
-    startJob(ports, { name: 'Keeping bounds', job: keepBounds, everyMs: 10 * MINUTE_MS }),
+    startJob(
+      { ...ports, now: clockWatch.trusted },
+      { name: 'Deleting old data', job: withRoom(deleteOld), everyMs: HOUR_MS },
+    ),
+    startJob(ports, { name: 'Keeping bounds', job: withRoom(keepBounds), everyMs: 10 * MINUTE_MS }),
   ]
   return {
     async stop() {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { sweepSessions } from '../../src/app/auth/sessions/sessions.ts'
 import { memorySessions } from '../../src/app/auth/sessions/memory-sessions.ts'
 import type { SessionStore } from '../../src/app/context.ts'
 import { openDatabase } from '../../src/node/database.ts'
@@ -233,4 +234,27 @@ describe("one's own sessions", () => {
     expect(audited).toStrictEqual(['session_revoked'])
     expect([await isSignedIn(one), await isSignedIn(two)]).toStrictEqual([false, true])
   })
+})
+
+test('who signs out while nothing can be written is signed out, here at once and for good as soon as that works', async () => {
+  const client = await app.user('ursula')
+  const { cookie } = client
+  const { sqlite } = app.store
+  sqlite.pragma('query_only = true')
+  const answer = await client.send('POST', '/api/auth/logout')
+  expect([answer.status, client.cookie]).toStrictEqual([200, null])
+  client.cookie = cookie
+  expect(await isSignedIn(client)).toBe(false)
+  sqlite.pragma('query_only = false')
+  expect(await isSignedIn(client)).toBe(false)
+  await sweepSessions(app.ports)
+  expect(sqlite.prepare('select count(*) from sessions where user_id = ?').pluck().get(client.id)).toBe(0)
+})
+
+test('who is signed in reads on while no use can be noted', async () => {
+  const admin = await app.admin()
+  app.clock.advance(HOUR)
+  app.store.sqlite.pragma('query_only = true')
+  expect((await admin.send('GET', '/api/users')).status).toBe(200)
+  app.store.sqlite.pragma('query_only = false')
 })

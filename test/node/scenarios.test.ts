@@ -38,6 +38,7 @@ async function openNode(): Promise<Service> {
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',
+    disk: null,
     startedAt: Date.now(),
     now: Date.now,
     ...createAddressing(parsed.config.TRUSTED_PROXIES, log),

@@ -89,6 +89,7 @@ export async function createTestApp(
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',
+    disk: null,
     startedAt: START,
     now,
     clientIp: () => app.ip,

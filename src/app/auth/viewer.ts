@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { apiTokens, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
-import { AppError } from '../http/errors.ts'
+import { AppError, toAppError } from '../http/errors.ts'
 import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
 import { hashToken } from './sessions/session-token.ts'
@@ -69,7 +69,7 @@ async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   if (session === null) return null
   const found = await findAccount(ctx, session.userId)
   if (found === null || found.epoch !== session.epoch) return null
-  await touchSession(ctx, session)
+  await unlessUnwritable(touchSession(ctx, session))
   const { user, permissions, mustChangePassword } = found
   return { user, permissions, mustChangePassword, credential: { kind: 'session', session } }
 }
@@ -81,8 +81,17 @@ async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | nu
   if (row === undefined) return null
   const found = await findAccount(ctx, row.userId)
   if (found === null) return null
-  await touchToken(ctx, row)
+  await unlessUnwritable(touchToken(ctx, row))
   return byToken(found, row)
+}
+
+/** Who can't be noted as here may come in all the same: on a full disk administrators make room. */
+async function unlessUnwritable(noting: Promise<void>): Promise<void> {
+  try {
+    await noting
+  } catch (error) {
+    if (toAppError(error).code !== 'database_unavailable') throw error
+  }
 }
 
 type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>

@@ -4,6 +4,7 @@ import { demandViewer, resolveViewer } from '../auth/viewer.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
+import { SAFE_METHODS } from './security.ts'
 import type { Action, Resource } from '../users/permissions.ts'
 import type { User } from '../users/users.ts'
 
@@ -11,7 +12,11 @@ import type { User } from '../users/users.ts'
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const ctx = c.get('ctx')
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
-  if (hasCredentials) c.set('ctx', { ...ctx, viewer: await resolveViewer(c, ctx) })
+  if (hasCredentials) {
+    const viewer = await resolveViewer(c, ctx)
+    if (viewer?.user.isAdmin === true && !SAFE_METHODS.has(c.req.method)) ctx.disk?.makeRoom()
+    c.set('ctx', { ...ctx, viewer })
+  }
   return next()
 }
 

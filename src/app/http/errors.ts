@@ -113,12 +113,16 @@ function databaseConflict(error: unknown): AppError | null {
     if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
     if (/UNIQUE.*automations_name/.test(e.message))
       return new AppError('automation_name_taken', undefined, { cause: error })
-    if (UNAVAILABLE.test(`${codeOf(e)} ${e.message}`)) {
-      return new AppError('database_unavailable', undefined, { cause: error })
+    const said = `${codeOf(e)} ${e.message}`
+    if (UNAVAILABLE.test(said)) {
+      const detail = said.includes('SQLITE_FULL') ? DISK_FULL : undefined
+      return new AppError('database_unavailable', detail, { cause: error })
     }
   }
   return null
 }
+
+export const DISK_FULL = 'The disk of this service is full'
 
 // SQLite's own codes, and what D1 says of itself (developers.cloudflare.com/d1/observability/debug-d1, error list).
 const UNAVAILABLE =

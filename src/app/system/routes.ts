@@ -33,7 +33,7 @@ const healthSchema = z.object({
 const unhealthySchema = z.object({
   status: z.literal('error'),
   uptime: z.number(),
-  unavailable: z.enum(['database', 'session store']).describe('What does not answer'),
+  unavailable: z.enum(['database', 'session store', 'disk']).describe('What does not answer, or is full'),
 })
 
 export const healthRoutes = new Hono<AppEnv>().get(
@@ -42,7 +42,7 @@ export const healthRoutes = new Hono<AppEnv>().get(
   answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: unhealthySchema }),
   alone(
     async (c: Context<AppEnv>) => {
-      const { store, sessions, now } = c.get('ctx')
+      const { store, sessions, disk, now } = c.get('ctx')
       try {
         await queries(store).probe.get()
       } catch (error) {
@@ -52,6 +52,9 @@ export const healthRoutes = new Hono<AppEnv>().get(
         await sessions.probe?.()
       } catch (error) {
         return unhealthy(c, 'session store', error)
+      }
+      if (disk?.isFull() === true) {
+        return c.json({ status: 'error' as const, uptime: uptime(c, now()), unavailable: 'disk' as const }, 503)
       }
       answeredAt.set(store, now())
       return healthy(c, now())

@@ -1,4 +1,4 @@
-import type { ClockWatch, LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
+import type { ClockWatch, Disk, LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { noteWithdrawn } from '../../app/automation/withdrawn.ts'
@@ -11,6 +11,7 @@ import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
 import { changeEvent, deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/live/events.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../app/mesh/ingest/plan.ts'
+import { demandRoom } from '../../app/mesh/ingest/room.ts'
 import { readPublicKey } from '../../app/mesh/nodes/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Connect, fenced, type LinkClock, systemClock } from './connection.ts'
@@ -44,6 +45,7 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** Whether this process may use the radios, asked before anything is written to one. */
   readonly mayWrite?: () => boolean
   readonly clock?: LinkClock
+  readonly disk?: Disk
   /** Told what other clocks say. */
   readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
@@ -74,14 +76,20 @@ export function openRadio(needs: Needs): NodeRadio {
   const publish: Shared['publish'] = (news) => events?.publish(news)
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
+  const ingest = createIngest(
+    store,
+    collector === null ? null : collector.onKept,
+    names,
+    (crowd) => logCrowd(log, crowd),
+    (counts) => meter?.countBatch(counts),
+  )
   const batcher = createBatcher({
-    ingest: createIngest(
-      store,
-      collector === null ? null : collector.onKept,
-      names,
-      (crowd) => logCrowd(log, crowd),
-      (counts) => meter?.countBatch(counts),
-    ),
+    ingest: {
+      store: async (batch) => {
+        demandRoom(needs.disk ?? null)
+        return ingest.store(batch)
+      },
+    },
     log,
     clock,
     onStored(news, batch) {

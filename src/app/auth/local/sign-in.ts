@@ -20,6 +20,7 @@ export async function signIn(
 ): Promise<SignIn> {
   const user = await attemptLogin(ctx, { username, browser }, () => findByPassword(ctx, username, password))
   if (user === null) return refuse(ctx, username)
+  if (user.isAdmin) ctx.disk?.makeRoom()
   const renewed = await renewHash(ctx.passwords, password, user.hash)
   // A deactivation or a new password while this one was being checked wins.
   const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
@@ -42,7 +43,13 @@ export async function signIn(
 /** The active local user with this name and password; null when there is none. Always costs one hash. */
 async function findByPassword(ctx: Ctx, username: string, password: string) {
   const user = await ctx.store.db
-    .select({ id: users.id, username: users.username, hash: users.passwordHash, epoch: users.sessionEpoch })
+    .select({
+      id: users.id,
+      username: users.username,
+      hash: users.passwordHash,
+      epoch: users.sessionEpoch,
+      isAdmin: users.isAdmin,
+    })
     .from(users)
     .where(
       and(

@@ -15,6 +15,7 @@ type Account = {
   readonly id: number
   readonly username: string
   readonly isActive: boolean
+  readonly isAdmin: boolean
   readonly epoch: number
 }
 
@@ -24,8 +25,9 @@ type Account = {
  */
 export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id: number; epoch: number }> {
   const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, identity))
-  const { id, username, isActive, epoch } = account
+  const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
+  if (isAdmin) ctx.disk?.makeRoom()
   const { displayName, email } = identity.profile
   await ctx.store.atomic([
     ctx.store.db
@@ -40,7 +42,13 @@ export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id
 
 async function findAccount(store: Store, { issuer, subject }: Identity): Promise<Account | null> {
   const account = await store.db
-    .select({ id: users.id, username: users.username, isActive: users.isActive, epoch: users.sessionEpoch })
+    .select({
+      id: users.id,
+      username: users.username,
+      isActive: users.isActive,
+      isAdmin: users.isAdmin,
+      epoch: users.sessionEpoch,
+    })
     .from(users)
     .where(and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject)))
     .get()

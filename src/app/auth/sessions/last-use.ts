@@ -21,3 +21,26 @@ export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: Stor
   const known = knownUses.get(sessions)?.get(tokenHash)
   return known !== undefined && known >= lastSeenAt ? known : null
 }
+
+const ended = new WeakMap<SessionStore, Set<string>>()
+
+/** A session that is over, whatever the store says. */
+export function noteEnd(sessions: SessionStore, tokenHash: string): void {
+  const known = ended.get(sessions) ?? new Set<string>()
+  ended.set(sessions, known)
+  known.add(tokenHash)
+}
+
+export function hasEnded(sessions: SessionStore, tokenHash: string): boolean {
+  return ended.get(sessions)?.has(tokenHash) === true
+}
+
+/** Those that the store may still hold. */
+export function listEnded(sessions: SessionStore): string[] {
+  return [...(ended.get(sessions) ?? [])]
+}
+
+/** The store holds it no more. */
+export function forgetEnd(sessions: SessionStore, tokenHash: string): void {
+  ended.get(sessions)?.delete(tokenHash)
+}

@@ -7,7 +7,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx, StoredSession } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch, otherOwner } from '../../users/users.ts'
-import { knownUse, noteUse } from './last-use.ts'
+import { forgetEnd, hasEnded, knownUse, listEnded, noteEnd, noteUse } from './last-use.ts'
 import { arrivedByHttps } from '../../http/security.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 
@@ -88,6 +88,7 @@ export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession |
 
 /** The session with this token hash, within both of its timeouts. Does not count as a use. */
 export async function findLive(ctx: Ctx, tokenHash: string): Promise<StoredSession | null> {
+  if (hasEnded(ctx.sessions, tokenHash)) return null
   const session = await ctx.sessions.find(tokenHash, ctx.now())
   return session !== null && isLive(ctx, session) ? session : null
 }
@@ -105,7 +106,7 @@ function isLive(ctx: Ctx, session: StoredSession): boolean {
 async function liveSessions(ctx: Ctx, userId: number): Promise<StoredSession[]> {
   const all = await ctx.sessions.list(userId, ctx.now())
   return all
-    .filter((session) => isLive(ctx, session))
+    .filter((session) => isLive(ctx, session) && !hasEnded(ctx.sessions, session.tokenHash))
     .map((session) => ({ ...session, lastSeenAt: knownUse(ctx.sessions, session) ?? session.lastSeenAt }))
     .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id)
 }
@@ -146,15 +147,35 @@ async function endPresentedSession(c: Context, ctx: Ctx): Promise<void> {
   if (tokenHash !== null) await ctx.sessions.remove(tokenHash)
 }
 
-/** Ends the session of the request, if there is one, and takes the cookie back. */
+/**
+ * Ends the session of the request, if there is one, and takes the cookie back. Where nothing can be written the session
+ * ends in this process all the same, and in the store as soon as that takes it.
+ */
 export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   const credential = ctx.viewer?.credential
   if (credential?.kind === 'session') {
-    if (await ctx.sessions.remove(credential.session.tokenHash)) await ctx.store.atomic([audit(ctx, 'logout', {})])
+    const { tokenHash } = credential.session
+    ctx.disk?.makeRoom()
+    noteEnd(ctx.sessions, tokenHash)
+    try {
+      if (await ctx.sessions.remove(tokenHash)) await ctx.store.atomic([audit(ctx, 'logout', {})])
+      forgetEnd(ctx.sessions, tokenHash)
+    } catch (error) {
+      ctx.log.error('A session ended that the store still holds: it is removed later', { error })
+    }
   }
   if (c.req.header('cookie') === undefined) return
   const secure = isSecure(c, ctx)
   deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
+}
+
+/** Removes sessions that ended while the store could not be written, and those that expired. */
+export async function sweepSessions({ sessions, now }: Pick<Ctx, 'sessions' | 'now'>): Promise<void> {
+  for (const tokenHash of listEnded(sessions)) {
+    await sessions.remove(tokenHash)
+    forgetEnd(sessions, tokenHash)
+  }
+  await sessions.sweep(now())
 }
 
 /** The open sessions of a user, the most recently used first. Throws `user_not_found`. */

@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Only root may mount: without it what needs a small disk is left out. */
+export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tries()
+
+export type SmallDisk = {
+  readonly dir: string
+  /** Takes all room but so many bytes. */
+  fill(left?: number): void
+  /** Gives it back. */
+  clear(): void
+  remove(): void
+}
+
+/** A file system of its own, in memory. */
+export function mountSmallDisk(mebibytes: number): SmallDisk {
+  const dir = mkdtempSync(join(tmpdir(), 'mesh-small-disk-'))
+  mount(dir, mebibytes)
+  const filler = join(dir, 'filler')
+  return {
+    dir,
+    fill(left = 0) {
+      const { bavail, bsize } = statfsSync(dir)
+      if (bavail * bsize > left) writeFileSync(filler, Buffer.alloc(bavail * bsize - left, 1), { flag: 'a' })
+    },
+    clear: () => rmSync(filler, { force: true }),
+    remove() {
+      execFileSync('umount', ['-l', dir])
+      rmdirSync(dir)
+    },
+  }
+}
+
+function mount(dir: string, mebibytes: number): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', dir], { stdio: 'pipe' })
+}
+
+function tries(): boolean {
+  const dir = mkdtempSync(join(tmpdir(), 'mesh-mount-'))
+  try {
+    mount(dir, 1)
+    execFileSync('umount', [dir])
+    return true
+  } catch {
+    return false
+  } finally {
+    rmdirSync(dir)
+  }
+}
