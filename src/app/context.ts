@@ -147,8 +147,8 @@ export interface PasswordHasher {
   /** Requests may wait for each other: this runtime drops none in the middle. */
   readonly mayWait?: true
   hash(password: string): Promise<string>
-  /** False for a hash that is not bcrypt. */
-  verify(password: string, hash: string): Promise<boolean>
+  /** False for a hash that is not bcrypt. `turn`: strangers wait behind those who are known, in a queue of their own. */
+  verify(password: string, hash: string, turn: 'known' | 'stranger'): Promise<boolean>
 }
 
 /** What one sign-in by OpenID Connect sends along, and checks again at the end. At least 256 bits each. */

@@ -11,11 +11,13 @@ const GONE_AFTER_MS = 30_000
 
 /**
  * bcrypt in JavaScript, on the isolate's only thread. It runs in one go: bcryptjs's asynchronous form yields by the
- * clock, and a Worker's clock stands still while it computes. Throws `rate_limited` when too many are waiting.
+ * clock, and a Worker's clock stands still while it computes. Throws `rate_limited` when too many are waiting, known ones
+ * and strangers each by themselves.
  */
 export function scriptPasswordHasher(now: () => number): PasswordHasher {
-  const waiting = new Map<symbol, number>()
-  const inTurn = async <T>(job: () => T): Promise<T> => {
+  const all = { known: new Map<symbol, number>(), stranger: new Map<symbol, number>() }
+  const inTurn = async <T>(turn: keyof typeof all, job: () => T): Promise<T> => {
+    const waiting = all[turn]
     for (const [place, since] of waiting) if (now() - since > GONE_AFTER_MS) waiting.delete(place)
     if (waiting.size >= MOST_WAITING) {
       throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
@@ -31,8 +33,8 @@ export function scriptPasswordHasher(now: () => number): PasswordHasher {
     }
   }
   return {
-    hash: (password) => inTurn(() => hashSync(password, BCRYPT_COST)),
-    verify: (password, stored) => inTurn(() => isBcrypt(stored) && compareSync(password, stored)),
+    hash: (password) => inTurn('known', () => hashSync(password, BCRYPT_COST)),
+    verify: (password, stored, turn) => inTurn(turn, () => isBcrypt(stored) && compareSync(password, stored)),
   }
 }
 

@@ -15,17 +15,21 @@ export function nativePasswordHasher(): PasswordHasher {
   const gate = createGate(AT_ONCE, MOST_WAITING)
   return {
     mayWait: true,
-    hash: (password) => gate(() => hash(password, BCRYPT_COST)),
-    verify: (password, stored) => gate(() => compare(password, stored).catch(() => false)),
+    hash: (password) => gate(() => hash(password, BCRYPT_COST), 'known'),
+    verify: (password, stored, turn) => gate(() => compare(password, stored).catch(() => false), turn),
   }
 }
 
-/** Runs at most `atOnce` jobs at a time and lets at most `mostWaiting` wait. */
+/**
+ * Runs at most `atOnce` jobs at a time and lets at most `mostWaiting` known callers and as many strangers wait: the known
+ * ones go first, so that no crowd of strangers keeps them out.
+ */
 export function createGate(atOnce: number, mostWaiting: number) {
   let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(job: () => Promise<T>): Promise<T> => {
+  const queues = { known: new Array<() => void>(), stranger: new Array<() => void>() }
+  return async <T>(job: () => Promise<T>, turn: keyof typeof queues): Promise<T> => {
     if (running >= atOnce) {
+      const waiting = queues[turn]
       if (waiting.length >= mostWaiting) {
         throw new AppError('rate_limited', 'Too many sign-ins at once; try again in a few seconds', { retryAfter: 5 })
       }
@@ -34,7 +38,7 @@ export function createGate(atOnce: number, mostWaiting: number) {
     try {
       return await job()
     } finally {
-      const next = waiting.shift()
+      const next = queues.known.shift() ?? queues.stranger.shift()
       if (next === undefined) running--
       else next()
     }

@@ -167,9 +167,9 @@ test('too many hashes at once are told to wait, are not counted and not recorded
   let isFull = false
   const busy: PasswordHasher = {
     ...passwords,
-    verify: async (password, hash) => {
+    verify: async (password, hash, turn) => {
       if (isFull) throw new AppError('rate_limited', undefined, { retryAfter: 5 })
-      return passwords.verify(password, hash)
+      return passwords.verify(password, hash, turn)
     },
   }
   app = await createTestApp({ passwords: busy, env: { LOGIN_MAX_FAILURES: '2' } })
@@ -262,9 +262,9 @@ describe('where requests may wait for each other', () => {
     const opened = Promise.withResolvers<void>()
     const slow: PasswordHasher = {
       ...passwords,
-      verify: async (password, hash) => {
+      verify: async (password, hash, turn) => {
         await opened.promise
-        return passwords.verify(password, hash)
+        return passwords.verify(password, hash, turn)
       },
     }
     app = await createTestApp({ passwords: slow, env: { LOGIN_MAX_FAILURES: '2' } })

@@ -139,6 +139,25 @@ describe('a browser that signed in before', () => {
   })
 })
 
+test('strangers who keep all cores hashing keep no known browser waiting behind them', async () => {
+  const turns: string[] = []
+  const { passwords } = app.ports
+  Object.assign(app.ports, {
+    passwords: {
+      ...passwords,
+      verify: async (...of: Parameters<typeof passwords.verify>) => {
+        turns.push(of[2])
+        return passwords.verify(...of)
+      },
+    },
+  })
+  const cookie = await known()
+  await signIn(WRONG)
+  await known(RIGHT, cookie)
+  await signIn({ username: 'nobody', password: 'wrong' }, cookie)
+  expect(turns).toEqual(['stranger', 'stranger', 'known', 'stranger'])
+})
+
 test('the cookie is HttpOnly, Lax and, by HTTPS, a __Host- one', async () => {
   const shape = '=[\\w-]+; Max-Age=15552000; Path=/; HttpOnly; '
   expect((await signIn(RIGHT)).set).toMatch(new RegExp(`^mesh_browser${shape}SameSite=Lax$`))

@@ -62,6 +62,16 @@ describe('timeouts', () => {
     expect(await isSignedIn(one)).toBe(true)
   })
 
+  test('a use that the store does not know of yet counts to the millisecond', async () => {
+    const [one, two] = [await app.admin(), await app.admin()]
+    app.clock.advance(4 * 60_000)
+    for (const client of [one, two]) expect(await isSignedIn(client)).toBe(true)
+    app.clock.advance(DAY - 1)
+    expect(await isSignedIn(one)).toBe(true)
+    app.clock.advance(1)
+    expect(await isSignedIn(two)).toBe(false)
+  })
+
   test('both can be set', async () => {
     app.close()
     const env = { SESSION_IDLE_TIMEOUT_SECONDS: '60', SESSION_ABSOLUTE_TIMEOUT_SECONDS: '100' }

@@ -6,7 +6,9 @@ test('of hashes asked for at one instant sixteen wait their turn, and the others
   const passwords = scriptPasswordHasher(() => 1000)
   // A hash of the lowest cost: what is tested is the waiting.
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
-  const outcomes = await Promise.allSettled(Array.from({ length: 24 }, () => passwords.verify('anything', hash)))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 24 }, () => passwords.verify('anything', hash, 'stranger')),
+  )
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
   expect(refused).toHaveLength(8)
@@ -14,16 +16,24 @@ test('of hashes asked for at one instant sixteen wait their turn, and the others
     expect(reason).toBeInstanceOf(AppError)
     expect(reason).toMatchObject({ code: 'rate_limited', extra: { retryAfter: 5 } })
   }
-  expect(await passwords.verify('anything', hash)).toBe(false)
+  expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
+})
+
+test('strangers take no place of those who are known', async () => {
+  const passwords = scriptPasswordHasher(() => 1000)
+  const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
+  const strangers = Promise.allSettled(Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'stranger')))
+  expect(await passwords.verify('anything', hash, 'known')).toBe(false)
+  expect((await strangers).at(-1)).toMatchObject({ status: 'rejected', reason: { code: 'rate_limited' } })
 })
 
 test('a place whose request was dropped is free again after half a minute', async () => {
   let now = 1000
   const passwords = scriptPasswordHasher(() => now)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
-  const first = Array.from({ length: 16 }, () => passwords.verify('anything', hash))
-  await expect(passwords.verify('anything', hash)).rejects.toMatchObject({ code: 'rate_limited' })
+  const first = Array.from({ length: 16 }, () => passwords.verify('anything', hash, 'stranger'))
+  await expect(passwords.verify('anything', hash, 'stranger')).rejects.toMatchObject({ code: 'rate_limited' })
   now += 30_001
-  expect(await passwords.verify('anything', hash)).toBe(false)
+  expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
   expect(await Promise.all(first)).toStrictEqual(Array.from({ length: 16 }, () => false))
 })

@@ -65,12 +65,12 @@ const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.A
  */
 export async function verifyPassword(
   passwords: PasswordHasher,
-  password: string,
+  { password, turn }: { readonly password: string; readonly turn: 'known' | 'stranger' },
   hash: string | null,
 ): Promise<boolean> {
   const normalised = normalise(password)
   const possible = hash !== null && isHashable(normalised)
-  const matches = await passwords.verify(possible ? normalised : 'x', possible ? hash : NOBODYS_HASH)
+  const matches = await passwords.verify(possible ? normalised : 'x', possible ? hash : NOBODYS_HASH, turn)
   return possible && matches
 }
 

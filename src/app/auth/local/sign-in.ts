@@ -18,7 +18,9 @@ export async function signIn(
   { username, password }: { readonly username: string; readonly password: string },
   browser: KnownBrowser | null,
 ): Promise<SignIn> {
-  const user = await attemptLogin(ctx, { username, browser }, () => findByPassword(ctx, username, password))
+  const user = await attemptLogin(ctx, { username, browser }, () =>
+    findByPassword(ctx, username, { password, turn: browser === null ? 'stranger' : 'known' }),
+  )
   if (user === null) return refuse(ctx, username)
   if (user.isAdmin) ctx.disk?.makeRoom()
   const renewed = await renewHash(ctx.passwords, password, user.hash)
@@ -41,7 +43,11 @@ export async function signIn(
 }
 
 /** The active local user with this name and password; null when there is none. Always costs one hash. */
-async function findByPassword(ctx: Ctx, username: string, password: string) {
+async function findByPassword(
+  ctx: Ctx,
+  username: string,
+  attempt: { readonly password: string; readonly turn: 'known' | 'stranger' },
+) {
   const user = await ctx.store.db
     .select({
       id: users.id,
@@ -60,7 +66,7 @@ async function findByPassword(ctx: Ctx, username: string, password: string) {
     )
     .get()
   const hash = user?.hash ?? null
-  const matches = await verifyPassword(ctx.passwords, password, hash)
+  const matches = await verifyPassword(ctx.passwords, attempt, hash)
   return user !== undefined && hash !== null && matches ? { ...user, hash } : null
 }
 
@@ -102,7 +108,11 @@ export async function changePassword(
       .from(users)
       .where(eq(users.id, id))
       .get()
-    const matches = await verifyPassword(ctx.passwords, input.currentPassword, found?.hash ?? null)
+    const matches = await verifyPassword(
+      ctx.passwords,
+      { password: input.currentPassword, turn: 'known' },
+      found?.hash ?? null,
+    )
     return found !== undefined && matches ? found : null
   })
   if (row === null) throw new AppError('wrong_password')
