@@ -107,7 +107,7 @@ test('a password reset shows the new one once, and stands in the audit log', asy
   await page.getByLabel('Action').selectOption('password_reset')
   await expect
     .poll(() => page.locator('.audit tbody tr').allTextContents())
-    .toEqual([expect.stringContaining('Reset a password anna'), expect.stringContaining('Reset a password anna')])
+    .toEqual([expect.stringContaining('Reset a password anna')])
   await page.getByLabel('Action').selectOption('permissions_updated')
   await page.locator('.audit tbody tr', { hasText: 'Changed permissions anna' }).first().waitFor()
   await page.locator('.expander').first().click()
