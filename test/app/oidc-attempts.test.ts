@@ -168,6 +168,16 @@ test('failures of one address are recorded up to a number; none is turned away f
   expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(51)
 })
 
+test('thousands of addresses do not fill the disk with failures either', async () => {
+  await open({ LOGIN_MAX_FAILURES: '1' })
+  for (let i = 0; i < 30; i++) {
+    app.ip = `2001:db8:0:${i.toString(16)}::1`
+    for (let j = 0; j < 6; j++) await app.request('/api/auth/oidc/callback?state=x&code=y')
+  }
+  expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(100)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
 test('a sign-in that began at another issuer ends nowhere', async () => {
   const callback = await reachCallback(browser, provider)
   const cookies = [...browser.cookies]

@@ -81,17 +81,24 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
 const STRAY_FACTOR = 5
 const BEGUN_FACTOR = 20
 
+/** Of all addresses together so many times as of one: whoever has an IPv6 network has thousands of addresses. */
+const ADDRESSES_FACTOR = 20
+
 /**
- * Logs and audits a failed sign-in. Beyond a number for each address and window it does neither: the disk is finite.
- * The limit turns nobody away.
+ * Logs and audits a failed sign-in. Beyond a number for each address, and for all of them, in a window it does neither:
+ * the disk is finite. The limit turns nobody away.
  */
 async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { reason, details, stranger } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
   const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]
-  const key = `oidc:${kind}:${ctx.ip === null ? 'none' : addressKey(ctx.ip)}`
-  const { count } = await ctx.sessions.hit(key, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
-  if (count > LOGIN_MAX_FAILURES * factor) return
+  const isOver = async (whose: string, most: number) => {
+    const { count } = await ctx.sessions.hit(`oidc:${kind}:${whose}`, LOGIN_WINDOW_SECONDS * 1000, ctx.now())
+    return count > most
+  }
+  const most = LOGIN_MAX_FAILURES * factor
+  if (await isOver(ctx.ip === null ? 'none' : addressKey(ctx.ip), most)) return
+  if (await isOver('all', most * ADDRESSES_FACTOR)) return
   logFailure(ctx, failure)
   const recorded = { provider: 'oidc', reason, ...details, ...stranger }
   const entry = audit(ctx, 'oidc_login_failed', recorded, { actor: { id: null, username: null } })
