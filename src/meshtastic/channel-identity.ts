@@ -6,6 +6,9 @@ import type { FromRadio } from './gen/stream_pb.ts'
 /** Slots of a radio: 0 to 7. */
 export const SLOTS = 8
 
+/** Channels kept of one source, besides the slots of a radio: anybody can make up more. Those heard last stay. */
+export const MAX_HEARD_CHANNELS = 200
+
 /** Where the numbers of channels begin that are no slot of a radio. */
 export const FIRST_NUMBER = 256
 const NAMES = 4096

@@ -132,13 +132,49 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select local_node_num from sources').pluck().all()).toStrictEqual([null])
   })
 
-  test('collectors have 200 sources, and no more by whatever name', async () => {
-    app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 200)
-      insert into sources (kind, name, created_at) select 'ingest', 'source ' || n, 1 from i`)
+  test('a token has 20 sources, and no more by whatever name', async () => {
     const packets = [item(packet(text('x')))]
+    for (let n = 1; n <= 20; n++) expect((await deliver(packets, { source: `source ${n}` })).status).toBe(200)
     expect(await deliver(packets)).toMatchObject({ status: 409, body: { code: 'too_many_sources' } })
     expect(await deliver(packets, { source: 'source 7' })).toMatchObject({ status: 200, body: { accepted: 1 } })
-    expect(app.store.sqlite.prepare('select count(*) from sources').pluck().get()).toBe(200)
+    expect(app.store.sqlite.prepare('select count(*) from sources').pluck().get()).toBe(20)
+  })
+
+  test('a source goes with its token, is kept from tokens of others, and taken over by one of its owner', async () => {
+    const told = [
+      item({ case: 'myInfo', value: { myNodeNum: LOCAL } }),
+      item({ case: 'channel', value: { index: 5, role: 2, settings: { name: 'Hill' } } }),
+      item({ case: 'nodeInfo', value: { num: LOCAL, user: { longName: 'Collector' } } }),
+    ]
+    const claimed = async () => {
+      const { channels } = await get('/api/channels')
+      return [(await node(LOCAL))['isLocal'], Object(channels).length]
+    }
+    const make = async (owner: Client): Promise<{ id: number; token: string }> => {
+      const made = await owner.send('POST', '/api/tokens', { name: 'another', scopes: ['ingest'] })
+      return Object(await made.json())
+    }
+    const first = token
+    expect(await deliver(told)).toMatchObject({ status: 200 })
+    expect(await claimed()).toStrictEqual([true, 1])
+    const other = await app.user('other', { configuration: { read: true, write: true } })
+    token = (await make(other)).token
+    expect(await deliver(told)).toMatchObject({ status: 409, body: { code: 'source_taken' } })
+    const next = await make(admin)
+    token = next.token
+    expect(await deliver(told)).toMatchObject({ status: 200 })
+    expect(await claimed()).toStrictEqual([true, 1])
+    expect((await admin.send('DELETE', `/api/tokens/${next.id}`)).status).toBe(204)
+    expect(await claimed()).toStrictEqual([false, 0])
+    token = first
+    expect(await deliver([item(packet(text('again')))])).toMatchObject({ status: 200 })
+    expect(await claimed()).toStrictEqual([true, 1])
+  })
+
+  test('favourites and ignored nodes are a matter of the service, not of a delivery', async () => {
+    const value = { num: FAR, user: { longName: 'Far' }, isFavorite: true, isIgnored: true }
+    expect(await deliver([item({ case: 'nodeInfo', value })])).toMatchObject({ body: { accepted: 1 } })
+    expect(await node()).toMatchObject({ longName: 'Far', isFavorite: false, isIgnored: false })
   })
 
   test('two collectors that use one name are told in the log', async () => {
@@ -238,7 +274,8 @@ describe('beside the radios of this service', () => {
       },
     }
     const delivery = { source: 'hill', packets: [item(packet(text('one')))] }
+    sqlite.exec("insert into sources (kind, name, created_at, token_id) values ('ingest', 'hill', 1, 1)")
     const ctx = { ...app.ports, store, viewer: null, ip: null, requestId: 'one' }
-    await expect(storeDelivery(ctx, delivery)).rejects.toThrow('database connection is not open')
+    await expect(storeDelivery(ctx, delivery, 1)).rejects.toThrow('database connection is not open')
   })
 })

@@ -35,7 +35,7 @@ export const ERRORS = {
   automation_name_taken: [409, 'Name of an automation taken'],
   automation_unreadable: [409, 'Automation not readable'],
   too_many_automations: [409, 'Too many automations'],
-  source_taken: [409, 'Name of a source of another kind'],
+  source_taken: [409, 'Name of a source of somebody else'],
   too_many_sources: [409, 'Too many sources'],
   confirmation_required: [409, 'Confirmation required'],
   secret_required: [409, 'Secret required'],

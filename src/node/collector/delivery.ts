@@ -131,7 +131,7 @@ function judge({ status, headers }: Response, text: string | null): Verdict {
   }
 }
 
-const TAKEN = 'the target listens to a radio of this name itself (409)'
+const TAKEN = 'a radio of the target, or a token of somebody else, has this name (409)'
 const TOO_MANY = 'the target has as many radios and brokers of collectors as it takes (409)'
 
 function readCode(text: string | null): string | null {

@@ -1,5 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { identifyChannel } from '../../meshtastic/channel-identity.ts'
+import { identifyChannel, MAX_HEARD_CHANNELS } from '../../meshtastic/channel-identity.ts'
 import { isFreeOfSecrets } from '../../meshtastic/from-radio.ts'
 import { Channel_Role } from '../../meshtastic/gen/channel_pb.ts'
 import { type MeshPacket, MeshPacket_TransportMechanism } from '../../meshtastic/gen/packet_pb.ts'
@@ -14,7 +14,6 @@ import {
 } from '../../meshtastic/mqtt-envelope.ts'
 import { isName, MOST_CHANNEL_NAME } from '../../meshtastic/plausible.ts'
 import { toRadioEvent } from '../../meshtastic/radio-event.ts'
-import { MAX_HEARD_CHANNELS } from '../../app/mesh/radios/channel-table.ts'
 import type { ReceivedEvent } from './session.ts'
 
 export type MqttReaderOptions = {

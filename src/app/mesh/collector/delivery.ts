@@ -7,7 +7,7 @@ import { announce, logCrowd } from '../ingest/announce.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { storeBatch, type Stored } from '../ingest/ingest.ts'
 import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, type Taken } from './items.ts'
-import { countIngestSources, type KnownSource, readSource } from '../ingest/sources.ts'
+import { claimSource, type KnownSource, readSource } from '../ingest/sources.ts'
 import { isRefusedContent } from './refused-content.ts'
 
 export const ingestAnswerSchema = z.object({
@@ -19,26 +19,18 @@ export const ingestAnswerSchema = z.object({
     .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
 })
 
-/** Of all collectors: a source is for ever, since what it delivered is. */
-const MAX_SOURCES = 200
-
-/** Stores what a collector delivers. Throws `source_taken` when a radio of this service has the name, `too_many_sources`. */
+/**
+ * Stores what a collector delivers by its token. Throws `source_taken` when a radio of this service or another owner's token has the
+ * name, `too_many_sources`.
+ */
 export async function storeDelivery(
   ctx: Ctx,
   delivery: z.infer<typeof ingestSchema>,
+  tokenId: number,
 ): Promise<z.infer<typeof ingestAnswerSchema>> {
   const { store, log } = ctx
   const { source } = delivery
-  const known = await readSource(store, source)
-  if (known !== null && known.kind !== 'ingest') {
-    throw new AppError('source_taken', 'This service listens to a source of this name itself')
-  }
-  if (known === null && (await countIngestSources(store)) >= MAX_SOURCES) {
-    throw new AppError(
-      'too_many_sources',
-      `Collectors have ${MAX_SOURCES} sources already; deliver under one of their names`,
-    )
-  }
+  const known = await ownSource(ctx, source, tokenId)
   const { taken, rejected } = readItems(delivery, known, ctx.now())
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
@@ -62,9 +54,26 @@ export async function storeDelivery(
   return { accepted: taken.length - refused.length, duplicates, rejected: all }
 }
 
+/** The source of this name, which belongs to the token from now on. */
+async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Promise<KnownSource> {
+  const before = await readSource(store, name)
+  if (before !== null && before.kind !== 'ingest') {
+    throw new AppError('source_taken', 'This service listens to a source of this name itself')
+  }
+  if (before !== null && before.tokenId === tokenId) return before
+  const claimed = await claimSource(store, { name, tokenId, now: now() })
+  if (claimed !== null) return claimed
+  if (before !== null && before.tokenId !== null) {
+    throw new AppError(
+      'source_taken',
+      "Another owner's token delivers under this name; revoke it, or choose another name",
+    )
+  }
+  throw new AppError('too_many_sources', 'This token, or all together, have as many sources as they may')
+}
+
 /** A radio has a number of its own; of two that take turns under one name, each hears the other's as a forgery. */
-function isOtherNode(event: RadioEvent, known: KnownSource | null): boolean {
-  const before = known?.localNodeNum ?? null
+function isOtherNode(event: RadioEvent, { localNodeNum: before }: KnownSource): boolean {
   return event.type === 'my-info' && before !== null && event.nodeNum !== before
 }
 

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { requireToken } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { AppError } from '../../http/errors.ts'
 import { demandRoom } from '../ingest/room.ts'
 import { validate } from '../../http/validate.ts'
 import { ingestAnswerSchema, storeDelivery } from './delivery.ts'
@@ -11,13 +12,15 @@ export const ingestRoutes = new Hono<AppEnv>().post(
   '/',
   requireToken('ingest'),
   answers(
-    'Store what a collector beside a radio has heard; the same delivery again changes nothing',
+    'Store what a collector beside a radio has heard; the same delivery again changes nothing. A source belongs to the token that delivers it, and what it says of radios and channels goes with that token; of one token there are at most 20. Whom a radio keeps as favourite or ignores is not taken',
     { 200: ingestAnswerSchema },
     ['source_taken', 'too_many_sources'],
   ),
   validate('json', ingestSchema),
   async (c) => {
     demandRoom(c.var.ctx.disk)
-    return c.json(await storeDelivery(c.var.ctx, c.req.valid('json')))
+    const { credential } = c.var.ctx.viewer
+    if (credential.kind !== 'token') throw new AppError('forbidden')
+    return c.json(await storeDelivery(c.var.ctx, c.req.valid('json'), credential.tokenId))
   },
 )

@@ -60,7 +60,7 @@ export type NodeRow = {
   readonly hopsAway?: number | null
   readonly viaMqtt?: boolean
   readonly channel?: number | null
-  /** Taken for a node that is new; from then on they are the administrator's. */
+  /** Taken of a radio of ours for a node that is new; from then on they are the administrator's. */
   readonly isFavorite?: boolean
   readonly isIgnored?: boolean
 }

@@ -217,8 +217,8 @@ function addNode(
     heardByRadio: isRadio(source) && !viaMqtt,
     viaMqtt,
     channel,
-    isFavorite,
-    isIgnored,
+    // Whom a radio of ours keeps is its owner's choice; a delivery could make everybody a favourite.
+    ...(isRadio(source) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, fix.time)),

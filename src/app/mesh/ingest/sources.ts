@@ -2,8 +2,8 @@ import { eq, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { SLOTS } from '../../../meshtastic/channel-identity.ts'
-import { type KnownChannel, MAX_HEARD_CHANNELS } from '../radios/channel-table.ts'
+import { MAX_HEARD_CHANNELS, SLOTS } from '../../../meshtastic/channel-identity.ts'
+import type { KnownChannel } from '../radios/channel-table.ts'
 
 /** Where events come from; the name is unique. */
 export type Source = { readonly kind: (typeof sources.$inferInsert)['kind']; readonly name: string }
@@ -17,6 +17,14 @@ export type SourceRow = Source & {
 
 /** A source that is in the database. */
 export type KnownSource = Source & { readonly localNodeNum: number | null }
+
+/** Of one token: a site has some radios and a broker or two. */
+const MAX_TOKEN_SOURCES = 20
+/** Of all tokens. */
+const MAX_CLAIMED_SOURCES = 200
+
+/** What a collector's source claimed goes with its token. */
+export const IS_CLAIMED = sql.raw(`(sources.kind <> 'ingest' or sources.token_id is not null)`)
 
 const SOURCE_VALUES = {
   id: sql`null`,
@@ -40,7 +48,14 @@ const CHANNEL_VALUES = {
 
 /** Whether a node number is that of a radio of ours. */
 export function isLocalNode(nodeNum: SQL): SQL {
-  return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null))`
+  return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null and ${IS_CLAIMED}))`
+}
+
+const { placeholder: value } = sql
+const KNOWN = {
+  name: sources.name,
+  kind: sources.kind,
+  localNodeNum: sources.localNodeNum,
 }
 
 const queries = prepareOnce((db) => ({
@@ -74,19 +89,28 @@ const queries = prepareOnce((db) => ({
     .where(sql`is_local <> ${isLocalNode(sql`node_num`)}`)
     .prepare(),
   byName: db
-    .select({ name: sources.name, kind: sources.kind, localNodeNum: sources.localNodeNum })
+    .select({ ...KNOWN, tokenId: sources.tokenId })
     .from(sources)
     .where(eq(sources.name, sql.placeholder('name')))
     .prepare(),
-  countIngest: db
-    .select({ n: sql<number>`count(*)` })
-    .from(sources)
-    .where(eq(sources.kind, 'ingest'))
+  // A token takes over what has none, and what another one of its owner delivered, or one that expired.
+  claim: db
+    .insert(sources)
+    .select(
+      sql`select null, 'ingest', ${value('name')}, null, null, ${value('now')}, ${value('tokenId')}
+        where (select count(*) from sources where token_id = ${value('tokenId')}) < ${sql.raw(String(MAX_TOKEN_SOURCES))}
+          and (select count(*) from sources where token_id is not null) < ${sql.raw(String(MAX_CLAIMED_SOURCES))}
+        on conflict (name) do update set token_id = excluded.token_id
+          where kind = 'ingest' and (token_id is null or token_id in (select t.id from api_tokens t
+            where t.expires_at <= ${value('now')}
+              or t.user_id = (select user_id from api_tokens where id = excluded.token_id)))`,
+    )
+    .returning(KNOWN)
     .prepare(),
   local: db
-    .select({ name: sources.name, kind: sources.kind, localNodeNum: sources.localNodeNum })
+    .select(KNOWN)
     .from(sources)
-    .where(sql`${sources.localNodeNum} is not null`)
+    .where(sql`${sources.localNodeNum} is not null and ${IS_CLAIMED}`)
     .prepare(),
   retire: db
     .update(sources)
@@ -118,14 +142,25 @@ export function markLocalNodes(store: Store): Statement {
   return bind(queries(store).markLocal, {})
 }
 
-/** Null when there is none of this name. */
-export async function readSource(store: Store, name: string): Promise<KnownSource | null> {
+/** Null when there is none of this name. `tokenId`: of a collector's source, who delivers it. */
+export async function readSource(
+  store: Store,
+  name: string,
+): Promise<(KnownSource & { readonly tokenId: number | null }) | null> {
   return (await queries(store).byName.get({ name })) ?? null
 }
 
-/** How many sources collectors have. */
-export async function countIngestSources(store: Store): Promise<number> {
-  return (await queries(store).countIngest.get())?.n ?? 0
+/**
+ * Gives a source of a collector to the token that delivers it. Null when another owner's token has it, or this one has as
+ * many as it may.
+ */
+export async function claimSource(
+  store: Store,
+  claim: { readonly name: string; readonly tokenId: number; readonly now: number },
+): Promise<KnownSource | null> {
+  const [claimed = null] = await queries(store).claim.all(claim)
+  if (claimed !== null && claimed.localNodeNum !== null) await store.atomic([markLocalNodes(store)])
+  return claimed
 }
 
 /** The sources of which it is known which node they are. */

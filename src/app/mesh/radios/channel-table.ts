@@ -1,10 +1,10 @@
-import { desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../../meshtastic/settings.ts'
 import type { LinkInfo } from '../../context.ts'
-import type { Source } from '../ingest/sources.ts'
+import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
 
 type Row = typeof channels.$inferSelect
 
@@ -38,9 +38,6 @@ export type ChannelTable = {
 /** Read with each batch: the slots of our own radios first, so that nothing made up hides them. */
 const MAX_CHANNELS = 4000
 
-/** Of one source, besides the slots of a radio: anybody can make up more. Those heard last stay. */
-export const MAX_HEARD_CHANNELS = 200
-
 const queries = prepareOnce((db) => ({
   all: db
     .select({
@@ -54,7 +51,7 @@ const queries = prepareOnce((db) => ({
       sourceId: channels.sourceId,
     })
     .from(channels)
-    .innerJoin(sources, eq(sources.id, channels.sourceId))
+    .innerJoin(sources, and(eq(sources.id, channels.sourceId), IS_CLAIMED))
     .orderBy(
       sql`${channels.index} >= ${SLOTS}`,
       sql`${sources.kind} = 'ingest'`,
