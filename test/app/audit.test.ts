@@ -65,8 +65,8 @@ describe('the list', () => {
       details: {},
       ip: null,
       requestId: null,
-      hash: null,
-      previousHash: null,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      previousHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     })
     expect(nextCursor).toBe(53)
   })

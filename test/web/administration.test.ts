@@ -219,6 +219,27 @@ test('the audit log is exported as it is filtered', async () => {
   expect(lines.filter((line) => line.includes('user_created'))).toHaveLength(2)
 })
 
+test('the audit page says whether the log is whole, until where, and where it is broken', async () => {
+  await page.goto(`${site.base}/audit`)
+  const whole = page.locator('.notice', { hasText: 'The log is whole' })
+  await whole.waitFor()
+  expect(await whole.textContent()).toMatch(/removed any of \d+ entries\.Checked until .+, hash [0-9a-f]{64}\./)
+  expect(await overflowOf(page)).toBe(0)
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const trigger = "select sql from sqlite_schema where name = 'audit_log_no_update'"
+  const sql = store.sqlite.prepare<[], string>(trigger).pluck().get() ?? ''
+  const rename = (name: string) =>
+    store.sqlite.exec(
+      `drop trigger audit_log_no_update; update audit_log set username = '${name}' where id = 2; ${sql}`,
+    )
+  const name = store.sqlite.prepare<[], string>('select username from audit_log where id = 2').pluck().get() ?? ''
+  rename('nobody')
+  await page.reload()
+  await page.getByText('The log is broken: entry 2 is not as it was written.').waitFor()
+  rename(name)
+  store.close()
+})
+
 test('an opened entry leaves the table of a phone as wide as it was', async () => {
   const phone = await site.visit({ viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true })
   await phone.goto('/audit?action=settings_updated')

@@ -30,6 +30,7 @@ export const auditRoutes = new Hono<AppEnv>()
     validate('query', filters.extend({ limit: integerQuery(1, 500).default(100), cursor: idSchema.optional() })),
     async (c) => {
       const { limit, cursor, ...by } = c.req.valid('query')
+      await sealRecent(c.var.ctx.store)
       return c.json(await listAudit(c.var.ctx.store, by, { limit, cursor }))
     },
   )

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../app/audit/audit.ts'
+import { numberFormat, quantity } from './quantity.ts'
 
 export const audit = {
   title: 'Audit log',
@@ -23,6 +24,19 @@ export const audit = {
   after: 'After',
   request: 'Request',
   end: 'That is everything.',
+  checking: (done: number, all: number) =>
+    `Checking the log: ${numberFormat.format(done)} of ${quantity(all, 'entry', 'entries')} …`,
+  check: (all: number) => `Check all ${quantity(all, 'entry', 'entries')}`,
+  unchecked: 'Each entry is sealed by a hash, so that nobody changes or removes one unnoticed.',
+  whole: (entries: number) =>
+    `The log is whole: nobody changed or removed any of ${quantity(entries, 'entry', 'entries')}.`,
+  until: (at: string, hash: string) => `Checked until ${at}, hash ${hash}.`,
+  unsealed: (entries: number) => `Not sealed yet: ${quantity(entries, 'newer entry', 'newer entries')}.`,
+  trimmed: (id: number) => `Entries up to number ${id} were trimmed.`,
+  changed: (id: number) => `The log is broken: entry ${id} is not as it was written.`,
+  missing: (id: number) => `The log is broken: entry ${id} is missing.`,
+  lostSeal: (id: number) => `The log is broken: entry ${id} has lost its seal.`,
+  untoldTrim: (id: number) => `The log is broken: entries up to ${id} were deleted, and no entry tells of it.`,
   onlyUser: (name: string) => `Only ${name}`,
 } as const
 

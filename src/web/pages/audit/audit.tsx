@@ -11,6 +11,7 @@ import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../../strings.ts'
+import { Chain } from './chain.tsx'
 import { AuditRow } from './entry.tsx'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
@@ -72,6 +73,7 @@ export function AuditPage() {
         </>
       }
     >
+      <Chain />
       <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
       {entries.value?.length === 0 && <p class="faint">{t.audit.none}</p>}
