@@ -106,6 +106,16 @@ describe('the list', () => {
     expect(await ids(`?resource=auth&from=${START}`)).toStrictEqual([2])
   })
 
+  test('failed sign-ins are found together, by password and by OpenID Connect', async () => {
+    fill(1, { action: 'oidc_login_failed', resource: 'auth', userId: null, username: null })
+    fill(1, { action: 'login_failed', resource: 'auth', userId: null })
+    fill(1)
+    const ids = async (query: string) => (await page(query)).entries.map(({ id }) => id)
+    expect(await ids('?action=login_failed')).toStrictEqual([4, 3])
+    expect(await ids('?action=login_failed&limit=1&cursor=4')).toStrictEqual([3])
+    expect(await ids('?action=oidc_login_failed')).toStrictEqual([3])
+  })
+
   test('looking at it writes nothing', async () => {
     const before = auditRows(app).length
     await page()
@@ -298,6 +308,21 @@ describe('an entry', () => {
     await admin.send('PUT', `/api/users/${anna.id}`, { username: 'berta' })
     const { entries } = await page(`?userId=${anna.id}`)
     expect(entries.map(({ username }) => username)).toStrictEqual(['anna'])
+  })
+
+  test('is not written for what was so already', async () => {
+    const anna = await app.user('anna', { nodes: { read: true, write: true } })
+    const settings = Object(await (await admin.send('GET', '/api/settings')).json())
+    const before = auditRows(app).length
+    const same: [string, unknown][] = [
+      [`/api/users/${anna.id}`, { username: 'anna', displayName: null }],
+      [`/api/users/${anna.id}/permissions`, { permissions: { nodes: { read: true, write: true } } }],
+      [`/api/users/${anna.id}/admin`, { isAdmin: false }],
+      ['/api/settings', settings],
+    ]
+    for (const [path, body] of same)
+      expect([path, (await admin.send('PUT', path, body)).status]).toStrictEqual([path, 200])
+    expect(auditRows(app).slice(before)).toStrictEqual([])
   })
 
   test('belongs to the resource that the table says', () => {

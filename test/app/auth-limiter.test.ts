@@ -30,7 +30,7 @@ function countingHasher() {
   return { passwords, calls }
 }
 
-test('the eleventh failure in a quarter of an hour is not checked, not recorded, and says when to come back', async () => {
+test('the eleventh failure in a quarter of an hour is not checked, recorded once, and says when to come back', async () => {
   const { passwords, calls } = countingHasher()
   app = await createTestApp({ passwords })
   for (let i = 0; i < 10; i++) {
@@ -44,8 +44,11 @@ test('the eleventh failure in a quarter of an hour is not checked, not recorded,
     expect(await outcomeOf(answer)).toBe('429 rate_limited')
     expect(answer.headers.get('retry-after')).toBe('890')
     expect(answer.headers.getSetCookie()).toStrictEqual([])
+    for (let i = 0; i < 5; i++) expect(await outcomeOf(login('admin', 'wrong'))).toBe('429 rate_limited')
   })
-  expect(audited).toStrictEqual([])
+  const details = { username: 'ADMIN', provider: 'local', reason: 'rate_limited', limit: 'account' }
+  expect([audited, auditRows(app).at(-1)?.details]).toStrictEqual([['login_failed'], details])
+  expect(app.logged.filter((line) => line.includes('Sign-ins are refused'))).toHaveLength(1)
   expect(calls.verify).toBe(10)
   app.clock.advance(889_999)
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('429 rate_limited')
@@ -78,6 +81,21 @@ test('an address counts over all accounts, and another address goes on', async (
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('429 rate_limited')
   app.ip = '192.0.2.2'
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
+})
+
+test('an address that tries many names leaves one entry a window', async () => {
+  app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '3' } })
+  for (let i = 0; i < 3; i++) await login(`name${i}`, 'wrong')
+  const refuse = async () => {
+    for (let i = 0; i < 20; i++) expect(await outcomeOf(login(`other${i}`, 'wrong'))).toBe('429 rate_limited')
+  }
+  const details = { provider: 'local', reason: 'rate_limited', limit: 'address' }
+  expect(await auditedBy(app, refuse)).toStrictEqual(['login_failed'])
+  expect(auditRows(app).at(-1)?.details).toMatchObject(details)
+  app.clock.advance(15 * 60_000)
+  for (let i = 0; i < 3; i++) await login(`name${i}`, 'wrong')
+  expect(await auditedBy(app, refuse)).toStrictEqual(['login_failed'])
+  expect(auditRows(app).at(-1)?.details).toMatchObject(details)
 })
 
 test.each([
@@ -130,7 +148,7 @@ const STORES: [string, () => { sessions?: SessionStore; store?: ReturnType<typeo
 ]
 
 describe.each(STORES)('with the %s store', (_name, make) => {
-  test('of fifty attempts at once ten are checked and recorded', async () => {
+  test('of fifty attempts at once ten are checked and recorded, and that more are refused', async () => {
     const { passwords, calls } = countingHasher()
     const { store, sessions } = make()
     app = await createTestApp({ passwords, ...(store && { store }), ...(sessions && { ports: { sessions } }) })
@@ -141,7 +159,7 @@ describe.each(STORES)('with the %s store', (_name, make) => {
     expect(outcomes.filter((outcome) => outcome === '429 rate_limited')).toHaveLength(40)
     expect(outcomes.filter((outcome) => outcome === '401 invalid_credentials')).toHaveLength(10)
     expect(calls.verify).toBe(10)
-    expect(auditRows(app)).toHaveLength(before + 10)
+    expect(auditRows(app)).toHaveLength(before + 11)
   })
 })
 
@@ -252,7 +270,7 @@ describe('where requests may wait for each other', () => {
     expect(outcomes.filter((outcome) => outcome === '401 invalid_credentials')).toHaveLength(3)
     expect(outcomes.filter((outcome) => outcome === '429 rate_limited')).toHaveLength(57)
     expect(calls.verify).toBe(3)
-    expect(auditRows(app)).toHaveLength(before + 3)
+    expect(auditRows(app)).toHaveLength(before + 4)
     const late = await login('admin', ADMIN_PASSWORD)
     expect([late.status, late.headers.get('retry-after')]).toStrictEqual([429, '900'])
   })

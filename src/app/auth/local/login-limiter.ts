@@ -24,36 +24,46 @@ const keys = {
   password: (userId: number) => `password:user:${userId}`,
 }
 const ADDRESSES = 'login:address:'
+const refusedKey = (key: string) => `refused:${key}`
+
+/** Whose attempts were too many. */
+export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
 
 /**
  * Runs `check` as an attempt at a password, which answers null when that was wrong. The attempt is counted before it is
  * looked at, so that attempts at the same instant can't pass together: a known browser's against the browser, so that no
  * stranger keeps it out; any other against the account and its address. A success clears the count of the browser or
- * account and takes this attempt off the others; one that throws was none. Throws `rate_limited` with the seconds to wait.
+ * account and takes this attempt off the others; one that throws was none. Throws `rate_limited` with the seconds to wait;
+ * `onRefused` is called at the first such refusal of a window.
  */
 export async function attemptLogin<T>(
   ctx: Ctx,
   { username, browser }: { readonly username: string; readonly browser: KnownBrowser | null },
   check: () => Promise<T | null>,
+  onRefused: (limit: RefusedLimit) => Promise<void>,
 ): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
-  if (browser !== null) {
-    const attempt = () => counted(ctx, { key: keys.browser(browser), most, forgiven: 'all' }, check)
-    return counted(ctx, { key: keys.browsers(browser.userId), most: most * BROWSERS_FACTOR, forgiven: 'one' }, attempt)
+  const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven'], factor = 1): Limit => {
+    return { key, most: most * factor, forgiven, onRefused: () => onRefused(name) }
   }
-  const attempt = () => counted(ctx, { key: keys.account(username), most, forgiven: 'all' }, check)
-  return ctx.ip === null ? attempt() : counted(ctx, { key: keys.address(ctx.ip), most, forgiven: 'one' }, attempt)
+  if (browser !== null) {
+    const attempt = () => counted(ctx, limit('browser', keys.browser(browser), 'all'), check)
+    return counted(ctx, limit('browsers', keys.browsers(browser.userId), 'one', BROWSERS_FACTOR), attempt)
+  }
+  const attempt = () => counted(ctx, limit('account', keys.account(username), 'all'), check)
+  return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
 }
 
 /** As `attemptLogin`, at the password of a user who is signed in: no failed sign-in counts here, nor the reverse. */
 export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
-  return counted(ctx, { key: keys.password(userId), most, forgiven: 'all' }, check)
+  return counted(ctx, { key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }, check)
 }
 
 /** Forgets all failed attempts at a user's password. */
 export async function forgiveAttempts({ sessions }: Ctx, user: { id: number; username: string }): Promise<void> {
   await sessions.forgive(keys.account(user.username), 'all')
+  await sessions.forgive(refusedKey(keys.account(user.username)), 'all')
   await sessions.forgive(keys.browsers(user.id), 'all')
   await sessions.forgive(keys.password(user.id), 'all')
   await sessions.clear(keys.browsersOf(user.id))
@@ -62,9 +72,15 @@ export async function forgiveAttempts({ sessions }: Ctx, user: { id: number; use
 /** Forgets the failed sign-ins of all addresses. */
 export async function forgiveAddresses({ sessions }: Ctx): Promise<void> {
   await sessions.clear(ADDRESSES)
+  await sessions.clear(refusedKey(ADDRESSES))
 }
 
-type Limit = { readonly key: string; readonly most: number; readonly forgiven: 'all' | 'one' }
+type Limit = {
+  readonly key: string
+  readonly most: number
+  readonly forgiven: 'all' | 'one'
+  readonly onRefused: () => Promise<void>
+}
 
 async function counted<T>(ctx: Ctx, limit: Limit, check: () => Promise<T | null>): Promise<T | null> {
   const { key, forgiven } = limit
@@ -85,7 +101,7 @@ async function counted<T>(ctx: Ctx, limit: Limit, check: () => Promise<T | null>
  * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it
  * waits for one of them: their passwords may be right.
  */
-async function take(ctx: Ctx, { key, most }: Limit): Promise<() => void> {
+async function take(ctx: Ctx, { key, most, onRefused }: Limit): Promise<() => void> {
   for (;;) {
     const before = checksOf.get(ctx.sessions)?.get(key)
     const now = ctx.now()
@@ -96,6 +112,8 @@ async function take(ctx: Ctx, { key, most }: Limit): Promise<() => void> {
     const checks = checksOf.get(ctx.sessions)?.get(key)
     const isEnded = before !== undefined && checks !== before
     if (!ctx.passwords.mayWait || (checks === undefined && !isEnded)) {
+      const refusals = await ctx.sessions.hit(refusedKey(key), Math.max(1, resetAt - now), now)
+      if (refusals.count === 1) await onRefused()
       const retryAfter = Math.max(1, Math.ceil((resetAt - now) / 1000))
       throw new AppError('rate_limited', `Too many failed attempts; try again in ${retryAfter} s`, { retryAfter })
     }

@@ -4,7 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
-import { attemptLogin, attemptPassword, type KnownBrowser } from './login-limiter.ts'
+import { attemptLogin, attemptPassword, type KnownBrowser, type RefusedLimit } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
 export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
@@ -18,9 +18,9 @@ export async function signIn(
   { username, password }: { readonly username: string; readonly password: string },
   browser: KnownBrowser | null,
 ): Promise<SignIn> {
-  const user = await attemptLogin(ctx, { username, browser }, () =>
-    findByPassword(ctx, username, { password, turn: browser === null ? 'stranger' : 'known' }),
-  )
+  const turn = browser === null ? 'stranger' : 'known'
+  const check = () => findByPassword(ctx, username, { password, turn })
+  const user = await attemptLogin(ctx, { username, browser }, check, (limit) => recordRefusal(ctx, username, limit))
   if (user === null) return refuse(ctx, username)
   if (user.isAdmin) ctx.disk?.makeRoom()
   const renewed = await renewHash(ctx.passwords, password, user.hash)
@@ -75,6 +75,13 @@ async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')
   return { ok: false }
+}
+
+/** Once a window: what is refused for its number alone must not fill the disk. */
+async function recordRefusal(ctx: Ctx, username: string, limit: RefusedLimit): Promise<void> {
+  ctx.log.warn('Sign-ins are refused: too many have failed', { requestId: ctx.requestId, limit, ip: ctx.ip })
+  const details = { ...failedDetails(username), reason: 'rate_limited', limit }
+  await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor: nobody(username) })], 'lazily')
 }
 
 const ATTEMPTED_NAME_LENGTH = 64
