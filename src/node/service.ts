@@ -16,7 +16,7 @@ import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/lock.ts'
 import { openReserve } from './disk.ts'
 import { createAddressing } from './http/client-address.ts'
-import { openDatabase, type SqliteStore } from './database.ts'
+import { openDatabase } from './database.ts'
 import { readConfig } from './environment.ts'
 import type { Duties } from './instances/instance.ts'
 import { openInstances } from './instances/open-instances.ts'
@@ -77,18 +77,20 @@ async function start(config: Config, log: Log): Promise<void> {
   const lock = await settleDatabase(config, log)
   const disk = openReserve({ dataDir: config.DATA_DIR, log, spareBytes: () => spareBytes() })
   disk.makeRoom()
-  const store = openInTurn(config)
+  const store = inTurn(config, () => openDatabase(databaseFile(config)))
   const { spareBytes } = store
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
-  const instances = openInstances({
-    config,
-    log,
-    fetch: (request, env) => app.fetch(request, env),
-    begin: ({ events, isOnDuty: mayWrite }) =>
-      beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
-  })
+  const instances = inTurn(config, () =>
+    openInstances({
+      config,
+      log,
+      fetch: (request, env) => app.fetch(request, env),
+      begin: ({ events, isOnDuty: mayWrite }) =>
+        beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
+    }),
+  )
   const { radio, events } = instances
   const backups = serveBackups({ config, store, log, mayRun: instances.isOnDuty })
   const ports: Ports = {
@@ -141,13 +143,13 @@ async function start(config: Config, log: Log): Promise<void> {
   log.info('Listening', { host, port: server.port, dataDir, startMs: Date.now() - startedAt })
 }
 
-/** Two instances that start at once must not both bring the database to this version's schema. */
-function openInTurn(config: Config): SqliteStore {
+/** Two instances that start at once must not both make the same file, or bring it to this version's schema. */
+function inTurn<T>(config: Config, open: () => T): T {
   const turn = lockExclusively(startLockFile(config.DATA_DIR), START_WAIT_MS)
   if (turn === null)
     throw new StartRefused(`DATA_DIR: another instance has been starting for ${START_WAIT_MS / 1000} s`)
   try {
-    return openDatabase(databaseFile(config))
+    return open()
   } finally {
     turn.release()
   }

@@ -8,6 +8,7 @@ import { forgetInstances } from '../instances/file.ts'
 import { readAppVersion } from '../version.ts'
 import { type BackupOptions, openBackups } from './backups.ts'
 import { RestoreRefused } from './damage.ts'
+import { isDiskFull } from './error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './lock.ts'
 import { latestTag } from './migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore.ts'
@@ -36,12 +37,22 @@ export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
 
 /** Whoever runs shares the lock: when it can be had alone, all others have ended, however they did. */
 function forgetDead(dataDir: string): void {
-  const alone = lockExclusively(databaseLockFile(dataDir))
+  const alone = lockUnlessFull(databaseLockFile(dataDir))
   if (alone === null) return
   try {
     forgetInstances(dataDir)
   } finally {
     alone.release()
+  }
+}
+
+/** On a full disk there is no such lock. What the dead left is forgotten by its age then. */
+function lockUnlessFull(file: string): Lock | null {
+  try {
+    return lockExclusively(file)
+  } catch (error) {
+    if (isDiskFull(error)) return null
+    throw error
   }
 }
 
