@@ -316,6 +316,8 @@ export interface Radio {
   hearings(nodeNum: number): readonly Hearing[]
   /** Absent or null: this process has the radios. Else how to have the one that has them answer a request. */
   elsewhere?(c: Context): AskElsewhere | null
+  /** Whether another process has admitted and counted this request before it handed it over. */
+  isHandedOver?(c: Context): boolean
   /** How the radio that `reserve` would choose modulates; null: it did not tell. */
   lora(): LoraSettings | null
 }

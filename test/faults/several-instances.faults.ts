@@ -106,7 +106,7 @@ test('whatever instances die, and whenever, no text is sent twice, and none that
   const acknowledged: string[] = []
   const refused = new Map<string, number>()
   let n = 0
-  let isOver = false
+  const over = new AbortController()
   const send = async () => {
     const text = `text ${n}`
     const service = [...running][n++ % running.size]
@@ -122,7 +122,7 @@ test('whatever instances die, and whenever, no text is sent twice, and none that
   }
   const load = async () => {
     const all: Promise<void>[] = []
-    while (!isOver) {
+    while (!over.signal.aborted) {
       if (running.size > 0) all.push(send())
       await wait(SEND_EVERY_MS)
     }
@@ -139,7 +139,7 @@ test('whatever instances die, and whenever, no text is sent twice, and none that
     await expect.poll(() => sentTexts().length, { timeout: TAKEN_WITHIN_MS }).toBeGreaterThan(sent)
     figure(`${kind}: sending again after`, `${((performance.now() - began) / 1000).toFixed(1)} s`)
   }
-  isOver = true
+  over.abort()
   await loading
   const last = [...running]
   await Promise.all(last.map((service) => end(service, 'SIGTERM')))

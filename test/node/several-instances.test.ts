@@ -145,7 +145,13 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
   let headers: Record<string, string>
   beforeEach(async () => {
     redis = await startRedis()
-    const env = { SESSION_STORE: 'redis', REDIS_URL: redis.url, TRUSTED_PROXIES: '127.0.0.1' }
+    const env = {
+      SESSION_STORE: 'redis',
+      REDIS_URL: redis.url,
+      TRUSTED_PROXIES: '127.0.0.1',
+      WRITE_BURST: '10',
+      WRITES_PER_MINUTE: '1',
+    }
     holder = await start(env)
     other = await start(env)
     nginx = await startNginx([holder.url, other.url])
@@ -184,6 +190,11 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     })
     expect(sentPackets()).toHaveLength(1)
     for (const each of watching) await each.end()
+  })
+
+  test('what is handed over counts once against the limit of changes', async () => {
+    for (let n = 1; n <= 10; n++) expect((await sendText(other, headers, `text ${n}`)).status).toBe(202)
+    expect((await sendText(other, headers, 'too many')).status).toBe(429)
   })
 
   test('what the one without radio refuses is what the other one would refuse', async () => {

@@ -101,6 +101,7 @@ export function sharedRadio(needs: {
       if (radio === null) needs.forgetNode(nodeNum)
       else radio.forgetNode?.(nodeNum)
     },
+    isHandedOver: handOver.isHandedOver,
     elsewhere: (c) => {
       if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null
       // What is only read is known here too; what is to be sent waits for an instance to take over.
