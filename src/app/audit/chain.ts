@@ -13,8 +13,8 @@ import type { AuditRow, StoredRow } from './audit.ts'
 export const GENESIS = '0'.repeat(64)
 
 /** Entries that are hashed in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
-const SLICE = 200
-const RECENT_SLICES = 20
+const SLICE = 100
+const RECENT_SLICES = 40
 
 /** What of an entry is sealed. Its details are JSON text, or what that says. */
 export type Sealed = Omit<AuditRow, 'details' | 'hash' | 'previousHash'> & { readonly details: unknown }
