@@ -104,6 +104,7 @@ test('one that was stopped while packets waited sends none of them after another
   await says(other, HOLDS)
   await expect.poll(() => device.connections()).toBe(2)
   const before = sentPackets().length
+  const watching = await watchEvents(other, headers)
   holder.process.kill('SIGCONT')
   expect((await sendText(holder, headers, 'four')).status).toBe(202)
   await says(holder, 'Another instance has taken over the radios')
@@ -111,6 +112,8 @@ test('one that was stopped while packets waited sends none of them after another
   expect(await holder.stop('SIGTERM')).toBe(0)
   await expect.poll(() => storedMessages().at(-1)).toStrictEqual(['four', 'sent', null])
   expect(sentPackets()).toHaveLength(before + 1)
+  expect(watching.said()).not.toContain('"state":"stopped"')
+  await watching.end()
   expect(before).toBeLessThan(3)
   for (const [, state] of storedMessages().map(Object)) expect(['sent', 'unknown', 'failed']).toContain(state)
 })
@@ -126,6 +129,7 @@ async function watchEvents({ url }: Pick<Service, 'url'>, headers: Record<string
   }
   const reading = read().catch(() => {})
   return {
+    said: () => said,
     hears: (text: string) => expect.poll(() => said).toContain(text),
     end: async () => {
       ended.abort()

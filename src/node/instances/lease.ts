@@ -9,7 +9,7 @@ export type Lease = {
   acquire(): boolean
   /** Says that this instance lives; false when another one has the lease. */
   renew(): boolean
-  /** Reads the row: a process that was stopped for long learns here that it lost the lease. */
+  /** Reads the row: a process that was stopped for long learns here that it lost the lease. False when it can't be read. */
   isHeld(): boolean
   release(): void
   /** The number that this instance got with the lease: each owner gets a higher one. */
@@ -52,7 +52,14 @@ export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, n
       return true
     },
     renew: () => prolong.run({ until: now() + LEASE_MS, id, token }).changes > 0,
-    isHeld: () => isOwn(read.get()),
+    isHeld() {
+      try {
+        return isOwn(read.get())
+      } catch {
+        // Asked before each write to a radio, which must not end the process: without an answer nothing is written.
+        return false
+      }
+    },
     release() {
       give.run({ id, token })
     },

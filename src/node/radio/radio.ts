@@ -58,6 +58,7 @@ type Kind = LinkInfo['kind']
 type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly mayWrite: () => boolean
   readonly publish: (events: readonly NewEvent[]) => void
+  readonly tellLink: (info: LinkInfo) => void
   readonly clock: LinkClock
   readonly random: () => number
   readonly batcher: Batcher
@@ -74,6 +75,10 @@ export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
   const { mayWrite = () => true } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
+  // How a process that has lost the radios hangs up is no news: another one has them.
+  const tellLink = (info: LinkInfo) => {
+    if (mayWrite()) publish([linkEvent(info)])
+  }
   const collector = openCollector(needs)
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
   const ingest = createIngest(
@@ -109,7 +114,7 @@ export function openRadio(needs: Needs): NodeRadio {
       collector?.onKept(1)
     })
   }
-  const shared: Shared = { store, log, mayWrite, publish, clock, random, batcher, records, onSent }
+  const shared: Shared = { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }
   const isReal = !config.DEMO
   if (config.DEMO && (config.MESHTASTIC_TCP.length > 0 || config.MESHTASTIC_MQTT_URL !== null)) {
     log.warn('MESHTASTIC_TCP and MESHTASTIC_MQTT_URL are not used while DEMO is true')
@@ -184,7 +189,7 @@ function openLink(
   kind: 'tcp' | 'demo',
   name: string,
   connect: Connect,
-  { store, log, mayWrite, publish, clock, random, batcher, records, onSent }: Shared,
+  { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }: Shared,
 ): {
   readonly link: Link
   readonly transmitter: Transmitter
@@ -196,7 +201,7 @@ function openLink(
   const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
     log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', { link: name, level, message, packetId })
     if (packetId === null) records.add(() => noteDuringChange(store, name, message, receivedAt))
-    publish([linkEvent(link.info())])
+    tellLink(link.info())
   }
   const hearings = createHearings()
   const later = (run: () => Promise<void>) => records.add(run)
@@ -221,7 +226,7 @@ function openLink(
       tell(info)
       transmitter.onState(info)
       configurator.onState(info)
-      publish([linkEvent(info)])
+      tellLink(info)
     },
   })
   // What may not be written was not sent either.
@@ -257,7 +262,7 @@ function openLink(
 }
 
 function openBroker(config: Needs['config'], url: string, shared: Shared): Link {
-  const { store, log, mayWrite, publish, clock, random, batcher } = shared
+  const { store, log, mayWrite, tellLink, clock, random, batcher } = shared
   const { protocol, host } = new URL(url)
   const name = `${protocol}//${host}`
   const tell = createTeller(log)
@@ -277,7 +282,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     },
     onState(info) {
       tell(info)
-      publish([linkEvent(info)])
+      tellLink(info)
     },
   })
 }
