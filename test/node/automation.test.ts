@@ -35,8 +35,8 @@ const said = (words: string, id: number, from = FAR) =>
       id,
       hopStart: 3,
       hopLimit: 2,
-      rxSnr: 5.5,
-      rxRssi: -90,
+      // A radio does not hear itself: with a signal somebody else would speak in its name.
+      ...(from === OWN ? {} : { rxSnr: 5.5, rxRssi: -90 }),
       payloadVariant: {
         case: 'decoded',
         value: { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(words) },
