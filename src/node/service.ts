@@ -114,12 +114,16 @@ async function start(config: Config, log: Log): Promise<void> {
     ...createAddressing(config.TRUSTED_PROXIES, log),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
-  const server = await listen(app.fetch, config.PORT, config.HOST).catch((error: unknown) =>
-    refuseAddress(config, error),
-  )
+  // The port is had before the first password is shown, which is shown only once; requests wait until then.
+  const { promise: ready, resolve: open } = Promise.withResolvers<void>()
+  let isOpen = false
+  const answer: typeof app.fetch = (...request) =>
+    isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
+  const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
   instances.start()
-  // After the port is had: a start that is refused must not have shown the password that it shows only once.
   await announceFirstAdmin(ports)
+  isOpen = true
+  open()
   await warnIfNobodyEnters(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
   const sealing = startSealing(ports)
