@@ -1,26 +1,37 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
+import { ADMIN_PASSWORD, SCENARIO_ENV, type Service, signIn } from '../contract/service.ts'
+import { freePort } from '../support/free-port.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'mesh-wrangler-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const QUIET = { CI: '1', HOME: directory, NO_COLOR: '1', WRANGLER_HIDE_BANNER: 'true', WRANGLER_SEND_METRICS: 'false' }
+const BIN = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
+const ENV = {
+  PATH: process.env['PATH'],
+  CI: '1',
+  HOME: directory,
+  NO_COLOR: '1',
+  WRANGLER_HIDE_BANNER: 'true',
+  WRANGLER_SEND_METRICS: 'false',
+  CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+}
+
+async function wranglerIn(cwd: string, ...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { cwd, env: ENV })
+  return stdout
+}
 
 /** What the command that a user types prints. */
 async function wrangler(...args: string[]): Promise<string> {
-  const bin = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
-  const { stdout } = await promisify(execFile)(process.execPath, [bin, ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], ...QUIET },
-  })
-  return stdout
+  return wranglerIn(ROOT, ...args)
 }
 
 test('wrangler applies the migrations, triggers and all, and then has none left', async () => {
@@ -41,4 +52,31 @@ test('the worker is at most 250 KB, compressed', async () => {
   expect(gzipSync(bundle).byteLength).toBeLessThanOrEqual(250_000)
   // One `import { z }` instead of `import * as z` brings zod's messages in every language: 70 KB.
   expect(bundle.toString()).not.toMatch(/Ung(ü|\\xFC)ltige Eingabe/)
+})
+
+test('a local run takes its secrets from .dev.vars', async () => {
+  const clone = join(directory, 'clone')
+  mkdirSync(clone)
+  for (const name of ['src', 'dist', 'drizzle', 'node_modules', 'package.json']) {
+    symlinkSync(join(ROOT, name), join(clone, name))
+  }
+  copyFileSync(join(ROOT, 'wrangler.toml'), join(clone, 'wrangler.toml'))
+  const secrets = Object.entries({ ...SCENARIO_ENV, ADMIN_USERNAME: 'anna' })
+  writeFileSync(join(clone, '.dev.vars'), secrets.map(([name, value]) => `${name}="${value}"\n`).join(''))
+  await wranglerIn(clone, 'd1', 'migrations', 'apply', 'DB', '--local')
+  const url = new URL(`http://127.0.0.1:${await freePort()}`)
+  const args = ['dev', '--local', '--ip', url.hostname, '--port', url.port, '--inspector-port', '0']
+  const running = spawn(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })
+  let said = ''
+  for (const stream of [running.stdout, running.stderr]) stream.on('data', (chunk) => (said += String(chunk)))
+  const ended = new Promise((resolve) => running.once('exit', resolve))
+  try {
+    await expect.poll(() => said, { timeout: 60_000 }).toContain('Ready on')
+    const service: Service = { url, addressHeader: 'cf-connecting-ip', sql: async () => [], close: async () => {} }
+    const admin = await signIn(service, 'anna', ADMIN_PASSWORD)
+    expect(await admin.send('GET', '/api/info')).toMatchObject({ status: 200 })
+  } finally {
+    running.kill()
+    await ended
+  }
 })
