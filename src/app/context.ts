@@ -19,6 +19,7 @@ import type { Family } from './system/exposition.ts'
 import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
 import type { Permissions } from './users/permissions.ts'
 import type { User } from './users/users.ts'
+import type { LinkKind, OwnKind } from '../shared/link-kinds.ts'
 
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {
@@ -180,7 +181,7 @@ export const LINK_STATES = ['connecting', 'handshake', 'connected', 'restarting'
 
 export type LinkInfo = {
   readonly name: string
-  readonly kind: 'tcp' | 'mqtt' | 'demo'
+  readonly kind: LinkKind
   readonly state: (typeof LINK_STATES)[number]
   /** When the link entered this state. */
   readonly since: number
@@ -284,7 +285,7 @@ export type PreparedChange = {
 export type RadioDevice = {
   /** Name of the radio's source. */
   readonly source: string
-  readonly kind: 'tcp' | 'demo'
+  readonly kind: OwnKind
   nodeNum(): number | null
   /** Empty unless the radio is connected and has told everything on this connection. */
   sections(): readonly LiveSection[]

@@ -1,4 +1,4 @@
-import { and, count, eq, gt, sql } from 'drizzle-orm'
+import { and, count, eq, gt, inArray, sql } from 'drizzle-orm'
 import { nodes, sources } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
@@ -8,6 +8,7 @@ import { readSettings } from '../settings/settings.ts'
 import type { Rule } from './rules.ts'
 import { localDate, localTime } from './slots.ts'
 import type { TokenValues } from './template.ts'
+import { OWN_KINDS } from '../../shared/link-kinds.ts'
 
 /** Older measurements say nothing about how busy the channel is now. */
 const RECENT_MS = 3_600_000
@@ -31,7 +32,7 @@ const queries = prepareOnce((db) => ({
   local: db
     .select({ nodeNum: sources.localNodeNum, firmwareVersion: sources.firmwareVersion })
     .from(sources)
-    .where(and(sql`${sources.localNodeNum} is not null`, sql`${sources.kind} in ('tcp', 'demo')`))
+    .where(and(sql`${sources.localNodeNum} is not null`, inArray(sources.kind, OWN_KINDS)))
     .orderBy(sources.id)
     .prepare(),
   nodes: db.select({ n: count() }).from(nodes).prepare(),

@@ -6,10 +6,11 @@ import { type Ctx, LINK_STATES, type LinkInfo } from '../context.ts'
 import { readSettings } from '../settings/settings.ts'
 import { backupSchema } from './backups.ts'
 import { readTrafficHours } from './traffic-hours.ts'
+import { LINK_KINDS } from '../../shared/link-kinds.ts'
 
 const linkSchema = z.object({
   name: z.string(),
-  kind: z.enum(['tcp', 'mqtt', 'demo']),
+  kind: z.enum(LINK_KINDS),
   state: z.enum(LINK_STATES),
   since: z.int(),
   lastFrameAt: z.int().nullable(),

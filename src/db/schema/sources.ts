@@ -1,10 +1,11 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { apiTokens } from './accounts.ts'
+import { SOURCE_KINDS } from '../../shared/link-kinds.ts'
 
 /** Where packets come from: one row for each radio or broker the service has ever listened to. */
 export const sources = sqliteTable('sources', {
   id: integer('id').primaryKey({ autoIncrement: true }),
-  kind: text('kind', { enum: ['tcp', 'mqtt', 'ingest', 'demo'] }).notNull(),
+  kind: text('kind', { enum: SOURCE_KINDS }).notNull(),
   name: text('name').notNull().unique(),
   localNodeNum: integer('local_node_num'),
   firmwareVersion: text('firmware_version'),

@@ -20,10 +20,11 @@ import { createEdit, type Edit } from './edit.ts'
 import type { Link } from './link.ts'
 import { createRestart, type Restart } from './restart.ts'
 import { derivePublicKey } from './x25519.ts'
+import type { OwnKind } from '../../shared/link-kinds.ts'
 
 export type ConfiguratorOptions = {
   readonly source: string
-  readonly kind: 'tcp' | 'demo'
+  readonly kind: OwnKind
   readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
   readonly clock: LinkClock
   readonly random: () => number

@@ -4,10 +4,11 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
+import type { OwnKind } from '../../shared/link-kinds.ts'
 
 export type LinkOptions = {
   readonly name: string
-  readonly kind: 'tcp' | 'demo'
+  readonly kind: OwnKind
   readonly connect: Connect
   /** Takes each message whole, secrets included, before `onFrames`: nothing of it may be stored or told. */
   onMessage?(message: FromRadio): void

@@ -26,6 +26,7 @@ import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { connectTcp } from './tcp.ts'
 import { createTransmitter, type Transmitter } from './transmitter.ts'
+import type { OwnKind } from '../../shared/link-kinds.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
@@ -186,7 +187,7 @@ function hearClocks(clockWatch: ClockWatch, batch: readonly Heard[]): void {
 }
 
 function openLink(
-  kind: 'tcp' | 'demo',
+  kind: OwnKind,
   name: string,
   connect: Connect,
   { store, log, mayWrite, publish, tellLink, clock, random, batcher, records, onSent }: Shared,

@@ -7,11 +7,12 @@ import { fitsNodeNum } from '../../../meshtastic/public-key.ts'
 import type { NodeFacts } from '../../../meshtastic/radio-event.ts'
 import type { NodeUser } from '../../../meshtastic/user.ts'
 import { SIGNATURE_BYTES } from '../../../meshtastic/xeddsa.ts'
-import { claimOf, claimOfUser, contradicts, isDirect, type OwnRadios, ownRadios } from './own-radios.ts'
+import { claimOf, claimOfUser, contradicts, type OwnRadios, ownRadios } from './own-radios.ts'
 import type { Sightings } from './packet-window.ts'
 import type { Heard } from './plan.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import { listLocalSources, type Source } from './sources.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
@@ -363,7 +364,7 @@ function judgeRemembered({ source, nodeNum, node, isOwn }: Question & { kind: 'n
   if (isOwn) return { ...TAKEN, fate: 'set-aside' }
   const { user } = node
   const isForged = user !== null && isForgedKey(user, nodeNum, known)
-  const isSigned = node.hasSigned && isDirect(source)
+  const isSigned = node.hasSigned && isOwnKind(source.kind)
   if (isSigned && !isForged) return { ...TAKEN, voice: 'signed', provenKey: user?.publicKey ?? null }
   const isPinned = known?.keySigned === true || isForged
   return {
@@ -397,7 +398,7 @@ type Proof = { readonly signature: Judgement['signature']; readonly key: string 
 /** Looks for the key that the packet is signed with. On an own connection the radio's word is enough. */
 async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
   const { known, checker, now } = court
-  if (isDirect(source) && packet.isVerifiedByRadio && !isOwn) {
+  if (isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn) {
     return { signature: 'valid', key: announcedKey(packet), isCertain: true }
   }
   if (packet.signature === null) return { signature: null, key: null, isCertain: false }

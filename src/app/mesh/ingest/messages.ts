@@ -1,9 +1,10 @@
-import { sql, type SQL } from 'drizzle-orm'
+import { notInArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { messages } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { WINDOW_MS } from './packet-window.ts'
 import type { Refiling } from '../radios/channel-table.ts'
+import { OWN_KINDS } from '../../../shared/link-kinds.ts'
 
 /** One arrival of a text. */
 export type MessageRow = {
@@ -76,7 +77,7 @@ const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql
 
 const FILED = sql`(select m.id, p.value ->> 'channel' as channel from json_each(${sql.placeholder('filings')}) p
   cross join messages m on m.from_node_num = p.value ->> 'fromNodeNum' and m.packet_id = p.value ->> 'packetId'
-  cross join sources s on s.id = m.source_id and s.kind not in ('tcp', 'demo')
+  cross join sources s on s.id = m.source_id and ${notInArray(sql`s.kind`, OWN_KINDS)}
   where m.direction = 'in' and not m.pki_encrypted and m.channel <> p.value ->> 'channel'
     and m.timestamp >= (p.value ->> 'heardAt') - ${sql.raw(String(WINDOW_MS))}) filed`
 

@@ -3,6 +3,7 @@ import type { Payload } from '../../../meshtastic/payload.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import type { NodeUser } from '../../../meshtastic/user.ts'
 import type { KnownSource, Source } from './sources.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** Which sources speak for which radio of ours. */
 export type OwnRadios = {
@@ -24,15 +25,10 @@ export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): O
     isOwn: (nodeNum) => speakers.has(nodeNum),
     speaksFor(name, nodeNum) {
       const all = speakers.get(nodeNum) ?? []
-      const direct = hasRadios ? all.filter(isDirect) : []
+      const direct = hasRadios ? all.filter(({ kind }) => isOwnKind(kind)) : []
       return (direct.length > 0 ? direct : all).some((source) => source.name === name)
     },
   }
-}
-
-/** A radio that this process itself is connected to. */
-export function isDirect({ kind }: Pick<Source, 'kind'>): boolean {
-  return kind === 'tcp' || kind === 'demo'
 }
 
 /** What a radio of ours told of itself. */

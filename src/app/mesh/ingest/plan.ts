@@ -14,6 +14,7 @@ import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** How far the clocks of two radios may be apart before the order of arrival is not that of hearing. */
 const CLOCK_SLACK_MS = 60_000
@@ -180,11 +181,6 @@ function isNode(nodeNum: number): boolean {
   return nodeNum !== 0 && nodeNum !== BROADCAST
 }
 
-/** A connection of ours, not somebody's word. */
-function isRadio({ kind }: Source): boolean {
-  return kind === 'tcp' || kind === 'demo'
-}
-
 function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial<SourceRow>): void {
   plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
 }
@@ -214,11 +210,11 @@ function addNode(
     seenAt,
     lastHeard,
     lastHeardDay: lastHeard === null ? null : dayOf(lastHeard),
-    heardByRadio: isRadio(source) && !viaMqtt,
+    heardByRadio: isOwnKind(source.kind) && !viaMqtt,
     viaMqtt,
     channel,
     // Whom a radio of ours keeps is its owner's choice; a delivery could make everybody a favourite.
-    ...(isRadio(source) ? { isFavorite, isIgnored } : {}),
+    ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, fix.time)),
@@ -301,7 +297,7 @@ function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gatewa
   const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
   const evidence = {
     lastHeardDay: isReplayed ? remembered : dayOf(receivedAt),
-    heardByRadio: isRadio(source) && !viaMqtt,
+    heardByRadio: isOwnKind(source.kind) && !viaMqtt,
   }
   if (isOwn) return { lastHeard, ...evidence }
   // Of a relayed packet the signal is the relay's, and the channel of what nobody here can read is a mere hash.
@@ -399,7 +395,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
 /** In which channel a text was said, our own radios know better than a broker that was faster. */
 function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): void {
   const { from, id, channel, payload, pkiEncrypted } = packet
-  if (!isRadio(source) || judgement.isOwn || isReplayed) return
+  if (!isOwnKind(source.kind) || judgement.isOwn || isReplayed) return
   if (payload.kind !== 'text' || id === 0 || pkiEncrypted) return
   plan.filings.push({ fromNodeNum: from, packetId: id, channel, heardAt: receivedAt })
 }

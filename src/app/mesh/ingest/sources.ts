@@ -1,12 +1,13 @@
-import { eq, sql, type SQL } from 'drizzle-orm'
+import { eq, inArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { MAX_HEARD_CHANNELS, SLOTS } from '../../../meshtastic/channel-identity.ts'
 import type { KnownChannel } from '../radios/channel-table.ts'
+import { OWN_KINDS, type SourceKind } from '../../../shared/link-kinds.ts'
 
 /** Where events come from; the name is unique. */
-export type Source = { readonly kind: (typeof sources.$inferInsert)['kind']; readonly name: string }
+export type Source = { readonly kind: SourceKind; readonly name: string }
 
 /** What a source tells of itself; null or absent says nothing. */
 export type SourceRow = Source & {
@@ -116,7 +117,7 @@ const queries = prepareOnce((db) => ({
     .update(sources)
     .set({ localNodeNum: null })
     .where(
-      sql`${sources.localNodeNum} is not null and ${sources.kind} in ('tcp', 'demo')
+      sql`${sources.localNodeNum} is not null and ${inArray(sources.kind, OWN_KINDS)}
         and ${sources.name} not in (select value from json_each(${sql.placeholder('radios')}))`,
     )
     .prepare(),

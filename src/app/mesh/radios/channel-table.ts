@@ -5,6 +5,7 @@ import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../
 import type { ChannelInfo } from '../../../meshtastic/settings.ts'
 import type { LinkInfo } from '../../context.ts'
 import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 type Row = typeof channels.$inferSelect
 
@@ -73,7 +74,7 @@ export async function readChannelTable(store: Store, radios: readonly string[] |
 
 /** Names of the radios that are configured, in their order; null for a runtime without radios. */
 export function configuredRadios(radio: { links(): readonly LinkInfo[] } | null): string[] | null {
-  return radio === null ? null : radio.links().flatMap(({ kind, name }) => (kind === 'mqtt' ? [] : [name]))
+  return radio === null ? null : radio.links().flatMap(({ kind, name }) => (isOwnKind(kind) ? [name] : []))
 }
 
 export function createChannelTable(radios: readonly string[] | null): ChannelTable {

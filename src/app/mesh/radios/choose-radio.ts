@@ -5,6 +5,7 @@ import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Ports } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { type ChannelTable, configuredRadios, readChannelTable } from './channel-table.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** Of radios that heard a node about as lately, the one with the fewest hops reaches it best. */
 const RECENT_MS = 3_600_000
@@ -83,7 +84,7 @@ const queries = prepareOnce((db) => {
 /** All radios of this process, in their order. */
 export function listSenders(radio: Ports['radio']): Sender[] {
   return (radio?.links() ?? [])
-    .filter(({ kind }) => kind !== 'mqtt')
+    .filter(({ kind }) => isOwnKind(kind))
     .map(({ name, state, radio, txEnabled }) => {
       const nodeNum = radio?.nodeNum ?? null
       const isConnected = state === 'connected' && nodeNum !== null

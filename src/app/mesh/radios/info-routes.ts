@@ -10,7 +10,8 @@ import {
   type LinkInfo,
 } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
-import { LATEST_PACKETS, listSources, MOST_SOURCES, SOURCE_KINDS } from './sources.ts'
+import { LATEST_PACKETS, listSources, MOST_SOURCES } from './sources.ts'
+import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/link-kinds.ts'
 
 const radioSchema = z.object({
   nodeNum: z.int(),
@@ -28,7 +29,7 @@ const linkStateSchema = z.object({
 })
 const linkSchema = linkStateSchema.extend({
   name: z.string(),
-  kind: z.enum(['tcp', 'mqtt', 'demo']),
+  kind: z.enum(LINK_KINDS),
   radio: radioSchema.nullable(),
   queue: queueSchema.nullable(),
   txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),

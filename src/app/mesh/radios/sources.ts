@@ -2,7 +2,6 @@ import { desc, max } from 'drizzle-orm'
 import { packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
-export const SOURCE_KINDS = sources.kind.enumValues
 export const MOST_SOURCES = 50
 /** Among so many it is looked for which source brought one: pages ask again and again, and D1 charges each row. */
 export const LATEST_PACKETS = 1000

@@ -4,6 +4,7 @@ import { useLoad } from '../../load.ts'
 import { nameOf } from '../../mesh.ts'
 import { can } from '../../session.ts'
 import { t } from '../../strings.ts'
+import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 const POLL_MS = 30_000
 
@@ -13,7 +14,7 @@ type Radio = { readonly name: string; readonly nodeNum: number }
 function useRadios(): Radio[] {
   const { data } = useLoad(async () => (can('info', 'read') ? ask(api.info.$get()) : null), [], POLL_MS, ['link'])
   return (data.value?.links ?? []).flatMap(({ name, kind, state, radio, txEnabled }) =>
-    kind !== 'mqtt' && state === 'connected' && radio !== null && txEnabled !== false
+    isOwnKind(kind) && state === 'connected' && radio !== null && txEnabled !== false
       ? [{ name, nodeNum: radio.nodeNum }]
       : [],
   )
