@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a release into release/: the archive for npm, the image for each platform where a container engine is, the bill of
-# materials, and checksums of all. Refuses a work tree that is not committed, and a version without a part in CHANGELOG.md.
+# materials, and checksums of all. PLATFORMS names others than linux/amd64 and linux/arm64. Refuses a work tree that is not committed, and a version without a part in CHANGELOG.md.
 set -eu
 cd "$(dirname "$0")/.."
 version=$(node -p "require('./package.json').version")
@@ -15,13 +15,13 @@ npm pack --silent --pack-destination release
 cp dist/sbom.cdx.json "release/mesh-monitoring-service-$version.cdx.json"
 
 image="mesh-monitoring-service:$version"
-for platform in linux/amd64 linux/arm64; do
+for platform in ${PLATFORMS:-linux/amd64 linux/arm64}; do
   file="release/mesh-monitoring-service-$version-${platform#linux/}.tar"
   if docker info > /dev/null 2>&1; then
-    docker buildx build --platform "$platform" --tag "$image" --output "type=oci,dest=$file" .
+    docker buildx build --platform "$platform" --tag "$image" --output "type=docker,dest=$file" .
   elif command -v buildah > /dev/null; then
-    buildah build --platform "$platform" --tag "$image" .
-    buildah push "$image" "oci-archive:$file:$image"
+    buildah build --format docker --platform "$platform" --tag "$image" .
+    buildah push "$image" "docker-archive:$file:$image"
   else
     echo "No image for $platform: no Docker engine and no buildah is here" >&2
     continue
