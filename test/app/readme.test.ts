@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseConfig, VARIABLES } from '../../src/app/config/config.ts'
 
@@ -27,12 +27,28 @@ test('the README is short enough to be read', () => {
 const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.md'),
 )
-const links = ['README.md', ...pages.map((name) => `docs/${name}`)].flatMap((page) =>
+const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pages.map((name) => `docs/${name}`)]
+const links = documents.flatMap((page) =>
   [...read(page).matchAll(/\]\((?!http|#)([^)#]+)[^)]*\)/g)].map(([, path]) => ({ page, path: path ?? '' })),
 )
 
 test.each(links)('$page links to $path, which exists', ({ page, path }) => {
   expect(readFileSync(new URL(path, new URL(page, root))).length).toBeGreaterThan(0)
+})
+
+const named = documents.flatMap((page) =>
+  [...read(page).matchAll(/`((?:src|test|bench|scripts|drizzle|deploy)(?:\/[\w./-]+)?)`/g)].map(([, path]) => ({
+    page,
+    path: path ?? '',
+  })),
+)
+
+test('the page about the architecture names files', () => {
+  expect(named.filter(({ page }) => page === 'docs/architecture.md').length).toBeGreaterThan(50)
+})
+
+test.each(named)('$page names $path, which exists', ({ path }) => {
+  expect(existsSync(new URL(path, root))).toBe(true)
 })
 
 test('every decision is in the list of decisions', () => {
