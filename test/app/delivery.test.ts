@@ -3,7 +3,7 @@ import { advance, type Delivery, type DeliveryEvent, type DeliveryState } from '
 
 const OWN = 1
 const TO = 2
-const RELAY = 3
+const OTHER = 3
 
 const written: DeliveryEvent = { type: 'written' }
 const lost: DeliveryEvent = { type: 'lost' }
@@ -26,7 +26,8 @@ describe('the way of a packet of ours', () => {
     ['is repeated and arrives', 'delivered', null, [written, says(OWN), says(TO)]],
     ['arrives before it is heard being repeated', 'delivered', null, [written, says(TO), says(OWN)]],
     ['fails', 'failed', 'MAX_RETRANSMIT', [written, says(OWN, 'MAX_RETRANSMIT')]],
-    ['fails at a relay', 'failed', 'NO_ROUTE', [written, says(RELAY, 'NO_ROUTE')]],
+    ['has not failed because somebody else says so', 'sent', null, [written, says(OTHER, 'NO_ROUTE')]],
+    ['was not repeated because somebody else says so', 'sent', null, [written, says(OTHER)]],
     ['is refused by its destination', 'failed', 'PKI_UNKNOWN_PUBKEY', [written, says(TO, 'PKI_UNKNOWN_PUBKEY')]],
     ['is repeated and then refused', 'failed', 'NO_CHANNEL', [written, says(OWN), says(TO, 'NO_CHANNEL')]],
     ['is repeated, whatever the radio says then', 'relayed', null, [written, says(OWN), says(OWN, 'MAX_RETRANSMIT')]],
@@ -38,7 +39,7 @@ describe('the way of a packet of ours', () => {
     ['is lost and fails', 'failed', 'TIMEOUT', [written, lost, says(OWN, 'TIMEOUT')]],
     ['is repeated and then lost', 'relayed', null, [written, says(OWN), lost]],
     ['fails and is then lost', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), lost]],
-    ['keeps its first failure', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), says(RELAY, 'NO_ROUTE')]],
+    ['keeps its first failure', 'failed', 'TIMEOUT', [written, says(OWN, 'TIMEOUT'), says(OWN, 'NO_ROUTE')]],
     ['is refused by the radio', 'failed', 'QUEUE_ERROR_1', [written, refused]],
     ['never leaves', 'failed', 'NO_INTERFACE', [notSent]],
   ])('%s: %s', (_what, state, error, events) => {
@@ -46,6 +47,6 @@ describe('the way of a packet of ours', () => {
   })
 
   it('to everybody is relayed at best', () => {
-    expect(follow([written, says(OWN), says(RELAY)], 0xffffffff)).toStrictEqual({ state: 'relayed', error: null })
+    expect(follow([written, says(OWN), says(OTHER)], 0xffffffff)).toStrictEqual({ state: 'relayed', error: null })
   })
 })

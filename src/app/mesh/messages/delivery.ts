@@ -38,9 +38,10 @@ const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered
 
 /**
  * Where an event leaves a packet. Better news replaces worse, so a late acknowledgement lifts a failure. Only the
- * destination's own refusal outweighs that somebody repeated the packet.
+ * destination's own refusal outweighs that somebody repeated the packet. Nobody but the two ends knows what became of it.
  */
 export function advance(current: Delivery, event: DeliveryEvent): Delivery {
+  if (event.type === 'routing' && event.from !== current.from && event.from !== current.to) return current
   const next = { ...current, ...outcomeOf(event, current.to) }
   const isRefusal = next.state === 'failed' && event.type === 'routing' && event.from === current.to
   if (isRefusal && current.state !== 'delivered') return next
