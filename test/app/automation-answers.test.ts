@@ -9,9 +9,27 @@ import {
   SCHEDULE,
   type TestAutomation,
 } from '../support/automation.ts'
+import { createSigner } from '../support/signer.ts'
 import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../support/mesh.ts'
 
 const STRANGER = 0xa0cb0003
+
+test('a text that somebody else signed in the name of its sender is not answered, nor keeps the true one out', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  const node = createSigner(1)
+  const liar = createSigner(2, node.nodeNum)
+  await t.hear(heard(node.packet(node.user({ longName: 'Hill' })), { at: t.app.clock.now }))
+  await t.hear(heard(liar.packet(text('ping'), { id: 78 }), { at: t.app.clock.now }))
+  expect(t.radio.sent).toHaveLength(0)
+  expect(await t.lastRun(id)).toBe('skipped spoof_suspected')
+  t.restart()
+  await t.hear(heard(node.packet(text('ping'), { id: 78 }), { at: t.app.clock.now }))
+  expect(t.radio.sent).toHaveLength(1)
+  t.app.clock.advance(2 * MINUTE)
+  await t.say('ping', { from: node.nodeNum })
+  expect(await t.lastRun(id)).toBe('skipped spoof_suspected')
+})
 
 test('a text that matches is answered once, by a reply, and recorded', async () => {
   const t = await createTestAutomation()

@@ -93,6 +93,29 @@ describe('in the name of a radio of ours', () => {
     expect(await packets()).toMatchObject([{ fromNodeNum: LOCAL, spoofSuspected: true, signed: false }])
   })
 
+  it.each([
+    ['a text', text('reset your radios')],
+    ['a measurement', battery(1)],
+    ['a name', user({ longName: 'Not ours' })],
+  ])(
+    '%s through the radio itself is no word of its own: heard, by a broker, or heard as by a broker',
+    async (_, data) => {
+      const ways = [{}, { viaMqtt: true }, { viaMqtt: true, rxRssi: undefined, rxSnr: 0 }]
+      await store(
+        mesh.ingest,
+        ways.map((way) => packet(data, { from: LOCAL, ...way })),
+      )
+      expect(await detail(LOCAL)).toMatchObject({ ...believed, spoofSuspected: true })
+      expect(await texts()).toStrictEqual([])
+      expect(mesh.count('telemetry')).toBe(0)
+      expect((await packets()).map((each: Record<string, unknown>) => each['spoofSuspected'])).toStrictEqual([
+        true,
+        true,
+        true,
+      ])
+    },
+  )
+
   it('nothing is news: no event, no automation, no metric', async () => {
     const news = await publish(packet(text('fake'), { from: LOCAL }), packet(user({ longName: 'X' }), { from: LOCAL }))
     expect(news).toStrictEqual([])

@@ -177,7 +177,7 @@ describe('how a node is heard', () => {
 
   it('suspects spoofing when its own number is heard by radio, and believes nothing of it', async () => {
     await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours' } })])
-    await store(mesh.ingest, [packet(text('by MQTT'), { from: LOCAL, viaMqtt: true })])
+    await store(mesh.ingest, [packet(text('its own'), { from: LOCAL, rxRssi: undefined })])
     expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: false, previousPublicKey: null })
     await store(mesh.ingest, [
       packet(user({ longName: 'Not ours' }), { from: LOCAL }),

@@ -121,11 +121,13 @@ describe('texts that are heard', () => {
     expect(texts(await list())).toStrictEqual([odd])
   })
 
-  it('are ours when our own come back by MQTT, and nobody’s when they are heard', async () => {
+  it('are ours when the radio tells them, and nobody’s when they are heard or come by MQTT', async () => {
     await store(mesh.ingest, [myInfo])
     await store(mesh.ingest, [
-      packet(text('ours'), { from: LOCAL, viaMqtt: true }),
+      packet(text('ours'), { from: LOCAL, rxRssi: undefined }),
       packet(text('fake'), { from: LOCAL }),
+      packet(text('flagged as by MQTT'), { from: LOCAL, viaMqtt: true }),
+      packet(text('by MQTT'), { from: LOCAL, viaMqtt: true, rxRssi: undefined }),
     ])
     expect((await list()).messages).toMatchObject([{ text: 'ours', direction: 'out', hopsAway: null }])
   })

@@ -128,7 +128,8 @@ async function planSample(ctx: Ctx, rule: RuleOf<'acknowledge'>, sample: Sample)
 
 function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: Sample, now: number): Said {
   const receivedAt = now - ageSeconds * 1000
-  return { from, isDirect, channel, text, isReply, isSensor: false, rxTime: receivedAt, receivedAt, isReplayed: false }
+  const sure = { isSensor: false, isReplayed: false, isSuspected: false }
+  return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, ...sure }
 }
 
 async function trySample(

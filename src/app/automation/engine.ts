@@ -4,6 +4,7 @@ import type { Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../mesh/radios/channel-table.ts'
 import { ableSenders } from '../mesh/radios/choose-radio.ts'
+import { isSuspected } from '../mesh/ingest/judge.ts'
 import type { Heard } from '../mesh/ingest/plan.ts'
 import { recallPackets } from '../mesh/ingest/seen-packets.ts'
 import { type Automatic, type SendCtx, sendMessage } from '../mesh/messages/send.ts'
@@ -141,7 +142,7 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
 /** Something that was said, as it is held against rules, the packet that it came in, and the radio that heard it. */
 type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
-/** Null: it was not heard by a radio that could answer. */
+/** Empty: it was not heard by a radio that could answer. */
 function toText({ source, event, isLate = false }: Heard, own: number | null): Text[] {
   if (own === null || event.type !== 'packet' || event.packet.payload.kind !== 'text') return []
   const { packet, receivedAt, replayed } = event
@@ -161,6 +162,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
     rxTime,
     receivedAt,
     isReplayed: replayed || isLate,
+    isSuspected: isSuspected(event),
   }
   return [{ said, packet, radio: source.name }]
 }
@@ -182,7 +184,8 @@ async function consider(
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  const firstRadio = considered.add(`${automation.id} ${key}`, radio)
+  // A forgery does not take the place of what the sender itself says under the same id.
+  const firstRadio = said.isSuspected ? null : considered.add(`${automation.id} ${key}`, radio)
   // Radios of ours that hear the same mesh: one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return
   const isKnown = firstRadio !== null || (await heardBefore(packet))

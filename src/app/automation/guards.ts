@@ -48,6 +48,8 @@ export type Said = {
   readonly rxTime: number | null
   readonly receivedAt: number
   readonly isReplayed: boolean
+  /** Somebody else seems to have sent it. */
+  readonly isSuspected: boolean
 }
 
 /** Whether a rule listens to this at all. */
@@ -77,6 +79,7 @@ export function answerBlock(
 
 function originBlock(said: Said, speaker: SpeakerFacts, past: Past, now: number): Reason | null {
   if (speaker.isLocal) return 'own_message'
+  if (said.isSuspected) return 'spoof_suspected'
   if (said.isReplayed) return 'replayed'
   if (past.isKnown) return 'duplicate'
   if (now - Math.min(said.rxTime ?? said.receivedAt, said.receivedAt) > MAX_AGE_MS) return 'too_old'

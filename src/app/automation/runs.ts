@@ -27,6 +27,7 @@ export const REASONS = {
   no_target: 'There is no node to ask',
   too_soon: 'It ran shortly before',
   own_message: 'It came from a radio of ours',
+  spoof_suspected: 'Somebody else seems to have sent it in the name of its sender',
   ignored_node: 'Its sender is ignored',
   bot: 'Its sender is a device that nobody sits at, or it reads like an automatic answer',
   is_answer: 'It is a reply or a reaction',

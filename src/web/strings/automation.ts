@@ -59,6 +59,7 @@ export const a = {
     no_target: 'there is no node to ask',
     too_soon: 'it ran shortly before',
     own_message: 'it came from a radio of this service',
+    spoof_suspected: 'somebody else seems to have sent it in the name of its sender',
     ignored_node: 'its sender is ignored',
     bot: 'its sender is a device that nobody sits at, or it reads like an automatic answer',
     is_answer: 'it is a reply or a reaction',

@@ -4,7 +4,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
 import { fitsNodeNum } from '../../../meshtastic/public-key.ts'
-import type { NodeFacts } from '../../../meshtastic/radio-event.ts'
+import type { NodeFacts, RadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { NodeUser } from '../../../meshtastic/user.ts'
 import { SIGNATURE_BYTES } from '../../../meshtastic/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, type OwnRadios, ownRadios } from './own-radios.ts'
@@ -116,6 +116,13 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+const suspected = new WeakSet<RadioEvent>()
+
+/** Whether somebody else seems to have sent a packet that was stored: nothing acts upon what it says. */
+export function isSuspected(event: RadioEvent): boolean {
+  return suspected.has(event)
+}
+
 /** When a radio of ours last said something to this process, by its source. */
 const toldAt = prepareOnce(() => new Map<string, number>())
 
@@ -171,11 +178,14 @@ export async function judgeBatch(
         now,
       }
       for (const { question } of asked) {
-        if (question.isItself && question.kind === 'packet') court.ownIds.add(question.packet.id)
+        if (isByItself(question) && question.kind === 'packet' && question.packet.rssi === null)
+          court.ownIds.add(question.packet.id)
       }
       for (const { question, index } of asked) {
         const judgement = { ...(await judge(question, court)), isOwn: question.isOwn }
         answers[index] = judgement
+        const { event } = batch[index] ?? {}
+        if (judgement.suspicion !== null && event !== undefined) suspected.add(event)
         court.known = learn(court.known, question, judgement)
         if (judgement.voice === 'signed' && question.kind === 'packet') court.signedWays.add(question.way)
       }
@@ -282,10 +292,15 @@ function lacksSignature({ packet, isReplayed, isOwn }: Question & { kind: 'packe
 }
 
 async function judge(question: Question, court: Court): Promise<Judgement> {
-  if (question.isItself) return judgeItself(question, court)
+  if (isByItself(question)) return judgeItself(question, court)
   if (question.kind === 'node') return judgeRemembered(question, court)
   const proof = await prove(question, court)
   return question.isOwn ? judgeOwn(question, court, proof) : judgeStranger(question, court, proof)
+}
+
+/** What came from a broker through a radio of ours is not its own word. */
+function isByItself(question: Question): boolean {
+  return question.isItself && !(question.kind === 'packet' && question.packet.viaMqtt && question.packet.rssi === null)
 }
 
 /** A radio of ours on its own connection. It does not hear itself: then somebody else sends in its name. */
@@ -296,7 +311,6 @@ function judgeItself(question: Question, { known }: Court): Judgement {
     return user !== null && claim === claimOfUser(user) ? { ...OWN, lifts: claim } : OWN
   }
   const { packet } = question
-  if (packet.viaMqtt) return contradicts(packet, known) === true && !isText(packet) ? spoofed(packet, TAKEN) : OWN
   if (packet.rssi !== null) return spoofed(packet, TAKEN)
   return claim !== null && (claim === claimOf(packet) || claim === `packet ${packet.id}`)
     ? { ...OWN, lifts: claim }

@@ -1,11 +1,12 @@
-import { and, eq, isNotNull, lte, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import { packets } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import type { Heard } from './plan.ts'
 import { type Arrival, type Standing, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 
 // Nobody keeps the sender's own packet out by sending one with its id first.
-const IS_GENUINE = sql`p.standing is not 'spoofed'`
+const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
+const IS_GENUINE = isGenuine(sql`p.standing`)
 
 const queries = prepareOnce((db) => ({
   seen: db
@@ -52,6 +53,7 @@ const queries = prepareOnce((db) => ({
         eq(packets.packetId, sql.placeholder('packetId')),
         lte(packets.id, sql.placeholder('upTo')),
         isNotNull(packets.port),
+        isGenuine(sql`${packets.standing}`),
       ),
     )
     .limit(1)
