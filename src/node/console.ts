@@ -20,6 +20,7 @@ import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from './backup/cli.ts
 import { consoleContext } from './console-context.ts'
 import { openDatabase, type SqliteStore } from './database.ts'
 import { openReserve } from './disk.ts'
+import { EDGE_ADMIN_USAGE, explainWayBack } from './edge-admin.ts'
 import { readConfig } from './environment.ts'
 import { nativePasswordHasher } from './passwords.ts'
 import { type OpenSessions, openSessions } from './sessions.ts'
@@ -41,7 +42,10 @@ Audit log:
 ${AUDIT_USAGE}
 Backups:
 
-${BACKUP_USAGE}`
+${BACKUP_USAGE}
+A service on the edge, whose database is not in DATA_DIR:
+
+${EDGE_ADMIN_USAGE}`
 
 type ConsoleCtx = Ctx & { readonly store: SqliteStore }
 
@@ -82,6 +86,7 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     const run = readAuditCommand(args.slice(1))
     return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)
   }
+  if (name === 'edge-admin' && argument !== '' && more.length <= 1) return explainEdgeAdmin(argument, more[0] ?? null)
   const command = COMMANDS.get(name)
   if (command === undefined || more.length > 0 || !takes(command, argument)) {
     return explain(USAGE, name === '' || name === 'help' || name === '--help' ? 0 : 2)
@@ -90,6 +95,16 @@ async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     process.stdout.write(await command.run(ctx, argument))
     return 0
   })
+}
+
+async function explainEdgeAdmin(username: string, file: string | null): Promise<number> {
+  try {
+    process.stdout.write(await explainWayBack(username, file))
+    return 0
+  } catch (error) {
+    if (error instanceof AppError) return refuse(error.message)
+    throw error
+  }
 }
 
 function explain(usage: string, code: number): number {

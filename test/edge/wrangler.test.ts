@@ -14,6 +14,7 @@ const directory = mkdtempSync(join(tmpdir(), 'mesh-wrangler-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
 const BIN = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
+const CLI = join(ROOT, 'src/node/cli.ts')
 const ENV = {
   PATH: process.env['PATH'],
   CI: '1',
@@ -54,7 +55,7 @@ test('the worker is at most 250 KB, compressed', async () => {
   expect(bundle.toString()).not.toMatch(/Ung(ü|\\xFC)ltige Eingabe/)
 })
 
-test('a local run takes its secrets from .dev.vars', async () => {
+test('a local run takes its secrets from .dev.vars, and a lost administrator comes back', async () => {
   const clone = join(directory, 'clone')
   mkdirSync(clone)
   for (const name of ['src', 'dist', 'drizzle', 'node_modules', 'package.json']) {
@@ -75,6 +76,15 @@ test('a local run takes its secrets from .dev.vars', async () => {
     const service: Service = { url, addressHeader: 'cf-connecting-ip', sql: async () => [], close: async () => {} }
     const admin = await signIn(service, 'anna', ADMIN_PASSWORD)
     expect(await admin.send('GET', '/api/info')).toMatchObject({ status: 200 })
+    const { stdout: told } = await promisify(execFile)(process.execPath, [CLI, 'edge-admin', 'anna'])
+    const command = /^npx wrangler (.*)$/m.exec(told)?.[1]?.replace('--remote', '--local') ?? ''
+    await promisify(execFile)('sh', ['-c', `"$0" "$1" ${command}`, process.execPath, BIN], { cwd: clone, env: ENV })
+    expect(await admin.send('GET', '/api/info')).toMatchObject({ status: 401 })
+    const back = await signIn(service, 'anna', /password {2}(\w{20})$/m.exec(told)?.[1])
+    expect((await back.send('GET', '/api/auth/status')).body).toMatchObject({
+      user: { isAdmin: true },
+      mustChangePassword: true,
+    })
   } finally {
     running.kill()
     await ended

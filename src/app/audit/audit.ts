@@ -66,7 +66,7 @@ type Details = Record<string, unknown>
  * which is for what the service itself lists.
  */
 export function audit(
-  ctx: AuditContext,
+  ctx: Omit<AuditContext, 'now'> & { now(): number | SQL },
   action: AuditAction,
   details: Details,
   options: { actor?: Actor; onlyIfChanged?: boolean; onlyIf?: SQL | undefined; whole?: true } = {},

@@ -96,7 +96,7 @@ export type StoredGrant = z.infer<typeof storedGrantSchema>
 const ALL_NAMES = JSON.stringify(RESOURCE_NAMES)
 
 /** The permissions of a regular user as JSON, in the shape of `Permissions`, by the time the statement runs. */
-export function storedPermissionsJson(userId: number): SQL {
+export function storedPermissionsJson(userId: number | SQL): SQL {
   const { resource, canRead, canWrite } = userPermissions
   const flag = (column: SQLiteColumn) => sql`json(iif(coalesce(${column}, 0), 'true', 'false'))`
   return sql`(select json_group_object(names.value, json_object('read', ${flag(canRead)}, 'write', ${flag(canWrite)}))
@@ -109,7 +109,7 @@ export const packedPermissions = sql<string | null>`(select json_group_object("r
   from "user_permissions" where "user_permissions"."user_id" = "users"."id")`
 
 /** Who grants something, and when. `by` is null for the service itself and for somebody at its console. */
-export type Granting = { readonly at: number; readonly by: number | null }
+export type Granting = { readonly at: number | SQL; readonly by: number | null }
 
 /**
  * The statement that gives these permissions to the user for whom `whom`, a condition on `users`, is true by then;

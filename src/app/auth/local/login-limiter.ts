@@ -1,3 +1,6 @@
+import { eq, or, sql, type SQL } from 'drizzle-orm'
+import { rateLimits } from '../../../db/schema.ts'
+import type { Statement, Store } from '../../../db/store.ts'
 import type { Ctx, SessionStore } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 
@@ -19,9 +22,9 @@ const keys = {
   account: (username: string) => `login:account:${[...username.toLowerCase()].slice(0, 64).join('').toWellFormed()}`,
   address: (ip: string) => `${ADDRESSES}${addressKey(ip)}`,
   browser: ({ userId, nonce }: KnownBrowser) => `login:browser:${userId}:${nonce}`,
-  browsersOf: (userId: number) => `login:browser:${userId}:`,
-  browsers: (userId: number) => `login:browsers:${userId}`,
-  password: (userId: number) => `password:user:${userId}`,
+  browsersOf: (userId: number | '%d') => `login:browser:${userId}:`,
+  browsers: (userId: number | '%d') => `login:browsers:${userId}`,
+  password: (userId: number | '%d') => `password:user:${userId}`,
 }
 const ADDRESSES = 'login:address:'
 const refusedKey = (key: string) => `refused:${key}`
@@ -73,6 +76,32 @@ export async function forgiveAttempts({ sessions }: Ctx, user: { id: number; use
 export async function forgiveAddresses({ sessions }: Ctx): Promise<void> {
   await sessions.clear(ADDRESSES)
   await sessions.clear(refusedKey(ADDRESSES))
+}
+
+/**
+ * The statement that forgets all failed attempts at a user's password and the failed sign-ins of all addresses, where
+ * the counters are in the database itself.
+ */
+export function forgiveInDatabase(
+  { db }: Pick<Store, 'db'>,
+  { username, userId }: { readonly username: string; readonly userId: SQL },
+): Statement {
+  const { key } = rateLimits
+  const begins = (prefix: string | SQL) => sql`substr(${key}, 1, length(${prefix})) = ${prefix}`
+  const ofUser = (make: (id: '%d') => string) => sql`printf(${make('%d')}, ${userId})`
+  return db
+    .delete(rateLimits)
+    .where(
+      or(
+        eq(key, keys.account(username)),
+        eq(key, refusedKey(keys.account(username))),
+        eq(key, ofUser(keys.browsers)),
+        eq(key, ofUser(keys.password)),
+        begins(ofUser(keys.browsersOf)),
+        begins(ADDRESSES),
+        begins(refusedKey(ADDRESSES)),
+      ),
+    )
 }
 
 type Limit = {

@@ -1,0 +1,79 @@
+import { and, eq, isNull, or, sql } from 'drizzle-orm'
+import { apiTokens, sessions, users } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import { audit } from '../audit/audit.ts'
+import { forgiveInDatabase } from '../auth/local/login-limiter.ts'
+import { ALL_PERMISSIONS, storedPermissionsJson, writePermissions } from './permissions.ts'
+import { nextEpoch, userIdByName } from './users.ts'
+
+/** The time by the database's own clock, ms. */
+const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
+
+/**
+ * What makes the user of this name an active administrator, or makes such a user, in a database that this process can
+ * not reach: run in order, they count on nothing but what is there by then, and may run twice. A local user gets the
+ * temporary password behind the hash; whoever signs in by OpenID Connect goes on doing so. Sessions and API tokens end.
+ * `store` only builds the statements.
+ */
+export function statementsForWayBack(
+  store: Store,
+  { username, passwordHash }: { readonly username: string; readonly passwordHash: string },
+): Statement[] {
+  const { db } = store
+  const ctx = { store, viewer: null, ip: null, requestId: 'console', now: () => NOW }
+  const userId = userIdByName(username)
+  const named = eq(users.id, userId)
+  const isUser = (...also: Parameters<typeof and>) => sql`exists (select 1 from ${users} where ${and(named, ...also)})`
+  // The last statement but those that delete raises the epoch: so only a user made by this run is known.
+  const isNew = and(eq(users.passwordHash, passwordHash), eq(users.sessionEpoch, 0))
+  const isOld = or(
+    isNull(users.passwordHash),
+    sql`${users.passwordHash} <> ${passwordHash}`,
+    sql`${users.sessionEpoch} > 0`,
+  )
+  const isLocal = eq(users.authProvider, 'local')
+  const who = { userId, username }
+  return [
+    db.insert(users).select(
+      sql`select null, ${username}, null, null, 'local', null, null, ${passwordHash}, 1, 1, 1, 0, ${NOW}, null, null
+        where not exists (select 1 from ${users} where lower(${users.username}) = lower(${username}))`,
+    ),
+    audit(ctx, 'user_created', { ...who, email: null, displayName: null, isAdmin: true }, { onlyIf: isUser(isNew) }),
+    audit(
+      ctx,
+      'user_updated',
+      { ...who, before: { isActive: false }, after: { isActive: true } },
+      { onlyIf: isUser(eq(users.isActive, false)) },
+    ),
+    audit(
+      ctx,
+      'admin_status_changed',
+      {
+        ...who,
+        before: sql`json_object('isAdmin', json('false'), 'permissions', json(${storedPermissionsJson(userId)}))`,
+        after: { isAdmin: true, permissions: ALL_PERMISSIONS },
+      },
+      { onlyIf: isUser(eq(users.isAdmin, false)) },
+    ),
+    audit(
+      ctx,
+      'password_reset',
+      { ...who, tokensRevoked: sql`(select count(*) from ${apiTokens} where ${apiTokens.userId} = ${userId})` },
+      { onlyIf: isUser(isLocal, isOld) },
+    ),
+    writePermissions(store, named, ALL_PERMISSIONS, { at: NOW, by: null }),
+    db
+      .update(users)
+      .set({
+        isAdmin: true,
+        isActive: true,
+        sessionEpoch: nextEpoch,
+        passwordHash: sql`iif(${isLocal}, ${passwordHash}, ${users.passwordHash})`,
+        mustChangePassword: sql`iif(${isLocal}, 1, ${users.mustChangePassword})`,
+      })
+      .where(named),
+    db.delete(apiTokens).where(eq(apiTokens.userId, userId)),
+    db.delete(sessions).where(eq(sessions.userId, userId)),
+    forgiveInDatabase(store, { username, userId }),
+  ]
+}
