@@ -219,3 +219,48 @@ describe('the idle timeout counts from the last use', () => {
     expect(await statusAt(START + 2_000 + IDLE - 1)).toBe(true)
   })
 })
+
+/** Begins a request whose body stays away until it is told to come. */
+function holdBack(client: Client, method: string, path: string, body: unknown) {
+  const [begun, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const text = new TextEncoder().encode(JSON.stringify(body))
+  const stream = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      begun.resolve()
+      await rest.promise
+      controller.enqueue(text)
+      controller.close()
+    },
+  })
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(text.length),
+    cookie: String(client.cookie),
+  }
+  const outcome = outcomeOf(app.request(path, { method, headers, body: stream, duplex: 'half' }))
+  return { begun: begun.promise, outcome, end: () => rest.resolve() }
+}
+
+describe('a request whose body is held back ends as who its sender is by then', () => {
+  test('no token of before a reset comes after it', async () => {
+    const held = holdBack(anna, 'POST', '/api/tokens', { name: 'kept', scopes: ['nodes:read'], expiresInDays: null })
+    await held.begun
+    await admin.send('POST', `/api/users/${anna.id}/reset-password`)
+    held.end()
+    expect(await held.outcome).toBe('401 unauthenticated')
+    expect(await tokensOf(anna.id)).toStrictEqual([])
+  })
+
+  test.each([
+    ['deactivated', () => admin.send('DELETE', `/api/users/${anna.id}`), '401 unauthenticated'],
+    ['demoted', () => admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false }), '403 admin_required'],
+  ])('an administrator who was %s makes no other one', async (_how, end, outcome) => {
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
+    const held = holdBack(anna, 'POST', '/api/users', { username: 'backdoor', isAdmin: true })
+    await held.begun
+    await end()
+    held.end()
+    expect(await held.outcome).toBe(outcome)
+    expect((await json(admin.send('GET', '/api/users?q=backdoor'))).users).toStrictEqual([])
+  })
+})

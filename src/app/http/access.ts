@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { ownerRefusal, type SpecialScope } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
@@ -13,11 +13,19 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const ctx = c.get('ctx')
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
   if (hasCredentials) {
+    await bodyArrived(c)
     const viewer = await resolveViewer(c, ctx)
     if (viewer?.user.isAdmin === true && !SAFE_METHODS.has(c.req.method)) ctx.disk?.makeRoom()
     c.set('ctx', { ...ctx, viewer })
   }
   return next()
+}
+
+/** Who holds a body back could otherwise end the request as somebody whose session or rights have ended meanwhile. */
+async function bodyArrived({ req }: Context<AppEnv>): Promise<void> {
+  if (SAFE_METHODS.has(req.method) || (req.header('content-length') ?? '0') === '0') return
+  // A body that ends early is refused where it is read.
+  await req.arrayBuffer().catch(() => null)
 }
 
 /** A route without a rule: everybody. */
