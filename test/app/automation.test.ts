@@ -73,6 +73,7 @@ test('an automation tells its rule, its state and when it runs', async () => {
     rule: { ...rule, enabled: false, timeZone: 'UTC', quietHours: null },
     state: 'off',
     blockedBy: null,
+    runs: true,
     nextRunAt: null,
     lastRun: null,
     revision: 1,

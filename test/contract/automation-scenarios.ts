@@ -44,6 +44,7 @@ export function automationScenarios(admin: () => Client): void {
       rule: ANNOUNCE,
       state: 'blocked',
       blockedBy: 'radio_unavailable',
+      runs: false,
       nextRunAt: null,
       lastRun: null,
       updatedBy: 'admin',

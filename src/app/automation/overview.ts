@@ -21,6 +21,7 @@ export const automationSchema = z.object({
   rule: ruleSchema,
   state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
   blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
+  runs: z.boolean().describe('false: this runtime has no radios, so that nothing here ever runs it, on or off'),
   nextRunAt: z.int().nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
   lastRun: lastRunSchema.nullable(),
   ...version.shape,
@@ -73,7 +74,7 @@ function show(ctx: Ctx, automation: Automation, { facts, lastRuns, now }: Around
     rule,
     state: rule.enabled ? (blockedBy === null ? 'ready' : 'blocked') : 'off',
     blockedBy,
-    // Without a radio of its own a runtime has nothing that would run it.
+    runs: ctx.radio !== null,
     nextRunAt: ctx.radio === null || !hasTimes ? null : nextRunAt(rule, anchorAt, now),
     lastRun: lastRuns.get(id) ?? null,
     revision,

@@ -37,6 +37,8 @@ export const a = {
   directly: 'direct messages',
   whenSaid: 'when somebody writes',
   noRadioHere: 'not on this service',
+  noNextRun: 'not by these times',
+  neverRuns: 'Never runs here: this service has no radios. Make the rule on the service beside the radio.',
   anyMoment: 'any moment',
   in: (time: string) => `in ${time}`,
   blocked: (why: string) => `Holds back: ${why}`,

@@ -118,7 +118,7 @@ function Unreadable({ rules, reload }: { rules: List['unreadable']; reload(): Pr
 
 function RuleRow(props: { automation: Automation; channels: Channels; reload(): Promise<void> }) {
   const { automation, channels, reload } = props
-  const { id, rule, blockedBy } = automation
+  const { id, rule, blockedBy, runs } = automation
   const switching = useAction()
   const air = useSignal<string | null>(null)
   const turn = (enabled: boolean) =>
@@ -136,7 +136,8 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
         <span class="tag">{a.kinds[rule.kind]}</span>
         <div class="faint break">{summary(rule, channels)}</div>
         {air.value !== null && rule.enabled && <div class="faint">{a.enabledHelp(air.value)}</div>}
-        {blockedBy !== null && <div class="warn">{a.blocked(a.reasons[blockedBy])}</div>}
+        {rule.enabled && !runs && <div class="warn">{a.neverRuns}</div>}
+        {runs && blockedBy !== null && <div class="warn">{a.blocked(a.reasons[blockedBy])}</div>}
         {switching.error.value !== null && (
           <div class="bad" role="alert">
             {explain(switching.error.value)}
@@ -185,10 +186,11 @@ async function switchRule(id: number, enabled: boolean): Promise<string | null> 
   return airADay(estimate)
 }
 
-export function Next({ automation: { rule, nextRunAt } }: { automation: Automation }) {
+export function Next({ automation: { rule, nextRunAt, runs } }: { automation: Automation }) {
   if (!rule.enabled) return <span class="faint">{a.off}</span>
+  if (!runs) return <span class="faint">{a.noRadioHere}</span>
   if (rule.kind === 'acknowledge') return <span>{a.whenSaid}</span>
-  if (nextRunAt === null) return <span class="faint">{a.noRadioHere}</span>
+  if (nextRunAt === null) return <span class="faint">{a.noNextRun}</span>
   const text = age(now.value, nextRunAt)
   return (
     <time dateTime={new Date(nextRunAt).toISOString()} title={dateTime(nextRunAt)}>

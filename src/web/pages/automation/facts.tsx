@@ -10,7 +10,7 @@ type Fact = readonly [name: string, value: string | null]
 
 /** A rule for those who may not change it. */
 export function RuleFacts({ automation, channels }: { automation: Automation; channels: Channels }) {
-  const { rule, updatedBy, blockedBy } = automation
+  const { rule, updatedBy, blockedBy, runs } = automation
   const { quietHours, timeZone } = rule
   return (
     <Card title={a.rule}>
@@ -24,7 +24,7 @@ export function RuleFacts({ automation, channels }: { automation: Automation; ch
           [a.timeZone, timeZone],
           [a.columns.next, <Next automation={automation} />],
           [a.columns.last, <Last automation={automation} />],
-          [a.holdsBack, blockedBy === null ? null : a.reasons[blockedBy]],
+          [a.holdsBack, !runs ? a.neverRuns : blockedBy === null ? null : a.reasons[blockedBy]],
           [a.changedBy, updatedBy],
         ]}
       />
