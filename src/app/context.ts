@@ -17,7 +17,7 @@ import type { PmtilesHeader } from './mesh/map/pmtiles-header.ts'
 import type { BackupSchedule } from './system/backup-settings.ts'
 import type { Family } from './system/exposition.ts'
 import type { Backup, BackupKind, BackupProgress, Verification } from './system/backups.ts'
-import type { Permissions } from './users/permissions.ts'
+import type { Permissions } from '../shared/resources.ts'
 import type { User } from './users/users.ts'
 import type { LinkKind, OwnKind } from '../shared/link-kinds.ts'
 

@@ -1,18 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
-import type { EVENT_KINDS } from '../app/mesh/live/events.ts'
+import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../shared/event-kinds.ts'
 import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from './api.ts'
 import { can, has, refreshStatus, status } from './session.ts'
-
-export type LiveKind = keyof typeof EVENT_KINDS
-
-/** What a viewer must be able to read to be told. */
-const RESOURCES = {
-  node: 'nodes',
-  message: 'messages',
-  delivery: 'messages',
-  link: 'info',
-  configuration: 'configuration',
-} as const satisfies typeof EVENT_KINDS
 
 /**
  * - `off`: nobody is signed in, or nobody looks
@@ -25,17 +14,17 @@ export type LiveState = 'off' | 'connecting' | 'live' | 'cut' | 'polling'
 export const liveState = signal<LiveState>('off')
 
 /** Something that has just happened; null: anything may have. */
-export type LiveEvent = { readonly kind: LiveKind; readonly data: Readonly<Record<string, unknown>> } | null
+export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
 
 /** Whether all events of these kinds reach this page at once. */
-export function isTold(kinds: readonly LiveKind[]): boolean {
-  return kinds.length > 0 && liveState.value === 'live' && kinds.every((kind) => can(RESOURCES[kind], 'read'))
+export function isTold(kinds: readonly EventKind[]): boolean {
+  return kinds.length > 0 && liveState.value === 'live' && kinds.every((kind) => can(EVENT_KINDS[kind], 'read'))
 }
 
 const listeners = new Set<(event: LiveEvent) => void>()
 
 /** Calls `listener` at each event of these kinds until the answered function is called. */
-export function watchLive(kinds: readonly LiveKind[], listener: (event: LiveEvent) => void): () => void {
+export function watchLive(kinds: readonly EventKind[], listener: (event: LiveEvent) => void): () => void {
   const heard = (event: LiveEvent) => {
     if (event === null || kinds.includes(event.kind)) listener(event)
   }
@@ -185,13 +174,11 @@ function createParser(): (chunk: string) => void {
 function hear(name: string, data: string): void {
   if (name === 'reset') tell(null)
   if (name === 'access') void refreshStatus()
-  const kind = KINDS.find((known) => known === name)
+  const kind = EVENT_KIND_NAMES.find((known) => known === name)
   if (kind === undefined) return
   const body: unknown = JSON.parse(data)
   if (isRecord(body)) tell({ kind, data: body })
 }
-
-const KINDS = ['node', 'message', 'delivery', 'link', 'configuration'] as const satisfies readonly LiveKind[]
 
 /** Runs `work` when asked: at once, then at most every `gapMs`, and never twice at the same time. */
 export function pace(work: () => Promise<void>, gapMs: number): { ask(): void; stop(): void } {

@@ -1,7 +1,8 @@
 import { effect, useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from './api.ts'
-import { isTold, type LiveEvent, type LiveKind, pace, watchLive } from './live.ts'
+import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
+import type { EventKind } from '../shared/event-kinds.ts'
 
 export type Loaded<T> = {
   /** What came last, also while more is on its way. */
@@ -24,7 +25,7 @@ const TOLD_MS = 60_000
 export function useFresh(
   refresh: () => Promise<void>,
   everyMs: number | undefined,
-  on: readonly LiveKind[] = [],
+  on: readonly EventKind[] = [],
   onEvent: (event: LiveEvent) => void = () => {},
 ): void {
   const latest = useRef(refresh)
@@ -72,7 +73,7 @@ export function useLoad<T>(
   load: () => Promise<T>,
   deps: readonly unknown[],
   everyMs?: number,
-  on: readonly LiveKind[] = [],
+  on: readonly EventKind[] = [],
 ): Loaded<T> {
   const data = useSignal<T | null>(null)
   const error = useSignal<ApiError | null>(null)

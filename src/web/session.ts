@@ -2,13 +2,10 @@ import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ApiError, reconnects, ask, send, watchRefusals } from './api.ts'
 import { dropDrafts } from './drafts.ts'
-import { RESOURCES } from './permissions.ts'
+import { type Action, type Resource, RESOURCE_NAMES } from '../shared/resources.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
 export type User = NonNullable<Status['user']>
-export type Permissions = Status['permissions']
-export type Resource = keyof Permissions
-export type Action = keyof Permissions[Resource]
 
 /** Who is signed in and what they may do, as the service said last; null until it has. */
 export const status = signal<Status | null>(null)
@@ -35,7 +32,7 @@ export const readerKey = signal(0)
 
 function mayReadLess(before: Status | null, next: Status): boolean {
   if (before?.user?.id !== next.user?.id) return true
-  return RESOURCES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
+  return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
 }
 
 /** Radios, live events and backups are the Node service's: the edge has none of them. */

@@ -19,7 +19,7 @@ import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/t
 import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
-import { permissionsFrom } from '../../src/app/users/permissions.ts'
+import { permissionsFrom } from '../../src/shared/resources.ts'
 import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
 import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'

@@ -5,7 +5,7 @@ import type { AppEnv, Ports } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { reply } from '../http/security.ts'
-import { NO_PERMISSIONS, permissionsSchema } from '../users/permissions.ts'
+import { permissionsSchema } from '../users/permissions.ts'
 import { userSchema } from '../users/users.ts'
 import { idParam, validate } from '../http/validate.ts'
 import { oidcRoutes } from './oidc/routes.ts'
@@ -21,6 +21,7 @@ import {
 import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
 import { signedInAnswer } from './viewer.ts'
+import { NO_PERMISSIONS } from '../../shared/resources.ts'
 
 const statusSchema = z.object({
   authenticated: z.boolean(),

@@ -4,11 +4,12 @@ import { apiTokens, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
-import { ALL_PERMISSIONS, packedPermissions, unpackPermissions } from '../users/permissions.ts'
+import { packedPermissions, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
 import { hashToken } from './sessions/session-token.ts'
 import { findLive, findSession, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
+import { ALL_PERMISSIONS } from '../../shared/resources.ts'
 
 /** A token's last use is written at most so often. */
 const TOKEN_TOUCH_MS = 5 * 60_000

@@ -1,12 +1,13 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { ownerRefusal, type SpecialScope } from '../auth/tokens/tokens.ts'
+import { ownerRefusal } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
 import { SAFE_METHODS } from './security.ts'
-import type { Action, Resource } from '../users/permissions.ts'
+import type { Action, Resource } from '../../shared/resources.ts'
 import type { User } from '../users/users.ts'
+import type { SpecialScope } from '../../shared/token-scopes.ts'
 
 /** Resolves who is asking, once; refuses nobody. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -59,7 +60,7 @@ export const requireAdminOrScope = (scope: 'backup' | 'metrics') => rule({ kind:
 export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
 
 /** A bearer token with the scope: for machines, so a session will not do. */
-export const requireToken = (scope: 'ingest') => rule({ kind: 'token', scope })
+export const requireToken = (scope: SpecialScope) => rule({ kind: 'token', scope })
 
 function rule(required: Rule): MiddlewareHandler<SignedIn> {
   const guard: MiddlewareHandler<SignedIn> = (c, next) => {

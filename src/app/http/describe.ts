@@ -1,7 +1,8 @@
 import type { MiddlewareHandler } from 'hono'
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
-import type { Action, Resource } from '../users/permissions.ts'
+import type { Action, Resource } from '../../shared/resources.ts'
+import type { SpecialScope } from '../../shared/token-scopes.ts'
 
 /** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
 export type Rule =
@@ -9,7 +10,7 @@ export type Rule =
   | { readonly kind: 'signed-in'; readonly tokens: boolean; readonly temporaryPassword: boolean }
   | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
   /** A bearer token that holds the scope. */
-  | { readonly kind: 'token'; readonly scope: 'ingest' }
+  | { readonly kind: 'token'; readonly scope: SpecialScope }
   | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
 
 export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'

@@ -4,8 +4,9 @@ import { audit, type AuditContext, SYSTEM } from '../audit/audit.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
-import { ALL_PERMISSIONS, writePermissions } from './permissions.ts'
+import { writePermissions } from './permissions.ts'
 import { userIdByName } from './users.ts'
+import { ALL_PERMISSIONS } from '../../shared/resources.ts'
 
 export type FirstAdmin =
   | { readonly made: false }

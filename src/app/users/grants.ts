@@ -5,19 +5,21 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import {
-  ALL_PERMISSIONS,
-  type Grant,
-  isResource,
   packedPermissions,
   type PermissionChanges,
-  type Permissions,
-  type Resource,
-  RESOURCE_NAMES,
   type StoredGrant,
   unpackPermissions,
   writePermissions,
 } from './permissions.ts'
 import { getUser } from './users.ts'
+import {
+  ALL_PERMISSIONS,
+  type Grant,
+  isResource,
+  type Permissions,
+  type Resource,
+  RESOURCE_NAMES,
+} from '../../shared/resources.ts'
 
 /** What a user may do, and the grants behind it. */
 export type HeldPermissions = { readonly permissions: Permissions; readonly grants: readonly StoredGrant[] }

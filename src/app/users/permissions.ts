@@ -3,69 +3,23 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import * as z from 'zod'
 import { userPermissions, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
-
-export const ACTIONS = ['read', 'write'] as const
-export type Action = (typeof ACTIONS)[number]
-export type Grant = Readonly<Record<Action, boolean>>
-
-const READ = { read: true, write: false } as const
-const NONE = { read: false, write: false } as const
-
-/** The resources and what a new regular user may do with each. */
-export const RESOURCES = {
-  dashboard: READ,
-  nodes: READ,
-  messages: READ,
-  settings: NONE,
-  configuration: NONE,
-  info: READ,
-  automation: NONE,
-} as const satisfies Record<string, Grant>
-
-export type Resource = keyof typeof RESOURCES
-/** Always all resources. */
-export type Permissions = Readonly<Record<Resource, Grant>>
+import {
+  forEachResource,
+  type Grant,
+  type Permissions,
+  permissionsFrom,
+  type Resource,
+  RESOURCE_NAMES,
+} from '../../shared/resources.ts'
 
 /** Some resources; those that are missing or undefined stay as they are. */
 export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
-
-export const RESOURCE_NAMES = Object.keys(RESOURCES).filter(isResource)
-
-/** Whether there is such a resource. */
-export function isResource(name: string): name is Resource {
-  return Object.hasOwn(RESOURCES, name)
-}
-
-/** Permissions built resource by resource. */
-export function permissionsFrom(grant: (resource: Resource) => Grant): Permissions {
-  return {
-    dashboard: grant('dashboard'),
-    nodes: grant('nodes'),
-    messages: grant('messages'),
-    settings: grant('settings'),
-    configuration: grant('configuration'),
-    info: grant('info'),
-    automation: grant('automation'),
-  }
-}
-
-export const NO_PERMISSIONS: Permissions = permissionsFrom(() => NONE)
-export const ALL_PERMISSIONS: Permissions = permissionsFrom(() => ({ read: true, write: true }))
-export const DEFAULT_PERMISSIONS: Permissions = permissionsFrom((resource) => RESOURCES[resource])
 
 export const grantSchema = z
   .strictObject({ read: z.boolean(), write: z.boolean() })
   .refine((grant) => grant.read || !grant.write, { message: 'write needs read' })
 
-export const permissionsSchema = z.strictObject({
-  dashboard: grantSchema,
-  nodes: grantSchema,
-  messages: grantSchema,
-  settings: grantSchema,
-  configuration: grantSchema,
-  info: grantSchema,
-  automation: grantSchema,
-})
+export const permissionsSchema = z.strictObject(forEachResource(() => grantSchema))
 
 /** Whether nothing that is named here is withheld. */
 export function isEverything(permissions: PermissionChanges): boolean {

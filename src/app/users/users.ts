@@ -10,15 +10,13 @@ import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
 import type { Ctx, SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import {
-  ALL_PERMISSIONS,
-  DEFAULT_PERMISSIONS,
   type Granting,
   isEverything,
-  permissionsFrom,
   permissionsSchema,
   storedPermissionsJson,
   writePermissions,
 } from './permissions.ts'
+import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
 
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const
 

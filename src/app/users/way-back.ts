@@ -3,8 +3,9 @@ import { apiTokens, sessions, users } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import { forgiveInDatabase } from '../auth/local/login-limiter.ts'
-import { ALL_PERMISSIONS, storedPermissionsJson, writePermissions } from './permissions.ts'
+import { storedPermissionsJson, writePermissions } from './permissions.ts'
 import { nextEpoch, userIdByName } from './users.ts'
+import { ALL_PERMISSIONS } from '../../shared/resources.ts'
 
 /** The time by the database's own clock, ms. */
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`

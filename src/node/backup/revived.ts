@@ -1,13 +1,8 @@
 import Database from 'better-sqlite3'
 import * as z from 'zod'
-import {
-  ALL_PERMISSIONS,
-  type Permissions,
-  permissionsFrom,
-  RESOURCE_NAMES,
-  unpackPermissions,
-} from '../../app/users/permissions.ts'
+import { unpackPermissions } from '../../app/users/permissions.ts'
 import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../app/system/revived.ts'
+import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../shared/resources.ts'
 
 /** Entries of the audit log that tell of it, beside its own: what else ends tokens or changes permissions. */
 const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {

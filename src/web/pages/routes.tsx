@@ -3,10 +3,11 @@ import { PAGES } from '../../shared/pages.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { later } from '../parts/later.tsx'
 import { place } from '../router.ts'
-import { type Action, can, isAdmin, type Resource } from '../session.ts'
+import { can, isAdmin } from '../session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard/dashboard.tsx'
 import { NodesPage } from './nodes/nodes.tsx'
+import type { Action, Resource } from '../../shared/resources.ts'
 
 // What everybody sees first comes at once, the rest when it is wanted.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)

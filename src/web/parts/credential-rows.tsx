@@ -2,7 +2,7 @@ import type { InferResponseType } from 'hono/client'
 import type { ComponentChildren } from 'preact'
 import type { api } from '../api.ts'
 import { date } from '../format.ts'
-import { RESOURCES } from '../permissions.ts'
+import { RESOURCE_NAMES } from '../../shared/resources.ts'
 import { t } from '../strings.ts'
 import { Age } from './age.tsx'
 
@@ -56,6 +56,6 @@ export function scopeName(scope: string): string {
   const special = Object.entries(t.scopes).find(([known]) => known === scope)?.[1]
   if (special !== undefined) return special
   const [resource, action] = scope.split(':')
-  const name = RESOURCES.find((known) => known === resource)
+  const name = RESOURCE_NAMES.find((known) => known === resource)
   return name === undefined ? scope : `${t.resources[name]}: ${action === 'write' ? t.actions.write : t.actions.read}`
 }

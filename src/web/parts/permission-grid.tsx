@@ -1,7 +1,14 @@
 import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { PRESET_NAMES, presetOf, PRESETS, RESOURCES } from '../permissions.ts'
-import type { Action, Permissions, Resource } from '../session.ts'
+import {
+  type Action,
+  type Permissions,
+  PRESET_NAMES,
+  presetOf,
+  PRESETS,
+  type Resource,
+} from '../../shared/resources.ts'
+import { namesOf } from '../../shared/names.ts'
 import { t } from '../strings.ts'
 import { Segments } from './field.tsx'
 
@@ -34,7 +41,7 @@ export function PermissionGrid({ value, note }: { value: Signal<Permissions>; no
           </tr>
         </thead>
         <tbody>
-          {RESOURCES.map((resource) => (
+          {namesOf(t.resources).map((resource) => (
             <tr key={resource}>
               <th scope="row">
                 {t.resources[resource]}

@@ -1,13 +1,15 @@
-import type { Action, Resource } from '../session.ts'
+import type { Action, Resource } from '../../shared/resources.ts'
+import type { SpecialScope } from '../../shared/token-scopes.ts'
 
+/** In the order in which people read them. */
 export const resources = {
   dashboard: 'Dashboard',
   nodes: 'Nodes and map',
   messages: 'Messages',
-  settings: 'Settings',
-  configuration: 'Radio configuration',
   info: 'Radio data',
   automation: 'Automation',
+  configuration: 'Radio configuration',
+  settings: 'Settings',
 } as const satisfies Record<Resource, string>
 
 export const actions = { read: 'read', write: 'write' } as const satisfies Record<Action, string>
@@ -16,4 +18,4 @@ export const scopes = {
   ingest: 'Deliver what a collector hears',
   backup: 'Make and fetch backups',
   metrics: 'Read metrics',
-} as const
+} as const satisfies Record<SpecialScope, string>

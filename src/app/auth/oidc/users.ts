@@ -3,10 +3,11 @@ import { users } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, Identity } from '../../context.ts'
-import { DEFAULT_PERMISSIONS, writePermissions } from '../../users/permissions.ts'
+import { writePermissions } from '../../users/permissions.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './profile.ts'
 import { randomId } from '../sessions/session-token.ts'
+import { DEFAULT_PERMISSIONS } from '../../../shared/resources.ts'
 
 /** Rounds of finding a free name; each lost one means that somebody else was faster. */
 const MOST_ROUNDS = 30

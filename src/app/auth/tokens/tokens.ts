@@ -4,15 +4,16 @@ import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
-import {
-  type Action,
-  ACTIONS,
-  type Permissions,
-  permissionsFrom,
-  type Resource,
-  RESOURCE_NAMES,
-} from '../../users/permissions.ts'
 import { getUser, otherOwner } from '../../users/users.ts'
+import {
+  isSpecialScope,
+  mayUseScope,
+  SCOPES,
+  type ScopeOwner,
+  SPECIAL_SCOPES,
+  type SpecialScope,
+} from '../../../shared/token-scopes.ts'
+import { type Permissions, permissionsFrom } from '../../../shared/resources.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 
 const PREFIX = 'mm_'
@@ -23,42 +24,21 @@ const MOST_TOKENS = 50
 const DEFAULT_EXPIRY_DAYS = 90
 const DAY_MS = 86_400_000
 
-type Owner = { readonly isAdmin: boolean; readonly permissions: Permissions }
-
-/** Scopes that are no permission, and what the owner of a token must hold for each. */
-const SPECIAL_SCOPES = {
-  backup: 'admin',
-  metrics: { resource: 'info', action: 'read' },
-  /** Delivers in the name of any node, texts among it: for those to whom the radios are entrusted. */
-  ingest: { resource: 'configuration', action: 'write' },
-} as const satisfies Record<string, 'admin' | { resource: Resource; action: Action }>
-export type SpecialScope = keyof typeof SPECIAL_SCOPES
-
-/** What a token may be good for. */
-export const SCOPES = [
-  ...RESOURCE_NAMES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`)),
-  ...Object.keys(SPECIAL_SCOPES).filter(isSpecial),
-]
-
-function isSpecial(scope: string): scope is SpecialScope {
-  return Object.hasOwn(SPECIAL_SCOPES, scope)
-}
-
 /** Why a token of this owner can't use a scope that is no permission; null: it can. */
-export function ownerRefusal({ isAdmin, permissions }: Owner, scope: SpecialScope): AppError | null {
+export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError | null {
+  if (mayUseScope(owner, scope)) return null
   const required = SPECIAL_SCOPES[scope]
   if (required === 'admin') {
-    return isAdmin ? null : new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
+    return new AppError('admin_required', `A token with the scope ${scope} needs an administrator`)
   }
   const { resource, action } = required
-  if (permissions[resource][action]) return null
   const detail = `A token with the scope ${scope} needs an owner with ${action} access to ${resource}`
   return new AppError('forbidden', detail, { required })
 }
 
 /** The scopes that are good for something now: a token can never do more than its owner. */
-export function heldScopes(owner: Owner, scopes: readonly string[]): string[] {
-  return scopes.filter((scope) => !isSpecial(scope) || ownerRefusal(owner, scope) === null)
+export function heldScopes(owner: ScopeOwner, scopes: readonly string[]): string[] {
+  return scopes.filter((scope) => !isSpecialScope(scope) || ownerRefusal(owner, scope) === null)
 }
 
 export const tokenSchema = z.object({
@@ -111,7 +91,7 @@ export async function createToken(
   input: z.infer<typeof newTokenSchema>,
 ): Promise<Token & { token: string }> {
   const { user, permissions } = ctx.viewer
-  for (const scope of input.scopes.filter(isSpecial)) {
+  for (const scope of input.scopes.filter(isSpecialScope)) {
     const reason = ownerRefusal({ isAdmin: user.isAdmin, permissions }, scope)
     if (reason !== null) throw reason
   }

@@ -2,7 +2,8 @@ import { refreshViewer } from '../../auth/viewer.ts'
 import type { Events, SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/next-turn.ts'
-import { EVENT_KINDS, type LiveEvent } from './events.ts'
+import { type LiveEvent } from './events.ts'
+import { EVENT_KINDS } from '../../../shared/event-kinds.ts'
 
 /** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
 const BEAT_MS = 15_000

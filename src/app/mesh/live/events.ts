@@ -1,20 +1,11 @@
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
 import type { Events, LinkInfo } from '../../context.ts'
-import type { Resource } from '../../users/permissions.ts'
+import type { EventKind } from '../../../shared/event-kinds.ts'
 import { type News, readText } from '../ingest/plan.ts'
 
-/** The kinds of live events, and what a viewer must be able to read to get them. */
-export const EVENT_KINDS = {
-  node: 'nodes',
-  message: 'messages',
-  delivery: 'messages',
-  link: 'info',
-  configuration: 'configuration',
-} as const satisfies Record<string, Resource>
-
 /** Something that has just happened; `data` is told as JSON. */
-export type NewEvent = { readonly kind: keyof typeof EVENT_KINDS; readonly data: Readonly<Record<string, unknown>> }
+export type NewEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> }
 
 export type LiveEvent = NewEvent & {
   /** Counts from 1, without a gap. */

@@ -5,7 +5,7 @@ import type { Store } from '../../../db/store.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import type { Permissions } from '../../users/permissions.ts'
+import type { Permissions } from '../../../shared/resources.ts'
 
 export const packetSchema = z.object({
   id: z.int(),

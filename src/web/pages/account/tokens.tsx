@@ -9,8 +9,9 @@ import { Actions, Field, Select, Submit } from '../../parts/field.tsx'
 import { useKept } from '../../parts/kept.ts'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import { RESOURCES } from '../../permissions.ts'
+import { type Scope, usableScopes } from '../../../shared/token-scopes.ts'
 import { isAdmin, status } from '../../session.ts'
+import { namesOf } from '../../../shared/names.ts'
 import { t } from '../../strings.ts'
 
 type NewToken = InferRequestType<typeof api.tokens.$post>['json']
@@ -71,19 +72,9 @@ function Revoke({ token, onRevoked }: { token: Token; onRevoked(): Promise<void>
 }
 
 /** Only what the owner may do themselves. */
-function offeredScopes(): string[] {
+function offeredScopes(): Scope[] {
   const permissions = status.value?.permissions
-  if (permissions === undefined) return []
-  const own = RESOURCES.flatMap((resource) => [
-    ...(permissions[resource].read ? [`${resource}:read`] : []),
-    ...(permissions[resource].write ? [`${resource}:write`] : []),
-  ])
-  return [
-    ...own,
-    ...(permissions.configuration.write ? ['ingest'] : []),
-    ...(isAdmin.value ? ['backup'] : []),
-    ...(permissions.info.read ? ['metrics'] : []),
-  ]
+  return permissions === undefined ? [] : usableScopes({ isAdmin: isAdmin.value, permissions }, namesOf(t.resources))
 }
 
 const EXPIRIES = ['30', '90', '365', ''] as const

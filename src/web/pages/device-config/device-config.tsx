@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
-import { isTold, type LiveKind } from '../../live.ts'
+import { isTold } from '../../live.ts'
 import { useLoad } from '../../load.ts'
 import { Select } from '../../parts/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -14,11 +14,12 @@ import { isEdited, useSecretsForgotten } from './edits.ts'
 import type { Overview } from './model.ts'
 import { SectionPane } from './section.tsx'
 import { sectionName } from './words.ts'
+import type { EventKind } from '../../../shared/event-kinds.ts'
 
 const POLL_MS = 15_000
 /** While a radio restarts, where events do not tell. */
 const WATCH_MS = 2000
-const EVENTS = ['link', 'configuration'] as const satisfies readonly LiveKind[]
+const EVENTS = ['link', 'configuration'] as const satisfies readonly EventKind[]
 
 /** The order in which people look for them. */
 const ORDER = Object.keys(SECTIONS)

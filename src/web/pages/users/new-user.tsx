@@ -8,9 +8,10 @@ import { typedInto, useKept } from '../../parts/kept.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { PermissionGrid } from '../../parts/permission-grid.tsx'
-import { PRESETS, RESOURCES } from '../../permissions.ts'
+import { type Permissions, permissionsFrom, PRESETS } from '../../../shared/resources.ts'
+import { scopesOf } from '../../../shared/token-scopes.ts'
 import { href } from '../../router.ts'
-import type { Permissions, Resource, User } from '../../session.ts'
+import type { User } from '../../session.ts'
 import { t } from '../../strings.ts'
 
 type Made = { readonly user: User; readonly password: string }
@@ -39,28 +40,16 @@ function useUserDraft() {
   }
 }
 
-const ACTIONS = ['read', 'write'] as const
-
 /** As one text: `nodes:read nodes:write`. */
 function writePermissions(permissions: Permissions): string {
-  const held = (resource: Resource) => ACTIONS.filter((action) => permissions[resource][action])
-  return RESOURCES.flatMap((resource) => held(resource).map((action) => `${resource}:${action}`)).join(' ')
+  return scopesOf(permissions).join(' ')
 }
 
 function readPermissions(text: string): Permissions {
   const held = text.split(' ')
-  const grant = (resource: Resource) => {
+  return permissionsFrom((resource) => {
     return { read: held.includes(`${resource}:read`), write: held.includes(`${resource}:write`) }
-  }
-  return {
-    dashboard: grant('dashboard'),
-    nodes: grant('nodes'),
-    messages: grant('messages'),
-    info: grant('info'),
-    automation: grant('automation'),
-    configuration: grant('configuration'),
-    settings: grant('settings'),
-  }
+  })
 }
 
 function NewUserForm({ onMade }: { onMade(made: Made): void }) {

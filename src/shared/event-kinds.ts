@@ -1,0 +1,14 @@
+import { namesOf } from './names.ts'
+import type { Resource } from './resources.ts'
+
+/** The kinds of live events, and what a viewer must be able to read to get them. */
+export const EVENT_KINDS = {
+  node: 'nodes',
+  message: 'messages',
+  delivery: 'messages',
+  link: 'info',
+  configuration: 'configuration',
+} as const satisfies Record<string, Resource>
+
+export type EventKind = keyof typeof EVENT_KINDS
+export const EVENT_KIND_NAMES = namesOf(EVENT_KINDS)
