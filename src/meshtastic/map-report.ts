@@ -20,7 +20,7 @@ export type MapReport = {
   readonly latitude: number | null
   readonly longitude: number | null
   /** Metres. */
-  readonly altitude: number
+  readonly altitude: number | null
   readonly precisionBits: number | null
   /** Nodes heard by radio in the last two hours. */
   readonly onlineLocalNodes: number

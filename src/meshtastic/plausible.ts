@@ -14,13 +14,13 @@ const MOST_WAYPOINT_NAME = 29
 /** The protocol has three bits. */
 const MOST_HOPS = 7
 const MOST_PRECISION_BITS = 32
-/** Metres; also what flies in an orbit is below. */
-const MOST_ALTITUDE = 1_000_000
 /** dB: a byte of quarters. */
 const MOST_SNR = 32
 
 type Range = readonly [least: number, most: number]
 
+/** Metres; also what flies in an orbit is below. */
+const ALTITUDE: Range = [-1_000_000, 1_000_000]
 const RSSI: Range = [-200, 20]
 const PERCENT: Range = [0, 100]
 /** By the last part of a metric's name. 101: on external power. */
@@ -40,11 +40,15 @@ const RANGES: Readonly<Record<string, Range>> = {
 
 // Controls, and marks that turn the direction of what follows them: a name with one is shown as another name.
 const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
+// What shows as nothing makes of a name another one that looks the same. Joiners stay between what they join: emoji, and
+// letters of scripts that need them.
+const INVISIBLE =
+  /\u034f|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|^[\u200c\u200d]|[\u200c\u200d]$|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}\u200c\u200d][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}]/u
 const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
 
 /** Whether a radio can have this name. */
 export function isName(text: string, most: number): boolean {
-  return text.length <= most * 2 && [...text].length <= most && !UNPRINTABLE.test(text)
+  return text.length <= most * 2 && [...text].length <= most && !UNPRINTABLE.test(text) && !INVISIBLE.test(text)
 }
 
 /**
@@ -137,7 +141,12 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
     case 'mapreport':
       return {
         ...payload,
-        report: { ...payload.report, ...checkNames(payload.report, refuse), ...checkCell(payload.report, refuse) },
+        report: {
+          ...payload.report,
+          ...checkNames(payload.report, refuse),
+          ...checkCell(payload.report, refuse),
+          altitude: within('altitude', payload.report.altitude, ALTITUDE, refuse),
+        },
       }
     default:
       return payload
@@ -163,7 +172,7 @@ function checkFix(fix: PositionFix, refuse: Refuse): PositionFix {
   return {
     ...fix,
     ...checkCell(fix, refuse),
-    altitude: within('altitude', fix.altitude, [-MOST_ALTITUDE, MOST_ALTITUDE], refuse),
+    altitude: within('altitude', fix.altitude, ALTITUDE, refuse),
   }
 }
 

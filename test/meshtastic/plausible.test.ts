@@ -1,6 +1,8 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
+import { MapReportSchema } from '../../src/meshtastic/gen/mqtt_pb.ts'
 import type { MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { isName } from '../../src/meshtastic/plausible.ts'
@@ -27,7 +29,7 @@ it('what a radio can send stays as it is', () => {
   const power = { batteryLevel: 101, voltage: 4.2, channelUtilization: 100, airUtilTx: 0 }
   expect(said(telemetry({ variant: { case: 'deviceMetrics', value: power } })).refused).toBeUndefined()
   expect(said(position({ latitudeI: -900000000, longitudeI: 1800000000, precisionBits: 32 })).refused).toBeUndefined()
-  for (const name of ['Łódź 🦉', 'עיר', '👨‍👩‍👧', '🏴󠁧󠁢󠁥󠁮󠁧󠁿 hill'])
+  for (const name of ['Łódź 🦉', 'עיר', '👨‍👩‍👧', '🏴󠁧󠁢󠁥󠁮󠁧󠁿 hill', '👩🏽\u200d🚒', 'می\u200cخواهم'])
     expect(said(user({ longName: name })).packet.payload).toMatchObject({ user: { longName: name } })
 })
 
@@ -41,7 +43,8 @@ it.each([
 })
 
 it('names that show as other names are left out, each by itself', () => {
-  for (const bad of ['\u202egnol', 'a\u2066b', 'red \u001b[31m', 'two\nlines', 'x'.repeat(40)]) {
+  const invisible = ['Hi\u200bll', 'Hi\u200dll', 'Hill\u200d', 'Hi\u00adll', 'Hi\u2060ll', '\u3164', 'Hi\ufeffll']
+  for (const bad of ['\u202egnol', 'a\u2066b', 'red \u001b[31m', 'two\nlines', 'x'.repeat(40), ...invisible]) {
     const { packet: heard, refused } = said(user({ longName: bad, shortName: 'OK' }))
     expect(refused).toStrictEqual(['longName'])
     expect(heard.payload).toMatchObject({ user: { longName: null, shortName: 'OK' } })
@@ -68,6 +71,14 @@ it('places: how exact and how high they are, and whether they are any', () => {
   expect(heard.payload).toMatchObject({ fix: { latitude: 5e-7, altitude: null, precisionBits: null } })
   const nowhere = said(position({ latitudeI: 900000001, longitudeI: 6 }))
   expect(nowhere).toMatchObject({ refused: ['coordinates'], packet: { payload: { fix: null } } })
+})
+
+it('what a gateway tells the maps is looked at alike', () => {
+  const report = { longName: 'a\u202eb', shortName: 'N', altitude: 2e9, positionPrecision: 33 }
+  const data = { portnum: PortNum.MAP_REPORT_APP, payload: toBinary(MapReportSchema, create(MapReportSchema, report)) }
+  const { packet: heard, refused } = said(data)
+  expect(refused).toStrictEqual(['longName', 'precisionBits', 'altitude'])
+  expect(heard.payload).toMatchObject({ report: { longName: null, shortName: 'N', altitude: null } })
 })
 
 it('a reaction that is no emoji is an answer', () => {
