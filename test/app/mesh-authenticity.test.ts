@@ -1,6 +1,8 @@
+import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/ingest/plan.ts'
+import { NeighborInfoSchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import type { FromRadioVariant } from '../support/radio-device.ts'
 import {
@@ -115,6 +117,23 @@ describe('in the name of a radio of ours', () => {
       ])
     },
   )
+
+  it('its neighbours, waypoints and whereabouts are not what others say, however they say it', async () => {
+    await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: FAR } }], { source: OTHER_RADIO })
+    const near = create(NeighborInfoSchema, { nodeId: LOCAL, neighbors: [{ nodeId: 9, snr: 5 }] })
+    const hut = create(WaypointSchema, { id: 5, name: 'Free beer', ...HERE })
+    const made = [
+      packet({ portnum: PortNum.NEIGHBORINFO_APP, payload: toBinary(NeighborInfoSchema, near) }, { from: LOCAL }),
+      packet({ portnum: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, hut) }, { from: LOCAL, id: 1 }),
+      packet({ portnum: PortNum.PAXCOUNTER_APP }, { from: LOCAL, id: 2, hopLimit: 1 }),
+    ]
+    const collector = { kind: 'ingest', name: 'collector' } as const
+    expect(await store(mesh.ingest, made, { source: collector })).toStrictEqual([])
+    expect(await detail(LOCAL)).toMatchObject({ ...believed, hopsAway: null, snr: null, lastHeard: null })
+    await store(mesh.ingest, made, { source: OTHER_RADIO })
+    await publish(...made)
+    expect([mesh.count('neighbors'), mesh.count('waypoints')]).toStrictEqual([0, 0])
+  })
 
   it('nothing is news: no event, no automation, no metric', async () => {
     const news = await publish(packet(text('fake'), { from: LOCAL }), packet(user({ longName: 'X' }), { from: LOCAL }))

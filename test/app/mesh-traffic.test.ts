@@ -85,6 +85,20 @@ describe('traceroutes', () => {
     ])
     expect(mesh.count('traceroutes')).toBe(2)
   })
+
+  it('of a radio of ours are answered by whom it asked, once, and not by a broker', async () => {
+    const ask = `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state) values (?, ?, ?, ?, ?)`
+    mesh.app.store.sqlite.prepare(ask).run(55, LOCAL, FAR, 1000, 'sent')
+    await store(mesh.ingest, [myInfo])
+    const answer = (route: number[], requestId = 55, from = FAR) =>
+      packet({ ...reply({ route }), requestId }, { to: LOCAL, from })
+    const source = { kind: 'mqtt', name: 'mqtt://broker' } as const
+    await store(mesh.ingest, [answer([66]), answer([66], 56)], { source })
+    await store(mesh.ingest, [answer([67], 55, 99)])
+    expect(await get('/api/traceroutes')).toMatchObject({ traceroutes: [{ state: 'sent', route: null }] })
+    await store(mesh.ingest, [answer([7]), answer([68])])
+    expect(await get('/api/traceroutes')).toMatchObject({ traceroutes: [{ state: 'delivered', route: [7] }] })
+  })
 })
 
 describe('neighbours', () => {

@@ -14,7 +14,7 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
-  readonly judgement: Pick<Judgement, 'fate'>
+  readonly judgement: Pick<Judgement, 'fate' | 'voice' | 'isOwn'>
 }
 
 export function emptyTraffic(): Traffic {
@@ -67,6 +67,8 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
       route,
     })
   }
+  // A radio of ours tells these itself; in its name anybody can.
+  if (judgement.isOwn && judgement.voice === 'plain') return
   // A node tells its own neighbours; who tells those of another one makes them up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
     traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, heardAt) })

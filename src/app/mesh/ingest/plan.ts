@@ -253,7 +253,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
   const proven = signedFields(judgement, receivedAt, { isNamed: false, isPlaced: false })
   const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
-  const isElsewhere = judgement.isOwn && voice !== 'own' && packet.viaMqtt
+  const isElsewhere = judgement.isOwn && voice !== 'own' && (packet.viaMqtt || !isOwnKind(source.kind))
   const isOld = isReplayed || heardAt < receivedAt
   const isUntimed = isReplayed && packet.rxTime === null
   const rows = isLate || isUntimed ? plan.late : isOld ? plan.remembered : plan.heard

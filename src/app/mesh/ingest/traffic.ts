@@ -2,6 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
 import { WINDOW_MS } from './packet-window.ts'
+import { isLocalNode } from './sources.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 
 /** More ways by which a message came are not kept. */
@@ -142,6 +143,9 @@ const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
 /** Beyond the new nodes of an hour a sender is none, and leaves nothing on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
 
+// What became of a question of a radio of ours, radios of ours hear; a broker tells what anybody makes up.
+const OF_ANSWER = sql`${OF_SOURCE} and (s.local_node_num is not null or not ${isLocalNode(field('fromNodeNum'))})`
+
 const queries = prepareOnce((db) => ({
   receptions: prepareJsonInsert(db, receptions, {
     values: RECEPTION_VALUES,
@@ -151,9 +155,11 @@ const queries = prepareOnce((db) => ({
   }),
   routes: prepareJsonInsert(db, traceroutes, {
     values: ROUTE_VALUES,
-    from: OF_SOURCE,
+    from: OF_ANSWER,
+    // A node answers once: who says something else later, or answers for another one, makes it up.
     onConflict: sql`on conflict (from_node_num, request_id) do update set
-      route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null`,
+      route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null
+      where route is null and to_node_num = excluded.to_node_num`,
   }),
   forgetNeighbors: db
     .delete(neighbors)
