@@ -35,6 +35,9 @@ export function hashChannel(name: string, key: Uint8Array): number {
 /** Which packet a key stream belongs to. Both are u32. */
 export type PacketNonce = { readonly id: number; readonly from: number }
 
+/** By the array of a key, which nobody changes: there are few keys, and each is tried for many packets. */
+const imported = new WeakMap<Bytes, CryptoKey>()
+
 /**
  * AES-CTR with a key from `expandPsk`, the same for both directions; without a key the bytes stay as they are.
  * Nothing in the result tells whether the key was the right one.
@@ -46,6 +49,7 @@ export async function applyChannelKey(key: Bytes, { id, from }: PacketNonce, byt
   const view = new DataView(counter.buffer)
   view.setUint32(0, id, true)
   view.setUint32(8, from, true)
-  const aes = await crypto.subtle.importKey('raw', key, 'AES-CTR', false, ['encrypt'])
+  const aes = imported.get(key) ?? (await crypto.subtle.importKey('raw', key, 'AES-CTR', false, ['encrypt']))
+  imported.set(key, aes)
   return new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-CTR', counter, length: 32 }, aes, data))
 }

@@ -52,6 +52,8 @@ const BUCKET = sql.raw(`case when n.id is null then 0
   else 0 end`)
 
 type Owner = { readonly owner: number; readonly n: number; readonly bucket: number }
+/** Owners of a bucket that have as many rows as each other; `last` is the one of the largest number. */
+type Size = { readonly n: number; readonly bucket: number; readonly howMany: number; readonly last: number }
 
 const value: (name: string) => Placeholder = sql.placeholder
 const { raw } = sql
@@ -112,14 +114,24 @@ function prepareTable(db: Db, table: Table) {
       .where(sql`(${raw(key)}) in (${slice})`)
       .returning({ n: sql<number>`1` })
       .prepare()
+  const counted = sql`(select owner, n from row_counts where table_name = ${raw(`'${table}'`)}
+    and owner > ${value('after')} order by owner limit ${value('owners')}) c
+    left join nodes n on n.${raw(nodeKey)} = c.owner`
   return {
     owners: db
       .select({ owner: sql<number>`c.owner`, n: sql<number>`c.n`, bucket: sql<number>`${BUCKET}` })
-      .from(
-        sql`(select owner, n from row_counts where table_name = ${raw(`'${table}'`)} and owner > ${value('after')}
-          order by owner limit ${value('owners')}) c left join nodes n on n.${raw(nodeKey)} = c.owner`,
-      )
+      .from(counted)
       .orderBy(sql`c.owner`)
+      .prepare(),
+    sizes: db
+      .select({
+        bucket: sql<number>`${BUCKET} as b`,
+        n: sql<number>`c.n`,
+        howMany: sql<number>`count(*)`,
+        last: sql<number>`max(c.owner)`,
+      })
+      .from(counted)
+      .groupBy(sql`b, c.n`)
       .prepare(),
     clean: db
       .delete(rowCounts)
@@ -199,15 +211,16 @@ type Bucket = { readonly keep: number; excess: number }
 async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
   const counts = Array.from({ length: OWN_BUCKET + 1 }, () => new Map<number, number>())
   for (let after: number | undefined = -1; after !== undefined;) {
-    const owners: Owner[] = await prepared.owners.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
-    for (const { n, bucket } of owners) {
+    // Counted in SQL: of a flood there are as many owners as senders, and few sizes.
+    const sizes: Size[] = await prepared.sizes.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
+    for (const { n, bucket, howMany } of sizes) {
       const tallied = counts[bucket]
-      if (n > 0) tallied?.set(n, (tallied.get(n) ?? 0) + 1)
+      if (n > 0) tallied?.set(n, (tallied.get(n) ?? 0) + howMany)
     }
-    const upTo = owners.at(-1)?.owner
-    if (owners.some(({ n }) => n <= 0)) await prepared.clean.run({ after, upTo })
-    if (upTo !== undefined && owners.length > 1 && !(await pause())) return null
-    after = upTo
+    const last: number = sizes.reduce((most, size) => Math.max(most, size.last), after)
+    if (sizes.some(({ n }) => n <= 0)) await prepared.clean.run({ after, upTo: last })
+    if (sizes.reduce((sum, { howMany }) => sum + howMany, 0) > 1 && !(await pause())) return null
+    after = sizes.length > 0 ? last : undefined
   }
   const totals = counts.map((tallied) => [...tallied].reduce((sum, [n, howMany]) => sum + n * howMany, 0))
   const sum = totals.reduce((before, n) => before + n, 0)
@@ -242,6 +255,7 @@ async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]):
   ] as const) {
     for (let after: number | undefined = first; after !== undefined;) {
       const owners: Owner[] = await prepared.owners.all({ after, owners: partOf(LOOK_UP_OWNERS, run.share()) })
+      if (!(await run.pause())) return deleted
       const met = owners.filter(({ owner }) => owner <= last)
       const part = await trimOwners(run, prepared, buckets, met)
       deleted += part
