@@ -5,7 +5,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['pretty', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-type Fields = Record<string, unknown>
+/** What an entry says of itself is not for fields: they may hold what somebody else wrote. */
+type Fields = Record<string, unknown> & { readonly time?: never; readonly level?: never; readonly message?: never }
 
 /** Structured log: a fixed message and fields. Never a password, token, code, verifier, secret, cookie or e-mail. */
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>
@@ -26,7 +27,8 @@ export function createLog(options: {
 }
 
 function jsonLine(level: LogLevel, now: number, message: string, fields: Fields): string {
-  const entries = Object.entries({ time: new Date(now).toISOString(), level, message, ...fields })
+  const own = { time: new Date(now).toISOString(), level, message }
+  const entries = Object.entries({ ...own, ...fields, ...own })
   const pairs = entries.map(([key, value]) => `${JSON.stringify(key)}:${jsonText(value)}`)
   return escapeUnprintable(`{${pairs.join(',')}}`)
 }

@@ -54,6 +54,17 @@ test.each(HOSTILE)('%s makes one printable line in either format', (_what, value
   }
 })
 
+test('fields take no place of what an entry says of itself', () => {
+  const said: object = { time: 0, level: 'CRITICAL', message: 'Signed in as admin' }
+  const [line] = written('json', (log) => log.info('The radio says', { ...said, link: 'radio-1' }))
+  expect(JSON.parse(String(line))).toStrictEqual({
+    time: '2026-01-15T12:00:00.000Z',
+    level: 'info',
+    message: 'The radio says',
+    link: 'radio-1',
+  })
+})
+
 test('an error brings its stack and its causes', () => {
   const error = new TypeError('outer', { cause: new Error('inner') })
   const [line] = written('json', (log) => log.error('Failed', { error }))

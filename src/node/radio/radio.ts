@@ -200,7 +200,12 @@ function openLink(
 } {
   const tell = createTeller(log)
   const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
-    log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', { link: name, level, message, packetId })
+    log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', {
+      link: name,
+      severity: level,
+      words: message,
+      packetId,
+    })
     if (packetId === null) records.add(() => noteDuringChange(store, name, message, receivedAt))
     tellLink(link.info())
   }
