@@ -9,7 +9,6 @@ import {
 import { PortNumSchema } from './gen/ports_pb.ts'
 import { decodePayload, mayHoldSecrets, type Payload } from './payload.ts'
 import { encodePublicKey } from './user.ts'
-import { SIGNATURE_BYTES } from './xeddsa.ts'
 
 /** A packet as the radio handed it over. Node numbers and ids are u32, times milliseconds, absent things null. */
 export type Packet = {
@@ -51,7 +50,7 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
-  /** XEdDSA, 64 bytes, by the key of the sender; nothing is said of whether it fits. */
+  /** XEdDSA by the key of the sender, as it came: nothing is said of whether it fits, or has its 64 bytes. */
   readonly signature: Uint8Array | null
   /** The radio says that it verified the signature. Of worth only where the radio itself is heard. */
   readonly isVerifiedByRadio: boolean
@@ -126,7 +125,7 @@ function decodeContent(packet: MeshPacket, now: number): Content {
     replyId: data.replyId || null,
     isEmoji: data.emoji !== 0,
     bitfield: data.bitfield ?? null,
-    signature: data.xeddsaSignature.length === SIGNATURE_BYTES ? data.xeddsaSignature : null,
+    signature: data.xeddsaSignature.length === 0 ? null : data.xeddsaSignature,
     bytes: mayHoldSecrets(data.portnum) ? new Uint8Array(0) : data.payload,
     payload: decodePayload(data, now),
   }

@@ -351,6 +351,16 @@ describe('a node that signs', () => {
     expect(await texts()).toStrictEqual([])
   })
 
+  it.each([1, 63, 65])('says nothing by a packet with %d bytes of a signature', async (length) => {
+    await publish(node.packet(node.user({ longName: 'Hill' })))
+    const xeddsaSignature = new Uint8Array(length).fill(1)
+    await publish(packet({ ...text('cut'), xeddsaSignature }, { from: node.nodeNum }))
+    await publish(packet({ ...user({ longName: 'Cut' }), xeddsaSignature }, { from: FAR }))
+    expect(await texts()).toStrictEqual([])
+    expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Hill', spoofSuspected: true })
+    expect(await detail(FAR)).toMatchObject({ longName: null, spoofSuspected: true })
+  })
+
   it('is flagged when it suddenly does not sign, by a way that kept its signatures', async () => {
     await publish(node.packet(node.user({ longName: 'Hill' })))
     const unsigned = packet(battery(1), { from: node.nodeNum })

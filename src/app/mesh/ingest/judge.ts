@@ -417,6 +417,8 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
   }
   if (packet.signature === null) return { signature: null, key: null, isCertain: false }
   const announced = announcedKey(packet)
+  // No sender makes half a signature: without one it would pass as a packet of older firmware.
+  if (packet.signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null, isCertain: true }
   const isPinned = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
   const keys = isPinned ? [known.publicKey] : [announced, known?.publicKey ?? null, known?.previousPublicKey ?? null]
   // A key that belongs to the number takes the place of one that does not.
