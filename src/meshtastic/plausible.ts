@@ -1,4 +1,4 @@
-import { SLOTS } from './channel-identity.ts'
+import { FIRST_NUMBER, MAX_NUMBER, SLOTS } from './channel-identity.ts'
 import type { Packet } from './packet.ts'
 import type { Payload, Waypoint } from './payload.ts'
 import type { PositionFix } from './position.ts'
@@ -94,6 +94,7 @@ function checkPacket(packet: Packet, refuse: Refuse): Packet {
   if (isBadReaction) refuse('emoji')
   return {
     ...packet,
+    channel: checkChannel(packet.channel, refuse),
     snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
     rssi: within('rssi', rssi, RSSI, refuse),
     ...(areHops ? {} : { hopsAway: null }),
@@ -108,12 +109,20 @@ function checkNode(node: NodeFacts, refuse: Refuse): NodeFacts {
   const { user, fix, metrics, snr, hopsAway } = node
   return {
     ...node,
+    channel: checkChannel(node.channel, refuse),
     user: user === null ? null : { ...user, ...checkNames(user, refuse) },
     fix: fix === null ? null : checkFix(fix, refuse),
     metrics: checkMetrics(metrics, refuse),
     snr: within('snr', snr, [-MOST_SNR, MOST_SNR], refuse),
     hopsAway: within('hopsAway', hopsAway, [0, MOST_HOPS], refuse),
   }
+}
+
+/** A number that no channel has is that of one nobody knows, with the hash that its last byte may be. */
+function checkChannel(channel: number, refuse: Refuse): number {
+  if (channel <= MAX_NUMBER) return channel
+  refuse('channel')
+  return FIRST_NUMBER + (channel % 256)
 }
 
 function checkPayload(payload: Payload, refuse: Refuse): Payload {

@@ -36,6 +36,7 @@ it('what a radio can send stays as it is', () => {
 it.each([
   [{ hopStart: 8, hopLimit: 3 }, ['hopStart'], { hopStart: 0, hopLimit: 3, hopsAway: null }],
   [{ hopStart: 7, hopLimit: 4_000_000 }, ['hopLimit'], { hopStart: 7, hopLimit: 0, hopsAway: null }],
+  [{ channel: 0xffffff00 }, ['channel'], { channel: 256 }],
   [{ rxSnr: 1000 }, ['snr'], { snr: null, rssi: -70 }],
   [{ rxRssi: 2_000_000 }, ['rssi'], { snr: 6.25, rssi: null }],
 ])('of a packet with %j the value is left out, and its words stay', (more, refused, left) => {
