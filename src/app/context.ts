@@ -217,6 +217,8 @@ export type CollectorInfo = {
   readonly delivered: number
   /** Given up since the start: too many waited, for too long, or the other service did not understand them. */
   readonly dropped: number
+  /** Left out since the start, as COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS ask. */
+  readonly filtered: number
   /** Why nothing is delivered, in words. */
   readonly reason: string | null
 }

@@ -52,6 +52,8 @@ test.each([
   ['TZ', 'Europe/Berlin', 'Europe/Berlin'],
   ['PASSWORD_MIN_LENGTH', '64', 64],
   ['COLLECTOR_NAME', 'hill-2', 'hill-2'],
+  ['COLLECTOR_ONLY', 'messages, nodes', ['messages', 'nodes']],
+  ['COLLECTOR_SAMPLE_SECONDS', '900', 900],
 ])('%s=%s is %j', (name, text, value) => {
   expect(Object(config({ [name]: text }))[name]).toStrictEqual(value)
 })

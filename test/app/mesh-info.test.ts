@@ -33,6 +33,7 @@ const COLLECTOR: CollectorInfo = {
   lastDeliveredAt: START,
   delivered: 90,
   dropped: 1,
+  filtered: 4,
   reason: 'the target has trouble (503)',
 }
 

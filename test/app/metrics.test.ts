@@ -28,6 +28,7 @@ const COLLECTOR: CollectorInfo = {
   lastDeliveredAt: START,
   delivered: 90,
   dropped: 1,
+  filtered: 4,
   reason: 'the target does not know the token (401)',
 }
 const LOST: LinkInfo = {
@@ -173,6 +174,7 @@ it('measures links, packets, the database, backups, sessions and the process', a
     mesh_collector_last_delivery_timestamp_seconds: START / 1000,
     mesh_collector_delivered_total: 90,
     mesh_collector_dropped_total: 1,
+    mesh_collector_filtered_total: 4,
     mesh_ingest_queue_events: 17,
     'mesh_packets_total{port="TEXT_MESSAGE_APP"}': 2,
     'mesh_packets_total{port="encrypted"}': 1,

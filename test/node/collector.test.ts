@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createLog } from '../../src/app/log.ts'
+import { type CollectorFilter, createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
+import type { Heard } from '../../src/app/mesh/ingest/plan.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { type NodeCollector, startCollector } from '../../src/node/collector/collector.ts'
 import { START } from '../support/app.ts'
 import { type CollectorTarget, startCollectorTarget } from '../support/collector-target.ts'
 import { item } from '../support/delivery.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { heard, packet, text } from '../support/mesh.ts'
-import { fromRadio } from '../support/radio-device.ts'
+import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, position, RADIO, telemetry, text, user } from '../support/mesh.ts'
+import { fromRadio, type FromRadioVariant } from '../support/radio-device.ts'
 import { until } from '../support/radio-service.ts'
 
 const TOKEN = `mm_${'t'.repeat(43)}`
@@ -33,7 +35,7 @@ afterEach(async () => {
   expect(logged.join('\n')).not.toContain(TOKEN)
 })
 
-function start(options: { maxWaiting?: number; name?: string } = {}): NodeCollector {
+function start(options: { maxWaiting?: number; name?: string; filter?: CollectorFilter } = {}): NodeCollector {
   const { name = null, ...more } = options
   const log = createLog({ level: 'debug', format: 'json', now: clock.now, write: (line) => logged.push(line) })
   return startCollector({
@@ -53,12 +55,15 @@ async function restart(options: Parameters<typeof start>[0] = {}): Promise<void>
 
 /** Texts that a radio heard, one packet each. */
 async function hear(words: readonly string[], source = 'radio-1'): Promise<string[]> {
-  const variants = words.map((word) => packet(text(word)))
-  const batch = variants.map((variant) => ({
-    ...heard(variant, { at: clock.now(), source: { kind: 'tcp', name: source } }),
-    raw: fromRadio(variant),
-  }))
-  await createIngest(store, collector.onKept).store(batch)
+  return hearPackets(
+    words.map((word) => packet(text(word))),
+    { kind: 'tcp', name: source },
+  )
+}
+
+async function hearPackets(variants: readonly FromRadioVariant[], source: Heard['source'] = RADIO): Promise<string[]> {
+  const batch = variants.map((variant) => ({ ...heard(variant, { at: clock.now(), source }), raw: fromRadio(variant) }))
+  await createIngest(store, collector).store(batch)
   return variants.map(item)
 }
 
@@ -86,6 +91,7 @@ describe('a delivery', () => {
       lastDeliveredAt: clock.now(),
       delivered: 3,
       dropped: 0,
+      filtered: 0,
       reason: null,
     })
   })
@@ -110,7 +116,7 @@ describe('a delivery', () => {
 
   it('has none of what may hold secrets', async () => {
     const event = heard(packet(text('x')))
-    await createIngest(store, collector.onKept).store([{ ...event, raw: null }])
+    await createIngest(store, collector).store([{ ...event, raw: null }])
     expect([outbox(), collector.info().waiting]).toStrictEqual([0, 0])
   })
 
@@ -299,7 +305,7 @@ describe('what the target does not take', () => {
   it('without a time when this clock was ahead and is not any more', async () => {
     const ahead = heard(packet(text('of tomorrow')), { at: START + 86_400_000 })
     const raw = fromRadio(packet(text('of tomorrow')))
-    await createIngest(store, collector.onKept).store([{ ...ahead, raw }])
+    await createIngest(store, collector).store([{ ...ahead, raw }])
     await hear(['of today'])
     clock.advance(1000)
     await untilEmpty()
@@ -325,5 +331,79 @@ describe('what the target does not take', () => {
     await untilEmpty()
     expect(sent().at(-1)).toStrictEqual(late)
     expect(collector.info()).toMatchObject({ dropped: 60 })
+  })
+})
+
+describe('a collector that feeds from a public broker', () => {
+  const BROKER = { kind: 'mqtt', name: 'mqtt://broker' } as const
+  const place = (from = FAR, to?: number) =>
+    packet(position({ latitudeI: 515_000_000, longitudeI: 1_000_000 }), { from, ...(to !== undefined && { to }) })
+  const power = (from = FAR) =>
+    packet(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: 77 } } }), { from })
+  const weather = () => packet(telemetry({ variant: { case: 'environmentMetrics', value: { temperature: 7 } } }))
+  const who = (from = FAR) => packet(user({ id: '!a0cb0002', longName: 'Far Hill', shortName: 'FAR' }), { from })
+  const traceroute = () => packet({ portnum: 70, payload: new Uint8Array(), wantResponse: true })
+
+  /** What of these is delivered, in their order. */
+  async function deliveredOf(variants: readonly FromRadioVariant[], source: Heard['source'] = BROKER) {
+    const before = target.deliveries.length
+    const items = await hearPackets(variants, source)
+    clock.advance(1000)
+    await untilEmpty()
+    const data = target.deliveries.slice(before).flatMap(({ packets }) => packets.map((each) => each.data))
+    return items.map((each) => data.includes(each))
+  }
+
+  it('delivers the kinds that it is told to, and counts the others', async () => {
+    await restart({ filter: createCollectorFilter({ only: ['messages', 'nodes'], sampleSeconds: 0 }) })
+    const all = [packet(text('hello')), place(), power(), who(), traceroute(), nodeInfo({ num: FAR })]
+    expect(await deliveredOf(all)).toStrictEqual([true, false, false, true, false, true])
+    expect(collector.info()).toMatchObject({ delivered: 3, filtered: 3, dropped: 0 })
+  })
+
+  it('delivers one position, node info and telemetry of each kind of a sender in so long', async () => {
+    await restart({ filter: createCollectorFilter({ only: [], sampleSeconds: 600 }) })
+    const all = () => [place(), place(FAR + 1), power(), weather(), who()]
+    const always = () => [packet(text('hello')), traceroute()]
+    expect(await deliveredOf([...all(), ...always()])).not.toContain(false)
+    clock.advance(590_000)
+    expect(await deliveredOf([...all(), ...always(), packet(text('again'))])).toStrictEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+    ])
+    expect(collector.info()).toMatchObject({ filtered: 5 })
+    clock.advance(10_000)
+    expect(await deliveredOf([...all(), place()])).toStrictEqual([true, true, true, true, true, false])
+  })
+
+  it('delivers all that its own radio sends and is sent', async () => {
+    await restart({ filter: createCollectorFilter({ only: ['positions'], sampleSeconds: 600 }) })
+    const own = [myInfo, nodeInfo({ num: LOCAL }), power(LOCAL), place(LOCAL), place(LOCAL), place(FAR, LOCAL)]
+    const others = [nodeInfo({ num: FAR }), power(), place(), place()]
+    expect(await deliveredOf([...own, ...others], RADIO)).toStrictEqual([
+      ...own.map(() => true),
+      false,
+      false,
+      true,
+      false,
+    ])
+  })
+
+  it('holds nothing against a packet that could not be stored', async () => {
+    const filter = createCollectorFilter({ only: [], sampleSeconds: 600 })
+    await restart({ filter })
+    const batch = [{ ...heard(place(), { at: clock.now(), source: BROKER }), raw: new Uint8Array([1]) }]
+    const own = new Set<number>()
+    expect(filter(batch, own).passed).toHaveLength(1)
+    const again = filter(batch, own)
+    expect(again.passed).toHaveLength(1)
+    again.commit()
+    expect(filter(batch, own)).toMatchObject({ passed: [], filtered: 1 })
   })
 })

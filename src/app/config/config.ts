@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../../meshtastic/configured-keys.ts'
 import { parseHostPort } from './host-port.ts'
+import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import { isTimeZone } from './time-zone.ts'
 import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
@@ -283,6 +284,16 @@ export const VARIABLES = {
       .default(null),
     '1–40 letters, digits and . _ -',
     'Goes before the names of the radios there, when several collectors have radios of the same name',
+  ),
+  COLLECTOR_ONLY: variable(
+    list.pipe(z.array(z.enum(COLLECTED_KINDS))),
+    `${COLLECTED_KINDS.join(', ')}: one or more, comma-separated`,
+    'Kinds of packets that are delivered; without a value all. What own radios send and are sent always is',
+  ),
+  COLLECTOR_SAMPLE_SECONDS: variable(
+    integer(0, 86_400, 0),
+    'seconds, 0–86400',
+    'Of each sender at most one position, one node info and one telemetry of each kind is delivered in so long; 0: all',
   ),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),

@@ -66,7 +66,7 @@ async function backupFamilies({ backups, store }: Ctx): Promise<Family[]> {
 
 function collectorFamilies(collector: CollectorInfo | null): Family[] {
   if (collector === null) return []
-  const { reason, waiting, lastDeliveredAt, delivered, dropped } = collector
+  const { reason, waiting, lastDeliveredAt, delivered, dropped, filtered } = collector
   const at = lastDeliveredAt === null ? null : lastDeliveredAt / 1000
   return [
     single(
@@ -79,6 +79,7 @@ function collectorFamilies(collector: CollectorInfo | null): Family[] {
     single('mesh_collector_last_delivery_timestamp_seconds', 'gauge', 'When something was delivered last.', at),
     single('mesh_collector_delivered_total', 'counter', 'Messages delivered since the start.', delivered),
     single('mesh_collector_dropped_total', 'counter', 'Messages given up since the start.', dropped),
+    single('mesh_collector_filtered_total', 'counter', 'Messages left out by the filter since the start.', filtered),
   ]
 }
 

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ClockWatch, CollectorInfo, Ports } from '../../app/context.ts'
+import { type CollectorFilter, createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import { MAX_ITEMS } from '../../app/mesh/collector/items.ts'
+import type { Collecting } from '../../app/mesh/ingest/ingest.ts'
 import {
   countOutbox,
   expireOutbox,
@@ -43,6 +45,8 @@ const TIMINGS: CollectorTimings = {
 
 export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
   readonly target: Target
+  /** Without one all is delivered. */
+  readonly filter?: CollectorFilter
   readonly clock?: LinkClock
   readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
@@ -52,10 +56,10 @@ export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
 }
 
 /** Delivers what the outbox holds to another service, for as long as that takes. */
-export type NodeCollector = {
+export type NodeCollector = Collecting & {
   info(): CollectorInfo
-  /** So many rows were added to the outbox. */
-  onKept(rows: number): void
+  /** So many rows were added to the outbox, and so many others left out. */
+  onKept(rows: number, filtered?: number): void
   close(): Promise<void>
 }
 
@@ -66,6 +70,7 @@ type Memory = {
   lastDeliveredAt: number | null
   delivered: number
   dropped: number
+  filtered: number
   failures: number
   /** Items of the next delivery. */
   limit: number
@@ -76,7 +81,7 @@ type Memory = {
 /** Begins at once with what an earlier process left. */
 export function startCollector(options: CollectorOptions): NodeCollector {
   const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
-  const { clockWatch = null } = options
+  const { clockWatch = null, filter = createCollectorFilter({ only: [], sampleSeconds: 0 }) } = options
   const timings = { ...TIMINGS, ...options.timings }
   const host = new URL(target.url).host
   const due = createTimer(clock)
@@ -88,6 +93,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     lastDeliveredAt: null,
     delivered: 0,
     dropped: 0,
+    filtered: 0,
     failures: 0,
     limit: MAX_ITEMS,
     suspects: new Set(),
@@ -245,10 +251,13 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const begun = begin().catch((error: unknown) => log.error('The outbox of the collector can not be read', { error }))
   return {
     info: () => {
-      const { state, reason, waiting, lastDeliveredAt, delivered, dropped } = memory
-      return { target: host, state, waiting, lastDeliveredAt, delivered, dropped, reason }
+      const { state, reason, waiting, lastDeliveredAt, delivered, dropped, filtered } = memory
+      return { target: host, state, waiting, lastDeliveredAt, delivered, dropped, filtered, reason }
     },
-    onKept(rows) {
+    filter,
+    onKept(rows, filtered = 0) {
+      memory.filtered += filtered
+      if (rows === 0) return
       memory.waiting += rows
       if (!isDue && !isRunning && !isClosed) startIn(timings.gatherMs)
       if (memory.waiting > maxWaiting + TRIM_AT && !isRunning) {

@@ -1,5 +1,6 @@
 import type { ClockWatch, Ports } from '../../app/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
+import { createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import type { LinkClock } from '../radio/connection.ts'
 import { type NodeCollector, startCollector } from './collector.ts'
 
@@ -12,12 +13,14 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
 /** The collector that the configuration asks for; null when it asks for none. */
 export function openCollector({ config, store, log, clock, clockWatch, random }: Needs): NodeCollector | null {
   const { COLLECTOR_TARGET_URL: url, COLLECTOR_TOKEN: token, COLLECTOR_NAME: name } = config
+  const { COLLECTOR_ONLY: only, COLLECTOR_SAMPLE_SECONDS: sampleSeconds } = config
   if (url === null || token === null) return null
   if (!isSecureUrl(url)) {
     log.warn('COLLECTOR_TARGET_URL is not https: everybody on the way there can read the token and the packets')
   }
   return startCollector({
     target: { url, token, name },
+    filter: createCollectorFilter({ only, sampleSeconds }),
     store,
     log,
     ...(clock && { clock }),

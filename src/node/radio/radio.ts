@@ -84,7 +84,7 @@ export function openRadio(needs: Needs): NodeRadio {
   const names = config.DEMO ? ['demo'] : config.MESHTASTIC_TCP.map(nameOf)
   const ingest = createIngest(
     store,
-    collector === null ? null : collector.onKept,
+    collector,
     names,
     (crowd) => logCrowd(log, crowd),
     (counts) => meter?.countBatch(counts),

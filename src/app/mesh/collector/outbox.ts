@@ -69,10 +69,16 @@ const DELIVERED: ReadonlySet<RadioFact['type']> = new Set<RadioFact['type']>([
   'channel',
 ])
 
-/** What of a batch a collector delivers: all that is free of secrets. */
+/** Whether a collector may deliver this: it is free of secrets, and the other service takes it. */
+export function isDeliverable({ event, raw }: Heard): boolean {
+  return raw !== undefined && raw !== null && DELIVERED.has(event.type)
+}
+
+/** What of a batch a collector delivers, as it waits for that. */
 export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] {
-  return batch.flatMap(({ source, event, raw }) => {
-    if (raw === undefined || raw === null || !DELIVERED.has(event.type)) return []
+  return batch.flatMap((heard) => {
+    const { source, event, raw } = heard
+    if (raw === undefined || raw === null || !isDeliverable(heard)) return []
     const isPacket = event.type === 'packet'
     return [
       {

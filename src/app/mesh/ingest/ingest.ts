@@ -18,6 +18,7 @@ import {
   writeSources,
 } from './sources.ts'
 import { writeTraffic } from './traffic.ts'
+import type { CollectorFilter } from '../collector/filter.ts'
 import { listDeliverable, writeOutbox } from '../collector/outbox.ts'
 import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { readContent } from '../collector/refused-content.ts'
@@ -30,6 +31,13 @@ export type Ingest = {
    * or remembered, and the same batch may be given again.
    */
   store(batch: readonly Heard[]): Promise<readonly News[]>
+}
+
+/** What a writer needs of the collector that delivers what it stores. */
+export type Collecting = {
+  readonly filter: CollectorFilter
+  /** `rows` wait for their delivery; so many others were left out by the filter. */
+  onKept(rows: number, filtered: number): void
 }
 
 /** What is remembered between batches. */
@@ -74,14 +82,14 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * The one writer of a process. With `onKept` all that has bytes to pass on is kept for a collector in the same step, and
- * `onKept` is told how many rows that were. `radios`: names of those that are configured, in their order; radios that are
+ * The one writer of a process. What the filter of a `collector` lets pass is kept for it in the same step, and it is told
+ * how many rows that were. `radios`: names of those that are configured, in their order; radios that are
  * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onCounted`
  * what is counted of each batch that is stored.
  */
 export function createIngest(
   store: Store,
-  onKept: ((rows: number) => void) | null = null,
+  collector: Collecting | null = null,
   radios: readonly string[] | null = null,
   onCrowd: (crowd: Crowd) => void = () => {},
   onCounted: (counts: BatchCounts) => void = () => {},
@@ -98,14 +106,18 @@ export function createIngest(
       const now = batch.reduce((latest, { event }) => Math.max(latest, event.receivedAt), 0)
       const judgements = await judgeBatch(store, batch, { sightings, now, radios })
       const plan = readContent(() => planBatch(batch, judgements, { localNodes, sources, table }, sightings))
-      const kept = onKept === null ? [] : listDeliverable(batch)
+      const selection = collector?.filter(batch, new Set(plan.localNodes.values())) ?? null
+      const kept = listDeliverable(selection?.passed ?? [])
       const present = await leaveOutDeleted(store, plan)
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
       const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...writeOutbox(store, kept)]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
       for (const crowd of admission.crowds) onCrowd(crowd)
-      if (kept.length > 0) onKept?.(kept.length)
+      if (selection !== null) {
+        selection.commit()
+        collector?.onKept(kept.length, selection.filtered)
+      }
       memory.localNodes = plan.localNodes
       onCounted(countBatch(batch, judgements))
       for (const name of plan.sources.keys()) memory.sources.add(name)

@@ -48,6 +48,7 @@ const collectorSchema = z
     lastDeliveredAt: z.int().nullable(),
     delivered: z.int().describe('Since the start'),
     dropped: z.int().describe('Given up since the start'),
+    filtered: z.int().describe('Left out since the start, as COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS ask'),
     reason: z.string().nullable(),
   })
   .describe('How the delivery of what is heard here to another service goes; null when there is none')
@@ -119,8 +120,8 @@ function describeLinks(
 
 function describeCollector(info: CollectorInfo | null): z.infer<typeof collectorSchema> | null {
   if (info === null) return null
-  const { target, state, waiting, lastDeliveredAt, delivered, dropped, reason } = info
-  return { target, state, waiting, lastDeliveredAt, delivered, dropped, reason }
+  const { target, state, waiting, lastDeliveredAt, delivered, dropped, filtered, reason } = info
+  return { target, state, waiting, lastDeliveredAt, delivered, dropped, filtered, reason }
 }
 
 function describeState({ state, since, lastFrameAt, reconnects, reason }: LinkInfo) {

@@ -1,0 +1,105 @@
+import type { Payload } from '../../../meshtastic/payload.ts'
+import type { Heard } from '../ingest/plan.ts'
+import { COLLECTED_KINDS, type CollectedKind } from './kinds.ts'
+import { isDeliverable } from './outbox.ts'
+
+const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
+  text: 'messages',
+  waypoint: 'messages',
+  position: 'positions',
+  telemetry: 'telemetry',
+  paxcounter: 'telemetry',
+  status: 'telemetry',
+  nodeinfo: 'nodes',
+  mapreport: 'nodes',
+  traceroute: 'routes',
+  neighborinfo: 'routes',
+  routing: 'routes',
+  storeforward: 'other',
+  admin: 'other',
+  encrypted: 'other',
+  unknown: 'other',
+  malformed: 'other',
+}
+
+const SAMPLED: ReadonlySet<Payload['kind']> = new Set<Payload['kind']>(['position', 'telemetry', 'nodeinfo'])
+
+/** Senders and kinds that are remembered; of one that is forgotten a packet more passes. */
+const MOST_REMEMBERED = 100_000
+
+type Selection = {
+  /** In their order. */
+  readonly passed: readonly Heard[]
+  /** So many could have been delivered and are left out. */
+  readonly filtered: number
+  /** They are stored: what comes next is held against them. */
+  commit(): void
+}
+
+/** Chooses what of a batch is delivered. `own`: the numbers of this service's radios. */
+export type CollectorFilter = (batch: readonly Heard[], own: ReadonlySet<number>) => Selection
+
+/**
+ * `only`: kinds that pass; empty: all. `sampleSeconds`: of each sender one position, one nodeinfo and one telemetry of
+ * each variant pass in so many seconds; 0: all. What own radios say of themselves, send and are sent always passes.
+ */
+export function createCollectorFilter({
+  only,
+  sampleSeconds,
+}: {
+  readonly only: readonly CollectedKind[]
+  readonly sampleSeconds: number
+}): CollectorFilter {
+  const kinds: ReadonlySet<CollectedKind> = new Set(only.length === 0 ? COLLECTED_KINDS : only)
+  const passedAt = new Map<string, number>()
+  const isDue = (key: string, at: number, pending: ReadonlyMap<string, number>) => {
+    const last = pending.get(key) ?? passedAt.get(key)
+    return last === undefined || Math.abs(at - last) >= sampleSeconds * 1000
+  }
+  const passes = (heard: Heard, own: ReadonlySet<number>, pending: Map<string, number>) => {
+    const kind = kindOf(heard, own)
+    if (kind === null) return true
+    if (!kinds.has(kind)) return false
+    const key = sampleSeconds === 0 ? null : sampleKey(heard)
+    if (key === null) return true
+    const at = heard.event.receivedAt
+    if (!isDue(key, at, pending)) return false
+    pending.set(key, at)
+    return true
+  }
+  return (batch, own) => {
+    const pending = new Map<string, number>()
+    const deliverable = batch.filter(isDeliverable)
+    const passed = deliverable.filter((heard) => passes(heard, own, pending))
+    return {
+      passed,
+      filtered: deliverable.length - passed.length,
+      commit() {
+        for (const [key, at] of pending) {
+          // The one that passed last stands last.
+          passedAt.delete(key)
+          passedAt.set(key, at)
+        }
+        for (const key of passedAt.keys()) {
+          if (passedAt.size <= MOST_REMEMBERED) break
+          passedAt.delete(key)
+        }
+      },
+    }
+  }
+}
+
+/** Null: it concerns a radio of our own. */
+function kindOf({ event }: Heard, own: ReadonlySet<number>): CollectedKind | null {
+  if (event.type === 'node-info') return own.has(event.node.nodeNum) ? null : 'nodes'
+  if (event.type !== 'packet') return null
+  const { from, to, payload } = event.packet
+  return own.has(from) || own.has(to) ? null : KIND_OF[payload.kind]
+}
+
+/** What is counted together; null: it is not sampled. */
+function sampleKey({ event }: Heard): string | null {
+  if (event.type !== 'packet' || !SAMPLED.has(event.packet.payload.kind)) return null
+  const { from, payload } = event.packet
+  return `${from} ${payload.kind} ${payload.kind === 'telemetry' ? payload.variant : ''}`
+}
