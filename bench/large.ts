@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sweepForgotten } from '../src/app/mesh/nodes/forgotten.ts'
 import { deleteExpired } from '../src/app/upkeep/retention.ts'
-import { HOUR_MS, rollUp } from '../src/app/mesh/telemetry/roll-up.ts'
+import { rollUp } from '../src/app/mesh/telemetry/roll-up.ts'
 import { readSeries } from '../src/app/mesh/telemetry/telemetry.ts'
 import { openDatabase, type SqliteStore } from '../src/node/database.ts'
 import { createPace, type Pace } from '../src/node/pace.ts'
 import { median } from './load.ts'
+import { HOUR_MS } from '../src/shared/time.ts'
 
 const ROWS = Number(process.env['BENCH_LARGE_ROWS'] ?? 15_000_000)
 const NODES = 250

@@ -2,15 +2,15 @@ import { sealAudit } from '../app/audit/chain.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
 import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
+import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 /**
  * Slices of one job in one run. A slice is four queries, of nodes eight, and one run of a worker may make 1000
  * (developers.cloudflare.com/d1/platform/limits). The next run goes on.
  */
 const SLICES = 75
-const HOUR_MS = 3_600_000
 /** How often wrangler.toml fires the trigger. */
-const EVERY_MS = 10 * 60_000
+const EVERY_MS = 10 * MINUTE_MS
 
 type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
 

@@ -2,9 +2,7 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { PortNum } from './gen/ports_pb.ts'
 import { type ToRadio, ToRadioSchema } from './gen/stream_pb.ts'
 import { TelemetrySchema } from './gen/telemetry_pb.ts'
-
-/** A longer text is refused, in bytes of UTF-8. The radio's own limits are 232 broadcast, 227 reply, 220 direct. */
-export const MAX_TEXT_BYTES = 200
+import { MAX_TEXT_BYTES } from '../shared/limits.ts'
 
 /** What every packet that we send says about its way. */
 export type Destination = {

@@ -2,8 +2,7 @@ import { sealAudit } from '../app/audit/chain.ts'
 import type { Ports } from '../app/context.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
-
-const SECOND_MS = 1000
+import { SECOND_MS } from '../shared/time.ts'
 
 /**
  * Seals new audit entries each second, beside the requests that wrote them: no request waits for it, and no disk.

@@ -32,8 +32,9 @@ import { prepareDataDir, refuseAddress, StartRefused } from './start-problems.ts
 import { builtSite, serveSite } from './http/static.ts'
 import { startUpkeep } from './upkeep.ts'
 import { readAppVersion } from './version.ts'
+import { MINUTE_MS } from '../shared/time.ts'
 
-const SWEEP_INTERVAL_MS = 10 * 60_000
+const SWEEP_INTERVAL_MS = 10 * MINUTE_MS
 const SHUTDOWN_GRACE_MS = 8000
 /** A migration of a large database takes its time. */
 const START_WAIT_MS = 120_000

@@ -3,9 +3,7 @@ import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import type { DiskReserve } from './disk.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
 type Watched = Needs & { readonly clockWatch: ClockWatch; readonly disk: DiskReserve }

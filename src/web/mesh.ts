@@ -7,13 +7,14 @@ import type { LiveEvent } from './live.ts'
 import { asApiError, useFresh } from './load.ts'
 import { can } from './session.ts'
 import { t } from './strings.ts'
+import { HOUR_MS } from '../shared/time.ts'
 
 export type { Message, Node }
 export type MessagePage = { readonly messages: readonly Message[]; readonly nextBefore: number | null }
 
 export const BROADCAST = 0xffffffff
 /** Heard within so many milliseconds, a node is active: two hours, or what the settings say. */
-export const activeMs = signal(2 * 3_600_000)
+export const activeMs = signal(2 * HOUR_MS)
 const POLL_MS = 5000
 
 /** All nodes, the latest heard first; null until they came once. */

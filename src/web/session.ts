@@ -1,5 +1,6 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
+import type { ErrorCode } from '../app/http/errors.ts'
 import { api, ApiError, reconnects, ask, send, watchRefusals } from './api.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../shared/resources.ts'
@@ -91,7 +92,7 @@ export async function signOut(): Promise<void> {
 }
 
 const REFRESH_MS = 60_000
-const REVEALING: ReadonlySet<string> = new Set([
+const REVEALING: ReadonlySet<string> = new Set<ErrorCode>([
   'unauthenticated',
   'password_change_required',
   'forbidden',

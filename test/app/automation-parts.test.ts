@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { cronProblem } from '../../src/app/automation/cron.ts'
 import { matches, matchesWildcards } from '../../src/app/automation/matcher.ts'
-import { MATCH_MODES } from '../../src/app/automation/rules.ts'
-import { ANSWER_TOKENS, render, TOKENS, widestText } from '../../src/app/automation/template.ts'
+import { MATCH_MODES } from '../../src/shared/rule-kinds.ts'
+import { render } from '../../src/app/automation/template.ts'
 import { timeOnAirMs } from '../../src/meshtastic/airtime.ts'
 import { countTextBytes } from '../../src/meshtastic/to-radio.ts'
+import { ANSWER_TOKENS, TOKENS, widestText } from '../../src/shared/tokens.ts'
 
 describe('matching', () => {
   test.each([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { advance, type Delivery, type DeliveryEvent, type DeliveryState } from '../../src/app/mesh/messages/delivery.ts'
+import { advance, type Delivery, type DeliveryEvent } from '../../src/app/mesh/messages/delivery.ts'
+import type { DeliveryState } from '../../src/shared/delivery-states.ts'
 
 const OWN = 1
 const TO = 2

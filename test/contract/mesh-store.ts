@@ -13,7 +13,7 @@ import { readTrack } from '../../src/app/mesh/nodes/positions.ts'
 import { followRenumbered } from '../../src/app/mesh/nodes/renumbering.ts'
 import { listReceptions } from '../../src/app/mesh/messages/receptions.ts'
 import { deleteExpired } from '../../src/app/upkeep/retention.ts'
-import { DAY_MS, rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
+import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../src/app/mesh/telemetry/telemetry.ts'
 import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/topology/topology.ts'
 import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
@@ -32,6 +32,7 @@ import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { describeChannel } from '../../src/meshtastic/settings.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import { FAR, packet, position, store as storePackets, telemetry as measured, text, user } from '../support/mesh.ts'
+import { DAY_MS } from '../../src/shared/time.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)
 

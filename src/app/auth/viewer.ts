@@ -10,9 +10,10 @@ import { hashToken } from './sessions/session-token.ts'
 import { findLive, findSession, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
 import { ALL_PERMISSIONS } from '../../shared/resources.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
 
 /** A token's last use is written at most so often. */
-const TOKEN_TOUCH_MS = 5 * 60_000
+const TOKEN_TOUCH_MS = 5 * MINUTE_MS
 
 const account = {
   ...userColumns,

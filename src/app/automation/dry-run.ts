@@ -19,9 +19,8 @@ import { planAnswer, type Planned, planRun } from './plan.ts'
 import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
 import { quietAt, upcomingSlots } from './slots.ts'
+import { DAY_MS, MINUTE_MS } from '../../shared/time.ts'
 
-const MINUTE_MS = 60_000
-const DAY_MS = 86_400_000
 const SHOWN_RUNS = 5
 /** Runs are counted over a week, so that patterns for some days of it are fair. */
 const COUNTED_DAYS = 7

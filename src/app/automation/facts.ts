@@ -9,9 +9,10 @@ import type { Rule } from './rules.ts'
 import { localDate, localTime } from './slots.ts'
 import type { TokenValues } from './template.ts'
 import { OWN_KINDS } from '../../shared/link-kinds.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
 /** Older measurements say nothing about how busy the channel is now. */
-const RECENT_MS = 3_600_000
+const RECENT_MS = HOUR_MS
 
 /** What automation looks at before it sends. */
 export type Facts = {

@@ -4,10 +4,7 @@ import { matches } from './matcher.ts'
 import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import type { Reason } from './runs.ts'
 import { GRACE_MS, intervalOf, quietAt } from './slots.ts'
-
-const SECOND_MS = 1000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../shared/time.ts'
 
 /** Percent of the time that others already use; above it nothing more is sent. */
 const MAX_CHANNEL_UTILIZATION = 25

@@ -9,8 +9,8 @@ import { readTokens, type SpeakerFacts } from './facts.ts'
 import type { Said } from './guards.ts'
 import type { RuleOf, TimedRule } from './rules.ts'
 import { render } from './template.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
-const HOUR_MS = 3_600_000
 /** Traceroutes that are looked at for who was asked when. */
 const RECENT_TRACEROUTES = 10_000
 

@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import { countTextBytes, MAX_TEXT_BYTES } from '../../meshtastic/to-radio.ts'
+import { countTextBytes } from '../../meshtastic/to-radio.ts'
 import { bodyNodeNum } from '../mesh/messages/send.ts'
 import { CRON_PATTERN, cronProblem, isPattern, isTimeZone } from './cron.ts'
-import { widestText, unknownTokens } from './template.ts'
+import { unknownTokens } from './template.ts'
+import { MATCH_MODES, type RuleKind } from '../../shared/rule-kinds.ts'
+import { widestText } from '../../shared/tokens.ts'
+import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
-export const KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
-export type Kind = (typeof KINDS)[number]
-
-const HOUR_MS = 3_600_000
 /** Least time between two announcements, in hours. */
 export const MIN_ANNOUNCE_HOURS = 3
 /** Least time between two runs of a traceroute or a schedule, in minutes. */
@@ -66,9 +66,6 @@ const announceSchema = z.strictObject({
   channels: channelsSchema.min(1),
   text: templateSchema,
 })
-
-/** How `words` are looked for in a text; letters count without regard to case. */
-export const MATCH_MODES = ['exact', 'prefix', 'word', 'contains', 'wildcard'] as const
 
 const matchSchema = z.strictObject({
   mode: z
@@ -154,7 +151,7 @@ export const ruleSchema = z.discriminatedUnion('kind', [
   scheduleSchema,
 ])
 export type Rule = z.infer<typeof ruleSchema>
-export type RuleOf<K extends Kind> = Extract<Rule, { kind: K }>
+export type RuleOf<K extends RuleKind> = Extract<Rule, { kind: K }>
 /** Rules that run by the clock. */
 export type TimedRule = Exclude<Rule, { kind: 'acknowledge' }>
 

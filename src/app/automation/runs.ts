@@ -3,16 +3,14 @@ import * as z from 'zod'
 import { automationRuns, automations } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { noteWithdrawnOf } from './withdrawn.ts'
+import { OUTCOMES } from '../../shared/rule-kinds.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Runs are kept so long, and so many of one automation. */
 const KEPT_MS = 90 * DAY_MS
 const MAX_RUNS = 10_000
 /** Rows deleted in one transaction. */
 const SLICE_ROWS = 1000
-
-export const OUTCOMES = ['sending', 'sent', 'skipped', 'failed'] as const
 
 /** Why something was not sent, or not all of it. */
 export const REASONS = {

@@ -1,8 +1,7 @@
 import { cronSlots, type Slots } from './cron.ts'
 import type { Rule, TimedRule } from './rules.ts'
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 /** A run that is later than this is skipped: what was due while the service did not run is not made up for. */
 export const GRACE_MS = 2 * MINUTE_MS
 /** So many runs, and so far, are looked at for one outside of quiet hours. */

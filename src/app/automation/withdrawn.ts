@@ -3,9 +3,10 @@ import { automationRuns } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { WITHDRAWN } from '../mesh/messages/delivery.ts'
 import type { PacketKey } from '../mesh/messages/delivery-records.ts'
+import { DAY_MS } from '../../shared/time.ts'
 
 /** Nothing waits for a radio for longer. */
-const WAITING_MS = 86_400_000
+const WAITING_MS = DAY_MS
 
 const value = sql.placeholder
 

@@ -1,8 +1,7 @@
 import * as z from 'zod'
 import { FIELD_TYPES, RISKS } from '../../meshtastic/config-fields.ts'
 import { SECTION_KINDS } from '../../meshtastic/config-sections.ts'
-
-export const CHANGE_STATES = ['applying', 'applied', 'differs', 'failed', 'unknown'] as const
+import { CHANGE_STATES } from '../../shared/change-states.ts'
 
 const paths = z.array(z.string())
 

@@ -4,8 +4,10 @@ import { settings } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
+import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../shared/limits.ts'
+import { forEachName, namesOf } from '../../shared/names.ts'
 
-const days = z.int().min(1).max(36_500)
+const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
 /** Every setting: what it may be, what it is until somebody sets it, and what it means. */
 const SETTINGS = {
@@ -15,26 +17,18 @@ const SETTINGS = {
   positionRetentionDays: { schema: days, fallback: 90, meaning: 'Tracks of nodes are kept so many days' },
   messageRetentionDays: { schema: days, fallback: 365, meaning: 'Messages are kept so many days' },
   nodeActiveSeconds: {
-    schema: z.int().min(60).max(2_592_000),
+    schema: z.int().min(60).max(MAX_ACTIVE_SECONDS),
     fallback: 7200,
     meaning: 'A node heard in the last so many seconds counts as active',
   },
 } as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
 
 type Key = keyof typeof SETTINGS
-const KEYS = Object.keys(SETTINGS).filter(isKey)
+const KEYS = namesOf(SETTINGS)
 
-function isKey(name: string): name is Key {
-  return Object.hasOwn(SETTINGS, name)
-}
-
-function eachSetting<T>(make: (key: Key) => T): Record<Key, T> {
-  // KEYS are all keys, and each is given a value.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return Object.fromEntries(KEYS.map((key) => [key, make(key)])) as Record<Key, T>
-}
-
-export const settingsSchema = z.strictObject(eachSetting((key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)))
+export const settingsSchema = z.strictObject(
+  forEachName(SETTINGS, (key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)),
+)
 export type Settings = z.infer<typeof settingsSchema>
 
 export const settingsChangesSchema = settingsSchema.partial()
@@ -47,7 +41,7 @@ const queries = prepareOnce((db) => ({
 export async function readSettings(store: Store): Promise<Settings> {
   const rows = await queries(store).all.all()
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
-  return eachSetting((key) => {
+  return forEachName(SETTINGS, (key) => {
     const text = stored.get(key)
     const parsed = text === undefined ? undefined : SETTINGS[key].schema.safeParse(JSON.parse(text))
     return parsed?.success ? parsed.data : SETTINGS[key].fallback

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
+import { DAY_MS } from '../../shared/time.ts'
 
 export const backupSettingsSchema = z.strictObject({
   enabled: z.boolean(),
@@ -53,8 +54,6 @@ export type BackupSchedule = { readonly settings: z.infer<typeof storedSettings>
 export const BACKUP_SETTINGS_PREFIX = 'backup.'
 const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
 const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
-
-const DAY_MS = 86_400_000
 
 const DEFAULTS = { enabled: false, maxBackups: 7, keepWeekly: 0, keepMonthly: 0, backupTime: '03:00', since: 0 }
 

@@ -1,8 +1,8 @@
 import { gte, sql } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
-const HOUR_MS = 3_600_000
 /** Hours told of; the last one is the hour that it is. */
 const HOURS = 24
 

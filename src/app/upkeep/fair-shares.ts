@@ -15,7 +15,7 @@ import {
 } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/evidence.ts'
-import { DAY_MS, HOUR_MS } from '../mesh/telemetry/roll-up.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 import { capTo, tally } from './fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'

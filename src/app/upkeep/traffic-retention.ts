@@ -2,7 +2,7 @@ import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { channels, packets, telemetryHourly, traceroutes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
-import { DAY_MS } from '../mesh/telemetry/roll-up.ts'
+import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
 /** Rows deleted in one transaction, at most. */

@@ -6,11 +6,12 @@ import { sweepForgotten } from '../mesh/nodes/forgotten.ts'
 import { followRenumbered } from '../mesh/nodes/renumbering.ts'
 import { keepFairShares } from './fair-shares.ts'
 import { deleteExpired, retentionCutoffs } from './retention.ts'
-import { HOUR_MS, rollUp } from '../mesh/telemetry/roll-up.ts'
+import { rollUp } from '../mesh/telemetry/roll-up.ts'
 import { type Share, wholeSlices } from './slice-share.ts'
 import { forgetSurplusNodes } from '../mesh/nodes/surplus.ts'
 import { deleteOldTraffic } from './traffic-retention.ts'
 import { readSettings } from '../settings/settings.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
 /** Awaited after each slice of some milliseconds; answers whether to go on. */
 export type Pause = () => Promise<boolean>

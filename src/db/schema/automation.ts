@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { OUTCOMES, RULE_KINDS } from '../../shared/rule-kinds.ts'
 
 // The tables of automation, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
@@ -8,7 +9,7 @@ export const automations = sqliteTable(
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     name: text('name').notNull(),
-    kind: text('kind', { enum: ['announce', 'acknowledge', 'traceroute', 'schedule'] }).notNull(),
+    kind: text('kind', { enum: RULE_KINDS }).notNull(),
     enabled: integer('enabled', { mode: 'boolean' }).notNull(),
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),
@@ -38,7 +39,7 @@ export const automationRuns = sqliteTable(
     /** Equal skips of one hour are one row. */
     lastT: integer('last_t').notNull(),
     count: integer('count').notNull().default(1),
-    outcome: text('outcome', { enum: ['sending', 'sent', 'skipped', 'failed'] }).notNull(),
+    outcome: text('outcome', { enum: OUTCOMES }).notNull(),
     reason: text('reason'),
     /** Who is answered; null for a run by the clock. */
     triggeredBy: integer('triggered_by'),

@@ -1,5 +1,6 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
+import { CHANGE_STATES } from '../../shared/change-states.ts'
 
 /** What radios told of their settings at their latest handshake, without keys, passwords and other secrets. */
 export const deviceConfig = sqliteTable(
@@ -27,7 +28,7 @@ export const deviceConfigChanges = sqliteTable(
       .references(() => sources.id, { onDelete: 'cascade' }),
     section: text('section').notNull(),
     id: text('id').notNull(),
-    state: text('state', { enum: ['applying', 'applied', 'differs', 'failed', 'unknown'] }).notNull(),
+    state: text('state', { enum: CHANGE_STATES }).notNull(),
     /** JSON: paths of the fields that were to change, secrets among them. */
     fields: text('fields').notNull(),
     /** JSON: those that the radio did not take over. */

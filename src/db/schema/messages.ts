@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
 import { sources } from './sources.ts'
+import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
 
 export const messages = sqliteTable(
   'messages',
@@ -26,7 +27,7 @@ export const messages = sqliteTable(
     signed: flag('signed').notNull().default(false),
     direction: text('direction', { enum: ['in', 'out'] }).notNull(),
     deliveryState: text('delivery_state', {
-      enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'],
+      enum: DELIVERY_STATES,
     }),
     routingError: text('routing_error'),
     /** What the radio said of it, in its own words. */

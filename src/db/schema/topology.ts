@@ -1,5 +1,6 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
+import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
 
 /** Ways through the mesh: asked for by us, or answers to others that passed by. */
 export const traceroutes = sqliteTable(
@@ -13,7 +14,7 @@ export const traceroutes = sqliteTable(
     toNodeNum: integer('to_node_num').notNull(),
     timestamp: integer('timestamp').notNull(),
     answeredAt: integer('answered_at'),
-    state: text('state', { enum: ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] }).notNull(),
+    state: text('state', { enum: DELIVERY_STATES }).notNull(),
     routingError: text('routing_error'),
     /** What the radio said of it, in its own words. */
     notice: text('notice'),

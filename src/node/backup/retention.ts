@@ -1,9 +1,8 @@
 import type { BackupSettings } from '../../app/system/backup-settings.ts'
 import type { Backup } from '../../app/system/backups.ts'
+import { DAY_MS } from '../../shared/time.ts'
 
 type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
-
-const DAY_MS = 86_400_000
 
 /**
  * Names of scheduled backups that no rule keeps: neither the newest `maxBackups`, nor the newest of the latest weeks and

@@ -1,7 +1,7 @@
 import { Cron } from 'croner'
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
-const HOUR_MS = 3_600_000
-const RETRY_MS = 5 * 60_000
+const RETRY_MS = 5 * MINUTE_MS
 const MAX_RETRY_MS = HOUR_MS
 
 export type ScheduleState = {

@@ -15,6 +15,7 @@ import {
 } from '../../app/mesh/collector/outbox.ts'
 import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
 
 /** What waits at most: about a week of a busy mesh, some 60 MB. The oldest go first. */
 const MAX_WAITING = 200_000
@@ -39,8 +40,8 @@ export type CollectorTimings = {
 const TIMINGS: CollectorTimings = {
   gatherMs: 1000,
   backoffFirstMs: 1000,
-  backoffMaxMs: 5 * 60_000,
-  refusedMs: 5 * 60_000,
+  backoffMaxMs: 5 * MINUTE_MS,
+  refusedMs: 5 * MINUTE_MS,
 }
 
 export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {

@@ -1,5 +1,6 @@
 import { Config_DeviceConfig_Role as Role } from '../../meshtastic/gen/config_pb.ts'
 import { HardwareModel } from '../../meshtastic/gen/hardware_pb.ts'
+import { DAY_MS } from '../../shared/time.ts'
 
 /** A made-up node. It changes while the demo runs. */
 export type DemoNode = {
@@ -29,8 +30,6 @@ export type DemoNode = {
 
 /** Middle of the made-up town. */
 const TOWN = { latitude: 49.8917, longitude: 10.8871 }
-
-const DAY_MS = 86_400_000
 
 /** Names, kilometres north and east of the middle, hops to us; the first node is the radio itself. */
 const PLACES = [

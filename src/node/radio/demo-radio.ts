@@ -20,6 +20,7 @@ import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { createPacketIds } from '../../meshtastic/to-radio.ts'
 import { createDemoNodes, DEMO_CHAT, type DemoNode } from './demo-mesh.ts'
 import { createDemoSettings, type DemoSettings } from './demo-settings.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
 type DataInit = Exclude<MessageInitShape<typeof DataSchema>, Data>
 type TelemetryInit = MessageInitShape<typeof TelemetrySchema>
@@ -181,7 +182,7 @@ function describeDevice(node: DemoNode, random: () => number, now: number): Data
 
 /** A temperate day: warmest in the afternoon. */
 function describeWeather(random: () => number, now: number): DataInit {
-  const warmth = Math.sin(((now / 3_600_000 - 9) / 24) * 2 * Math.PI)
+  const warmth = Math.sin(((now / HOUR_MS - 9) / 24) * 2 * Math.PI)
   const value = {
     temperature: 14 + warmth * 6 + random(),
     relativeHumidity: 62 - warmth * 15 + random() * 4,
@@ -243,7 +244,7 @@ function describeEntry(node: DemoNode, isOwn: boolean, random: () => number, now
     user: userOf(node),
     position: placeOf(node, now),
     deviceMetrics: metricsOf(node, random, now),
-    lastHeard: seconds(now - (isOwn ? 0 : random() * 3_600_000)),
+    lastHeard: seconds(now - (isOwn ? 0 : random() * HOUR_MS)),
     ...(isOwn ? {} : { snr: node.snr, hopsAway: node.hopsAway }),
   }
 }

@@ -15,6 +15,7 @@ import {
 import { isName, MOST_CHANNEL_NAME } from '../../meshtastic/plausible.ts'
 import { toRadioEvent } from '../../meshtastic/radio-event.ts'
 import type { ReceivedEvent } from './session.ts'
+import { HOUR_MS } from '../../shared/time.ts'
 
 export type MqttReaderOptions = {
   /** Tried before the key that every radio knows. */
@@ -67,7 +68,7 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
 }
 
 /** A channel in use is told again, so that it is not forgotten. */
-const TELL_AGAIN_MS = 60 * 60_000
+const TELL_AGAIN_MS = HOUR_MS
 
 const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
 

@@ -1,5 +1,5 @@
-import type { AuditAction } from '../../app/audit/audit.ts'
 import { numberFormat, quantity } from './quantity.ts'
+import type { AuditAction, AuditResource } from '../../shared/audit-actions.ts'
 
 export const audit = {
   title: 'Audit log',
@@ -41,7 +41,7 @@ export const audit = {
 } as const
 
 /** What people call the entries of the log; another name stands for itself. */
-export const AUDIT_NAMES: Readonly<Partial<Record<AuditAction, string>>> = {
+export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   login_success: 'Signed in',
   login_failed: 'Sign-in failed',
   logout: 'Signed out',
@@ -87,4 +87,4 @@ export const AUDIT_RESOURCES = {
   configuration: 'Radio configuration',
   automation: 'Automation',
   audit: 'Audit log',
-} as const
+} as const satisfies Record<AuditResource, string>

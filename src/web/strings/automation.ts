@@ -1,6 +1,6 @@
-import type { Kind, MATCH_MODES } from '../../app/automation/rules.ts'
-import type { OUTCOMES, Reason } from '../../app/automation/runs.ts'
-import type { TokenName } from '../../app/automation/template.ts'
+import type { Reason } from '../../app/automation/runs.ts'
+import type { TokenName } from '../../shared/tokens.ts'
+import type { MatchMode, Outcome, RuleKind } from '../../shared/rule-kinds.ts'
 
 /** The texts of the pages of automation, which come with their code. */
 export const a = {
@@ -19,13 +19,13 @@ export const a = {
     acknowledge: 'Answer',
     traceroute: 'Trace routes',
     schedule: 'By calendar',
-  } satisfies Record<Kind, string>,
+  } satisfies Record<RuleKind, string>,
   kindHelp: {
     announce: 'Says something on channels again and again, at least three hours apart.',
     acknowledge: 'Answers those who write certain words, with a reaction or a text.',
     traceroute: 'Asks nodes in turn by which way they are reached.',
     schedule: 'Sends one text or asks for one route at certain times.',
-  } satisfies Record<Kind, string>,
+  } satisfies Record<RuleKind, string>,
   columns: { rule: 'Rule', on: 'On', next: 'Next run', last: 'Last run' },
   kind: 'Kind',
   switchLabel: (name: string) => `Switch on ${name}`,
@@ -48,7 +48,7 @@ export const a = {
     sent: 'sent',
     skipped: 'held back',
     failed: 'failed',
-  } satisfies Record<(typeof OUTCOMES)[number], string>,
+  } satisfies Record<Outcome, string>,
   reasons: {
     missed: 'the service did not run when it was due',
     quiet_hours: 'it is in the quiet hours',
@@ -143,7 +143,7 @@ export const a = {
     prefix: 'begin the text',
     contains: 'stand anywhere, also inside words',
     wildcard: 'are a pattern of the whole text: * any, ? one',
-  } satisfies Record<(typeof MATCH_MODES)[number], string>,
+  } satisfies Record<MatchMode, string>,
   heardOn: 'Heard on',
   direct: 'Direct messages to the radio',
   heardNeeded: 'Choose a channel, or direct messages.',

@@ -1,4 +1,4 @@
-import type { CHANGE_STATES } from '../../app/device-config/schemas.ts'
+import type { ChangeState } from '../../shared/change-states.ts'
 
 /** The texts of the pages of a radio's settings, which come with their code. */
 export const c = {
@@ -58,14 +58,14 @@ export const c = {
     differs: 'The radio came back with other values',
     failed: 'Not applied',
     unknown: 'It is not known whether the radio applied it',
-  } satisfies Record<(typeof CHANGE_STATES)[number], string>,
+  } satisfies Record<ChangeState, string>,
   badges: {
     applying: 'restarting',
     applied: 'applied',
     differs: 'differs',
     failed: 'failed',
     unknown: 'unknown',
-  } satisfies Record<(typeof CHANGE_STATES)[number], string>,
+  } satisfies Record<ChangeState, string>,
   by: (who: string) => `by ${who}`,
   fields: (names: string) => `Changed: ${names}`,
   differing: (names: string) => `Not as wanted: ${names}`,

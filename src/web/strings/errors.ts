@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../../app/http/errors.ts'
+
 export const errors = {
   offline: 'The service does not answer. Check your connection; nothing was changed as far as this page knows.',
   internal: 'Something went wrong in the service. Try again; if it stays, tell an administrator the reference below.',
@@ -40,4 +42,4 @@ export const errors = {
   radio_unavailable: 'The radio is not connected. Nothing was sent.',
   database_unavailable: 'The database does not answer right now. Try again in a moment.',
   invalid_request: 'Something in the form is not as it should be:',
-} as const satisfies Record<string, string>
+} as const satisfies Partial<Record<ErrorCode | 'offline', string>>

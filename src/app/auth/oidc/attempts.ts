@@ -10,8 +10,9 @@ import { seal, unseal } from '../sealing.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { isSecure } from '../sessions/sessions.ts'
 import { OidcFailure } from './failure.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
-const LIFETIME_MS = 10 * 60_000
+const LIFETIME_MS = 10 * MINUTE_MS
 
 /** Unfinished sign-ins of one browser: beyond these bounds the oldest give way. A server takes 16 KB of headers. */
 const MOST_IN_BROWSER = 10

@@ -3,8 +3,9 @@ import { isSecureUrl } from '../../config/secure-url.ts'
 import { OidcFailure } from './failure.ts'
 import type { AskProvider } from './http.ts'
 import type { Allowance } from './allowance.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
 
-const LIFETIME_MS = 60 * 60_000
+const LIFETIME_MS = HOUR_MS
 const TIMEOUT_MS = 8000
 
 const endpoint = z

@@ -5,8 +5,9 @@ import type { Allowance } from './allowance.ts'
 import type { Claims } from './claims.ts'
 import { OidcFailure } from './failure.ts'
 import type { AskProvider } from './http.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
-const LIFETIME_MS = 10 * 60_000
+const LIFETIME_MS = 10 * MINUTE_MS
 const TIMEOUT_MS = 8000
 const MOST_KEYS = 100
 

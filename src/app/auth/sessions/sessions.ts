@@ -10,15 +10,16 @@ import { nextEpoch, otherOwner } from '../../users/users.ts'
 import { forgetEnd, hasEnded, knownUse, listEnded, noteEnd, noteUse } from './last-use.ts'
 import { arrivedByHttps } from '../../http/security.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
 
 /** A use reaches the store at most so often for a session, or in a twentieth of a shorter idle timeout. */
-const TOUCH_INTERVAL_MS = 5 * 60_000
+const TOUCH_INTERVAL_MS = 5 * MINUTE_MS
 
 /** By how much the clock of another instance may be ahead. */
-const MAX_AHEAD_MS = 10 * 60_000
+const MAX_AHEAD_MS = 10 * MINUTE_MS
 
 /** Of one user. A sign-in beyond them ends those that were not used for longest. */
 const MOST_SESSIONS = 100

@@ -15,6 +15,7 @@ import {
 } from '../../../shared/token-scopes.ts'
 import { type Permissions, permissionsFrom } from '../../../shared/resources.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 
 const PREFIX = 'mm_'
 /** Of one user, those that expired among them. */
@@ -22,7 +23,6 @@ const MOST_TOKENS = 50
 
 /** Of a token whose maker said nothing; *never* must be said. */
 const DEFAULT_EXPIRY_DAYS = 90
-const DAY_MS = 86_400_000
 
 /** Why a token of this owner can't use a scope that is no permission; null: it can. */
 export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError | null {

@@ -10,11 +10,12 @@ import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../../meshtastic/replay.ts'
 import type { Heard } from '../ingest/plan.ts'
 import type { KnownSource, Source } from '../ingest/sources.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
 /** Packets of one delivery. */
 export const MAX_ITEMS = 500
 /** What reaches the service later than this is compared with what is known by then. */
-const LATE_MS = 5 * 60_000
+const LATE_MS = 5 * MINUTE_MS
 /** A radio's message has 512 bytes at most; one made of what a broker published may have some more. */
 const MAX_BYTES = 1024
 /** The name of a collector, and of its radio: a host name and a port. */

@@ -5,9 +5,10 @@ import { collectorOutbox } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import type { RadioFact } from '../../../meshtastic/radio-event.ts'
 import type { Heard } from '../ingest/plan.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 
 /** What waits for longer is not delivered any more. */
-export const OUTBOX_AGE_MS = 7 * 86_400_000
+export const OUTBOX_AGE_MS = 7 * DAY_MS
 /** Rows deleted in one transaction: some milliseconds. */
 const SLICE_ROWS = 2000
 

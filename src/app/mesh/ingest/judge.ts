@@ -13,6 +13,7 @@ import type { Heard } from './plan.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import { listLocalSources, type Source } from './sources.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
 /** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
@@ -59,7 +60,7 @@ const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true }
 /** A payload that is larger is not signed: it would not fit into a packet. Some bytes less than the protocol has. */
 const MAX_SIGNED_BYTES = 233 - SIGNATURE_BYTES - 8
 /** A radio of ours that said something in this time tells all that it sends. */
-const LIVE_MS = 5 * 60_000
+const LIVE_MS = 5 * MINUTE_MS
 /** Packets of a node among which one is looked for that came signed by the same way. */
 const LOOK_BACK = 200
 

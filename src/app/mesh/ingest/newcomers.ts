@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { newcomers, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { HOUR_MS } from '../telemetry/roll-up.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
 import type { NodeRow } from './nodes.ts'
 import type { Heard, Plan } from './plan.ts'
 import type { Source } from './sources.ts'

@@ -1,5 +1,7 @@
+import { HOUR_MS } from '../../../shared/time.ts'
+
 /** How long, and for how many packets, a packet is known again. */
-export const WINDOW_MS = 6 * 60 * 60_000
+export const WINDOW_MS = 6 * HOUR_MS
 export const WINDOW_SIZE = 50_000
 
 /** One arrival of a packet. */

@@ -1,6 +1,4 @@
-/** How far a packet of ours got. */
-export const DELIVERY_STATES = ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
-export type DeliveryState = (typeof DELIVERY_STATES)[number]
+import type { DeliveryState } from '../../../shared/delivery-states.ts'
 
 /** What happened to a packet of ours. */
 export type DeliveryEvent =

@@ -5,6 +5,7 @@ import { messages } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { createBodyCache } from '../nodes/body-cache.ts'
+import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
 
 export const MAX_MESSAGES = 1000
 
@@ -27,7 +28,7 @@ export const messageSchema = z.object({
   pkiEncrypted: z.boolean(),
   signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
   direction: z.enum(['in', 'out']),
-  deliveryState: z.enum(['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown']).nullable(),
+  deliveryState: z.enum(DELIVERY_STATES).nullable(),
   routingError: z.string().nullable(),
   notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
   sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),

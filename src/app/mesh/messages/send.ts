@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { idempotencyKeys, messages } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement } from '../../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../../meshtastic/node-id.ts'
-import { countTextBytes, encodeText, MAX_TEXT_BYTES } from '../../../meshtastic/to-radio.ts'
+import { countTextBytes, encodeText } from '../../../meshtastic/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
 import type { Ctx, Outgoing, RuleMark } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -11,8 +11,10 @@ import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { deliveryEvent } from '../live/events.ts'
 import { type Message, messageColumns, publicMessage } from './messages.ts'
+import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 
-const IDEMPOTENCY_MS = 86_400_000
+const IDEMPOTENCY_MS = DAY_MS
 
 /** A node number or `!hex`, in a body. */
 export const bodyNodeNum = z.union([

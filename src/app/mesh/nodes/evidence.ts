@@ -1,4 +1,4 @@
-import { DAY_MS } from '../telemetry/roll-up.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 
 /**
  * What speaks for a node: on how many days it was heard, by the clock of this service. Numbers are made up in seconds;

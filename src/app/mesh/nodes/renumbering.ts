@@ -5,7 +5,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { fitsNodeNum } from '../../../meshtastic/public-key.ts'
 import type { Ports } from '../../context.ts'
 import { moveHistory } from './move-history.ts'
-import { DAY_MS, HOUR_MS } from '../telemetry/roll-up.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 
 /** The old number must be silent for so long after the new one was first heard. */

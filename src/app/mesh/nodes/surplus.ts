@@ -3,7 +3,7 @@ import { neighbors, nodes, renumberings } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 import { capTo, tally } from '../../upkeep/fair-cap.ts'
-import { HOUR_MS } from '../telemetry/roll-up.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
 import { dayOf, type Evidence, weigh } from './evidence.ts'
 
 /** More are not kept: anybody can make numbers up, on the air as well. Those that somebody chose are not counted. */

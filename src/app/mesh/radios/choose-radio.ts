@@ -6,9 +6,10 @@ import type { Ports } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { type ChannelTable, configuredRadios, readChannelTable } from './channel-table.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
 
 /** Of radios that heard a node about as lately, the one with the fewest hops reaches it best. */
-const RECENT_MS = 3_600_000
+const RECENT_MS = HOUR_MS
 /** Messages of a channel among which the one that is answered is looked for. */
 const ANSWERED_MESSAGES = 20_000
 

@@ -2,10 +2,9 @@ import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** Milliseconds. */
-export const HOUR_MS = 3_600_000
-export const DAY_MS = 86_400_000
 
 /** Hours rolled up in one transaction, at most. */
 const SLICE_HOURS = 100

@@ -6,7 +6,7 @@ import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
-import { DAY_MS } from './roll-up.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 import { listMetrics, metricsSchema, readSeries, seriesSchema } from './telemetry.ts'
 
 const querySchema = z

@@ -4,7 +4,7 @@ import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { unitOf } from './metric-units.ts'
 import { getNodeRowId } from '../nodes/nodes.ts'
-import { DAY_MS, HOUR_MS } from './roll-up.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** A range up to this long is read measurement by measurement; up to the other one, hour by hour; else day by day. */
 const RAW_RANGE_MS = 2 * DAY_MS

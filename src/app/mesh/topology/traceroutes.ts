@@ -8,7 +8,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Outgoing } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
-import { DELIVERY_STATES } from '../messages/delivery.ts'
+import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
 import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')

@@ -2,10 +2,8 @@ import { Segments } from '../../parts/field.tsx'
 import { Group, Labelled } from '../../parts/labelled.tsx'
 import { Card } from '../../parts/page.tsx'
 import { a } from '../../strings/automation.ts'
-import type { Draft } from './draft.ts'
 import { ChannelChecks, type Form, Line, TemplateField } from './fields.tsx'
-
-const MODES = ['word', 'exact', 'prefix', 'contains', 'wildcard'] as const satisfies readonly Draft['mode'][]
+import { MATCH_MODES } from '../../../shared/rule-kinds.ts'
 
 /** What a rule listens to, and how it answers. */
 export function AnswerFields({ form }: { form: Form }) {
@@ -29,11 +27,11 @@ export function AnswerFields({ form }: { form: Form }) {
               {...aria}
               value={draft.mode}
               onChange={(event) => {
-                const mode = MODES.find((one) => one === event.currentTarget.value)
+                const mode = MATCH_MODES.find((one) => one === event.currentTarget.value)
                 if (mode !== undefined) set({ mode })
               }}
             >
-              {MODES.map((mode) => (
+              {MATCH_MODES.map((mode) => (
                 <option key={mode} value={mode}>
                   {a.modes[mode]}
                 </option>

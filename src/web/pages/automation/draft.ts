@@ -1,19 +1,17 @@
 import type { InferRequestType, InferResponseType } from 'hono/client'
-import type { TokenName } from '../../../app/automation/template.ts'
 import type { api } from '../../api.ts'
+import type { RuleKind } from '../../../shared/rule-kinds.ts'
+import { ALL_TOKEN_NAMES, TOKEN_NAMES, type TokenName, widestText } from '../../../shared/tokens.ts'
 
 export type Automation = InferResponseType<typeof api.automation.$get>['automations'][number]
 export type Rule = Automation['rule']
 /** A rule as the service takes it. */
 export type NewRule = InferRequestType<typeof api.automation.$post>['json']
-export type Kind = Rule['kind']
-type RuleOf<K extends Kind> = Extract<Rule, { kind: K }>
-
-export const KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const satisfies readonly Kind[]
+type RuleOf<K extends RuleKind> = Extract<Rule, { kind: K }>
 
 /** Everything that the form asks for, of all kinds: what was typed for one kind is still there after a look at another. */
 export type Draft = {
-  readonly kind: Kind
+  readonly kind: RuleKind
   readonly name: string
   readonly enabled: boolean
   readonly timeZone: string
@@ -48,7 +46,7 @@ export type Draft = {
 }
 
 /** A new rule, off. */
-export function emptyDraft(kind: Kind): Draft {
+export function emptyDraft(kind: RuleKind): Draft {
   return {
     kind,
     name: '',
@@ -234,40 +232,11 @@ function isWhole(draft: Draft): boolean {
   }
 }
 
-/** Bytes that can be sent. */
-export const MAX_BYTES = 200
-
-const COMMON_TOKENS = ['longName', 'shortName', 'nodeId', 'nodes', 'active', 'date', 'time', 'version'] as const
-const SENDER_TOKENS = ['senderLongName', 'senderShortName', 'senderId', 'hops', 'snr', 'rssi'] as const
-
-export function tokensFor(kind: Kind): readonly TokenName[] {
-  return kind === 'acknowledge' ? [...COMMON_TOKENS, ...SENDER_TOKENS] : COMMON_TOKENS
-}
-
-/** Bytes of the widest value of each token, as the service reckons. */
-export const TOKEN_BYTES: Readonly<Record<TokenName, number>> = {
-  longName: 39,
-  shortName: 4,
-  nodeId: 9,
-  nodes: 5,
-  active: 5,
-  date: 10,
-  time: 5,
-  version: 20,
-  senderLongName: 39,
-  senderShortName: 4,
-  senderId: 9,
-  hops: 1,
-  snr: 6,
-  rssi: 4,
+export function tokensFor(kind: RuleKind): readonly TokenName[] {
+  return kind === 'acknowledge' ? ALL_TOKEN_NAMES : TOKEN_NAMES
 }
 
 /** Bytes of a text when its tokens are as wide as can be. */
 export function widestBytes(text: string): number {
-  const widths: ReadonlyMap<string, number> = new Map(Object.entries(TOKEN_BYTES))
-  const filled = text.replace(/\{([A-Za-z]+)\}/g, (written, name: string) => {
-    const width = widths.get(name)
-    return width === undefined ? written : 'm'.repeat(width)
-  })
-  return new TextEncoder().encode(filled).length
+  return new TextEncoder().encode(widestText(text)).length
 }

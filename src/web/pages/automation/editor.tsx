@@ -11,7 +11,7 @@ import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 import '../../styles/automation.css'
 import { useChannels } from './channels.ts'
-import { type Automation, type Draft, draftOf, emptyDraft, KINDS, type NewRule, ruleOf, tryableOf } from './draft.ts'
+import { type Automation, type Draft, draftOf, emptyDraft, type NewRule, ruleOf, tryableOf } from './draft.ts'
 import { type Begun, forgetDraft, useKeptDraft } from './drafts.ts'
 import { type Form, NodeNames } from './fields.tsx'
 import { RuleFields } from './form.tsx'
@@ -21,13 +21,14 @@ import { type Sample, type Trial, useSavedTrial, useTrial } from './trial.ts'
 import { Guards, TryCard } from './try.tsx'
 import { deleteFirst, ifMatch, unlessChanged } from './version.ts'
 import { airADay } from './words.ts'
+import { RULE_KINDS } from '../../../shared/rule-kinds.ts'
 
 const UP = { path: '/automation', name: a.back }
 
 /** A rule that is not there yet. */
 export function NewAutomationPage() {
   const wanted = place.value.query.get('kind')
-  const initial = useRef(emptyDraft(KINDS.find((kind) => kind === wanted) ?? 'announce')).current
+  const initial = useRef(emptyDraft(RULE_KINDS.find((kind) => kind === wanted) ?? 'announce')).current
   const begun = useKeptDraft(null, initial)
   const { draft } = begun
   return (
@@ -35,7 +36,7 @@ export function NewAutomationPage() {
       <NodeNames />
       <fieldset class="kinds">
         <legend class="sr-only">{a.kind}</legend>
-        {KINDS.map((kind) => (
+        {RULE_KINDS.map((kind) => (
           <label class="kind" key={kind}>
             <input
               type="radio"

@@ -5,8 +5,9 @@ import { Icon } from '../../parts/icon.tsx'
 import { Group, Labelled } from '../../parts/labelled.tsx'
 import { can } from '../../session.ts'
 import { a } from '../../strings/automation.ts'
-import { type Draft, MAX_BYTES, tokensFor, widestBytes } from './draft.ts'
+import { type Draft, tokensFor, widestBytes } from './draft.ts'
 import type { Channels } from './channels.ts'
+import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** What the fields of the form share. */
 export type Form = {
@@ -91,7 +92,7 @@ export function TemplateField(props: { form: Form; path: string; value: string; 
   const { form, value, onInput } = props
   const box = useRef<HTMLTextAreaElement>(null)
   const used = widestBytes(value)
-  const over = used - MAX_BYTES
+  const over = used - MAX_TEXT_BYTES
   const insert = (token: string) => {
     const area = box.current
     if (area === null) return
@@ -118,7 +119,7 @@ export function TemplateField(props: { form: Form; path: string; value: string; 
           />
         )}
       </Labelled>
-      <div class={over > 0 ? 'about bad' : 'about'}>{a.bytes(used, MAX_BYTES, /\{[A-Za-z]+\}/.test(value))}</div>
+      <div class={over > 0 ? 'about bad' : 'about'}>{a.bytes(used, MAX_TEXT_BYTES, /\{[A-Za-z]+\}/.test(value))}</div>
       <div class="chips" role="group" aria-label={a.tokens}>
         <span class="faint" aria-hidden="true">
           {a.tokens}

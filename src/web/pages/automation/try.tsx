@@ -6,15 +6,14 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'
-import type { Kind } from './draft.ts'
+import type { RuleKind } from '../../../shared/rule-kinds.ts'
 import { NodeSelect } from './fields.tsx'
 import type { Sample, Trial } from './trial.ts'
 import { airtime, type DryRun, modemName } from './words.ts'
-
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../../../shared/time.ts'
 
 type Props = {
-  kind: Kind
+  kind: RuleKind
   timeZone: string
   trial: Trial
   channels: Channels

@@ -5,10 +5,9 @@ import { nameOfId } from '../../mesh.ts'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'
 import { nodeIdOf, type Rule } from './draft.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
 export type DryRun = Extract<InferResponseType<(typeof api.automation)['dry-run']['$post']>, { messages: unknown }>
-
-const MINUTE_MS = 60_000
 
 /** A time on the air, in words. */
 export function airtime(ms: number): string {

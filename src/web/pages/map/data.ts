@@ -10,8 +10,8 @@ import type { Link, Spot } from './lines.ts'
 import type { TileReports, Tiles } from './tiles.ts'
 import type { Waypoint } from './waypoint.ts'
 import { ANSWERED, type Traceroute } from '../topology/traceroute.ts'
+import { DAY_MS } from '../../../shared/time.ts'
 
-const DAY_MS = 86_400_000
 const POLL_MS = 60_000
 const MOST_TRACES = '100'
 const TRACE_ID = /^[1-9]\d{0,14}$/

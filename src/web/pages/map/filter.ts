@@ -1,6 +1,5 @@
 import { activeMs, isCalled, type Node } from '../../mesh.ts'
-
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../../../shared/time.ts'
 
 export type MapFilter = {
   readonly q: string

@@ -10,9 +10,7 @@ import { user } from '../../session.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { SendBy } from './send-by.tsx'
-
-/** Bytes of UTF-8 that the service takes. */
-const MAX_BYTES = 200
+import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** Why nothing can be sent: words of `t.messages`. */
 export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | 'channelElsewhere' | null
@@ -34,7 +32,7 @@ export function Composer(props: Props) {
   const box = useRef<HTMLTextAreaElement>(null)
   const { text, radio, action, submit } = useDraft(props)
   const used = new TextEncoder().encode(text.value).length
-  const canSend = mayWrite && text.value.trim() !== '' && used <= MAX_BYTES && !action.busy.value
+  const canSend = mayWrite && text.value.trim() !== '' && used <= MAX_TEXT_BYTES && !action.busy.value
   useEffect(() => {
     if (replyTo.value !== null) box.current?.focus()
   }, [replyTo.value])
@@ -136,14 +134,14 @@ function ReplyTo({ replyTo }: { replyTo: Signal<Message | null> }) {
 }
 
 function Counter({ used, note }: { used: number; note: string }) {
-  const over = used - MAX_BYTES
+  const over = used - MAX_TEXT_BYTES
   return (
     <div class="about composer-about">
       {note === '' ? <span class="keys">{t.messages.keys}</span> : <span>{note}</span>}
       <span role="status" class="bad">
         {over > 0 && t.messages.over(over)}
       </span>
-      <span class={over > 0 ? 'bytes bad' : 'bytes'}>{t.messages.bytes(used, MAX_BYTES)}</span>
+      <span class={over > 0 ? 'bytes bad' : 'bytes'}>{t.messages.bytes(used, MAX_TEXT_BYTES)}</span>
     </div>
   )
 }

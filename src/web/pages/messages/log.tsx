@@ -12,6 +12,7 @@ import { t } from '../../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { MessageItem } from './item.tsx'
 import { type Scroll, useScroll } from './scroll.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
 
 type Props = {
   wanted: Wanted
@@ -214,7 +215,7 @@ function Row(props: RowProps) {
   )
 }
 
-const TOGETHER_MS = 5 * 60_000
+const TOGETHER_MS = 5 * MINUTE_MS
 
 /** Whether a message needs no name above it. */
 function continues(previous: Message, message: Message): boolean {

@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
 import { t } from '../../strings.ts'
 import { colour } from '../map/colour.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 
 export type { Series }
 
@@ -14,9 +15,6 @@ export type Chart = {
 }
 
 const HEIGHT = 240
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 /** A hole of so many usual steps between two points is drawn as a hole. */
 const GAP_STEPS = 2.5
 /** Reports that come close together are late by more than their usual step: shorter holes are none. */

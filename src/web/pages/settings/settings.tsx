@@ -8,6 +8,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { can } from '../../session.ts'
 import { t } from '../../strings.ts'
+import { MAX_ACTIVE_SECONDS, MAX_RETENTION_DAYS } from '../../../shared/limits.ts'
 
 type Settings = InferResponseType<typeof api.settings.$get>
 type Entry = readonly [name: string, value: number]
@@ -26,8 +27,10 @@ export function SettingsPage() {
 
 /** The unit that people set it in, by how the API names it, and the most it takes: days as they are, seconds as minutes. */
 function unitOf(name: string): { name: string; size: number; most: number } | null {
-  if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: 36_500 }
-  return name.endsWith('Seconds') ? { name: t.settings.minutes, size: MINUTE_SECONDS, most: 43_200 } : null
+  if (name.endsWith('Days')) return { name: t.settings.days, size: 1, most: MAX_RETENTION_DAYS }
+  return name.endsWith('Seconds')
+    ? { name: t.settings.minutes, size: MINUTE_SECONDS, most: MAX_ACTIVE_SECONDS / MINUTE_SECONDS }
+    : null
 }
 
 function labelOf(name: string): string {

@@ -1,0 +1,3 @@
+/** How far a packet of ours got. */
+export const DELIVERY_STATES = ['queued', 'sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]

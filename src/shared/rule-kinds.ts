@@ -1,0 +1,11 @@
+/** What a rule of automation does. */
+export const RULE_KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
+export type RuleKind = (typeof RULE_KINDS)[number]
+
+/** How `words` are looked for in a text; letters count without regard to case. */
+export const MATCH_MODES = ['exact', 'prefix', 'word', 'contains', 'wildcard'] as const
+export type MatchMode = (typeof MATCH_MODES)[number]
+
+/** What became of a run. */
+export const OUTCOMES = ['sending', 'sent', 'skipped', 'failed'] as const
+export type Outcome = (typeof OUTCOMES)[number]
