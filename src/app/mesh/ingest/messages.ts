@@ -75,11 +75,12 @@ const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql
   cross join messages m on m.channel = p.value ->> 'from' and m.source_id = s.id and not m.pki_encrypted
   limit ${sql.raw(String(REFILED_ROWS))}) moved`
 
+// The limit keeps SQLite from merging the subquery into the update, which would then visit every message.
 const FILED = sql`(select m.id, p.value ->> 'channel' as channel from json_each(${sql.placeholder('filings')}) p
   cross join messages m on m.from_node_num = p.value ->> 'fromNodeNum' and m.packet_id = p.value ->> 'packetId'
   cross join sources s on s.id = m.source_id and ${notInArray(sql`s.kind`, OWN_KINDS)}
   where m.direction = 'in' and not m.pki_encrypted and m.channel <> p.value ->> 'channel'
-    and m.timestamp >= (p.value ->> 'heardAt') - ${sql.raw(String(WINDOW_MS))}) filed`
+    and m.timestamp >= (p.value ->> 'heardAt') - ${sql.raw(String(WINDOW_MS))} limit -1) filed`
 
 const queries = prepareOnce((db) => ({
   messages: prepareJsonInsert(db, messages, { values: VALUES, onConflict: RECEPTION }),
