@@ -50,6 +50,8 @@ export function bucketContract(name: string, make: () => Promise<Buckets> | Buck
       const buckets = await make()
       for (let n = 0; n < 3; n++) expect(await buckets.take('a', SIZE, NOW + 1e9)).toBe(0)
       expect(await buckets.take('a', SIZE, NOW)).toBe(500)
+      expect(await buckets.take('a', SIZE, NOW + 500)).toBe(0)
+      expect(await buckets.take('a', SIZE, NOW + 500)).toBe(500)
     })
 
     test('a part of a millisecond counts', async () => {

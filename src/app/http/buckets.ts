@@ -17,9 +17,14 @@ export function memoryBuckets(): Buckets {
   return {
     take: async (key, { most, everyMs }, now) => {
       // Never later than an empty bucket's: a clock that was ahead keeps nobody out.
-      const from = Math.min(Math.max(fullAt.get(key) ?? 0, now), now + most * everyMs)
+      const known = fullAt.get(key) ?? 0
+      const from = Math.min(Math.max(known, now), now + most * everyMs)
       const waitMs = from + everyMs - (now + most * everyMs)
-      if (waitMs > 0) return waitMs
+      if (waitMs > 0) {
+        // Else a clock that was years ahead would keep somebody out for years.
+        if (from < known) keep(key, from)
+        return waitMs
+      }
       keep(key, from + everyMs)
       return 0
     },

@@ -64,13 +64,19 @@ if tonumber(redis.call('HGET', KEYS[1], 'count') or '0') > 0 then redis.call('HI
 
 /**
  * KEYS: bucket, which holds when it is full again. ARGV: now, its size, ms for each place, both ms. Answers the ms to wait.
+ * The clocks of instances may differ by a minute; what is further ahead was taken before a clock was put right.
  */
 export const TAKE_PLACE = `
 local now, most, every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local from = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), now + most * every)
+local known = tonumber(redis.call('GET', KEYS[1]) or '0')
+local from = math.min(math.max(known, now), now + most * every)
 local wait = from + every - (now + most * every)
-if wait > 0 then return math.ceil(wait) end
-redis.call('SET', KEYS[1], string.format('%.3f', from + every), 'PX', math.ceil(from + every - now))
+local function keep(full) redis.call('SET', KEYS[1], string.format('%.3f', full), 'PX', math.ceil(full - now) + 60000) end
+if wait > 0 then
+  if known - from > 60000 then keep(from) end
+  return math.ceil(wait)
+end
+keep(from + every)
 return 0`
 
 /** KEYS: bucket. ARGV: ms for each place. */
