@@ -154,6 +154,46 @@ describe('a deactivation in the middle', () => {
   })
 })
 
+const ENDINGS: [string, string, string][] = [
+  ['deactivated', 'is_active = 0, session_epoch = session_epoch + 1', '401 unauthenticated'],
+  ['demoted', 'is_admin = 0', '403 admin_required'],
+  ['given another password', 'session_epoch = session_epoch + 1', '401 unauthenticated'],
+]
+
+describe.each(ENDINGS)('an administrator who is %s in the middle', (_how, set, outcome) => {
+  test.each<[string, string, unknown?]>([
+    ['POST', '/api/users', { username: 'backdoor', isAdmin: true }],
+    ['PUT', '/api/users/2', { displayName: 'Anna' }],
+    ['PUT', '/api/users/2', { isActive: false }],
+    ['PUT', '/api/users/2/admin', { isAdmin: true }],
+    ['PUT', '/api/users/2/permissions', { permissions: { nodes: { read: true, write: true } } }],
+    ['POST', '/api/users/2/reset-password'],
+    ['DELETE', '/api/users/2'],
+  ])('changes nothing by %s %s', async (method, path, body) => {
+    const { app, admin, before, sqlite } = await interruptibleApp()
+    const second = await app.user('second')
+    await admin.send('PUT', `/api/users/${second.id}/admin`, { isAdmin: true })
+    before(() => sqlite.prepare(`update users set ${set} where id = ?`).run(second.id))
+    const others = () => sqlite.prepare('select * from users where id <> ?').all(second.id)
+    const grants = () => sqlite.prepare('select * from user_permissions where user_id <> ?').all(second.id)
+    const was = [others(), grants()]
+    const audited = await auditedBy(app, async () => {
+      expect(await outcomeOf(second.send(method, path, body))).toBe(outcome)
+    })
+    expect(audited).toStrictEqual([])
+    expect([others(), grants()]).toStrictEqual(was)
+  })
+})
+
+test('a token made while the password is reset comes too late', async () => {
+  const { anna, before, sqlite } = await interruptibleApp()
+  before(() => sqlite.prepare('update users set session_epoch = session_epoch + 1 where id = ?').run(anna.id))
+  expect(await outcomeOf(anna.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] }))).toBe(
+    '401 unauthenticated',
+  )
+  expect(sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
+})
+
 test('a password reset while the old one is being checked wins', async () => {
   let meanwhile: (() => Promise<unknown>) | null = null
   const passwords: PasswordHasher = {

@@ -1,13 +1,16 @@
-import { eq, like, sql } from 'drizzle-orm'
+import { eq, like, or, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { audit, type AuditContext, listAudit, SYSTEM } from '../../src/app/audit/audit.ts'
+import type { Viewer } from '../../src/app/context.ts'
 import { AppError, toAppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { packedPermissions, unpackPermissions, writePermissions } from '../../src/app/users/permissions.ts'
+import { stillAdmin } from '../../src/app/users/still-admin.ts'
 import { userIdByName } from '../../src/app/users/users.ts'
 import { contains } from '../../src/db/contains.ts'
 import { nodes, settings, userPermissions, users } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
+import { ALL_PERMISSIONS } from '../../src/shared/resources.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
 
@@ -95,6 +98,37 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       await rename('berta', 'Y')
       const { entries } = await listAudit(store, { action: 'user_updated' }, { limit: 10 })
       expect(entries.map(({ details }) => details)).toEqual([{ to: 'Y' }])
+    })
+
+    test('what somebody asks for who is no administrator by then is taken back', async () => {
+      const store = await open()
+      await store.db
+        .insert(users)
+        .values([user('zara', true), user('zoe', true)])
+        .run()
+      const named = (username: string) => eq(users.username, username)
+      const row = await store.db.select().from(users).where(named('zara')).get()
+      if (row === undefined) throw new Error('no zara')
+      const at = { createdAt: NOW, lastSeenAt: NOW, expiresAt: NOW + 1, ip: null, userAgent: null, oidcIssuer: null }
+      const session = { id: 1, tokenHash: 'a hash', userId: row.id, epoch: row.sessionEpoch, ...at }
+      const [permissions, mustChangePassword] = [ALL_PERMISSIONS, false]
+      const viewer: Viewer = { user: row, permissions, mustChangePassword, credential: { kind: 'session', session } }
+      const rename = (displayName: string) =>
+        store.atomic([
+          store.db.update(users).set({ displayName }).where(named('zoe')),
+          ...stillAdmin({ store, viewer }),
+        ])
+      await rename('while she is')
+      await store.db.update(users).set({ isAdmin: false }).where(named('zara')).run()
+      expect(await codeOf(() => rename('demoted'))).toBe('admin_required')
+      await store.db.update(users).set({ sessionEpoch: 1 }).where(named('zara')).run()
+      expect(await codeOf(() => rename('another password'))).toBe('unauthenticated')
+      const zoe = await store.db.select({ name: users.displayName }).from(users).where(named('zoe')).get()
+      expect(zoe).toEqual({ name: 'while she is' })
+      await store.db
+        .delete(users)
+        .where(or(named('zara'), named('zoe')))
+        .run()
     })
 
     test('the last administrator and a taken name are told by the database itself', async () => {

@@ -105,11 +105,13 @@ export function toAppError(error: unknown): AppError {
   return conflict ?? new AppError('internal', undefined, { cause: error })
 }
 
-// A trigger and two unique indexes speak through the driver's message, which is where both drivers agree.
+// A trigger, `stillAdmin` and two unique indexes speak through the driver's message, which is where both drivers agree.
 function databaseConflict(error: unknown): AppError | null {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
     if (failedQuery(e) !== null) continue
     if (/\blast_admin\b/.test(e.message)) return new AppError('last_admin', undefined, { cause: error })
+    if (/\bviewer_ended\b/.test(e.message)) return new AppError('unauthenticated', undefined, { cause: error })
+    if (/\bviewer_demoted\b/.test(e.message)) return new AppError('admin_required', undefined, { cause: error })
     if (/UNIQUE.*users_username/.test(e.message)) return new AppError('username_taken', undefined, { cause: error })
     if (/UNIQUE.*automations_name/.test(e.message))
       return new AppError('automation_name_taken', undefined, { cause: error })

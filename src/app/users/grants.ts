@@ -11,6 +11,7 @@ import {
   unpackPermissions,
   writePermissions,
 } from './permissions.ts'
+import { stillAdmin } from './still-admin.ts'
 import { getUser } from './users.ts'
 import {
   ALL_PERMISSIONS,
@@ -79,6 +80,7 @@ export async function replacePermissions(
       },
     ),
     writePermissions(ctx.store, regular, changes, { at: ctx.now(), by: ctx.viewer?.user.id ?? null }),
+    ...stillAdmin(ctx),
   ])
   if ((await getUser(ctx.store, userId)).isAdmin) throw adminHoldsAll()
   return readPermissions(ctx.store, userId)

@@ -16,6 +16,7 @@ import {
   storedPermissionsJson,
   writePermissions,
 } from './permissions.ts'
+import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
 
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const
@@ -186,6 +187,7 @@ export async function createUser(
     ctx.store.db.insert(users).values(row),
     writePermissions(ctx.store, isNamed(username), permissions, granting(ctx)),
     audit(ctx, 'user_created', { ...details, ...(given !== undefined && { permissions }) }),
+    ...stillAdmin(ctx),
   ])
   const created = await findUserByName(ctx.store, username)
   if (created === null) throw new Error('a user that was just made is gone')
@@ -227,7 +229,7 @@ export async function updateUser(ctx: Ctx, id: number, changes: z.infer<typeof u
   const profile = fields.length > 0 ? profileStatements(ctx, before, after, fields) : []
   const [first, ...rest] = [...profile, ...(ends ? deactivation(ctx, before) : [])]
   if (first === undefined) return before
-  await ctx.store.atomic([first, ...rest])
+  await ctx.store.atomic([first, ...rest, ...stillAdmin(ctx)])
   if (ends) await ctx.sessions.removeForUser(id)
   return getUser(ctx.store, id)
 }
@@ -280,7 +282,7 @@ const WHY_FIXED: Partial<Record<keyof User, string>> = {
 export async function deactivateUser(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)
   refuseSelf(ctx, id)
-  await ctx.store.atomic(deactivation(ctx, user))
+  await ctx.store.atomic([...deactivation(ctx, user), ...stillAdmin(ctx)])
   await ctx.sessions.removeForUser(id)
 }
 
@@ -332,6 +334,7 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
     audit(ctx, 'admin_status_changed', details, { onlyIf: sql`exists (select 1 from ${users} where ${still})` }),
     writePermissions(ctx.store, still, permissions, granting(ctx)),
     ctx.store.db.update(users).set({ isAdmin: wanted }).where(still),
+    ...stillAdmin(ctx),
   ])
   return getUser(ctx.store, id)
 }
@@ -358,6 +361,7 @@ export async function resetPassword(ctx: Ctx, id: number): Promise<string> {
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(ctx, 'password_reset', { userId: id, username: user.username, tokensRevoked }, { onlyIfChanged: true }),
     db.delete(apiTokens).where(eq(apiTokens.userId, id)),
+    ...stillAdmin(ctx),
   ])
   const { isActive } = await getUser(ctx.store, id)
   if (!isActive) throw new AppError('user_inactive')

@@ -90,7 +90,8 @@ export async function createToken(
   ctx: SignedInCtx,
   input: z.infer<typeof newTokenSchema>,
 ): Promise<Token & { token: string }> {
-  const { user, permissions } = ctx.viewer
+  const { user, permissions, credential } = ctx.viewer
+  if (credential.kind !== 'session') throw new AppError('forbidden', 'A token makes no other one')
   for (const scope of input.scopes.filter(isSpecialScope)) {
     const reason = ownerRefusal({ isAdmin: user.isAdmin, permissions }, scope)
     if (reason !== null) throw reason
@@ -103,9 +104,10 @@ export async function createToken(
   const expiresAt = input.expiresInDays === null ? null : now + input.expiresInDays * DAY_MS
   const { id } = user
   const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
-  // A deactivation at the same instant wins: it has deleted all tokens, and no later one may be left to come back.
+  // A deactivation or a new password at the same instant wins: it has deleted the tokens, and none may come after it.
+  const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
-    ${expiresAt}, null from ${users} where ${and(eq(users.id, id), eq(users.isActive, true), lt(owned, MOST_TOKENS))}`
+    ${expiresAt}, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
   await ctx.store.atomic([
     ctx.store.db.insert(apiTokens).select(values),
     audit(ctx, 'token_created', { name, prefix, scopes, expiresAt }, { onlyIfChanged: true }),
