@@ -81,6 +81,18 @@ describe('a node with a new number and its old key', () => {
     await speak(NEW, START + HOUR, { level: 20, longName: 'Renewed' })
   })
 
+  it('stays with a radio of ours, which tells its number itself', async () => {
+    await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: OLD } }], { at: START })
+    const told = { longName: 'Ours', publicKey: key(1) }
+    await store(mesh.ingest, [nodeInfo({ num: OLD, user: told, lastHeard: seconds(START) })], { at: START })
+    await speak(NEW, START + HOUR)
+    await follow(START + 3 * HOUR)
+    expect(await node(OLD)).toMatchObject({ nodeNum: OLD, longName: 'Ours', isLocal: true })
+    await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: NEW } }], { at: START + 3 * HOUR })
+    await follow(START + 3 * HOUR)
+    expect(await node(OLD)).toMatchObject({ nodeNum: NEW })
+  })
+
   it('keeps its history and what people say, once the old number was silent for an hour', async () => {
     await follow(START + 2 * HOUR - 1)
     expect([await node(OLD), await node(NEW)]).toMatchObject([

@@ -81,6 +81,7 @@ const queries = prepareOnce((db) => ({
           having count(*) = 2 and max(first_heard) between ${value('newSince')} and ${value('silentSince')}) x
         cross join nodes n on n.public_key = x.public_key group by x.public_key
         having max(n.key_mismatch) = 0 and max(n.spoof_suspected) = 0 and count(distinct n.first_heard) = 2
+          and max(case when n.first_heard < x.newest then n.is_local end) = 0
           and max(case when n.first_heard < x.newest then n.key_signed end)
             <= max(case when n.first_heard = x.newest then n.key_signed end)
           and max(case when n.first_heard < x.newest then coalesce(n.last_heard, n.first_heard) end) < x.newest) p`,
@@ -197,7 +198,7 @@ export async function readPresentNum(store: Store, nodeNum: number): Promise<num
 /**
  * Lets the history of a node follow it to a new number: one that announces the same public key and was first heard after
  * the old one fell silent. It does not follow from a number that was derived from the key, nor from a node that signed to
- * one that did not. A key is not proven by announcing it, so what was before goes back as soon as the old number
+ * one that did not, nor from a radio of ours, which says itself what its number is. A key is not proven by announcing it, so what was before goes back as soon as the old number
  * is heard again. `pause` is awaited after each slice and answers whether to go on; the next run takes up what is left.
  */
 export async function followRenumbered(
