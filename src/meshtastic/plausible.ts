@@ -10,6 +10,8 @@ const MOST_LONG_NAME = 39
 const MOST_SHORT_NAME = 4
 export const MOST_CHANNEL_NAME = 11
 const MOST_WAYPOINT_NAME = 29
+/** The protocol has 18; forks have longer ones. */
+const MOST_VERSION = 40
 
 /** The protocol has three bits. */
 const MOST_HOPS = 7
@@ -75,6 +77,11 @@ export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; r
         fact: isSlot ? { ...fact, channel: { ...channel, name: '' } } : { type: 'other', variant: 'channel' },
         refused: ['channelName'],
       }
+    }
+    case 'metadata': {
+      const { firmwareVersion } = fact.metadata
+      if (firmwareVersion === null || isName(firmwareVersion, MOST_VERSION)) return { fact, refused }
+      return { fact: { ...fact, metadata: { ...fact.metadata, firmwareVersion: null } }, refused: ['firmwareVersion'] }
     }
     default:
       return { fact, refused }

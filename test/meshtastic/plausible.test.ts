@@ -110,3 +110,12 @@ it('a channel with an impossible name is none at a broker, and a slot without a 
   expect(named(numberChannel('8:x'), 'twelve chars')).toMatchObject({ refused: ['channelName'], type: 'other' })
   expect(named(numberChannel('8:x'), 'eleven char').refused).toBeUndefined()
 })
+
+it('of a radio the version of its firmware is looked at', () => {
+  const version = (firmwareVersion: string) => read({ case: 'metadata', value: { firmwareVersion, hwModel: 43 } })
+  expect(version('2.8.0.1a2b3c4').refused).toBeUndefined()
+  for (const bad of ['2.8\u202e', '2'.repeat(41)]) {
+    const told = { firmwareVersion: null, hwModel: 'HELTEC_V3' }
+    expect(version(bad)).toMatchObject({ refused: ['firmwareVersion'], metadata: told })
+  }
+})
