@@ -145,7 +145,15 @@ it('measures links, packets, the database, backups, sessions and the process', a
   const admin = await app.admin()
   const run = { at: START - 4000, ok: false, error: 'disk full', succeededAt: null, failures: 1 }
   app.store.sqlite.prepare(`insert into settings values ('backup.lastRun', ?, 1)`).run(JSON.stringify(run))
-  for (const port of ['TEXT_MESSAGE_APP', 'TEXT_MESSAGE_APP', null, 'UNKNOWN_131', 'UNKNOWN_132', 'UNKNOWN_APP']) {
+  for (const port of [
+    'TEXT_MESSAGE_APP',
+    'TEXT_MESSAGE_APP',
+    null,
+    'UNKNOWN_131',
+    'UNKNOWN_132',
+    'UNKNOWN_-5',
+    'UNKNOWN_APP',
+  ]) {
     meter.countPacket(port)
   }
   app.clock.advance(60_000)
@@ -178,7 +186,7 @@ it('measures links, packets, the database, backups, sessions and the process', a
     mesh_ingest_queue_events: 17,
     'mesh_packets_total{port="TEXT_MESSAGE_APP"}': 2,
     'mesh_packets_total{port="encrypted"}': 1,
-    'mesh_packets_total{port="other"}': 2,
+    'mesh_packets_total{port="other"}': 3,
     'mesh_packets_total{port="UNKNOWN_APP"}': 1,
     process_made_up: 1.5,
   })

@@ -51,7 +51,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       found.buckets[bucket] = (found.buckets[bucket] ?? 0) + 1
     },
     countPacket(portName) {
-      const port = portName === null ? 'encrypted' : /^UNKNOWN_\d+$/.test(portName) ? OTHER : portName
+      const port = portName === null ? 'encrypted' : /^UNKNOWN_-?\d+$/.test(portName) ? OTHER : portName
       packets.set(port, (packets.get(port) ?? 0) + 1)
     },
     countBatch(counts) {
