@@ -196,7 +196,8 @@ async function hearSecrets(service: ConfigService): Promise<void> {
   }
   service.device.send(
     fromRadio({ case: 'logRecord', value: { message: 'psk l3ak-log', source: 'l3ak-source' } }),
-    fromRadio({ case: 'clientNotification', value: { message: 'l3ak-notice' } }),
+    // What a radio says to people is shown to them: firmware puts no secret into it.
+    fromRadio({ case: 'clientNotification', value: { message: 'The key is weak' } }),
   )
   await service.settle()
   await until(() => {
