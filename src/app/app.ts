@@ -8,7 +8,6 @@ import { automationRoutes } from './automation/routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './context.ts'
 import { AppError, problem, toAppError } from './http/errors.ts'
-import { leanRouter } from './http/lean-router.ts'
 import { eventRoutes } from './mesh/live/routes.ts'
 import { ingestRoutes } from './mesh/collector/routes.ts'
 import { infoRoutes } from './mesh/radios/info-routes.ts'
@@ -38,29 +37,12 @@ import { limitWrites } from './http/write-limit.ts'
  * answers the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
-  const begin = (c: Context<AppEnv>) => {
-    const ports = resolvePorts(c.env)
-    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
-    return ports.meter?.now()
-  }
-  const app = new Hono<AppEnv>({
-    router: leanRouter((answer, route) => (c) => {
-      const began = begin(c)
-      const finish = (response: Response) => {
-        const { status } = response
-        if (began !== undefined) countRequest(c, route, status, began)
-        if (c.get('hasHeaders') === true) return response
-        c.res = response
-        finishHeaders(c)
-        return c.res
-      }
-      const response = answer(c)
-      return response instanceof Promise ? response.then(finish) : finish(response)
-    }),
-  })
+  const app = new Hono<AppEnv>()
   // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
   app.use(async (c, next) => {
-    const began = begin(c)
+    const ports = resolvePorts(c.env)
+    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
+    const began = ports.meter?.now()
     if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
     else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
     else c.res = await pages(c.req.raw)

@@ -55,7 +55,7 @@ export const requireAnySession = rule({ kind: 'signed-in', tokens: false, tempor
 export const requireAdmin = rule({ kind: 'admin', scope: null })
 
 /** An administrator's session, or an administrator's token with this scope. */
-export const requireAdminOrScope = (scope: 'backup' | 'metrics') => rule({ kind: 'admin', scope })
+export const requireAdminOrScope = (scope: SpecialScope) => rule({ kind: 'admin', scope })
 
 export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
 

@@ -11,7 +11,7 @@ export type Rule =
   | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
   /** A bearer token that holds the scope. */
   | { readonly kind: 'token'; readonly scope: SpecialScope }
-  | { readonly kind: 'admin'; readonly scope: 'backup' | 'metrics' | null }
+  | { readonly kind: 'admin'; readonly scope: SpecialScope | null }
 
 export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'
 
@@ -43,17 +43,10 @@ export function descriptionOf(handler: object): Description | undefined {
   return descriptions.get(handler)
 }
 
-const passive = new WeakSet<object>()
-
 /** A handler that does nothing but describe its route. */
 export function describing(description: Description): MiddlewareHandler {
   const handler: MiddlewareHandler = (_c, next) => next()
-  passive.add(handler)
   return describe(handler, description)
-}
-
-export function isPassive(handler: object): boolean {
-  return passive.has(handler)
 }
 
 /** Documents a route: what it does, its answers, and the errors beyond those of its rule and its input. */

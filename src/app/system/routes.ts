@@ -6,7 +6,6 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import { anyone } from '../http/access.ts'
 import { type AppEnv, CLOCK_STATES } from '../context.ts'
 import { answers } from '../http/describe.ts'
-import { alone } from '../http/lean-router.ts'
 import { reply } from '../http/security.ts'
 
 const queries = prepareOnce((db) => ({
@@ -40,32 +39,26 @@ export const healthRoutes = new Hono<AppEnv>().get(
   '/',
   anyone,
   answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: unhealthySchema }),
-  alone(
-    async (c: Context<AppEnv>) => {
-      const { store, sessions, disk, now } = c.get('ctx')
-      try {
-        await queries(store).probe.get()
-      } catch (error) {
-        return unhealthy(c, 'database', error)
-      }
-      try {
-        await sessions.probe?.()
-      } catch (error) {
-        return unhealthy(c, 'session store', error)
-      }
-      if (disk?.isFull() === true) {
-        return c.json({ status: 'error' as const, uptime: uptime(c, now()), unavailable: 'disk' as const }, 503)
-      }
-      answeredAt.set(store, now())
-      return healthy(c, now())
-    },
-    (c: Context<AppEnv>) => {
-      const { store, now } = c.get('ctx')
-      const time = now()
-      const age = time - (answeredAt.get(store) ?? 0)
-      return age >= 0 && age < PROBE_INTERVAL_MS ? healthy(c, time) : null
-    },
-  ),
+  async (c) => {
+    const { store, sessions, disk, now } = c.get('ctx')
+    const age = now() - (answeredAt.get(store) ?? 0)
+    if (age >= 0 && age < PROBE_INTERVAL_MS) return healthy(c, now())
+    try {
+      await queries(store).probe.get()
+    } catch (error) {
+      return unhealthy(c, 'database', error)
+    }
+    try {
+      await sessions.probe?.()
+    } catch (error) {
+      return unhealthy(c, 'session store', error)
+    }
+    if (disk?.isFull() === true) {
+      return c.json({ status: 'error' as const, uptime: uptime(c, now()), unavailable: 'disk' as const }, 503)
+    }
+    answeredAt.set(store, now())
+    return healthy(c, now())
+  },
 )
 
 function healthy(c: Context<AppEnv>, now: number) {
