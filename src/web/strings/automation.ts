@@ -3,6 +3,23 @@ import type { TokenName } from '../../shared/tokens.ts'
 import type { MatchMode, Outcome, RuleKind } from '../../shared/rule-kinds.ts'
 
 /** The texts of the pages of automation, which come with their code. */
+const tokenNames: Readonly<Record<TokenName, string>> = {
+  longName: 'long name of the radio',
+  shortName: 'short name of the radio',
+  nodeId: 'id of the radio',
+  nodes: 'number of known nodes',
+  active: 'number of active nodes',
+  date: 'date',
+  time: 'time of day',
+  version: 'firmware version of the radio',
+  senderLongName: 'long name of the sender',
+  senderShortName: 'short name of the sender',
+  senderId: 'id of the sender',
+  hops: 'hops the message came by',
+  snr: 'its SNR in dB',
+  rssi: 'its RSSI in dBm',
+}
+
 export const a = {
   title: 'Automation',
   back: 'All rules',
@@ -112,22 +129,7 @@ export const a = {
   text: 'Text',
   says: 'What it says',
   tokens: 'Insert',
-  tokenNames: {
-    longName: 'long name of the radio',
-    shortName: 'short name of the radio',
-    nodeId: 'id of the radio',
-    nodes: 'number of known nodes',
-    active: 'number of active nodes',
-    date: 'date',
-    time: 'time of day',
-    version: 'firmware version of the radio',
-    senderLongName: 'long name of the sender',
-    senderShortName: 'short name of the sender',
-    senderId: 'id of the sender',
-    hops: 'hops the message came by',
-    snr: 'its SNR in dB',
-    rssi: 'its RSSI in dBm',
-  } satisfies Record<TokenName, string>,
+  tokenNames,
   bytes: (used: number, limit: number, hasTokens: boolean) =>
     hasTokens ? `up to ${used} of ${limit} bytes when filled in` : `${used} of ${limit} bytes`,
   tooLong: (over: number) => `${over} too many: shorten the text`,

@@ -2,7 +2,7 @@ import type { Action, Resource } from '../../shared/resources.ts'
 import type { SpecialScope } from '../../shared/token-scopes.ts'
 
 /** In the order in which people read them. */
-export const resources = {
+export const resources: Readonly<Record<Resource, string>> = {
   dashboard: 'Dashboard',
   nodes: 'Nodes and map',
   messages: 'Messages',
@@ -10,7 +10,7 @@ export const resources = {
   automation: 'Automation',
   configuration: 'Radio configuration',
   settings: 'Settings',
-} as const satisfies Record<Resource, string>
+}
 
 export const actions = { read: 'read', write: 'write' } as const satisfies Record<Action, string>
 

@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { AUDIT_ACTIONS } from '../../src/shared/audit-actions.ts'
+import { CHANGE_STATES } from '../../src/shared/change-states.ts'
+import { DELIVERY_STATES } from '../../src/shared/delivery-states.ts'
+import { EVENT_KIND_NAMES } from '../../src/shared/event-kinds.ts'
+import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/link-kinds.ts'
+import { RESOURCE_NAMES } from '../../src/shared/resources.ts'
+import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/rule-kinds.ts'
+import { SPECIAL_SCOPES } from '../../src/shared/token-scopes.ts'
+import { ALL_TOKEN_NAMES } from '../../src/shared/tokens.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** One more line for each table: where it goes, and which other files the compiler then wants to be changed. */
+const ADDITIONS = [
+  {
+    name: 'moreResource',
+    table: 'src/shared/resources.ts',
+    begin: 'const RESOURCES = {\n',
+    line: 'moreResource: { viewer: NONE, operator: NONE },\n',
+    others: ['src/web/strings/permissions.ts'],
+  },
+  {
+    name: 'moreTransport',
+    table: 'src/shared/link-kinds.ts',
+    begin: 'export const SOURCES = {\n',
+    line: "moreTransport: 'radio',\n",
+    others: [],
+  },
+  {
+    name: 'moreEvents',
+    table: 'src/shared/event-kinds.ts',
+    begin: 'export const EVENT_KINDS = {\n',
+    line: "moreEvents: 'nodes',\n",
+    others: [],
+  },
+  {
+    name: 'moreScope',
+    table: 'src/shared/token-scopes.ts',
+    begin: 'export const SPECIAL_SCOPES = {\n',
+    line: "moreScope: 'admin',\n",
+    others: ['src/web/strings/permissions.ts'],
+  },
+  {
+    name: 'moreToken',
+    table: 'src/shared/tokens.ts',
+    begin: 'export const TOKENS = {\n',
+    line: "moreToken: { meaning: 'One more', widest: 'm' },\n",
+    others: ['src/web/strings/automation.ts'],
+  },
+  {
+    name: 'more_action',
+    table: 'src/shared/audit-actions.ts',
+    begin: 'export const AUDIT_ACTIONS = {\n',
+    line: "more_action: 'settings',\n",
+    others: ['src/web/strings/audit.ts'],
+  },
+  {
+    name: 'moreDays',
+    table: 'src/app/settings/settings.ts',
+    begin: 'const SETTINGS = {\n',
+    line: "moreDays: { schema: days, fallback: 1, meaning: 'One more' },\n",
+    others: [],
+  },
+  {
+    name: 'MORE_VARIABLE',
+    table: 'src/app/config/config.ts',
+    begin: 'export const VARIABLES = {\n',
+    line: "MORE_VARIABLE: variable(z.string().default(''), 'a text', 'One more'),\n",
+    others: [],
+  },
+  {
+    name: 'more_errors',
+    table: 'src/app/http/errors.ts',
+    begin: 'export const ERRORS = {\n',
+    line: "more_errors: [409, 'One more'],\n",
+    others: [],
+  },
+] as const
+
+const scratch = await mkdtemp(join(tmpdir(), 'one-place-'))
+afterAll(() => rm(scratch, { recursive: true }))
+
+/** The sources with all additions, where the compiler leaves the cache of the real ones alone. */
+async function makeCopy(): Promise<void> {
+  await mkdir(join(scratch, 'drizzle'))
+  await Promise.all([
+    cp(join(ROOT, 'src'), join(scratch, 'src'), { recursive: true }),
+    cp(join(ROOT, 'drizzle/meta'), join(scratch, 'drizzle/meta'), { recursive: true }),
+    cp(join(ROOT, 'package.json'), join(scratch, 'package.json')),
+    cp(join(ROOT, 'tsconfig.base.json'), join(scratch, 'tsconfig.base.json')),
+    symlink(join(ROOT, 'node_modules'), join(scratch, 'node_modules')),
+  ])
+  for (const project of await readdir(join(scratch, 'src'))) {
+    const file = join(scratch, 'src', project, 'tsconfig.json')
+    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('../../node_modules/.cache/', '../../cache/'))
+  }
+  for (const { table, begin, line } of ADDITIONS) {
+    const file = join(scratch, table)
+    const text = await readFile(file, 'utf8')
+    expect(text.split(begin), table).toHaveLength(2)
+    await writeFile(file, text.replace(begin, begin + line))
+  }
+}
+
+function compile(): Promise<string[]> {
+  const program = join(ROOT, 'node_modules/.bin/tsc')
+  const projects = ['node', 'edge', 'web'].map((name) => join(scratch, 'src', name))
+  return new Promise((resolve) => {
+    execFile(program, ['-b', '--pretty', 'false', ...projects], { cwd: scratch }, (_error, stdout) =>
+      resolve(stdout.split('\n').filter((line) => line.includes('error TS'))),
+    )
+  })
+}
+
+test('what is added to a table wants two more files at most, and the compiler names them', async () => {
+  await makeCopy()
+  const complaints = await compile()
+  const found = ADDITIONS.map(({ name }) => {
+    const files = complaints.filter((line) => line.includes(name)).map((line) => line.replace(/\(.*/s, ''))
+    return { name, others: [...new Set(files)] }
+  })
+  expect(found).toStrictEqual(ADDITIONS.map(({ name, others }) => ({ name, others })))
+  for (const { others } of found) expect(others.length).toBeLessThanOrEqual(2)
+  expect(complaints.filter((line) => !ADDITIONS.some(({ name }) => line.includes(name)))).toStrictEqual([])
+}, 120_000)
+
+test('no table is written down a second time, in SQL either', async () => {
+  const tables: Record<string, readonly string[]> = {
+    AUDIT_ACTIONS: Object.keys(AUDIT_ACTIONS),
+    CHANGE_STATES,
+    DELIVERY_STATES,
+    EVENT_KIND_NAMES,
+    LINK_KINDS,
+    OWN_KINDS,
+    SOURCE_KINDS,
+    RESOURCE_NAMES,
+    MATCH_MODES,
+    OUTCOMES,
+    RULE_KINDS,
+    SPECIAL_SCOPES: Object.keys(SPECIAL_SCOPES),
+    ALL_TOKEN_NAMES,
+  }
+  const all = await readdir(join(ROOT, 'src'), { recursive: true })
+  const files = all.filter((name) => /\.tsx?$/.test(name) && !/^shared|\bgen\b/.test(name))
+  const copies: string[] = []
+  for (const file of files) {
+    const text = await readFile(join(ROOT, 'src', file), 'utf8')
+    for (const [list] of text.matchAll(/[[(]\s*'\w+'(\s*,\s*'\w+')+\s*,?\s*[\])]|'\w+'(\s*\|\s*'\w+')+/g)) {
+      const names = Array.from(list.matchAll(/'(\w+)'/g), ([, name]) => name ?? '').toSorted()
+      for (const [table, known] of Object.entries(tables)) {
+        if (names.join() === known.toSorted().join()) copies.push(`${file}: ${table} as ${list}`)
+      }
+    }
+  }
+  expect(copies).toStrictEqual([])
+})
