@@ -74,6 +74,22 @@ describe('createBatcher', () => {
     expect(mesh.count('messages')).toBe(450)
   })
 
+  it('lets a sender that can wait go on while few events wait', async () => {
+    batcher.push(messages(1999))
+    let hasRoom = false
+    await batcher.room()
+    batcher.push(messages(201))
+    const next = batcher.room().then(() => (hasRoom = true))
+    await Promise.resolve()
+    expect(hasRoom).toBe(false)
+    await next
+    expect(batcher.waiting()).toBeLessThan(2000)
+    batcher.push(messages(1000))
+    const last = batcher.room()
+    await batcher.close()
+    await last
+  })
+
   it('stores what waits when it is closed, and says when more comes', async () => {
     batcher.push(messages(250))
     await batcher.close()
@@ -116,6 +132,21 @@ describe('a database that fails', () => {
     await settle()
     expect(batches).toStrictEqual([3, 2])
     expect(mesh.count('messages')).toBe(5)
+  })
+
+  it('keeps nobody waiting who brings more meanwhile', async () => {
+    const { ingest, repair } = failing(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }))
+    batcher = open(ingest)
+    batcher.push(messages(2500))
+    await batcher.room()
+    batcher.push(messages(10))
+    await batcher.room()
+    expect(batcher.waiting()).toBe(2510)
+    repair()
+    clock.advance(200)
+    await settle()
+    await batcher.close()
+    expect(mesh.count('messages')).toBe(2510)
   })
 
   it('forgets nothing of a batch that it refused in the middle', async () => {

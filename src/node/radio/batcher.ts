@@ -10,6 +10,8 @@ const BATCH_MS = 100
 const BATCH_EVENTS = 200
 /** Events held while the database does not take them: minutes of the busiest mesh, some tens of MB. */
 const MAX_WAITING = 50_000
+/** Events held of a sender that can wait, while the database takes them: seconds of a flood. */
+const ROOM_EVENTS = 2000
 const RETRY_FIRST_MS = 200
 const RETRY_MAX_MS = 5000
 /** How long the last events may take when the service stops. */
@@ -29,6 +31,11 @@ export type Batcher = {
   push(events: readonly Heard[]): void
   /** Events that are not stored yet. */
   waiting(): number
+  /**
+   * Resolves when a sender that can wait should go on: at once, or after the next batch while very many events wait. While
+   * the database fails nobody is kept waiting: what was held back would be lost elsewhere.
+   */
+  room(): Promise<void>
   /** Stores what waits, and nothing that comes later. */
   close(): Promise<void>
 }
@@ -41,13 +48,26 @@ export function createBatcher(options: BatcherOptions): Batcher {
   let running = Promise.resolve()
   let isRunning = false
   let isClosed = false
+  let isFailing = false
   let dropped = 0
+  let held: (() => void)[] = []
 
+  const hasRoom = () => waiting.length < ROOM_EVENTS || isFailing || isClosed
+  const letGo = () => {
+    if (!hasRoom()) return
+    for (const goOn of held) goOn()
+    held = []
+  }
+  const onAttempt = (isStored: boolean) => {
+    isFailing = !isStored
+    letGo()
+  }
   const drain = async () => {
     do {
       const batch = waiting.slice(0, BATCH_EVENTS)
-      if (!(await persist(batch, options, patience))) return
+      if (!(await persist(batch, options, patience, onAttempt))) return
       waiting.splice(0, batch.length)
+      letGo()
       if (dropped > 0) log.error('Events were dropped while the database failed', { events: dropped })
       dropped = 0
       // The writes are synchronous: requests are served between them.
@@ -74,8 +94,10 @@ export function createBatcher(options: BatcherOptions): Batcher {
       else if (wasEmpty && taken.length > 0) due.start(BATCH_MS, start)
     },
     waiting: () => waiting.length,
+    room: () => (hasRoom() ? Promise.resolve() : new Promise((resolve) => held.push(resolve))),
     async close() {
       isClosed = true
+      letGo()
       patience.end(CLOSE_MS)
       await running
       // What is left is less than a batch.
@@ -87,11 +109,17 @@ export function createBatcher(options: BatcherOptions): Batcher {
 }
 
 /** Stores a batch, however often that takes; false when there is no more time. */
-async function persist(batch: readonly Heard[], options: BatcherOptions, patience: Patience): Promise<boolean> {
+async function persist(
+  batch: readonly Heard[],
+  options: BatcherOptions,
+  patience: Patience,
+  onAttempt: (isStored: boolean) => void,
+): Promise<boolean> {
   const { ingest, log } = options
   for (let delayMs = RETRY_FIRST_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
     const result = await attempt(ingest, batch)
     if (result.ok) {
+      onAttempt(true)
       options.onStored?.(result.news, batch)
       return true
     }
@@ -100,9 +128,10 @@ async function persist(batch: readonly Heard[], options: BatcherOptions, patienc
       if (batch.length === 1) log.error('An event is dropped: it can not be stored', { ...describe(batch), error })
       const middle = batch.length >> 1
       const halves = batch.length === 1 ? [] : [batch.slice(0, middle), batch.slice(middle)]
-      for (const half of halves) if (!(await persist(half, options, patience))) return false
+      for (const half of halves) if (!(await persist(half, options, patience, onAttempt))) return false
       return true
     }
+    onAttempt(false)
     log.error('Storing failed and is tried again', { events: batch.length, inMs: delayMs, error })
     if (!(await patience.wait(delayMs))) return false
   }

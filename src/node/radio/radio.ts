@@ -285,6 +285,8 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     // A broker tells each process all: what comes here late, the one with the radios has heard.
     onFrames(batch) {
       if (mayWrite()) take(batcher, 'mqtt', name, batch)
+      // A flood waits at the broker, not in memory.
+      return batcher.room()
     },
     onState(info) {
       tell(info)
