@@ -137,6 +137,21 @@ describe('who granted what, and when', () => {
     })
   })
 
+  test('may be sent back as it was read, and is changed by permissions alone', async () => {
+    const path = `/api/users/${anna.id}/permissions`
+    const was = await held()
+    const audited = await auditedBy(app, async () => {
+      expect(await outcomeOf(admin.send('PUT', path, was))).toBe('200')
+      const other = [{ ...was.grants[0], canWrite: true }]
+      expect(await outcomeOf(admin.send('PUT', path, { ...was, grants: other }))).toBe('400 invalid_request')
+      expect(await outcomeOf(admin.send('PUT', path, { grants: was.grants }))).toBe('400 invalid_request')
+    })
+    expect(audited).toStrictEqual([])
+    const permissions = { ...was.permissions, nodes: FULL }
+    expect(await outcomeOf(admin.send('PUT', path, { ...was, permissions }))).toBe('200')
+    expect((await held()).permissions).toStrictEqual(permissions)
+  })
+
   test('is the service itself for the first administrator', async () => {
     expect(await marks(1)).toStrictEqual(all(0, null))
   })

@@ -25,7 +25,11 @@ import {
 // Any name passes here: one that can't be a backup's is answered like one that is not there.
 const nameParam = z.object({ name: z.string() })
 
-const settingsAnswer = backupSettingsSchema.extend({ nextRunAt: z.int().nullable(), lastRun: lastRunSchema })
+const told = { nextRunAt: z.int().nullable(), lastRun: lastRunSchema }
+const settingsAnswer = backupSettingsSchema.extend(told)
+
+/** Also a body as GET answers it. */
+const settingsBody = backupSettingsChangesSchema.extend(z.object(told).partial().shape)
 
 export const backupRoutes = new Hono<AppEnv>()
   .post(
@@ -59,10 +63,12 @@ export const backupRoutes = new Hono<AppEnv>()
   .put(
     '/settings',
     requireAdmin,
-    answers('Replace the schedule of backups; without keepWeekly or keepMonthly these stay', { 200: settingsAnswer }, [
-      'unsupported_on_this_runtime',
-    ]),
-    validate('json', backupSettingsChangesSchema),
+    answers(
+      'Replace the schedule of backups; without keepWeekly or keepMonthly these stay. nextRunAt and lastRun may be repeated and change nothing',
+      { 200: settingsAnswer },
+      ['unsupported_on_this_runtime'],
+    ),
+    validate('json', settingsBody),
     async (c) => {
       const { ctx } = c.var
       const backups = demandBackups(ctx)

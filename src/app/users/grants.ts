@@ -49,14 +49,19 @@ async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> 
   return rows.flatMap(({ resource, ...rest }) => (isResource(resource) ? [{ resource, ...rest }] : []))
 }
 
-/** Sets the named resources and leaves the others. Throws `user_not_found`; an administrator's can't be narrowed. */
+/**
+ * Sets the named resources and leaves the others. `repeated` are the grants as they are, from whoever sends back what was
+ * read. Throws `user_not_found`, `invalid_request` for other grants; an administrator's can't be narrowed.
+ */
 export async function replacePermissions(
   ctx: Ctx,
   userId: number,
   changes: PermissionChanges,
+  repeated: readonly StoredGrant[] = [],
 ): Promise<HeldPermissions> {
   const user = await getUser(ctx.store, userId)
   const { permissions: before, grants } = await readPermissions(ctx.store, userId)
+  refuseOtherGrants(grants, repeated)
   const changed = RESOURCE_NAMES.filter((resource) => {
     const grant = changes[resource]
     return grant !== undefined && (grant.read !== before[resource].read || grant.write !== before[resource].write)
@@ -84,6 +89,14 @@ export async function replacePermissions(
   ])
   if ((await getUser(ctx.store, userId)).isAdmin) throw adminHoldsAll()
   return readPermissions(ctx.store, userId)
+}
+
+function refuseOtherGrants(grants: readonly StoredGrant[], repeated: readonly StoredGrant[]): void {
+  const keys = ['id', 'userId', 'resource', 'canRead', 'canWrite', 'grantedAt', 'grantedBy'] as const
+  const isKept = (one: StoredGrant) => grants.some((grant) => keys.every((key) => grant[key] === one[key]))
+  if (repeated.every(isKept)) return
+  const message = 'not as they are; what is to change stands in permissions'
+  throw new AppError('invalid_request', `grants: ${message}`, { issues: [{ path: 'grants', message }] })
 }
 
 function adminHoldsAll(): AppError {

@@ -7,6 +7,7 @@ import { basePath } from '../config/config.ts'
 import type { AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
+import { RESOURCE_NAMES } from '../../shared/resources.ts'
 import { readPermissions, replacePermissions } from './grants.ts'
 import { permissionsSchema, storedGrantSchema } from './permissions.ts'
 import {
@@ -35,6 +36,12 @@ const changesBody = userChangesSchema
     path: ['user'],
     message: 'the fields stand here or beside it, not in both places',
   })
+
+/** Also a body as GET answers it: of two fields that say the same, `permissions` is the one to change. */
+const permissionsBody = z.strictObject({
+  permissions: permissionsSchema.partial(),
+  grants: z.array(storedGrantSchema).max(RESOURCE_NAMES.length).optional(),
+})
 
 export const userRoutes = new Hono<AppEnv>()
   .get(
@@ -138,12 +145,16 @@ export const userRoutes = new Hono<AppEnv>()
   .put(
     '/:id/permissions',
     requireAdmin,
-    answers('Set the named permissions; the others stay', { 200: permissionsAnswer }, ['user_not_found']),
+    answers(
+      'Set the named permissions; the others stay. `grants` may be repeated as GET answered them, and are refused when they differ',
+      { 200: permissionsAnswer },
+      ['user_not_found'],
+    ),
     validate('param', idParam),
-    validate('json', z.strictObject({ permissions: permissionsSchema.partial() })),
+    validate('json', permissionsBody),
     async (c) => {
-      const { permissions } = c.req.valid('json')
-      return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, permissions))
+      const { permissions, grants } = c.req.valid('json')
+      return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, permissions, grants))
     },
   )
   .get(
