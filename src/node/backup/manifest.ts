@@ -45,8 +45,8 @@ const contentSchema = z.strictObject({
     ),
 })
 
-/** Over the content; `key` tells which secret made it, without telling the secret. */
-const signatureSchema = z.strictObject({ key: z.string().regex(/^[0-9a-f]{16}$/), hmac: sha256 }).nullable()
+/** Over the content; `key` tells which secret made it, without telling the secret. Somebody may have taken it out. */
+const signatureSchema = z.strictObject({ key: z.string().regex(/^[0-9a-f]{16}$/), hmac: sha256 }).nullish()
 
 const manifestSchema = contentSchema.extend({ signature: signatureSchema, sha256 })
 
@@ -118,7 +118,7 @@ function parseJson(text: string): unknown {
 /** Whether one of our keys signed the manifest. Throws BackupDamage when it says so and is wrong. */
 export function checkSignature(manifest: Manifest, keys: readonly Uint8Array[]): Signature {
   const { sha256: _, signature, ...content } = manifest
-  if (signature === null) return 'none'
+  if (signature === null || signature === undefined) return 'none'
   const key = keys.find((key) => keyName(key) === signature.key)
   if (key === undefined) return 'foreign'
   const expected = Buffer.from(hmacOf(content, key), 'hex')

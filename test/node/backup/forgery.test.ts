@@ -1,4 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
@@ -199,6 +200,17 @@ test('a forged backup under our own signature is told from an accident', async (
   forge(backup, () => edit('settings.json', (text) => text.replace('30', '31')), true)
   await expectRefused(/^refused Integrity validation failed: manifest\.json does not match its signature/)
   expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: 'foreign' })
+})
+
+test('a manifest whose signature was taken out altogether is not signed', async () => {
+  const file = join(backup, 'manifest.json')
+  const { signature: _, sha256: _was, ...content } = JSON.parse(readFileSync(file, 'utf8'))
+  const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex')
+  writeFileSync(file, `${JSON.stringify({ ...content, sha256 }, null, 2)}\n`)
+  expect(inspect()).toMatchObject({ ok: true, problems: [], signature: 'none' })
+  await expectRefused(/^refused Restore failed: .* is not signed, and RESTORE_REQUIRE_SIGNATURE is true/, {
+    requireSignature: true,
+  })
 })
 
 test('who signed is told, and needed only where that was asked for', async () => {
