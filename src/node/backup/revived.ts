@@ -38,7 +38,15 @@ const entrySchema = z.object({
 })
 
 type State = { readonly accounts: ReadonlyMap<number, Account>; readonly tokens: readonly Token[] }
-type Entry = { at: number; by: string | null; action: string; subject: number | null; tokenId: number | null }
+type Entry = {
+  at: number
+  by: string | null
+  action: string
+  subject: number | null
+  tokenId: number | null
+  /** Whether tokens of the subject may have ended with it. */
+  endsTokens: boolean
+}
 
 export type RevivalFacts = {
   /** The new database, with the entries of the replaced one's audit log. */
@@ -124,10 +132,16 @@ function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
     .parse(rows)
     .map(({ timestamp, userId, username, action, details }) => {
       const told = subjectSchema.parse(JSON.parse(details))
-      return { at: timestamp, by: username, action, subject: told.userId ?? userId, tokenId: told.tokenId ?? null }
+      const endsTokens = action !== 'password_changed' || (told.tokensRevoked ?? 0) > 0
+      const [subject, tokenId] = [told.userId ?? userId, told.tokenId ?? null]
+      return { at: timestamp, by: username, action, subject, tokenId, endsTokens }
     })
 }
-const subjectSchema = z.object({ userId: z.int().nullish(), tokenId: z.int().nullish() })
+const subjectSchema = z.object({
+  userId: z.int().nullish(),
+  tokenId: z.int().nullish(),
+  tokensRevoked: z.int().nullish(),
+})
 
 type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'>
 
@@ -167,7 +181,11 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
 function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
   const isAbout = ({ subject, tokenId }: Entry) =>
     subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
-  const entry = entries.find((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
+  const all = entries.filter((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
+  const entry =
+    lost.token === null
+      ? all[0]
+      : (all.find(({ tokenId }) => tokenId !== null) ?? all.findLast(({ endsTokens }) => endsTokens))
   if (entry === undefined) return []
   if (lost.password !== null) {
     const latest = entries.find(({ action, subject }) => action.startsWith('password_') && subject === lost.userId)

@@ -80,6 +80,22 @@ const NAMED = [
   { action: 'token_revoked', username: 'emil', token: expect.stringMatching(/^cron \(mm_.{6}…\)$/) },
 ]
 
+test('a token is told with what ended it, not with what came later', async () => {
+  const people = await fill()
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  await takeAway(people)
+  const endedAt = new Date(app.clock.now).toISOString()
+  app.clock.advance(60_000)
+  const changed = { currentPassword: USER_PASSWORD, newPassword: 'quite another password' }
+  expect((await people.emil.send('POST', '/api/auth/change-password', changed)).status).toBe(204)
+  const changedAt = new Date(app.clock.now).toISOString()
+  const log = await restore(name)
+  expect(log.filter(({ username }) => username === 'emil')).toMatchObject([
+    { action: 'password_changed', at: changedAt },
+    { action: 'token_revoked', at: endedAt },
+  ])
+})
+
 test('whom a restore revives is named in its log, in its entry and to administrators, and can be taken back', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
