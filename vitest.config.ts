@@ -9,7 +9,7 @@ const UNIT = [
   `test/app/!(${SLOW}).test.ts`,
   'test/{meshtastic,shared}/**/*.test.ts',
   'test/web/logic/*.test.ts',
-  'test/node/backup/schedule.test.ts',
+  'test/node/backup/{cell-values,schedule}.test.ts',
 ]
 
 const cores = availableParallelism()

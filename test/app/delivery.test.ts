@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { advance, type Delivery, type DeliveryEvent } from '../../src/app/mesh/messages/delivery.ts'
 import type { DeliveryState } from '../../src/shared/delivery-states.ts'
@@ -49,5 +50,48 @@ describe('the way of a packet of ours', () => {
 
   it('to everybody is relayed at best', () => {
     expect(follow([written, says(OWN), says(OTHER)], 0xffffffff)).toStrictEqual({ state: 'relayed', error: null })
+  })
+})
+
+describe('whatever comes, in whatever order', () => {
+  const error = fc.constantFrom('NONE', 'MAX_RETRANSMIT', 'NO_CHANNEL', 'TIMEOUT')
+  const event = fc.oneof(
+    fc.constantFrom<DeliveryEvent>(written, lost, notSent, refused, { type: 'withdrawn' }),
+    fc.constantFrom<DeliveryEvent>({ type: 'notice', message: 'duty cycle limit' }, { type: 'notice', message: 'hm' }),
+    fc.tuple(fc.constantFrom(OWN, TO, OTHER), error).map(([from, name]) => says(from, name)),
+  )
+  const events = fc.array(event, { maxLength: 12 })
+  const isRefusal = (each: DeliveryEvent) => each.type === 'routing' && each.from === TO && each.error !== 'NONE'
+  const inTwoOrders = events.chain((all) =>
+    fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length })),
+  )
+
+  it('what arrived has arrived, and nothing waits again that was handed over', () => {
+    fc.assert(
+      fc.property(events, events, (before, after) => {
+        const { state } = follow(before)
+        const then = follow([...before, ...after]).state
+        if (state === 'delivered') expect(then).toBe('delivered')
+        if (state !== 'queued') expect(then).not.toBe('queued')
+        if (state !== 'queued' && state !== 'sent') expect(['queued', 'sent']).not.toContain(then)
+      }),
+    )
+  })
+
+  it('the destination has the last word: with its acknowledgement every order ends as delivered', () => {
+    fc.assert(
+      fc.property(inTwoOrders, fc.nat(12), ([, all], place) => {
+        expect(follow(all.toSpliced(place, 0, says(TO))).state).toBe('delivered')
+      }),
+    )
+  })
+
+  it('without a refusal by the destination every order ends in the same state', () => {
+    fc.assert(
+      fc.property(inTwoOrders, ([one, other]) => {
+        fc.pre(!one.some(isRefusal))
+        expect(follow(other).state).toBe(follow(one).state)
+      }),
+    )
   })
 })

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createFrameDecoder, encodeFrame, HEADER_PATIENCE_MS, WAKE_BYTES } from '../../src/meshtastic/framing.ts'
 import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
@@ -53,6 +54,24 @@ describe('createFrameDecoder', () => {
     expect(decodeAll([stream])).toStrictEqual(RECORDED)
     expect(decodeAll([stream.slice(0, 5000), stream.slice(5000)])).toStrictEqual(RECORDED)
     expect(decodeAll(byteByByte(stream))).toStrictEqual(RECORDED)
+  })
+
+  it('finds the same frames between any noise, however the stream is cut', () => {
+    const part = fc.oneof(
+      fc.constantFrom(...RECORDED).map(encodeFrame),
+      fc.uint8Array({ maxLength: 40 }),
+      fc.constantFrom(Uint8Array.of(0x94), Uint8Array.of(0x94, 0xc3), Uint8Array.of(0x94, 0xc3, 0, 9), WAKE_BYTES),
+    )
+    // Where it is cut, in thousandths of its length.
+    const cuts = fc.array(fc.nat(999), { maxLength: 12 })
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), cuts, (parts, places) => {
+        const stream = join(...parts)
+        const ends = [...places, 1000].toSorted((a, b) => a - b).map((end) => Math.floor((end * stream.length) / 1000))
+        const pieces = ends.map((end, index) => stream.slice(ends[index - 1] ?? 0, end))
+        expect(decodeAll(pieces)).toStrictEqual(decodeAll([stream]))
+      }),
+    )
   })
 
   it('reads a frame without payload', () => {
