@@ -18,12 +18,10 @@ export const audit = {
   exportAs: 'Export',
   csv: 'CSV',
   ndjson: 'JSON lines',
-  details: 'Details',
   field: 'Field',
   before: 'Before',
   after: 'After',
   request: 'Request',
-  end: 'That is everything.',
   checking: (done: number, all: number) =>
     `Checking the log: ${numberFormat.format(done)} of ${quantity(all, 'entry', 'entries')} …`,
   check: (all: number) => `Check all ${quantity(all, 'entry', 'entries')}`,

@@ -9,7 +9,6 @@ export const backups = {
   made: (name: string) => `Backup ${name} made`,
   none: 'No backups yet. Make the first one now, then switch the daily schedule on.',
   name: 'Backup',
-  kind: 'Kind',
   kinds: { manual: 'by hand', scheduled: 'scheduled' },
   content: 'Content',
   contents: (tables: number, rows: number) =>

@@ -6,7 +6,6 @@ export const dashboard = {
   ofKnown: (n: string) => `of ${n} known`,
   heardDirectly: 'Heard directly',
   heardHelp: 'without a hop',
-  withPosition: 'With a position',
   messages24: 'Messages',
   messagesHelp: 'in the last 24 hours',
   utilization: 'Channel use',
@@ -14,7 +13,6 @@ export const dashboard = {
   lowBattery: 'Low battery',
   lowBatteryHelp: 'below 20 %',
   andMore: (names: string, more: number) => (more === 0 ? names : `${names} and ${numberFormat.format(more)} more`),
-  link: 'Radio link',
   recent: 'Just heard',
   recentMessages: 'Latest messages',
   allNodes: 'All nodes',
@@ -28,7 +26,6 @@ export const dashboard = {
   noRadioHelp:
     'Set MESHTASTIC_TCP to your radio’s address (host or host:port) and restart the service, or try it with DEMO=true.',
   since: (time: string) => `for ${time}`,
-  lastFrame: (time: string) => `last sign of life ${time}`,
   reconnects: (n: number) => quantity(n, 'reconnect', 'reconnects'),
   firmware: (version: string) => `firmware ${version}`,
   activity: 'The last 24 hours',

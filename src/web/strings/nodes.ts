@@ -5,7 +5,6 @@ export const nodes = {
   searchLabel: 'Search nodes',
   searchHint: 'Name, !id or number',
   active: 'Active',
-  activeHelp: (time: string) => `Heard in the last ${time}`,
   all: 'All',
   favorites: 'Favourites',
   filter: 'Show',

@@ -2,7 +2,6 @@ export const shell = {
   skip: 'Skip to the content',
   navigation: 'Main',
   menu: 'More',
-  account: 'Account',
   signOut: 'Sign out',
   version: (version: string) => `Version ${version}`,
   offline: 'The service does not answer. Trying again…',
@@ -33,7 +32,6 @@ export const shell = {
   nothingHelp: 'Your account works, but it has no permissions. Ask an administrator for some.',
   theme: 'Appearance',
   themes: { auto: 'As the system', light: 'Light', dark: 'Dark' },
-  mesh: 'Mesh',
   administration: 'Administration',
   linkUnknown: 'Radio state unknown',
   link: {

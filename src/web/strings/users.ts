@@ -11,7 +11,6 @@ export const users = {
   lastLogin: 'Last sign-in',
   created: 'Made',
   inactive: 'Deactivated',
-  active: 'Active',
   admin: 'Administrator',
   regular: 'User',
   providers: { local: 'Password', oidc: 'Organisation' },
