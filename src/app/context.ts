@@ -223,8 +223,7 @@ export type CollectorInfo = {
   readonly reason: string | null
 }
 
-/** A `request` asks a node for its position or telemetry. */
-export type OutgoingKind = 'text' | 'traceroute' | 'request'
+export type OutgoingKind = 'text' | 'traceroute'
 
 /** A rule of automation as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }

@@ -1,7 +1,6 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { PortNum } from './gen/ports_pb.ts'
 import { type ToRadio, ToRadioSchema } from './gen/stream_pb.ts'
-import { TelemetrySchema } from './gen/telemetry_pb.ts'
 import { MAX_TEXT_BYTES } from '../shared/limits.ts'
 
 /** What every packet that we send says about its way. */
@@ -56,18 +55,7 @@ export function encodeText({ text, ...packet }: TextPacket): Uint8Array {
 
 /** Asks a node for the way to it. */
 export function encodeTraceroute(destination: Destination): Uint8Array {
-  return encodeRequest(PortNum.TRACEROUTE_APP, destination)
-}
-
-/** Asks a node for its position. */
-export function encodePositionRequest(destination: Destination): Uint8Array {
-  return encodeRequest(PortNum.POSITION_APP, destination)
-}
-
-/** Asks a node for its device metrics. */
-export function encodeTelemetryRequest(destination: Destination): Uint8Array {
-  const question = create(TelemetrySchema, { variant: { case: 'deviceMetrics', value: {} } })
-  return encodeRequest(PortNum.TELEMETRY_APP, destination, toBinary(TelemetrySchema, question))
+  return encodeData({ ...destination, port: PortNum.TRACEROUTE_APP, payload: new Uint8Array(0), wantResponse: true })
 }
 
 /** Any payload to any port. */
@@ -95,10 +83,6 @@ export function createPacketIds(random: () => number): () => number {
     const id = Math.floor(random() * 2 ** 22) * 1024 + counter
     return id === 0 ? 1 : id
   }
-}
-
-function encodeRequest(port: PortNum, destination: Destination, payload = new Uint8Array(0)): Uint8Array {
-  return encodeData({ ...destination, port, payload, wantResponse: true })
 }
 
 type Variant = NonNullable<MessageInitShape<typeof ToRadioSchema>['payloadVariant']>

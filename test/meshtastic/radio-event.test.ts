@@ -10,8 +10,6 @@ import { createReplayDetector } from '../../src/meshtastic/replay.ts'
 import {
   createPacketIds,
   encodeHeartbeat,
-  encodePositionRequest,
-  encodeTelemetryRequest,
   encodeText,
   encodeTraceroute,
   encodeWantConfig,
@@ -207,14 +205,10 @@ describe('ToRadio', () => {
     expect(encodeText({ ...way, text: 'ü'.repeat(100) }).length).toBeGreaterThan(200)
   })
 
-  it('asks for routes, positions and telemetry', () => {
-    const requests = { TRACEROUTE_APP: encodeTraceroute, POSITION_APP: encodePositionRequest }
-    for (const [portnum, encodeRequest] of Object.entries(requests)) {
-      expect(read(encodeRequest({ ...way, to: 5 }))).toMatchObject({
-        packet: { to: 5, wantAck: true, decoded: { portnum, wantResponse: true } },
-      })
-    }
-    expect(read(encodeTelemetryRequest(way))).toMatchObject({ packet: { decoded: { payload: 'EgA=' } } })
+  it('asks for routes', () => {
+    expect(read(encodeTraceroute({ ...way, to: 5 }))).toMatchObject({
+      packet: { to: 5, wantAck: true, decoded: { portnum: 'TRACEROUTE_APP', wantResponse: true } },
+    })
   })
 
   it('marks reactions and replies', () => {

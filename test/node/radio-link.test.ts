@@ -5,7 +5,7 @@ import type { RadioEvent } from '../../src/meshtastic/radio-event.ts'
 import { encodeText } from '../../src/meshtastic/to-radio.ts'
 import type { Connect } from '../../src/node/radio/connection.ts'
 import { createLink, type LinkOptions } from '../../src/node/radio/link.ts'
-import { connectTcp, parseTcpTarget } from '../../src/node/radio/tcp.ts'
+import { connectTcp } from '../../src/node/radio/tcp.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
 import { START } from '../support/app.ts'
 import { createManualClock } from '../support/manual-clock.ts'
@@ -287,22 +287,5 @@ describe('a link to a radio', () => {
     await link.untilEvent((event) => event.type === 'packet' && event.packet.rssi === -90)
     const flags = link.received.flatMap(({ event }) => (event.type === 'packet' ? [event.replayed] : []))
     expect(flags).toStrictEqual([true, false])
-  })
-})
-
-describe('parseTcpTarget', () => {
-  it.each([
-    ['radio.local', { host: 'radio.local', port: 4403 }],
-    [' 192.168.1.5:4404 ', { host: '192.168.1.5', port: 4404 }],
-    ['[fe80::1]', { host: 'fe80::1', port: 4403 }],
-    ['[::1]:99', { host: '::1', port: 99 }],
-    ['', null],
-    ['radio:', null],
-    ['radio:0', null],
-    ['radio:65536', null],
-    ['::1', null],
-    ['http://radio', null],
-  ])('%j', (text, target) => {
-    expect(parseTcpTarget(text)).toStrictEqual(target)
   })
 })

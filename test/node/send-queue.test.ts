@@ -74,8 +74,6 @@ describe('the sending queue', () => {
     for (const [id, kind] of [
       [1, 'traceroute'],
       [2, 'traceroute'],
-      [3, 'request'],
-      [4, 'request'],
       [5, 'text'],
       [6, 'text'],
     ] as const) {
@@ -84,10 +82,8 @@ describe('the sending queue', () => {
     clock.advance(60_000)
     expect(sent).toStrictEqual([
       [1, 0],
-      [3, 0],
       [5, 0],
       [6, 2200],
-      [4, 10_000],
       [2, 30_500],
     ])
   })

@@ -7,7 +7,7 @@ import { createTimer, type LinkClock } from './connection.ts'
  * Least time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second traceroute
  * within 30 s, by their own clock: what comes a millisecond early is lost.
  */
-const PACES = { text: 2200, traceroute: 30_500, request: 10_000 } as const satisfies Record<OutgoingKind, number>
+const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
 /** Of these, for rules of automation: they never leave people without a place. */

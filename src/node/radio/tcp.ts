@@ -1,18 +1,9 @@
 import { createConnection } from 'node:net'
 import type { Connect } from './connection.ts'
 
-const DEFAULT_PORT = 4403
 const KEEP_ALIVE_MS = 30_000
 
 export type TcpTarget = { readonly host: string; readonly port: number }
-
-/** `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; null for anything else. The port is 4403 unless given. */
-export function parseTcpTarget(text: string): TcpTarget | null {
-  const match = /^(?:\[(?<six>[0-9a-f:.]+)\]|(?<host>[^\s:/[\]]+))(?::(?<port>\d{1,5}))?$/i.exec(text.trim())
-  const host = match?.groups?.['six'] ?? match?.groups?.['host']
-  const port = Number(match?.groups?.['port'] ?? DEFAULT_PORT)
-  return host === undefined || port < 1 || port > 65_535 ? null : { host, port }
-}
 
 /** Opens the stream of a radio over TCP. */
 export function connectTcp({ host, port }: TcpTarget): Connect {
