@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Tests of `test/app` that have a server of their own, or wait for real bcrypt. */
-const SLOW = 'auth-passwords|oidc-attempts|oidc-protocol|oidc-scenarios|oidc-userinfo|oidc-users'
+/** Tests of `test/app` that have a server or a compiler of their own, or wait for real bcrypt. */
+const SLOW = 'auth-passwords|one-place|oidc-attempts|oidc-protocol|oidc-scenarios|oidc-userinfo|oidc-users'
 
 /** Logic alone, on a database in memory. */
 const UNIT = [
