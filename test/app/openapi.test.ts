@@ -21,12 +21,14 @@ const parameter = z.strictObject({
   name: z.string().min(1),
   in: z.enum(['path', 'query', 'header']),
   required: z.boolean(),
+  description: z.string().min(3),
   schema: schemaObject,
 })
 const operation = z.strictObject({
   operationId: z.string().regex(/^[a-z][A-Za-z0-9]+$/),
   tags: z.array(z.string().min(1)),
-  summary: z.string().min(3),
+  summary: z.string().min(3).max(120),
+  description: z.string().min(3).optional(),
   'x-access': z.object({ kind: z.string() }),
   security: z.array(z.partialRecord(z.enum(['session', 'token']), z.array(z.never()))).optional(),
   parameters: z.array(parameter),
@@ -42,6 +44,7 @@ const documentSchema = z.strictObject({
   info: z.strictObject({
     title: z.string().min(1),
     version: z.string().min(1),
+    description: z.string().min(1),
     license: z.strictObject({ name: z.string(), identifier: z.string() }),
   }),
   paths: z.record(z.string().regex(/^\/api(\/[\w.{}-]+)+$/), z.partialRecord(methods, operation)),
@@ -88,19 +91,32 @@ test('resolves every reference, and every schema says what it is', async () => {
   const document = await loaded()
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => String(target))
   expect(references.length).toBeGreaterThan(0)
-  for (const target of new Set(references)) {
-    const found = target
+  const find = (target: string) =>
+    target
       .slice(2)
       .split('/')
       .reduce<unknown>((at, key) => Object(at)[key], document)
-    expect(found, target).toBeTypeOf('object')
-  }
+  for (const target of new Set(references)) expect(find(target), target).toBeTypeOf('object')
   for (const { name, responses } of operationsOf(document)) {
     for (const [status, { content: bodies = {} }] of Object.entries(responses)) {
       const schema = bodies['application/json']?.schema
-      if (schema) expect(Object.keys(schema), `${name} ${status}`).toContain('type')
+      const meant = typeof schema?.['$ref'] === 'string' ? Object(find(schema['$ref'])) : schema
+      if (schema) expect(Object.keys(meant), `${name} ${status}`).toContain('type')
     }
   }
+})
+
+test('schemas that several routes share stand once, by name', async () => {
+  const { components, paths } = await loaded()
+  const { schemas } = components
+  const objects = [...JSON.stringify({ schemas, paths }).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)]
+  const uses = Map.groupBy(objects, ([, name]) => name)
+  expect(Object.keys(schemas).filter((name) => !uses.has(name))).toStrictEqual([])
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['Message', 'Node', 'Rule', 'RuleInput', 'Time', 'User']))
+  // Every field of a rule that has a default may be left out of a request, and never out of an answer.
+  expect(schemas['AnnounceRule']).toMatchObject({ required: expect.arrayContaining(['enabled', 'timeZone']) })
+  expect(schemas['AnnounceRuleInput']).toMatchObject({ required: ['kind', 'name', 'when', 'channels', 'text'] })
+  expect(schemas['Time']).toMatchObject({ type: 'integer', examples: [expect.any(Number)] })
 })
 
 test('tells which headers a request may have, and which its answer has', async () => {

@@ -8,6 +8,7 @@ import { nextTurn } from '../http/next-turn.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit-actions.ts'
+import { timeField } from '../http/fields.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody at its console. */
@@ -71,21 +72,27 @@ function detailsJson(details: Details, write: (plain: Details) => string): SQL {
     .reduce((json, [key, value]) => sql`json_set(${json}, ${`$.${key}`}, ${value})`, sql`${text}`)
 }
 
-export const auditEntrySchema = z.object({
-  id: z.int(),
-  timestamp: z.int(),
-  userId: z.int().nullable(),
-  username: z.string().nullable(),
-  action: z.string(),
-  resource: z.string(),
-  details: z.record(z.string(), z.unknown()),
-  ip: z.string().nullable(),
-  requestId: z.string().nullable(),
-  /** Seals the entry and all before it; null until that is done, some seconds after it was written. */
-  hash: z.string().nullable(),
-  /** The hash of the entry before: 64 zeros for the first one; null until that one is sealed. */
-  previousHash: z.string().nullable(),
-})
+export const auditEntrySchema = z
+  .object({
+    id: z.int(),
+    timestamp: timeField,
+    userId: z.int().nullable(),
+    username: z.string().nullable(),
+    action: z.string(),
+    resource: z.string(),
+    details: z.record(z.string(), z.unknown()),
+    ip: z.string().nullable(),
+    requestId: z.string().nullable(),
+    hash: z
+      .string()
+      .nullable()
+      .describe('Seals the entry and all before it; null until that is done, some seconds after it was written'),
+    previousHash: z
+      .string()
+      .nullable()
+      .describe('The hash of the entry before: 64 zeros for the first one; null until that one is sealed'),
+  })
+  .meta({ id: 'AuditEntry', description: 'Who changed what, when and from where' })
 export type AuditEntry = z.infer<typeof auditEntrySchema>
 
 /** An entry as it is stored: its details are JSON text. */

@@ -11,12 +11,12 @@ import { EXPORT_FORMATS, exportAudit } from './export.ts'
 import { chainPartSchema, verifyChain } from './verify.ts'
 
 const filters = z.object({
-  userId: idSchema.optional(),
-  action: z.string().max(100).optional(),
-  resource: z.string().max(100).optional(),
-  from: timeQuery.optional(),
-  to: timeQuery.optional(),
-  q: z.string().min(1).max(200).optional(),
+  userId: idSchema.optional().describe('Who did it'),
+  action: z.string().max(100).optional().describe('Such as `login_failed`'),
+  resource: z.string().max(100).optional().describe('Such as `users`'),
+  from: timeQuery.optional().describe('At this time or later'),
+  to: timeQuery.optional().describe('At this time or earlier'),
+  q: z.string().min(1).max(200).optional().describe('Part of the username or the details'),
 })
 
 export const auditRoutes = new Hono<AppEnv>()
@@ -27,7 +27,13 @@ export const auditRoutes = new Hono<AppEnv>()
     answers('The audit log, newest first', {
       200: z.object({ entries: z.array(auditEntrySchema), nextCursor: z.int().nullable() }),
     }),
-    validate('query', filters.extend({ limit: integerQuery(1, 500).default(100), cursor: idSchema.optional() })),
+    validate(
+      'query',
+      filters.extend({
+        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
+        cursor: idSchema.optional().describe('`nextCursor` of the page before'),
+      }),
+    ),
     async (c) => {
       const { limit, cursor, ...by } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
@@ -38,8 +44,13 @@ export const auditRoutes = new Hono<AppEnv>()
     '/export',
     requireAdmin,
     inTurn('stream'),
-    answers('All matching entries as a file', { 200: { mediaType: ['text/csv', 'application/x-ndjson'] } }),
-    validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS) })),
+    answers('All matching entries of the audit log, as a file', {
+      200: { mediaType: ['text/csv', 'application/x-ndjson'] },
+    }),
+    validate(
+      'query',
+      filters.extend({ format: z.enum(EXPORT_FORMATS).describe('CSV, or a JSON object on each line') }),
+    ),
     async (c) => {
       const { format, ...by } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
@@ -49,8 +60,14 @@ export const auditRoutes = new Hono<AppEnv>()
   .get(
     '/verify',
     requireAdmin,
-    answers('Whether the audit log is as it was written: a part of it, oldest first', { 200: chainPartSchema }),
-    validate('query', z.object({ after: idSchema.optional(), limit: integerQuery(1, 10_000).default(10_000) })),
+    answers('Verify a part of the audit log, oldest entries first', { 200: chainPartSchema }),
+    validate(
+      'query',
+      z.object({
+        after: idSchema.optional().describe('`next` of the part before'),
+        limit: integerQuery(1, 10_000).default(10_000).describe('The most that one answer holds'),
+      }),
+    ),
     async (c) => {
       const { after = 0, limit } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)

@@ -5,6 +5,7 @@ import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/next-turn.ts'
 import type { StoredRow } from './audit.ts'
 import { type Chain, hashRow, readChain, rowsAfter } from './chain.ts'
+import { timeField } from '../http/fields.ts'
 
 /** Entries that are checked in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
 const SLICE = 200
@@ -15,21 +16,26 @@ const SLICE = 200
  */
 const BREAKS = ['changed', 'missing', 'unsealed', 'trim_unrecorded'] as const
 
-export const chainPartSchema = z.object({
-  /** Entries that were looked at. */
-  entries: z.int(),
-  /** The last entry that is as it was sealed, and so are all before it. */
-  until: z.object({ id: z.int(), timestamp: z.int(), hash: z.string() }).nullable(),
-  /** Entries after it that are not sealed yet. */
-  unsealed: z.int(),
-  /** The first entry that is not as it should be. */
-  broken: z.object({ id: z.int(), reason: z.enum(BREAKS) }).nullable(),
-  /** The last entry that was trimmed, and its hash. */
-  trimmed: z.object({ id: z.int(), hash: z.string() }).nullable(),
-  newestId: z.int().nullable(),
-  /** Where the next part begins; null at the end. */
-  next: z.int().nullable(),
-})
+export const chainPartSchema = z
+  .object({
+    entries: z.int().describe('Entries that were looked at'),
+    until: z
+      .object({ id: z.int(), timestamp: timeField, hash: z.string() })
+      .nullable()
+      .describe('The last entry that is as it was sealed, and so are all before it'),
+    unsealed: z.int().describe('Entries after it that are not sealed yet'),
+    broken: z
+      .object({ id: z.int(), reason: z.enum(BREAKS) })
+      .nullable()
+      .describe('The first entry that is not as it should be'),
+    trimmed: z
+      .object({ id: z.int(), hash: z.string() })
+      .nullable()
+      .describe('The last entry that was trimmed, and its hash'),
+    newestId: z.int().nullable(),
+    next: z.int().nullable().describe('Where the next part begins; null at the end'),
+  })
+  .meta({ id: 'AuditVerification', description: 'Whether a part of the audit log is as it was written' })
 export type ChainPart = z.infer<typeof chainPartSchema>
 
 type Until = NonNullable<ChainPart['until']>

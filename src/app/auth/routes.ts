@@ -47,7 +47,7 @@ const passwordChangeSchema = z.strictObject({
 })
 
 const STATUS_SUMMARY =
-  'Who you are and what you may do; the header X-Unsupported names what the runtime has not: backups, events, radio'
+  'Who you are and what you may do. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
 
 /** What answers 501 here, so that nobody needs to try it. */
 function unsupportedBy(ports: Ports): Record<string, string> {
@@ -97,7 +97,7 @@ export const authRoutes = new Hono<AppEnv>()
     '/change-password',
     requireAnySession,
     requireLocalAuth,
-    answers('Change your own password; your other sessions end', { 204: null }, [
+    answers('Change your own password. Your other sessions end', { 204: null }, [
       'wrong_password',
       'weak_password',
       'local_auth_disabled',

@@ -20,6 +20,7 @@ import type { Rule, RuleOf, TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
 import { quietAt, upcomingSlots } from './slots.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/time.ts'
+import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 
 const SHOWN_RUNS = 5
 /** Runs are counted over a week, so that patterns for some days of it are fair. */
@@ -45,42 +46,44 @@ export type Sample = z.infer<typeof sampleSchema>
 
 const messageSchema = z.object({
   kind: z.enum(['text', 'tapback', 'traceroute']),
-  toNodeNum: z.int().describe('4294967295: everybody'),
-  toNodeId: z.string(),
+  toNodeNum: nodeNumField.describe('4294967295: everybody'),
+  toNodeId: nodeIdField,
   channel: z.int(),
   text: z.string().nullable(),
   bytes: z.int().describe('Of the text; at most 200 can be sent'),
   airtimeMs: z.number(),
 })
 
-export const dryRunSchema = z.object({
-  messages: z.array(messageSchema).describe('What one run would send now; for acknowledge, to the sample'),
-  blockedBy: reasonSchema.nullable().describe('Why nothing would be sent right now, whatever is due'),
-  nextRuns: z
-    .array(z.object({ at: z.int(), skippedBy: z.literal('quiet_hours').nullable() }))
-    .describe('If it were switched on now; empty for acknowledge'),
-  estimate: z
-    .object({
-      runsPerDay: z.number(),
-      packetsPerDay: z.number(),
-      airtimeMsPerDay: z.number(),
-      isUpperBound: z.boolean().describe('True for acknowledge: as many answers as are allowed'),
-    })
-    .describe('Of this radio alone, without repetitions by it or by others'),
-  modem: z.object({
-    preset: z.string().describe('Name of the modem preset, or custom'),
-    isAssumed: z.boolean().describe('The radio did not tell'),
-    spreadFactor: z.int(),
-    bandwidthKhz: z.number(),
-    codingRate: z.int(),
-  }),
-  sample: z
-    .object({
-      isHeard: z.boolean().describe('The rule listens to such a message'),
-      skippedBy: reasonSchema.nullable().describe('Why it would not be answered all the same'),
-    })
-    .nullable(),
-})
+export const dryRunSchema = z
+  .object({
+    messages: z.array(messageSchema).describe('What one run would send now; for acknowledge, to the sample'),
+    blockedBy: reasonSchema.nullable().describe('Why nothing would be sent right now, whatever is due'),
+    nextRuns: z
+      .array(z.object({ at: timeField, skippedBy: z.literal('quiet_hours').nullable() }))
+      .describe('If it were switched on now; empty for acknowledge'),
+    estimate: z
+      .object({
+        runsPerDay: z.number(),
+        packetsPerDay: z.number(),
+        airtimeMsPerDay: z.number(),
+        isUpperBound: z.boolean().describe('True for acknowledge: as many answers as are allowed'),
+      })
+      .describe('Of this radio alone, without repetitions by it or by others'),
+    modem: z.object({
+      preset: z.string().describe('Name of the modem preset, or custom'),
+      isAssumed: z.boolean().describe('The radio did not tell'),
+      spreadFactor: z.int(),
+      bandwidthKhz: z.number(),
+      codingRate: z.int(),
+    }),
+    sample: z
+      .object({
+        isHeard: z.boolean().describe('The rule listens to such a message'),
+        skippedBy: reasonSchema.nullable().describe('Why it would not be answered all the same'),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'DryRun', description: 'What a rule would do' })
 export type DryRun = z.infer<typeof dryRunSchema>
 
 type Tried = { readonly rule: Rule; readonly anchorAt: number }

@@ -8,24 +8,27 @@ import { ruleSchema } from './rules.ts'
 import { type LastRun, lastRunSchema, readAnswers, readLastRuns, reasonSchema } from './runs.ts'
 import { nextRunAt } from './slots.ts'
 import type { Automation } from './stored-rule.ts'
+import { timeField } from '../http/fields.ts'
 
 const version = z.object({
   revision: z.int().describe('Another one after each change; in double quotes it is the ETag'),
-  createdAt: z.int(),
-  updatedAt: z.int(),
+  createdAt: timeField,
+  updatedAt: timeField,
   updatedBy: z.string().nullable(),
 })
 
-export const automationSchema = z.object({
-  id: z.int(),
-  rule: ruleSchema,
-  state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
-  blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
-  runs: z.boolean().describe('false: this runtime has no radios, so that nothing here ever runs it, on or off'),
-  nextRunAt: z.int().nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
-  lastRun: lastRunSchema.nullable(),
-  ...version.shape,
-})
+export const automationSchema = z
+  .object({
+    id: z.int(),
+    rule: ruleSchema,
+    state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
+    blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
+    runs: z.boolean().describe('false: this runtime has no radios, so that nothing here ever runs it, on or off'),
+    nextRunAt: timeField.nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
+    lastRun: lastRunSchema.nullable(),
+    ...version.shape,
+  })
+  .meta({ id: 'Automation', description: 'A rule and its state' })
 type ShownAutomation = z.infer<typeof automationSchema>
 
 export const automationListSchema = z.object({

@@ -27,13 +27,13 @@ export const automationRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('automation', 'read'),
-    answers('All automations, in the order in which they were made', { 200: automationListSchema }),
+    answers('All rules of automation, oldest first', { 200: automationListSchema }),
     async (c) => c.json(await showAutomations(c.var.ctx)),
   )
   .post(
     '/',
     requirePermission('automation', 'write'),
-    answers('Make an automation; it is off unless `enabled` says otherwise', { 201: shown }, [
+    answers('Create a rule. It is off unless `enabled` says otherwise', { 201: shown }, [
       'automation_name_taken',
       'too_many_automations',
     ]),
@@ -49,7 +49,7 @@ export const automationRoutes = new Hono<AppEnv>()
     '/dry-run',
     requirePermission('automation', 'write'),
     inTurn('read'),
-    answers('What a rule that is not saved would do; nothing is sent or stored', { 200: dryRunSchema }),
+    answers('Dry run of a rule that is not saved. Nothing is sent or stored', { 200: dryRunSchema }),
     validate('json', z.strictObject({ rule: newRuleSchema, sample: sampleSchema.optional() })),
     async (c) => {
       const { rule, sample = null } = c.req.valid('json')
@@ -59,7 +59,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('automation', 'read'),
-    answers('One automation', { 200: shown }, ['automation_not_found', 'automation_unreadable']),
+    answers('One rule of automation', { 200: shown }, ['automation_not_found', 'automation_unreadable']),
     hasEtag,
     validate('param', idParam),
     async (c) => {
@@ -71,7 +71,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .put(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Replace a rule; what waits to be sent by it is taken back', { 200: shown }, [
+    answers('Replace a rule. Packets of it that still wait are withdrawn', { 200: shown }, [
       'automation_not_found',
       'automation_name_taken',
       'automation_unreadable',
@@ -90,7 +90,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .delete(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Delete an automation; what waits to be sent by it is taken back', { 204: null }, [
+    answers('Delete a rule. Packets of it that still wait are withdrawn', { 204: null }, [
       'automation_not_found',
       'automation_changed',
     ]),
@@ -106,14 +106,12 @@ export const automationRoutes = new Hono<AppEnv>()
     '/:id/runs',
     requirePermission('automation', 'read'),
     inTurn('read'),
-    answers('What an automation did, and why it did not, newest first', { 200: runPageSchema }, [
-      'automation_not_found',
-    ]),
+    answers('The runs of a rule, newest first, and why it held back', { 200: runPageSchema }, ['automation_not_found']),
     validate('param', idParam),
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, 500).default(100),
+        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
         before: idSchema.optional().describe('Id of a run: earlier ones'),
       }),
     ),
@@ -128,7 +126,7 @@ export const automationRoutes = new Hono<AppEnv>()
     '/:id/dry-run',
     requirePermission('automation', 'read'),
     inTurn('read'),
-    answers('What an automation would do now; nothing is sent or stored', { 200: dryRunSchema }, [
+    answers('Dry run of a saved rule. Nothing is sent or stored', { 200: dryRunSchema }, [
       'automation_not_found',
       'automation_unreadable',
     ]),

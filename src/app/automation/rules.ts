@@ -42,6 +42,7 @@ const quietHoursSchema = z
   .strictObject({ from: timeOfDay, to: timeOfDay })
   .refine(({ from, to }) => from !== to, 'from and to differ')
   .describe('Nothing is sent from `from` to before `to`, in timeZone; may cross midnight')
+  .meta({ id: 'QuietHours' })
 
 const common = {
   name: nameSchema.describe('Unique without regard to case'),
@@ -59,13 +60,15 @@ const timingSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cron'), cron: cronSchema }),
 ])
 
-const announceSchema = z.strictObject({
-  kind: z.literal('announce'),
-  ...common,
-  when: timingSchema.describe(`At least ${MIN_ANNOUNCE_HOURS} hours apart`),
-  channels: channelsSchema.min(1),
-  text: templateSchema,
-})
+const announceSchema = z
+  .strictObject({
+    kind: z.literal('announce'),
+    ...common,
+    when: timingSchema.describe(`At least ${MIN_ANNOUNCE_HOURS} hours apart`),
+    channels: channelsSchema.min(1),
+    text: templateSchema,
+  })
+  .meta({ id: 'AnnounceRule', description: 'Sends a text to channels again and again' })
 
 const matchSchema = z.strictObject({
   mode: z
@@ -94,14 +97,16 @@ const answerSchema = z.discriminatedUnion('kind', [
   }),
 ])
 
-const acknowledgeSchema = z.strictObject({
-  kind: z.literal('acknowledge'),
-  ...common,
-  match: matchSchema,
-  channels: channelsSchema.default([]),
-  direct: z.boolean().default(false).describe('Direct messages to the radio'),
-  answer: answerSchema,
-})
+const acknowledgeSchema = z
+  .strictObject({
+    kind: z.literal('acknowledge'),
+    ...common,
+    match: matchSchema,
+    channels: channelsSchema.default([]),
+    direct: z.boolean().default(false).describe('Direct messages to the radio'),
+    answer: answerSchema,
+  })
+  .meta({ id: 'AcknowledgeRule', description: 'Answers certain words' })
 
 const targetsSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -119,12 +124,14 @@ const targetsSchema = z.discriminatedUnion('kind', [
   }),
 ])
 
-const tracerouteRuleSchema = z.strictObject({
-  kind: z.literal('traceroute'),
-  ...common,
-  everyMinutes: z.int().min(MIN_RUN_MINUTES).max(10_080),
-  targets: targetsSchema,
-})
+const tracerouteRuleSchema = z
+  .strictObject({
+    kind: z.literal('traceroute'),
+    ...common,
+    everyMinutes: z.int().min(MIN_RUN_MINUTES).max(10_080),
+    targets: targetsSchema,
+  })
+  .meta({ id: 'TracerouteRule', description: 'Traces routes to nodes in turn' })
 
 const actionSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -136,20 +143,19 @@ const actionSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('traceroute'), to: targetNode }),
 ])
 
-const scheduleSchema = z.strictObject({
-  kind: z.literal('schedule'),
-  ...common,
-  cron: cronSchema,
-  action: actionSchema,
-})
+const scheduleSchema = z
+  .strictObject({
+    kind: z.literal('schedule'),
+    ...common,
+    cron: cronSchema,
+    action: actionSchema,
+  })
+  .meta({ id: 'ScheduleRule', description: 'Sends a text or traces a route at certain times' })
 
 /** A rule as it is stored. What depends on the runtime, such as its time zones, was checked when it was saved. */
-export const ruleSchema = z.discriminatedUnion('kind', [
-  announceSchema,
-  acknowledgeSchema,
-  tracerouteRuleSchema,
-  scheduleSchema,
-])
+export const ruleSchema = z
+  .discriminatedUnion('kind', [announceSchema, acknowledgeSchema, tracerouteRuleSchema, scheduleSchema])
+  .meta({ id: 'Rule', description: 'What is sent by itself, and when' })
 export type Rule = z.infer<typeof ruleSchema>
 export type RuleOf<K extends RuleKind> = Extract<Rule, { kind: K }>
 /** Rules that run by the clock. */

@@ -5,6 +5,7 @@ import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { noteWithdrawnOf } from './withdrawn.ts'
 import { OUTCOMES } from '../../shared/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { nodeNumField, timeField } from '../http/fields.ts'
 
 /** Runs are kept so long, and so many of one automation. */
 const KEPT_MS = 90 * DAY_MS
@@ -43,27 +44,29 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 const REASON_NAMES = Object.keys(REASONS).filter((name): name is Reason => Object.hasOwn(REASONS, name))
-export const reasonSchema = z.enum(REASON_NAMES)
+export const reasonSchema = z.enum(REASON_NAMES).meta({ id: 'AutomationReason', description: 'Why nothing was sent' })
 
 const packetSchema = z.object({
-  fromNodeNum: z.int(),
+  fromNodeNum: nodeNumField,
   packetId: z.int(),
-  toNodeNum: z.int().describe('4294967295: everybody'),
+  toNodeNum: nodeNumField.describe('4294967295: everybody'),
   channel: z.int(),
 })
 export type RunPacket = z.infer<typeof packetSchema>
 
-export const runSchema = z.object({
-  id: z.int(),
-  at: z.int(),
-  lastAt: z.int().describe('Skips for one reason within an hour are one run: when the last of them was'),
-  count: z.int(),
-  outcome: z.enum(OUTCOMES).describe('sending: not yet, or not all, in the queue of the radio'),
-  reason: reasonSchema.nullable(),
-  triggeredBy: z.int().nullable().describe('Node number of who is answered; null: a run by the clock'),
-  text: z.string().nullable().describe('Null: a traceroute, or nothing was to be sent'),
-  packets: z.array(packetSchema).describe('What was queued; GET /api/messages tells what became of it'),
-})
+export const runSchema = z
+  .object({
+    id: z.int(),
+    at: timeField,
+    lastAt: timeField.describe('Skips for one reason within an hour are one run: when the last of them was'),
+    count: z.int(),
+    outcome: z.enum(OUTCOMES).describe('sending: not yet, or not all, in the queue of the radio'),
+    reason: reasonSchema.nullable(),
+    triggeredBy: nodeNumField.nullable().describe('Node number of who is answered; null: a run by the clock'),
+    text: z.string().nullable().describe('Null: a traceroute, or nothing was to be sent'),
+    packets: z.array(packetSchema).describe('What was queued; GET /api/messages tells what became of it'),
+  })
+  .meta({ id: 'AutomationRun', description: 'What a rule did, or why it did nothing' })
 export type Run = z.infer<typeof runSchema>
 
 export const runPageSchema = z.object({
@@ -71,7 +74,10 @@ export const runPageSchema = z.object({
   nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
 })
 
-export const lastRunSchema = runSchema.pick({ outcome: true, reason: true }).extend({ at: z.int() })
+export const lastRunSchema = runSchema
+  .pick({ outcome: true, reason: true })
+  .extend({ at: timeField })
+  .meta({ id: 'AutomationLastRun' })
 export type LastRun = z.infer<typeof lastRunSchema>
 
 type RunRow = typeof automationRuns.$inferSelect

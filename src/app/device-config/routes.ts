@@ -19,7 +19,7 @@ export const configurationRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('configuration', 'read'),
-    answers("A radio's settings: which sections there are", { 200: overviewSchema }, ['source_not_found']),
+    answers("The sections of a radio's settings", { 200: overviewSchema }, ['source_not_found']),
     validate('query', sourceQuery),
     preferWhereTheRadioIs,
     async (c) => c.json(await readOverview(c.var.ctx, c.req.valid('query').source)),
@@ -28,7 +28,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     '/:section',
     requirePermission('configuration', 'read'),
     answers(
-      "A section of a radio's settings, without its secrets, and what an editor of it must know",
+      "A section of a radio's settings. Secrets are left out; `fields` says what an editor needs to know",
       { 200: sectionSchema },
       ['source_not_found', 'section_not_found'],
     ),
@@ -41,7 +41,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     '/:section',
     requirePermission('configuration', 'write'),
     answers(
-      'Change a section: the radio saves it and restarts, then it is read again; what became of it is told by GET',
+      "Change a section of a radio's settings. The radio saves it and restarts, and the section is read again; GET tells what became of the change",
       {
         200: z.object({ change: z.null() }).describe('Nothing differs from what the radio has'),
         202: z.object({ change: changeSchema }),

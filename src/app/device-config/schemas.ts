@@ -2,73 +2,80 @@ import * as z from 'zod'
 import { FIELD_TYPES, RISKS } from '../../meshtastic/config-fields.ts'
 import { SECTION_KINDS } from '../../meshtastic/config-sections.ts'
 import { CHANGE_STATES } from '../../shared/change-states.ts'
+import { nodeNumField, timeField } from '../http/fields.ts'
 
 const paths = z.array(z.string())
 
-export const changeSchema = z.object({
-  id: z.string(),
-  section: z.string(),
-  state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
-  at: z.int(),
-  settledAt: z.int().nullable().describe('Null: it is not over, and the state may still change'),
-  by: z.string().nullable().describe('Username, as it was then'),
-  fields: paths.describe('What was to change; of secrets the path alone'),
-  differing: paths.describe('What of it the radio did not take over'),
-  reason: z.string().nullable(),
-  notice: z.string().optional().describe('What the radio said while it was made, in its own words'),
-})
+export const changeSchema = z
+  .object({
+    id: z.string(),
+    section: z.string(),
+    state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
+    at: timeField,
+    settledAt: timeField.nullable().describe('Null: it is not over, and the state may still change'),
+    by: z.string().nullable().describe('Username, as it was then'),
+    fields: paths.describe('What was to change; of secrets the path alone'),
+    differing: paths.describe('What of it the radio did not take over'),
+    reason: z.string().nullable(),
+    notice: z.string().optional().describe('What the radio said while it was made, in its own words'),
+  })
+  .meta({ id: 'ConfigurationChange', description: 'A change of a radio’s settings, and what became of it' })
 export type Change = z.infer<typeof changeSchema>
 
 const sectionEntry = {
   section: z.string(),
   kind: z.enum(SECTION_KINDS),
-  readAt: z.int().describe('When the radio told it'),
+  readAt: timeField.describe('When the radio told it'),
   lastChange: changeSchema.nullable(),
 }
 
 export const overviewSchema = z.object({
   source: z.string().nullable().describe('Null: no radio is known'),
   sources: z.array(z.string()).describe('All radios with settings'),
-  nodeNum: z.int().nullable(),
+  nodeNum: nodeNumField.nullable(),
   editable: z.boolean().describe('The radio is connected, and told its settings on this connection'),
   sections: z.array(z.object(sectionEntry)),
   lastChange: changeSchema.nullable(),
 })
 
-const fieldSchema = z.object({
-  path: z.string().describe('Names with dots into the values; in channels * stands for the index'),
-  type: z
-    .enum(FIELD_TYPES)
-    .describe(
-      'bytes: base64; ipv4: four numbers with dots; flags: a list of options, and e.g. UNKNOWN_10 for a bit that is not among them',
-    ),
-  list: z.boolean(),
-  options: z.array(z.string()).nullable().describe('Of enum and flags; flags that are not options stay as they are'),
-  min: z.number().nullable(),
-  max: z.number().nullable(),
-  maxBytes: z.int().nullable().describe('Bytes of UTF-8'),
-  sizes: z.array(z.int()).nullable().describe('How many bytes there may be'),
-  maxItems: z.int().nullable(),
-  secret: z.boolean().describe('Written and never shown'),
-  readOnly: z.boolean(),
-  risk: z.enum(RISKS).nullable().describe('Not null: a change must be confirmed'),
-})
+const fieldSchema = z
+  .object({
+    path: z.string().describe('Names with dots into the values; in channels * stands for the index'),
+    type: z
+      .enum(FIELD_TYPES)
+      .describe(
+        'bytes: base64; ipv4: four numbers with dots; flags: a list of options, and e.g. UNKNOWN_10 for a bit that is not among them',
+      ),
+    list: z.boolean(),
+    options: z.array(z.string()).nullable().describe('Of enum and flags; flags that are not options stay as they are'),
+    min: z.number().nullable(),
+    max: z.number().nullable(),
+    maxBytes: z.int().nullable().describe('Bytes of UTF-8'),
+    sizes: z.array(z.int()).nullable().describe('How many bytes there may be'),
+    maxItems: z.int().nullable(),
+    secret: z.boolean().describe('Written and never shown'),
+    readOnly: z.boolean(),
+    risk: z.enum(RISKS).nullable().describe('Not null: a change must be confirmed'),
+  })
+  .meta({ id: 'ConfigurationField', description: 'What an editor must know of a field' })
 
-export const sectionSchema = z.object({
-  source: z.string(),
-  nodeNum: z.int().nullable(),
-  ...sectionEntry,
-  editable: z.boolean(),
-  revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
-  values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
-  secrets: z
-    .record(z.string(), z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }))
-    .describe('By path: whether they are set, never what they are'),
-  fields: z.array(fieldSchema),
-  renewals: z
-    .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
-    .describe('A change of path (null: any, else to this value) needs the secret anew, or cleared, while it is set'),
-})
+export const sectionSchema = z
+  .object({
+    source: z.string(),
+    nodeNum: nodeNumField.nullable(),
+    ...sectionEntry,
+    editable: z.boolean(),
+    revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
+    values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
+    secrets: z
+      .record(z.string(), z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }))
+      .describe('By path: whether they are set, never what they are'),
+    fields: z.array(fieldSchema),
+    renewals: z
+      .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
+      .describe('A change of path (null: any, else to this value) needs the secret anew, or cleared, while it is set'),
+  })
+  .meta({ id: 'ConfigurationSection', description: 'A section of a radio’s settings, without its secrets' })
 
 const path = z.string().min(1).max(100)
 
@@ -82,4 +89,6 @@ export const sectionChangeSchema = z.strictObject({
 export const sourceQuery = z.object({
   source: z.string().min(1).max(300).optional().describe('Name of the radio; without it the first one'),
 })
-export const sectionParam = z.object({ section: z.string().min(1).max(60) })
+export const sectionParam = z.object({
+  section: z.string().min(1).max(60).describe('As GET /api/configuration lists it'),
+})

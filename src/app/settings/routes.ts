@@ -6,13 +6,16 @@ import { validate } from '../http/validate.ts'
 import { readSettings, settingsChangesSchema, settingsSchema, updateSettings } from './settings.ts'
 
 export const settingsRoutes = new Hono<AppEnv>()
-  .get('/', requirePermission('settings', 'read'), answers('All settings', { 200: settingsSchema }), async (c) =>
-    c.json(await readSettings(c.var.ctx.store)),
+  .get(
+    '/',
+    requirePermission('settings', 'read'),
+    answers('All settings of the service', { 200: settingsSchema }),
+    async (c) => c.json(await readSettings(c.var.ctx.store)),
   )
   .put(
     '/',
     requirePermission('settings', 'write'),
-    answers('Set the named settings; the others stay', { 200: settingsSchema }),
+    answers('Set the named settings. The others stay as they are', { 200: settingsSchema }),
     validate('json', settingsChangesSchema),
     async (c) => c.json(await updateSettings(c.var.ctx, c.req.valid('json'))),
   )

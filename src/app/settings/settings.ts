@@ -26,9 +26,9 @@ const SETTINGS = {
 type Key = keyof typeof SETTINGS
 const KEYS = namesOf(SETTINGS)
 
-export const settingsSchema = z.strictObject(
-  forEachName(SETTINGS, (key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)),
-)
+export const settingsSchema = z
+  .strictObject(forEachName(SETTINGS, (key) => SETTINGS[key].schema.describe(SETTINGS[key].meaning)))
+  .meta({ id: 'Settings', description: 'Settings of the service' })
 export type Settings = z.infer<typeof settingsSchema>
 
 export const settingsChangesSchema = settingsSchema.partial()

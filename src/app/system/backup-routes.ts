@@ -21,11 +21,12 @@ import {
   progressSchema,
   verificationSchema,
 } from './backups.ts'
+import { timeField } from '../http/fields.ts'
 
 // Any name passes here: one that can't be a backup's is answered like one that is not there.
-const nameParam = z.object({ name: z.string() })
+const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
 
-const told = { nextRunAt: z.int().nullable(), lastRun: lastRunSchema }
+const told = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
 const settingsAnswer = backupSettingsSchema.extend(told)
 
 /** Also a body as GET answers it. */
@@ -45,7 +46,7 @@ export const backupRoutes = new Hono<AppEnv>()
     '/',
     requireAdminOrScope('backup'),
     answers(
-      'Backups, newest first, and how far one that is being made has come',
+      'All backups, newest first. `running` tells how far a backup under way has come',
       { 200: z.object({ backups: z.array(backupSchema), running: progressSchema.nullable() }) },
       ['unsupported_on_this_runtime'],
     ),
@@ -64,7 +65,7 @@ export const backupRoutes = new Hono<AppEnv>()
     '/settings',
     requireAdmin,
     answers(
-      'Replace the schedule of backups; without keepWeekly or keepMonthly these stay. nextRunAt and lastRun may be repeated and change nothing',
+      'Replace the schedule of backups. Without keepWeekly or keepMonthly these stay as they are. The body may repeat nextRunAt and lastRun, which changes nothing',
       { 200: settingsAnswer },
       ['unsupported_on_this_runtime'],
     ),
@@ -103,7 +104,7 @@ export const backupRoutes = new Hono<AppEnv>()
     '/:name/verify',
     requireAdminOrScope('backup'),
     inTurn('stream'),
-    answers('Read all of a backup and say what is wrong with it', { 200: verificationSchema }, [
+    answers('Verify a backup: read all of it and list what is wrong', { 200: verificationSchema }, [
       'backup_not_found',
       'unsupported_on_this_runtime',
     ]),

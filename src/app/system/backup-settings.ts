@@ -4,17 +4,29 @@ import { settings } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
 import { DAY_MS } from '../../shared/time.ts'
+import { timeField } from '../http/fields.ts'
 
 export const backupSettingsSchema = z.strictObject({
   enabled: z.boolean(),
-  /** Scheduled backups that are kept, the newest: with one a day, days. The schedule never deletes manual ones. */
-  maxBackups: z.int().min(1).max(365),
-  /** Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one. */
-  keepWeekly: z.int().min(0).max(520),
-  /** The same of months. */
-  keepMonthly: z.int().min(0).max(240),
-  /** HH:MM in the service's time zone. */
-  backupTime: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM'),
+  maxBackups: z
+    .int()
+    .min(1)
+    .max(365)
+    .describe(
+      'Scheduled backups that are kept, the newest: with one a day, days. The schedule never deletes manual ones',
+    ),
+  keepWeekly: z
+    .int()
+    .min(0)
+    .max(520)
+    .describe(
+      'Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one',
+    ),
+  keepMonthly: z.int().min(0).max(240).describe('The same of months'),
+  backupTime: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM')
+    .describe("HH:MM in the service's time zone"),
 })
 export type BackupSettings = z.infer<typeof backupSettingsSchema>
 
@@ -27,23 +39,25 @@ export const backupSettingsChangesSchema = backupSettingsSchema.extend({
 })
 
 /** The latest run of the schedule. `error` beside `ok: true`: the backup was made, something after it failed. */
-export const lastRunSchema = z.object({ at: z.int(), ok: z.boolean(), error: z.string().nullable() }).nullable()
+export const lastRunSchema = z
+  .object({ at: timeField, ok: z.boolean(), error: z.string().nullable() })
+  .nullable()
+  .meta({ id: 'BackupRun' })
 
 const storedSettings = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.default(0),
   keepMonthly: keepMonthly.default(0),
-  /** Since when the schedule is enabled for this time of day: what lies before it was not missed. */
-  since: z.int(),
+  since: timeField.describe(
+    'Since when the schedule is enabled for this time of day: what lies before it was not missed',
+  ),
 })
 
 const storedRun = z.strictObject({
-  at: z.int(),
+  at: timeField,
   ok: z.boolean(),
   error: z.string().nullable(),
-  /** When the latest run that succeeded began. */
-  succeededAt: z.int().nullable(),
-  /** Failures since then. */
-  failures: z.int(),
+  succeededAt: timeField.nullable().describe('When the latest run that succeeded began'),
+  failures: z.int().describe('Failures since then'),
 })
 type StoredRun = z.infer<typeof storedRun>
 

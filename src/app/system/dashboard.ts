@@ -7,35 +7,40 @@ import { readSettings } from '../settings/settings.ts'
 import { backupSchema } from './backups.ts'
 import { readTrafficHours } from './traffic-hours.ts'
 import { LINK_KINDS } from '../../shared/link-kinds.ts'
+import { timeField } from '../http/fields.ts'
 
-const linkSchema = z.object({
-  name: z.string(),
-  kind: z.enum(LINK_KINDS),
-  state: z.enum(LINK_STATES),
-  since: z.int(),
-  lastFrameAt: z.int().nullable(),
-  reason: z.string().nullable(),
-})
+const linkSchema = z
+  .object({
+    name: z.string(),
+    kind: z.enum(LINK_KINDS),
+    state: z.enum(LINK_STATES),
+    since: timeField,
+    lastFrameAt: timeField.nullable(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'DashboardLink', description: 'The connection to a radio or a broker' })
 
-const hourSchema = z.object({ t: z.int().describe('Begin of the hour'), messages: z.int(), packets: z.int() })
+const hourSchema = z.object({ t: timeField.describe('Begin of the hour'), messages: z.int(), packets: z.int() })
 
-export const dashboardSchema = z.object({
-  counts: z.object({
-    nodes: z.int(),
-    activeNodes: z.int().describe('Heard in the last activeSeconds'),
-    messages: z.int().describe('In the hours told below'),
-    packets: z.int().describe('In the hours told below, as far as the packet log goes back'),
-  }),
-  activeSeconds: z.int().describe('The setting nodeActiveSeconds'),
-  hours: z.array(hourSchema).describe('The last 24 hours of the clock, oldest first; the last one is not over'),
-  channelUtilization: z.number().nullable().describe('Percent, as the radio of this service measured last'),
-  airUtilTx: z.number().nullable().describe('Percent of the last hour that this radio sent'),
-  measuredAt: z.int().nullable(),
-  link: linkSchema.nullable().describe('The first link; null without any'),
-  links: z.array(linkSchema),
-  lastBackup: backupSchema.pick({ name: true, createdAt: true, kind: true, sizeBytes: true }).nullable(),
-  storage: z.object({ databaseBytes: z.int().nullable().describe('Null: this runtime does not tell') }),
-})
+export const dashboardSchema = z
+  .object({
+    counts: z.object({
+      nodes: z.int(),
+      activeNodes: z.int().describe('Heard in the last activeSeconds'),
+      messages: z.int().describe('In the hours told below'),
+      packets: z.int().describe('In the hours told below, as far as the packet log goes back'),
+    }),
+    activeSeconds: z.int().describe('The setting nodeActiveSeconds'),
+    hours: z.array(hourSchema).describe('The last 24 hours of the clock, oldest first; the last one is not over'),
+    channelUtilization: z.number().nullable().describe('Percent, as the radio of this service measured last'),
+    airUtilTx: z.number().nullable().describe('Percent of the last hour that this radio sent'),
+    measuredAt: timeField.nullable(),
+    link: linkSchema.nullable().describe('The first link; null without any'),
+    links: z.array(linkSchema),
+    lastBackup: backupSchema.pick({ name: true, createdAt: true, kind: true, sizeBytes: true }).nullable(),
+    storage: z.object({ databaseBytes: z.int().nullable().describe('Null: this runtime does not tell') }),
+  })
+  .meta({ id: 'Dashboard' })
 export type Dashboard = z.infer<typeof dashboardSchema>
 
 const queries = prepareOnce((db) => ({

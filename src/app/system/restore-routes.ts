@@ -18,7 +18,7 @@ export const restoreRoutes = new Hono<AppEnv>()
   .get(
     '/revived',
     requireAdmin,
-    answers('What the latest restore gave back to users and tokens, until somebody decides about it', {
+    answers('What the latest restore gave back to users. The list is kept until somebody decides about it', {
       200: z.object({ backup: z.string().nullable(), revived: z.array(revivedSchema) }),
     }),
     async (c) => c.json(await listRevived(c.var.ctx.store)),
@@ -26,7 +26,7 @@ export const restoreRoutes = new Hono<AppEnv>()
   .delete(
     '/revived',
     requireAdmin,
-    answers('Leave all of it as the backup had it, and forget the list', { 204: null }),
+    answers('Accept what the restore gave back, and forget the list', { 204: null }),
     async (c) => {
       await acceptRevived(c.var.ctx)
       return c.body(null, 204)
@@ -36,7 +36,7 @@ export const restoreRoutes = new Hono<AppEnv>()
     '/reapply',
     requireAdmin,
     answers(
-      'Take the chosen ones away again; `refused` says which could not be and why',
+      'Take the chosen ones away again. `refused` says which could not be taken away, and why',
       { 200: reapplicationSchema },
       ['not_found'],
     ),

@@ -9,6 +9,7 @@ import { replacePermissions } from '../users/grants.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
 import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
+import { timeField } from '../http/fields.ts'
 
 /** What can be taken away from a user and comes back with a backup of before, named as the audit log names it. */
 export const REVIVABLE = [
@@ -21,19 +22,21 @@ export const REVIVABLE = [
 ] as const
 export type RevivableAction = (typeof REVIVABLE)[number]
 
-export const revivedSchema = z.object({
-  id: z.int(),
-  /** What was done after the backup was made, and is undone by the restore. */
-  action: z.enum(REVIVABLE),
-  userId: z.int(),
-  username: z.string(),
-  token: z.object({ id: z.int(), name: z.string(), prefix: z.string() }).nullable(),
-  /** What the user could do after it, of resources that the restore gave back. */
-  permissions: permissionsSchema.partial().nullable(),
-  /** When it was done and by whom, as the audit log knows; null when it does not. */
-  at: z.int().nullable(),
-  by: z.string().nullable(),
-})
+export const revivedSchema = z
+  .object({
+    id: z.int(),
+    action: z.enum(REVIVABLE).describe('What was done after the backup was made, and is undone by the restore'),
+    userId: z.int(),
+    username: z.string(),
+    token: z.object({ id: z.int(), name: z.string(), prefix: z.string() }).nullable(),
+    permissions: permissionsSchema
+      .partial()
+      .nullable()
+      .describe('What the user could do after it, of resources that the restore gave back'),
+    at: timeField.nullable().describe('When it was done and by whom, as the audit log knows; null when it does not'),
+    by: z.string().nullable(),
+  })
+  .meta({ id: 'Revived', description: 'What the latest restore gave back to a user' })
 export type Revived = z.infer<typeof revivedSchema>
 
 /** As it is kept until somebody decides: with the name of the backup, and the password that the restore undid. */

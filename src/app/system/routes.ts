@@ -38,7 +38,7 @@ const unhealthySchema = z.object({
 export const healthRoutes = new Hono<AppEnv>().get(
   '/',
   anyone,
-  answers('Whether the service works; uptime in seconds', { 200: healthSchema, 503: unhealthySchema }),
+  answers('Whether the service works. Uptime is in seconds', { 200: healthSchema, 503: unhealthySchema }),
   async (c) => {
     const { store, sessions, disk, now } = c.get('ctx')
     const age = now() - (answeredAt.get(store) ?? 0)

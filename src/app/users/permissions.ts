@@ -11,6 +11,7 @@ import {
   type Resource,
   RESOURCE_NAMES,
 } from '../../shared/resources.ts'
+import { timeField } from '../http/fields.ts'
 
 /** Some resources; those that are missing or undefined stay as they are. */
 export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
@@ -18,8 +19,11 @@ export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
 export const grantSchema = z
   .strictObject({ read: z.boolean(), write: z.boolean() })
   .refine((grant) => grant.read || !grant.write, { message: 'write needs read' })
+  .meta({ id: 'Grant', description: 'What may be done with a resource; `write` needs `read`' })
 
-export const permissionsSchema = z.strictObject(forEachResource(() => grantSchema))
+export const permissionsSchema = z
+  .strictObject(forEachResource(() => grantSchema))
+  .meta({ id: 'Permissions', description: 'What a user may do with each resource' })
 
 /** Whether nothing that is named here is withheld. */
 export function isEverything(permissions: PermissionChanges): boolean {
@@ -36,15 +40,17 @@ export function unpackPermissions(packed: string | null): Permissions {
 }
 
 /** One grant as it is stored. */
-export const storedGrantSchema = z.object({
-  id: z.int(),
-  userId: z.int(),
-  resource: z.enum(RESOURCE_NAMES),
-  canRead: z.boolean(),
-  canWrite: z.boolean(),
-  grantedAt: z.int(),
-  grantedBy: z.int().nullable().describe('null: the service itself, its console, or not known'),
-})
+export const storedGrantSchema = z
+  .object({
+    id: z.int(),
+    userId: z.int(),
+    resource: z.enum(RESOURCE_NAMES),
+    canRead: z.boolean(),
+    canWrite: z.boolean(),
+    grantedAt: timeField,
+    grantedBy: z.int().nullable().describe('null: the service itself, its console, or not known'),
+  })
+  .meta({ id: 'StoredGrant', description: 'A permission, and who granted it when' })
 export type StoredGrant = z.infer<typeof storedGrantSchema>
 
 const ALL_NAMES = JSON.stringify(RESOURCE_NAMES)

@@ -26,8 +26,8 @@ import {
 const userAnswer = z.object({ user: userSchema })
 const permissionsAnswer = z.object({ permissions: permissionsSchema, grants: z.array(storedGrantSchema) })
 
-const sessionParam = z.object({ id: idSchema, sessionId: idSchema })
-const tokenParam = z.object({ id: idSchema, tokenId: idSchema })
+const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('Id of the session') })
+const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('Id of the token') })
 
 /** Also a body as GET answers it. */
 const changesBody = userChangesSchema
@@ -47,13 +47,13 @@ export const userRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requireAdmin,
-    answers('Users by name', { 200: z.object({ users: z.array(userSchema), total: z.int() }) }),
+    answers('Users, sorted by name', { 200: z.object({ users: z.array(userSchema), total: z.int() }) }),
     validate(
       'query',
       z.object({
-        q: z.string().min(1).max(200).optional(),
-        limit: integerQuery(1, 500).default(100),
-        offset: integerQuery(0, 1_000_000).default(0),
+        q: z.string().min(1).max(200).optional().describe('Part of the username, name or e-mail address'),
+        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
+        offset: integerQuery(0, 1_000_000).default(0).describe('How many to leave out'),
       }),
     ),
     async (c) => c.json(await listUsers(c.var.ctx.store, c.req.valid('query'))),
@@ -62,7 +62,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/',
     requireAdmin,
     requireLocalAuth,
-    answers('Make a local user', { 201: userAnswer.extend({ password: z.string().optional() }) }, [
+    answers('Create a local user', { 201: userAnswer.extend({ password: z.string().optional() }) }, [
       'username_taken',
       'weak_password',
       'local_auth_disabled',
@@ -86,7 +86,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id',
     requireAdmin,
     answers(
-      'Change username, email, displayName and isActive: true reactivates, false deactivates. The other fields of a user may be repeated, and are refused when they differ; so are e-mail and display name of an OpenID Connect user',
+      'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same goes for e-mail and display name of an OpenID Connect user',
       { 200: userAnswer },
       ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
     ),
@@ -100,7 +100,7 @@ export const userRoutes = new Hono<AppEnv>()
   .delete(
     '/:id',
     requireAdmin,
-    answers('Deactivate a user; sessions and tokens end', { 204: null }, [
+    answers('Deactivate a user. Sessions and tokens end', { 204: null }, [
       'user_not_found',
       'self_change_forbidden',
       'last_admin',
@@ -115,7 +115,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id/admin',
     requireAdmin,
     answers(
-      'Make a user, active or not, an administrator with every permission, or a regular user with the permissions of a new one; without isAdmin, toggle',
+      'Make a user an administrator, or a regular user again. An administrator has every permission, a regular user then has those of a new user. Without isAdmin the role is toggled',
       { 200: userAnswer },
       ['user_not_found', 'self_change_forbidden', 'last_admin'],
     ),
@@ -128,7 +128,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireLocalAuth,
     answers(
-      'Give a local user a temporary password, shown once; sessions and API tokens end',
+      "Give a local user a temporary password. It is shown once; the user's sessions and API tokens end",
       { 200: z.object({ password: z.string() }) },
       ['user_not_found', 'not_a_local_user', 'user_inactive', 'local_auth_disabled', 'rate_limited'],
     ),
@@ -146,7 +146,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id/permissions',
     requireAdmin,
     answers(
-      'Set the named permissions; the others stay. `grants` may be repeated as GET answered them, and are refused when they differ',
+      'Set the named permissions. The others stay as they are. The body may repeat `grants` as GET answered them; different ones are refused',
       { 200: permissionsAnswer },
       ['user_not_found'],
     ),

@@ -18,22 +18,28 @@ import {
 } from './permissions.ts'
 import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
+import { timeField } from '../http/fields.ts'
 
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const
 
-export const userSchema = z.object({
-  id: z.int(),
-  username: z.string(),
-  email: z.string().nullable(),
-  displayName: z.string().nullable(),
-  authProvider: z.enum(AUTH_PROVIDERS),
-  oidcSubject: z.string().nullable(),
-  isAdmin: z.boolean(),
-  isActive: z.boolean(),
-  createdAt: z.int(),
-  lastLoginAt: z.int().nullable(),
-  createdBy: z.int().nullable(),
-})
+export const userSchema = z
+  .object({
+    id: z.int(),
+    username: z.string(),
+    email: z.string().nullable(),
+    displayName: z.string().nullable(),
+    authProvider: z.enum(AUTH_PROVIDERS),
+    oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
+    isAdmin: z.boolean(),
+    isActive: z.boolean(),
+    createdAt: timeField,
+    lastLoginAt: timeField.nullable(),
+    createdBy: z
+      .int()
+      .nullable()
+      .describe('Id of the administrator who made it; null: the service or the OpenID provider'),
+  })
+  .meta({ id: 'User' })
 export type User = z.infer<typeof userSchema>
 
 /** The columns of a `User`: nothing else of the row ever leaves the database by this way. */

@@ -8,12 +8,12 @@ import { AppError } from '../../http/errors.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
 import { sitePath } from './return-to.ts'
 
-const loginQuery = z.object({ returnTo: z.string().optional() })
+const loginQuery = z.object({ returnTo: z.string().optional().describe('Path of this site where it ends') })
 const callbackQuery = z.object({
-  state: z.string().optional(),
-  code: z.string().optional(),
-  iss: z.string().optional(),
-  error: z.string().optional(),
+  state: z.string().optional().describe('As the sign-in began'),
+  code: z.string().optional().describe('What is redeemed for tokens'),
+  iss: z.string().optional().describe('Issuer (RFC 9207)'),
+  error: z.string().optional().describe('Why there is no code'),
 })
 
 // Documented and not validated: whatever arrives, the answer is a redirect.
@@ -43,7 +43,10 @@ export const oidcRoutes = new Hono<AppEnv>()
   .get(
     '/callback',
     anyone,
-    answers('Where the OpenID provider sends the browser back', { 302: null }, ['oidc_disabled', 'method_not_allowed']),
+    answers('Where the OpenID provider sends the browser back to', { 302: null }, [
+      'oidc_disabled',
+      'method_not_allowed',
+    ]),
     documented(callbackQuery),
     getOnly,
     async (c) => {

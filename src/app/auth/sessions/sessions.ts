@@ -11,6 +11,7 @@ import { forgetEnd, hasEnded, knownUse, listEnded, noteEnd, noteUse } from './la
 import { arrivedByHttps } from '../../http/security.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
+import { timeField } from '../../http/fields.ts'
 
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
@@ -24,14 +25,16 @@ const MAX_AHEAD_MS = 10 * MINUTE_MS
 /** Of one user. A sign-in beyond them ends those that were not used for longest. */
 const MOST_SESSIONS = 100
 
-export const sessionSchema = z.object({
-  id: z.int(),
-  createdAt: z.int(),
-  lastSeenAt: z.int(),
-  ip: z.string().nullable(),
-  userAgent: z.string().nullable(),
-  current: z.boolean(),
-})
+export const sessionSchema = z
+  .object({
+    id: z.int(),
+    createdAt: timeField,
+    lastSeenAt: timeField,
+    ip: z.string().nullable(),
+    userAgent: z.string().nullable(),
+    current: z.boolean().describe('The one of this request'),
+  })
+  .meta({ id: 'Session', description: 'A sign-in of a browser' })
 
 /** Whether this request's session cookie is, or would be, a Secure one. */
 export function isSecure(c: Context, ctx: Ctx): boolean {

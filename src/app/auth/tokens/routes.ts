@@ -17,8 +17,12 @@ export const tokenRoutes = new Hono<AppEnv>()
     '/',
     requireSession,
     answers(
-      'Make an API token; its text is shown once. Unless expiresInDays says otherwise it ends after 90 days',
-      { 201: tokenSchema.extend({ token: z.string() }) },
+      'Create an API token. Its text is shown once. It expires after 90 days unless expiresInDays says otherwise',
+      {
+        201: tokenSchema
+          .extend({ token: z.string().describe('The text to send as Authorization: Bearer') })
+          .meta({ id: 'NewToken', description: 'A token with its text, which is shown this once' }),
+      },
       ['admin_required', 'too_many_tokens'],
     ),
     validate('json', newTokenSchema),

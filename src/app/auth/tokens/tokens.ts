@@ -16,6 +16,7 @@ import {
 import { type Permissions, permissionsFrom } from '../../../shared/resources.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { DAY_MS } from '../../../shared/time.ts'
+import { timeField } from '../../http/fields.ts'
 
 const PREFIX = 'mm_'
 /** Of one user, those that expired among them. */
@@ -41,15 +42,17 @@ export function heldScopes(owner: ScopeOwner, scopes: readonly string[]): string
   return scopes.filter((scope) => !isSpecialScope(scope) || ownerRefusal(owner, scope) === null)
 }
 
-export const tokenSchema = z.object({
-  id: z.int(),
-  name: z.string(),
-  prefix: z.string(),
-  scopes: z.array(z.string()),
-  createdAt: z.int(),
-  expiresAt: z.int().nullable(),
-  lastUsedAt: z.int().nullable(),
-})
+export const tokenSchema = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    prefix: z.string().describe('The first characters of its text, to tell tokens apart'),
+    scopes: z.array(z.string()),
+    createdAt: timeField,
+    expiresAt: timeField.nullable().describe('null: never'),
+    lastUsedAt: timeField.nullable(),
+  })
+  .meta({ id: 'Token', description: 'An API token, without its text' })
 type Token = z.infer<typeof tokenSchema>
 
 export const newTokenSchema = z.strictObject({

@@ -31,51 +31,106 @@ export function listOperations(routes: readonly RouterRoute[]): Operation[] {
   })
 }
 
+type Io = 'input' | 'output'
+
+/** JSON of the schemas that have an id, as requests and as answers refer to them. */
+type Named = Readonly<Record<Io, Map<string, string>>>
+
 /** OpenAPI 3.1 of all routes, made of the schemas that validate them. */
 export function openApiDocument(routes: readonly RouterRoute[]): Json {
+  const named: Named = { input: new Map(), output: new Map() }
   const paths: Record<string, Record<string, Json>> = {}
   for (const operation of listOperations(routes)) {
     const path = operation.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(operation) }
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(operation, named) }
   }
-  return {
+  const document = {
     openapi: '3.1.0',
-    info: { title: 'Mesh Monitoring Service', version: '1', license: { name: 'MIT', identifier: 'MIT' } },
+    info: {
+      title: 'Mesh Monitoring Service',
+      version: '1',
+      description:
+        'JSON in camelCase. Every time is in milliseconds since the Unix epoch. Errors are problem responses with a code and a request id.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     paths,
     components: {
       securitySchemes: {
-        session: { type: 'apiKey', in: 'cookie', name: 'mesh_session' },
-        token: { type: 'http', scheme: 'bearer' },
+        session: { type: 'apiKey', in: 'cookie', name: 'mesh_session', description: 'Set by POST /api/auth/login' },
+        token: { type: 'http', scheme: 'bearer', description: 'An API token, made by POST /api/tokens' },
       },
-      schemas: { Problem: PROBLEM },
+      schemas: { Problem: PROBLEM, ...componentsOf(named) },
     },
   }
+  return withReferences(document, (io, id) => nameOf(named, io, id))
+}
+
+function componentsOf(named: Named): Json {
+  const all = (['output', 'input'] as const).flatMap((io) =>
+    [...named[io]].map(([id, text]): [string, unknown] => [nameOf(named, io, id), JSON.parse(text)]),
+  )
+  return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A schema that is another one in requests, for its defaults, has a name of its own there. */
+function nameOf(named: Named, io: Io, id: string): string {
+  return io === 'output' || isSameInBoth(named, id) ? id : `${id}Input`
+}
+
+function isSameInBoth({ input, output }: Named, id: string): boolean {
+  const text = input.get(id)
+  const other = output.get(id)
+  if (text === undefined || other === undefined) return true
+  if (text.replaceAll('"#/input/', '"#/output/') !== other) return false
+  return [...text.matchAll(REFERENCE)].every(([, , inner = '']) => isSameInBoth({ input, output }, inner))
+}
+
+/** A reference before it is known under which name its schema stands. */
+const REFERENCE = /"#\/(input|output)\/(\w+)"/g
+
+function withReferences(document: Json, name: (io: Io, id: string) => string): Json {
+  const text = JSON.stringify(document).replace(
+    REFERENCE,
+    (_, io: Io, id: string) => `"#/components/schemas/${name(io, id)}"`,
+  )
+  return JSON.parse(text)
 }
 
 const PROBLEM = {
   type: 'object',
+  description: 'Why a request was refused (RFC 9457)',
   required: ['type', 'title', 'status', 'code', 'detail', 'requestId'],
   properties: {
     type: { const: 'about:blank' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    code: { enum: Object.keys(ERRORS) },
-    detail: { type: 'string' },
-    requestId: { type: 'string' },
+    title: { type: 'string', description: 'The same for each code' },
+    status: { type: 'integer', description: 'HTTP status' },
+    code: { enum: Object.keys(ERRORS), description: 'What programs decide by' },
+    detail: { type: 'string', description: 'What was wrong this time, for people' },
+    requestId: { type: 'string', description: 'As in the header X-Request-Id, the log and the audit log' },
     issues: {
       type: 'array',
-      items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
+      description: 'What is wrong with the input, field by field',
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        properties: { path: { type: 'string' }, message: { type: 'string' } },
+      },
     },
-    required: { type: 'object', properties: { resource: { type: 'string' }, action: { type: 'string' } } },
-    confirm: { type: 'array', items: { type: 'string' } },
-    bytes: { type: 'integer' },
-    limit: { type: 'integer' },
+    required: {
+      type: 'object',
+      description: 'The permission that is missing',
+      required: ['resource', 'action'],
+      properties: { resource: { type: 'string' }, action: { type: 'string' } },
+    },
+    confirm: { type: 'array', items: { type: 'string' }, description: 'Paths that must be confirmed' },
+    bytes: { type: 'integer', description: 'The size of what is too large' },
+    limit: { type: 'integer', description: 'The most that it may be, in bytes' },
   },
 }
 
 const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
-function operationObject({ method, path, rule, descriptions }: Operation): Json {
+function operationObject({ method, path, rule, descriptions }: Operation, named: Named): Json {
   const requests = descriptions.flatMap(({ request }) => request ?? [])
   const body = requests.find(({ part }) => part === 'json' || part === 'optional-json')
   const documented = descriptions.find(({ answers }) => answers)
@@ -85,24 +140,30 @@ function operationObject({ method, path, rule, descriptions }: Operation): Json 
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
     tags: [path.split('/')[2] ?? ''],
-    summary: documented?.summary ?? '',
+    ...summaryAndDescription(documented?.summary ?? ''),
     'x-access': rule,
     ...(rule.kind !== 'anyone' && { security: securityOf(rule) }),
     parameters: requests.flatMap(({ part, schema }) =>
-      part === 'json' || part === 'optional-json' ? [] : parameters(LOCATIONS[part], schema),
+      part === 'json' || part === 'optional-json' ? [] : parameters(LOCATIONS[part], schema, named),
     ),
     ...(body && {
       requestBody: {
         required: body.part === 'json',
-        content: { 'application/json': { schema: jsonSchema(body.schema, 'input') } },
+        content: { 'application/json': { schema: jsonSchema(named, body.schema, 'input') } },
       },
     }),
     responses: {
-      ...answerObjects(documented?.answers ?? {}, headerObjects(descriptions)),
+      ...answerObjects(documented?.answers ?? {}, headerObjects(descriptions), named),
       ...errorObjects([...errors, ...descriptions.flatMap(({ errors: more }) => more ?? [])]),
       default: { description: 'internal, database_unavailable', content: PROBLEM_CONTENT },
     },
   }
+}
+
+/** The first sentence, and what comes after it. */
+function summaryAndDescription(text: string): Json {
+  const end = text.indexOf('. ')
+  return end === -1 ? { summary: text } : { summary: text.slice(0, end), description: text.slice(end + 2) }
 }
 
 function securityOf(rule: Rule): Json[] {
@@ -138,33 +199,45 @@ function ruleErrors(rule: Rule): ErrorCode[] {
   }
 }
 
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+function jsonSchema(named: Named, schema: z.ZodType, io: Io): Json {
+  const { $schema: _, ...all } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: leaveOutSafeBounds })
+  const text = JSON.stringify(all).replaceAll('"#/$defs/', `"#/${io}/`)
+  const { $defs = {}, ...rest } = schemaObject.parse(JSON.parse(text))
+  for (const [id, definition] of Object.entries($defs)) named[io].set(id, JSON.stringify(definition))
   return rest
 }
 
+const schemaObject = z.looseObject({ $defs: z.record(z.string(), z.unknown()).optional() })
+
+/** Every integer is one that JavaScript can count to: that bound says nothing. */
+function leaveOutSafeBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}
+
 const parameterObject = z.object({
-  properties: z.record(z.string(), z.unknown()),
+  properties: z.record(z.string(), z.looseObject({ description: z.string().optional() })),
   required: z.array(z.string()).default([]),
 })
 
 const LOCATIONS = { param: 'path', query: 'query', header: 'header' } as const
 
-function parameters(location: (typeof LOCATIONS)[keyof typeof LOCATIONS], schema: z.ZodType): Json[] {
-  const { properties, required } = parameterObject.parse(jsonSchema(schema, 'input'))
-  return Object.entries(properties).map(([name, property]) => ({
+function parameters(location: (typeof LOCATIONS)[keyof typeof LOCATIONS], schema: z.ZodType, named: Named): Json[] {
+  const { properties, required } = parameterObject.parse(jsonSchema(named, schema, 'input'))
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
     name,
     in: location,
     required: location === 'path' || required.includes(name),
+    ...(description !== undefined && { description }),
     schema: property,
   }))
 }
 
-function answerObjects(answers: Readonly<Record<number, Answer>>, headers: Json): Json {
+function answerObjects(answers: Readonly<Record<number, Answer>>, headers: Json, named: Named): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => [
       status,
-      { description: STATUS_TEXT[status] ?? '', ...headers, ...content(answer) },
+      { description: STATUS_TEXT[status] ?? '', ...headers, ...content(answer, named) },
     ]),
   )
 }
@@ -186,9 +259,10 @@ const STATUS_TEXT: Readonly<Record<string, string>> = {
   503: 'Unavailable',
 }
 
-function content(answer: Answer): Json {
+function content(answer: Answer, named: Named): Json {
   if (answer === null) return {}
-  if (answer instanceof z.ZodType) return { content: { 'application/json': { schema: jsonSchema(answer, 'output') } } }
+  if (answer instanceof z.ZodType)
+    return { content: { 'application/json': { schema: jsonSchema(named, answer, 'output') } } }
   return { content: Object.fromEntries([answer.mediaType].flat().map((mediaType) => [mediaType, {}])) }
 }
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 const media = z.record(z.string(), z.object({ schema: z.unknown().optional() }))
 const operationSchema = z.object({
   summary: z.string(),
+  description: z.string().optional(),
   tags: z.array(z.string()),
   'x-access': z.object({
     kind: z.string(),
@@ -11,17 +12,28 @@ const operationSchema = z.object({
     action: z.string().optional(),
     scope: z.string().nullish(),
   }),
-  parameters: z.array(z.object({ name: z.string(), in: z.string(), required: z.boolean(), schema: z.unknown() })),
+  parameters: z.array(
+    z.object({
+      name: z.string(),
+      in: z.string(),
+      required: z.boolean(),
+      description: z.string().optional(),
+      schema: z.unknown(),
+    }),
+  ),
   requestBody: z.object({ required: z.boolean(), content: media }).optional(),
   responses: z.record(z.string(), z.object({ description: z.string(), content: media.optional() })),
 })
 type Operation = z.infer<typeof operationSchema> & { method: string; path: string }
 
-const documentSchema = z.object({ paths: z.record(z.string(), z.record(z.string(), operationSchema)) })
+const documentSchema = z.object({
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+})
 
 /** The API document as one page of plain HTML. */
 export function docsPage(document: unknown) {
-  const { paths } = documentSchema.parse(document)
+  const { paths, components } = documentSchema.parse(document)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
@@ -36,7 +48,8 @@ export function docsPage(document: unknown) {
       </head>
       <body>
         <nav aria-label="Groups">
-          ${groups.map(([tag]) => html`<a href="#${tag}">${tag}</a>`)} <a href="openapi.json">openapi.json</a>
+          ${groups.map(([tag]) => html`<a href="#${tag}">${tag}</a>`)} <a href="#schemas">schemas</a>
+          <a href="openapi.json">openapi.json</a>
         </nav>
         <main>
           <h1>Mesh Monitoring Service: HTTP API</h1>
@@ -51,18 +64,27 @@ export function docsPage(document: unknown) {
                 ${all.map(operationPart)}
               </section>`,
           )}
+          <section>
+            <h2 id="schemas">Schemas</h2>
+            ${Object.entries(components.schemas).map(
+              ([name, schema]) =>
+                html`<h3 id="schema-${name}">${name}</h3>
+                  ${schemaBlock(schema)}`,
+            )}
+          </section>
         </main>
       </body>
     </html>`
 }
 
 function operationPart(operation: Operation) {
-  const { method, path, summary, parameters, requestBody, responses } = operation
+  const { method, path, summary, description, parameters, requestBody, responses } = operation
   return html`<details>
     <summary>
       <b class="${method.toLowerCase()}">${method}</b> <code>${path}</code> <span>${summary}</span>
       <em>${accessText(operation['x-access'])}</em>
     </summary>
+    ${description === undefined ? '' : html`<p>${description}</p>`}
     ${
       parameters.length > 0
         ? html`<h3>Parameters</h3>
@@ -71,7 +93,7 @@ function operationPart(operation: Operation) {
                 (parameter) =>
                   html`<li>
                     <code>${parameter.name}</code> in ${parameter.in}${parameter.required ? ', required' : ''}:
-                    <code>${JSON.stringify(parameter.schema)}</code>
+                    ${parameter.description ?? ''} <code>${JSON.stringify(parameter.schema)}</code>
                   </li>`,
               )}
             </ul>`
@@ -94,10 +116,15 @@ function operationPart(operation: Operation) {
 
 function schemaPart(content: z.infer<typeof media>) {
   return Object.entries(content).map(([type, { schema }]) =>
-    schema === undefined
-      ? html`<p><code>${type}</code></p>`
-      : html`<pre tabindex="0" aria-label="Schema">${JSON.stringify(schema, null, 2)}</pre>`,
+    schema === undefined ? html`<p><code>${type}</code></p>` : schemaBlock(schema),
   )
+}
+
+function schemaBlock(schema: unknown) {
+  const text = JSON.stringify(schema, null, 2)
+  const names = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name ?? ''))
+  return html`<pre tabindex="0" aria-label="Schema">${text}</pre>
+    ${names.size === 0 ? '' : html`<p>${[...names].map((name) => html`<a href="#schema-${name}">${name}</a> `)}</p>`}`
 }
 
 function accessText(rule: Operation['x-access']): string {

@@ -15,10 +15,10 @@ export function docsRoutes(routes: () => readonly RouterRoute[]) {
     .get('/openapi.json', anyone, answers('This document', { 200: z.record(z.string(), z.unknown()) }), (c) =>
       c.json(document()),
     )
-    .get('/docs', anyone, answers('The API for people', { 200: { mediaType: 'text/html' } }), (c) =>
+    .get('/docs', anyone, answers('The API as a page for people', { 200: { mediaType: 'text/html' } }), (c) =>
       c.html(docsPage(document())),
     )
-    .get('/docs/style.css', anyone, answers('Its style', { 200: { mediaType: 'text/css' } }), (c) =>
+    .get('/docs/style.css', anyone, answers('The stylesheet of that page', { 200: { mediaType: 'text/css' } }), (c) =>
       c.body(STYLE, 200, { 'Content-Type': 'text/css; charset=utf-8' }),
     )
 }

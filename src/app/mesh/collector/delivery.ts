@@ -10,14 +10,16 @@ import { type ingestSchema, MAX_ITEMS, readItems, type Rejection, REJECTIONS, ty
 import { claimSource, type KnownSource, readSource } from '../ingest/sources.ts'
 import { isRefusedContent } from './refused-content.ts'
 
-export const ingestAnswerSchema = z.object({
-  accepted: z.int().describe('Items that are stored, now or before'),
-  duplicates: z.int().describe('Packets among them that were known already'),
-  rejected: z
-    .array(z.object({ index: z.int(), reason: z.enum(REJECTIONS) }))
-    .max(MAX_ITEMS)
-    .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
-})
+export const ingestAnswerSchema = z
+  .object({
+    accepted: z.int().describe('Items that are stored, now or before'),
+    duplicates: z.int().describe('Packets among them that were known already'),
+    rejected: z
+      .array(z.object({ index: z.int(), reason: z.enum(REJECTIONS) }))
+      .max(MAX_ITEMS)
+      .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
+  })
+  .meta({ id: 'IngestAnswer' })
 
 /**
  * Stores what a collector delivers by its token. Throws `source_taken` when a radio of this service or another owner's token has the

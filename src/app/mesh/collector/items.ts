@@ -36,21 +36,25 @@ export type Rejection = { readonly index: number; readonly reason: (typeof REJEC
 
 const receiptTime = z.int().min(0)
 
-const itemSchema = z.union([
-  z.string(),
-  z.strictObject({
-    data: z.string().describe('FromRadio, base64'),
-    receivedAt: receiptTime.optional().describe('When the collector received it, ms; goes before that of the delivery'),
-    replayed: z.boolean().optional().describe("Out of the radio's memory after a handshake, or kept by a broker"),
-    gateway: z.int().min(1).max(0xfffffffe).optional().describe('Node that published it at a broker'),
-    identity: z
-      .string()
-      .max(MAX_BYTES)
-      .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5]):/)
-      .optional()
-      .describe('Of a channel of a radio: its hash, a colon and its name, that of the modem preset if it has none'),
-  }),
-])
+const itemSchema = z
+  .union([
+    z.string(),
+    z.strictObject({
+      data: z.string().describe('FromRadio, base64'),
+      receivedAt: receiptTime
+        .optional()
+        .describe('When the collector received it, ms; goes before that of the delivery'),
+      replayed: z.boolean().optional().describe("Out of the radio's memory after a handshake, or kept by a broker"),
+      gateway: z.int().min(1).max(0xfffffffe).optional().describe('Node that published it at a broker'),
+      identity: z
+        .string()
+        .max(MAX_BYTES)
+        .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5]):/)
+        .optional()
+        .describe('Of a channel of a radio: its hash, a colon and its name, that of the modem preset if it has none'),
+    }),
+  ])
+  .meta({ id: 'IngestItem', description: 'A message that a collector received' })
 
 export const ingestSchema = z.strictObject({
   source: z

@@ -12,7 +12,7 @@ export const ingestRoutes = new Hono<AppEnv>().post(
   '/',
   requireToken('ingest'),
   answers(
-    'Store what a collector beside a radio has heard; the same delivery again changes nothing. A source belongs to the token that delivers it, and what it says of radios and channels goes with that token; of one token there are at most 20. Whom a radio keeps as favourite or ignores is not taken',
+    'Store what a collector has heard. Repeating a delivery changes nothing. A source belongs to the token that delivers it, at most 20 sources to a token; without the token, what it said about radios and channels no longer counts. Favourites and ignored nodes of a radio are not taken over',
     { 200: ingestAnswerSchema },
     ['source_taken', 'too_many_sources'],
   ),

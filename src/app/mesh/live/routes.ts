@@ -14,7 +14,7 @@ export const eventRoutes = new Hono<AppEnv>().get(
   '/',
   requireAuth,
   answers(
-    'Live events (node, message, delivery, link, configuration) that the viewer may read; `reset` where some are missing, `access` when what the viewer may do has changed; resumed by Last-Event-ID',
+    'Live events, as server-sent events. Kinds: node, message, delivery, link, configuration, each only for those who may read it. `reset` says that some are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream',
     { 200: { mediaType: 'text/event-stream' } },
     ['unsupported_on_this_runtime', 'rate_limited'],
   ),

@@ -13,17 +13,17 @@ export const mapRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('nodes', 'read'),
-    answers('Where the tiles of the map come from', { 200: mapSchema }, ['map_unavailable']),
+    answers('Where the map gets its tiles', { 200: mapSchema }, ['map_unavailable']),
     async (c) => c.json(await readMap(c.var.ctx)),
   )
   .get(
     '/archive',
     requirePermission('nodes', 'read'),
-    answers(
-      'The map file of this service (PMTiles 3), whole or a range of it',
-      { 200: OCTETS, 206: OCTETS, 304: null },
-      ['not_found', 'range_not_satisfiable', 'map_unavailable'],
-    ),
+    answers('The map file of this service (PMTiles 3), or a range of it', { 200: OCTETS, 206: OCTETS, 304: null }, [
+      'not_found',
+      'range_not_satisfiable',
+      'map_unavailable',
+    ]),
     async (c) => {
       const archive = await openArchive(c.var.ctx)
       const { size, etag } = archive

@@ -5,27 +5,29 @@ import { AppError } from '../../http/errors.ts'
 const attribution = z.string().nullable().describe('Whose tiles they are, plain text')
 const zoom = z.int().min(0)
 
-export const mapSchema = z.object({
-  tiles: z
-    .discriminatedUnion('kind', [
-      z.object({
-        kind: z.literal('url'),
-        url: z.string().describe('With {z}, {x} and {y}'),
-        maxZoom: zoom,
-        attribution,
-      }),
-      z.object({
-        kind: z.literal('archive').describe('At /api/map/archive'),
-        format: z.enum(['raster', 'vector']),
-        minZoom: zoom,
-        maxZoom: zoom,
-        bounds: z.tuple([z.number(), z.number(), z.number(), z.number()]).describe('West, south, east, north'),
-        attribution: attribution.describe('Plain text; null: what the file itself says'),
-      }),
-    ])
-    .nullable()
-    .describe('Null: none, the map shows degrees'),
-})
+export const mapSchema = z
+  .object({
+    tiles: z
+      .discriminatedUnion('kind', [
+        z.object({
+          kind: z.literal('url'),
+          url: z.string().describe('With {z}, {x} and {y}'),
+          maxZoom: zoom,
+          attribution,
+        }),
+        z.object({
+          kind: z.literal('archive').describe('At /api/map/archive'),
+          format: z.enum(['raster', 'vector']),
+          minZoom: zoom,
+          maxZoom: zoom,
+          bounds: z.tuple([z.number(), z.number(), z.number(), z.number()]).describe('West, south, east, north'),
+          attribution: attribution.describe('Plain text; null: what the file itself says'),
+        }),
+      ])
+      .nullable()
+      .describe('Null: none, the map shows degrees'),
+  })
+  .meta({ id: 'MapTiles' })
 
 /** Where the tiles of the map come from. Throws `map_unavailable`. */
 export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {

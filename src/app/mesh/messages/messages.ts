@@ -6,40 +6,45 @@ import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { createBodyCache } from '../nodes/body-cache.ts'
 import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const MAX_MESSAGES = 1000
 
-export const messageSchema = z.object({
-  id: z.int(),
-  packetId: z.int().describe('Unique for one sender; 0: none'),
-  fromNodeNum: z.int(),
-  fromNodeId: z.string(),
-  toNodeNum: z.int().describe('4294967295: everybody'),
-  toNodeId: z.string(),
-  channel: z.int().describe('As GET /api/channels numbers it; of no meaning when pkiEncrypted'),
-  text: z.string(),
-  replyId: z.int().nullable().describe('The packetId this answers'),
-  emoji: z.boolean().describe('The text is a reaction to replyId'),
-  timestamp: z.int(),
-  rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
-  rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
-  hopsAway: z.int().nullable().describe('The fewest hops a copy of it came by'),
-  viaMqtt: z.boolean(),
-  pkiEncrypted: z.boolean(),
-  signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
-  direction: z.enum(['in', 'out']),
-  deliveryState: z.enum(DELIVERY_STATES).nullable(),
-  routingError: z.string().nullable(),
-  notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
-  sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
-  radio: z.string().nullable().describe('Name of the radio that this service sends it by; null for all others'),
-})
+export const messageSchema = z
+  .object({
+    id: z.int(),
+    packetId: z.int().describe('Unique for one sender; 0: none'),
+    fromNodeNum: nodeNumField,
+    fromNodeId: nodeIdField,
+    toNodeNum: nodeNumField.describe('4294967295: everybody'),
+    toNodeId: nodeIdField,
+    channel: z.int().describe('As GET /api/channels numbers it; of no meaning when pkiEncrypted'),
+    text: z.string().meta({ examples: ['Is anybody on the hill?'] }),
+    replyId: z.int().nullable().describe('The packetId this answers'),
+    emoji: z.boolean().describe('The text is a reaction to replyId'),
+    timestamp: timeField,
+    rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
+    rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
+    hopsAway: z.int().nullable().describe('The fewest hops a copy of it came by'),
+    viaMqtt: z.boolean(),
+    pkiEncrypted: z.boolean(),
+    signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
+    direction: z.enum(['in', 'out']),
+    deliveryState: z.enum(DELIVERY_STATES).nullable(),
+    routingError: z.string().nullable(),
+    notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
+    sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
+    radio: z.string().nullable().describe('Name of the radio that this service sends it by; null for all others'),
+  })
+  .meta({ id: 'Message', description: 'A text of the mesh, received or sent' })
 export type Message = z.infer<typeof messageSchema>
 
-export const messagePageSchema = z.object({
-  messages: z.array(messageSchema),
-  nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
-})
+export const messagePageSchema = z
+  .object({
+    messages: z.array(messageSchema),
+    nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+  })
+  .meta({ id: 'MessagePage' })
 
 /** What `publicMessage` needs. A join would let SQLite begin at the sources and sort. */
 export const messageColumns = {

@@ -4,16 +4,19 @@ import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
-export const receptionSchema = z.object({
-  source: z.string().describe('The radio or broker it came by'),
-  gateway: z.int().nullable().describe('Node that published it at the broker; null: the radio itself heard it'),
-  gatewayId: z.string().nullable(),
-  timestamp: z.int(),
-  rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
-  rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
-  hopsAway: z.int().nullable(),
-})
+export const receptionSchema = z
+  .object({
+    source: z.string().describe('The radio or broker it came by'),
+    gateway: nodeNumField.nullable().describe('Node that published it at the broker; null: the radio itself heard it'),
+    gatewayId: nodeIdField.nullable(),
+    timestamp: timeField,
+    rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
+    rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
+    hopsAway: z.int().nullable(),
+  })
+  .meta({ id: 'Reception', description: 'One arrival of a message' })
 export type Reception = z.infer<typeof receptionSchema>
 
 const queries = prepareOnce((db) => ({

@@ -26,7 +26,7 @@ export const messageRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, MAX_MESSAGES).default(100),
+        limit: integerQuery(1, MAX_MESSAGES).default(100).describe('The most that one answer holds'),
         before: idSchema.optional().describe('Id of a message: those that arrived before it'),
         since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
@@ -46,7 +46,7 @@ export const messageRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('messages', 'write'),
     answers(
-      'Send a text; the same Idempotency-Key within a day sends nothing again',
+      'Send a text. Repeating the Idempotency-Key within a day sends nothing and answers the first message',
       { 202: z.object({ message: messageSchema }) },
       ['text_too_long', 'idempotency_key_reused', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
     ),
@@ -61,7 +61,7 @@ export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/:id/receptions',
     requirePermission('messages', 'read'),
-    answers('By which ways a message came', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
+    answers('How a message arrived: each reception', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
       'message_not_found',
     ]),
     validate('param', idParam),

@@ -74,7 +74,10 @@ export type Automatic = RuleMark & {
 }
 
 /** What a client may use as Idempotency-Key: one word of visible ASCII. */
-export const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
+export const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
+  .describe('The same key again, within a day, sends nothing and answers the first message')
 
 const value = sql.placeholder
 

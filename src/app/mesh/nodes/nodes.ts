@@ -12,82 +12,97 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
-export const nodeSchema = z.object({
-  nodeNum: z.int().describe('Unsigned 32 bits'),
-  nodeId: z.string().describe('The same as text, e.g. !a0cb0001'),
-  longName: z.string().nullable(),
-  shortName: z.string().nullable(),
-  hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
-  role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
-  isLicensed: z.boolean(),
-  publicKey: z.string().nullable().describe('Base64'),
-  position: z
-    .object({
-      latitude: z.number(),
-      longitude: z.number(),
-      altitude: z.number().nullable(),
-      precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of so many bits; 32: exact'),
-      time: z.int().nullable(),
-    })
-    .nullable(),
-  deviceMetrics: z
-    .object({
-      batteryLevel: z.number().nullable().describe('Percent; 101: external power'),
-      voltage: z.number().nullable(),
-      channelUtilization: z.number().nullable(),
-      airUtilTx: z.number().nullable(),
-      uptimeSeconds: z.number().nullable(),
-      time: z.int().nullable(),
-    })
-    .nullable(),
-  snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
-  rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
-  hopsAway: z.int().nullable(),
-  lastHeard: z.int().nullable(),
-  firstHeard: z.int(),
-  viaMqtt: z.boolean(),
-  channel: z.int().nullable().describe('The one it was last heard on, as GET /api/channels numbers it'),
-  isFavorite: z.boolean(),
-  isIgnored: z.boolean(),
-  isLocal: z.boolean().describe('A radio of this service'),
-  keyMismatch: z
-    .boolean()
-    .describe('Another public key was announced than is known: see previousPublicKey and refusedPublicKey of the node'),
-  signed: z
-    .boolean()
-    .describe('A packet of the node was signed by publicKey (XEdDSA, firmware 2.8), and the signature was verified'),
-  spoofSuspected: z
-    .boolean()
-    .describe(
-      'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
-    ),
-  notes: z.string(),
-})
+export const nodeSchema = z
+  .object({
+    nodeNum: nodeNumField.describe('Unsigned 32 bits'),
+    nodeId: nodeIdField.describe('The same as text, e.g. !a0cb0001'),
+    longName: z
+      .string()
+      .nullable()
+      .meta({ description: 'What the node calls itself', examples: ['Hilltop relay'] }),
+    shortName: z
+      .string()
+      .nullable()
+      .meta({ description: 'Up to 4 bytes', examples: ['HILL'] }),
+    hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
+    role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
+    isLicensed: z.boolean(),
+    publicKey: z.string().nullable().describe('Base64'),
+    position: z
+      .object({
+        latitude: z.number().describe('Degrees, north is positive'),
+        longitude: z.number().describe('Degrees, east is positive'),
+        altitude: z.number().nullable().describe('Metres'),
+        precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of so many bits; 32: exact'),
+        time: timeField.nullable(),
+      })
+      .nullable(),
+    deviceMetrics: z
+      .object({
+        batteryLevel: z.number().nullable().describe('Percent; 101: external power'),
+        voltage: z.number().nullable().describe('Volts'),
+        channelUtilization: z.number().nullable().describe('Percent of the time in which it hears the channel busy'),
+        airUtilTx: z.number().nullable().describe('Percent of the last hour in which it sent'),
+        uptimeSeconds: z.number().nullable(),
+        time: timeField.nullable(),
+      })
+      .nullable(),
+    snr: z.number().nullable().describe('dB, of the last packet heard directly from the node'),
+    rssi: z.int().nullable().describe('dBm, of the last packet heard directly from the node'),
+    hopsAway: z.int().nullable().describe('0: heard directly'),
+    lastHeard: timeField.nullable(),
+    firstHeard: timeField,
+    viaMqtt: z.boolean().describe('Last heard through a broker'),
+    channel: z.int().nullable().describe('The one it was last heard on, as GET /api/channels numbers it'),
+    isFavorite: z.boolean(),
+    isIgnored: z.boolean(),
+    isLocal: z.boolean().describe('A radio of this service'),
+    keyMismatch: z
+      .boolean()
+      .describe(
+        'Another public key was announced than is known: see previousPublicKey and refusedPublicKey of the node',
+      ),
+    signed: z
+      .boolean()
+      .describe('A packet of the node was signed by publicKey (XEdDSA, firmware 2.8), and the signature was verified'),
+    spoofSuspected: z
+      .boolean()
+      .describe(
+        'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
+      ),
+    notes: z.string(),
+  })
+  .meta({ id: 'Node', description: 'A device of the mesh, as it was last heard' })
 export type Node = z.infer<typeof nodeSchema>
 
 /** One node; the list goes without what takes another look-up. */
-export const nodeDetailSchema = nodeSchema.extend({
-  formerNodeNums: z
-    .array(z.int())
-    .describe(
-      'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
-    ),
-  previousPublicKey: z
-    .string()
-    .nullable()
-    .describe('Base64: the first public key of the node, when it announced a different one later'),
-  refusedPublicKey: z
-    .string()
-    .nullable()
-    .describe('Base64: the latest key that was announced in the name of the node and not believed'),
-  weakKey: z
-    .boolean()
-    .describe('publicKey is one of those that firmware made with too little entropy: others have its private key too'),
-  signedAt: z.int().nullable().describe('When the latest packet came whose signature was verified'),
-  nameSigned: z.boolean().describe('The names were signed: only names that are signed too replace them'),
-  positionSigned: z.boolean().describe('The position was signed: only one that is signed too replaces it'),
-})
+export const nodeDetailSchema = nodeSchema
+  .extend({
+    formerNodeNums: z
+      .array(z.int())
+      .describe(
+        'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
+      ),
+    previousPublicKey: z
+      .string()
+      .nullable()
+      .describe('Base64: the first public key of the node, when it announced a different one later'),
+    refusedPublicKey: z
+      .string()
+      .nullable()
+      .describe('Base64: the latest key that was announced in the name of the node and not believed'),
+    weakKey: z
+      .boolean()
+      .describe(
+        'publicKey is one of those that firmware made with too little entropy: others have its private key too',
+      ),
+    signedAt: timeField.nullable().describe('When the latest packet came whose signature was verified'),
+    nameSigned: z.boolean().describe('The names were signed: only names that are signed too replace them'),
+    positionSigned: z.boolean().describe('The position was signed: only one that is signed too replaces it'),
+  })
+  .meta({ id: 'NodeDetail', description: 'A node with what only a look at it alone tells' })
 type NodeDetail = z.infer<typeof nodeDetailSchema>
 
 export const nodeChangesSchema = z.strictObject({
@@ -107,6 +122,7 @@ export const nodeNumSchema = z
   .regex(/^(?:[1-9]\d{0,9}|![0-9a-fA-F]{8})$/, 'a node number or !hex')
   .transform((text) => parseNodeId(text) ?? Number(text))
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
+  .meta({ description: 'Node number or !hex', examples: ['!a0db0001'] })
 
 /** Of which of the keys that were announced somebody says that it is the node's. */
 export const nodeKeySchema = z.strictObject({

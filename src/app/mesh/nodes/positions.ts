@@ -3,11 +3,12 @@ import * as z from 'zod'
 import { positions } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { getNodeRowId } from './nodes.ts'
+import { timeField } from '../../http/fields.ts'
 
 export const trackSchema = z.object({
   positions: z.array(
     z.object({
-      time: z.int(),
+      time: timeField,
       latitude: z.number(),
       longitude: z.number(),
       altitude: z.number().nullable(),

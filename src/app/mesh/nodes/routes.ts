@@ -30,11 +30,11 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('nodes', 'read'),
     inTurn('read'),
-    answers('Nodes, the latest heard first; with an ETag', { 200: z.array(nodeSchema), 304: null }),
+    answers('All nodes, most recently heard first. With an ETag', { 200: z.array(nodeSchema), 304: null }),
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, MAX_NODES).default(MAX_NODES),
+        limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('The most that one answer holds'),
         since: timeQuery.optional().describe('Heard at or after this time, ms'),
         q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
         activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
@@ -55,14 +55,14 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('nodes', 'read'),
-    answers('One node, also by a number that it had before', { 200: nodeDetailSchema }, ['node_not_found']),
+    answers('One node. A former number of it works too', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
   )
   .put(
     '/:id',
     requirePermission('nodes', 'write'),
-    answers('Change what people say about a node', { 200: nodeDetailSchema }, ['node_not_found']),
+    answers('Change the notes and marks of a node', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     validate('json', nodeChangesSchema),
     async (c) => c.json(await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
@@ -71,7 +71,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/:id',
     requirePermission('nodes', 'write'),
     answers(
-      'Forget a node, its track and its telemetry, also in the memory of our radios, until it is heard again',
+      'Forget a node until it is heard again. Its track and telemetry go too, and our radios forget it',
       { 204: null },
       ['node_not_found'],
     ),
@@ -85,7 +85,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/:id/key',
     requirePermission('nodes', 'write'),
     answers(
-      'Say which of the keys that were announced is the one of the node: it is kept, and the warnings end',
+      'Say which of the announced public keys belongs to the node. That key is kept, and the warnings end',
       { 200: nodeDetailSchema },
       ['node_not_found'],
     ),
@@ -97,15 +97,15 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/:id/positions',
     requirePermission('nodes', 'read'),
     inTurn('read'),
-    answers('Where a node was, oldest first', { 200: trackSchema }, ['node_not_found']),
+    answers('The track of a node, oldest position first', { 200: trackSchema }, ['node_not_found']),
     validate('param', nodeParam),
     validate(
       'query',
       z
         .object({
-          from: timeQuery.default(0),
-          to: timeQuery.default(END_OF_TIME),
-          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK),
+          from: timeQuery.default(0).describe('At this time or later'),
+          to: timeQuery.default(END_OF_TIME).describe('At this time or earlier'),
+          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK).describe('The most that one answer holds'),
         })
         .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' }),
     ),

@@ -12,32 +12,37 @@ import {
 import { answers } from '../../http/describe.ts'
 import { LATEST_PACKETS, listSources, MOST_SOURCES } from './sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/link-kinds.ts'
+import { nodeNumField, timeField } from '../../http/fields.ts'
 
-const radioSchema = z.object({
-  nodeNum: z.int(),
-  firmwareVersion: z.string().nullable(),
-  hwModel: z.string().nullable(),
-  role: z.string().nullable(),
-})
+const radioSchema = z
+  .object({
+    nodeNum: nodeNumField,
+    firmwareVersion: z.string().nullable(),
+    hwModel: z.string().nullable(),
+    role: z.string().nullable(),
+  })
+  .meta({ id: 'RadioInfo', description: 'A radio of this service' })
 const queueSchema = z.object({ free: z.int(), maxlen: z.int() }).describe("Places in the radio's own sending queue")
 const linkStateSchema = z.object({
   state: z.enum(LINK_STATES),
-  since: z.int(),
-  lastFrameAt: z.int().nullable(),
+  since: timeField,
+  lastFrameAt: timeField.nullable(),
   reconnects: z.int(),
   reason: z.string().nullable(),
 })
-const linkSchema = linkStateSchema.extend({
-  name: z.string(),
-  kind: z.enum(LINK_KINDS),
-  radio: radioSchema.nullable(),
-  queue: queueSchema.nullable(),
-  txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
-  notice: z
-    .object({ at: z.int(), level: z.string(), message: z.string() })
-    .optional()
-    .describe('What the radio last had to say to people, in its own words'),
-})
+const linkSchema = linkStateSchema
+  .extend({
+    name: z.string(),
+    kind: z.enum(LINK_KINDS),
+    radio: radioSchema.nullable(),
+    queue: queueSchema.nullable(),
+    txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
+    notice: z
+      .object({ at: timeField, level: z.string(), message: z.string() })
+      .optional()
+      .describe('What the radio last had to say to people, in its own words'),
+  })
+  .meta({ id: 'Link', description: 'The connection to a radio or a broker' })
 const collectorSchema = z
   .object({
     target: z.string(),
@@ -45,7 +50,7 @@ const collectorSchema = z
       .enum(COLLECTOR_STATES)
       .describe('waiting: it is tried again soon; refused: somebody has to change something first'),
     waiting: z.int().describe('Messages that are not delivered yet'),
-    lastDeliveredAt: z.int().nullable(),
+    lastDeliveredAt: timeField.nullable(),
     delivered: z.int().describe('Since the start'),
     dropped: z.int().describe('Given up since the start'),
     filtered: z.int().describe('Left out since the start, as COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS ask'),
@@ -56,9 +61,9 @@ const sourceSchema = z
   .object({
     name: z.string(),
     kind: z.enum(SOURCE_KINDS),
-    localNodeNum: z.int().nullable(),
+    localNodeNum: nodeNumField.nullable(),
     firmwareVersion: z.string().nullable(),
-    lastReceivedAt: z.int().nullable().describe(`Null: it brought none of the latest ${LATEST_PACKETS} packets`),
+    lastReceivedAt: timeField.nullable().describe(`Null: it brought none of the latest ${LATEST_PACKETS} packets`),
   })
   .describe('A radio, a broker, or what a collector delivers')
 const infoSchema = z
@@ -72,18 +77,19 @@ const infoSchema = z
     collector: collectorSchema.nullable(),
     sources: z.array(sourceSchema).describe(`The latest ${MOST_SOURCES} of all that was ever listened to`),
     clock: z
-      .object({ state: z.enum(CLOCK_STATES), confirmed: z.int() })
+      .object({ state: z.enum(CLOCK_STATES), confirmed: timeField })
       .optional()
       .describe(
         'Whether the clock of the machine is believed, and the time from which ages count when data is deleted',
       ),
   })
   .describe('All links, and beside them what the first one says; null without any, as always on the edge')
+  .meta({ id: 'Info' })
 
 export const infoRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
-  answers('The radios and their links, and where packets come from', { 200: infoSchema }),
+  answers('The radios, their links, and the sources of packets', { 200: infoSchema }),
   async (c) => {
     const { radio, store, version, clockWatch } = c.var.ctx
     const clock = clockWatch?.state()

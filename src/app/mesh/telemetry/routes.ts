@@ -35,7 +35,7 @@ export const telemetryRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   inTurn('read'),
   answers(
-    'A metric of a node over time; up to 2 days its measurements, up to 60 days by the hour, else by the day',
+    'A metric of a node over time, or the metrics that there are. Up to 2 days: single measurements; up to 60 days: by the hour; beyond: by the day',
     { 200: z.union([seriesSchema, metricsSchema]).meta({ type: 'object' }) },
     ['node_not_found'],
   ),

@@ -18,17 +18,21 @@ const point = z.union([
   z.tuple([time, z.number(), z.number(), z.number()]).describe('t, min, max, avg'),
 ])
 
-export const seriesSchema = z.object({
-  metric: z.string(),
-  unit: z.string().nullable(),
-  resolution: z.enum(RESOLUTIONS).describe('What it was read from: measurements, hours or days'),
-  series: z.array(point).describe('Oldest first; min, max and avg where several measurements are in one point'),
-})
+export const seriesSchema = z
+  .object({
+    metric: z.string(),
+    unit: z.string().nullable(),
+    resolution: z.enum(RESOLUTIONS).describe('What it was read from: measurements, hours or days'),
+    series: z.array(point).describe('Oldest first; min, max and avg where several measurements are in one point'),
+  })
+  .meta({ id: 'Series', description: 'A metric of a node over time' })
 export type Series = z.infer<typeof seriesSchema>
 
-export const metricsSchema = z.object({
-  metrics: z.array(z.object({ metric: z.string(), unit: z.string().nullable() })),
-})
+export const metricsSchema = z
+  .object({
+    metrics: z.array(z.object({ metric: z.string(), unit: z.string().nullable() })),
+  })
+  .meta({ id: 'Metrics', description: 'The metrics that there are' })
 
 export type Range = {
   readonly nodeNum: number

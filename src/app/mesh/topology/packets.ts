@@ -6,41 +6,46 @@ import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Permissions } from '../../../shared/resources.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
-export const packetSchema = z.object({
-  id: z.int(),
-  source: z.string().nullable().describe('The radio or broker it came by'),
-  timestamp: z.int(),
-  packetId: z.int(),
-  fromNodeNum: z.int(),
-  fromNodeId: z.string(),
-  toNodeNum: z.int(),
-  toNodeId: z.string(),
-  gateway: z.int().nullable().describe('Node that published it at the broker'),
-  channel: z.int().describe('As GET /api/channels numbers it; of what could not be read the hash in its header'),
-  port: z.int().nullable().describe('Null: nobody here could decrypt it'),
-  portName: z.string().nullable(),
-  rxSnr: z.number().nullable(),
-  rxRssi: z.int().nullable(),
-  hopsAway: z.int().nullable(),
-  hopLimit: z.int(),
-  viaMqtt: z.boolean(),
-  pkiEncrypted: z.boolean(),
-  replayed: z.boolean().describe("Out of the radio's memory"),
-  signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
-  spoofSuspected: z
-    .boolean()
-    .describe('Somebody else seems to have sent it in the name of its sender: it is only here'),
-  payload: z
-    .looseObject({ kind: z.string() })
-    .describe('Decoded; only its kind where the viewer may not read messages or nodes'),
-})
+export const packetSchema = z
+  .object({
+    id: z.int(),
+    source: z.string().nullable().describe('The radio or broker it came by'),
+    timestamp: timeField,
+    packetId: z.int(),
+    fromNodeNum: nodeNumField,
+    fromNodeId: nodeIdField,
+    toNodeNum: nodeNumField,
+    toNodeId: nodeIdField,
+    gateway: nodeNumField.nullable().describe('Node that published it at the broker'),
+    channel: z.int().describe('As GET /api/channels numbers it; of what could not be read the hash in its header'),
+    port: z.int().nullable().describe('Null: nobody here could decrypt it'),
+    portName: z.string().nullable(),
+    rxSnr: z.number().nullable(),
+    rxRssi: z.int().nullable(),
+    hopsAway: z.int().nullable(),
+    hopLimit: z.int(),
+    viaMqtt: z.boolean(),
+    pkiEncrypted: z.boolean(),
+    replayed: z.boolean().describe("Out of the radio's memory"),
+    signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
+    spoofSuspected: z
+      .boolean()
+      .describe('Somebody else seems to have sent it in the name of its sender: it is only here'),
+    payload: z
+      .looseObject({ kind: z.string() })
+      .describe('Decoded; only its kind where the viewer may not read messages or nodes'),
+  })
+  .meta({ id: 'Packet', description: 'An entry of the packet log' })
 export type LoggedPacket = z.infer<typeof packetSchema>
 
-export const packetPageSchema = z.object({
-  packets: z.array(packetSchema),
-  nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
-})
+export const packetPageSchema = z
+  .object({
+    packets: z.array(packetSchema),
+    nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+  })
+  .meta({ id: 'PacketPage' })
 
 export type PacketFilters = {
   readonly limit: number

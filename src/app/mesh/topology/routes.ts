@@ -21,14 +21,16 @@ export const neighborRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers('Who hears whom, the latest word of each node', { 200: z.object({ neighbors: z.array(neighborSchema) }) }),
+  answers('Who hears whom, by the latest report of each node', {
+    200: z.object({ neighbors: z.array(neighborSchema) }),
+  }),
   async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx.store) }),
 )
 
 export const channelRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('messages', 'read'),
-  answers('Channels of all radios and brokers, each once, without their keys', {
+  answers('Channels of all radios and brokers, without their keys', {
     200: z.object({ channels: z.array(channelSchema) }),
   }),
   async (c) => c.json({ channels: await listChannels(c.var.ctx.store, configuredRadios(c.var.ctx.radio)) }),
@@ -50,11 +52,11 @@ export const packetRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers('The latest packets, newest first', { 200: packetPageSchema }),
+  answers('The packet log, newest first', { 200: packetPageSchema }),
   validate(
     'query',
     z.object({
-      limit: integerQuery(1, 500).default(100),
+      limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
       before: idSchema.optional().describe('Id of a logged packet: earlier ones'),
       since: timeQuery.optional().describe('ms, inclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),

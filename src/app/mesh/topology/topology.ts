@@ -4,44 +4,51 @@ import { neighbors, waypoints } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 /** More are not shown, and not kept either: anybody can make them up. The latest count. */
 export const MAX_NEIGHBORS = 20_000
 export const MAX_WAYPOINTS = 5000
 
-export const neighborSchema = z.object({
-  nodeNum: z.int().describe('Who hears'),
-  nodeId: z.string(),
-  neighborNum: z.int().describe('Who is heard'),
-  neighborId: z.string(),
-  snr: z.number().describe('dB'),
-  timestamp: z.int(),
-})
+export const neighborSchema = z
+  .object({
+    nodeNum: nodeNumField.describe('Who hears'),
+    nodeId: nodeIdField,
+    neighborNum: nodeNumField.describe('Who is heard'),
+    neighborId: nodeIdField,
+    snr: z.number().describe('dB'),
+    timestamp: timeField,
+  })
+  .meta({ id: 'Neighbor', description: 'A node that hears another one directly, by its own report' })
 
-export const channelSchema = z.object({
-  source: z.string().describe('The radio or broker; of several that have it the first'),
-  index: z
-    .int()
-    .describe(
-      '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
-    ),
-  name: z.string().describe('Empty: named after the modem preset'),
-  role: z.enum(['DISABLED', 'PRIMARY', 'SECONDARY']),
-})
+export const channelSchema = z
+  .object({
+    source: z.string().describe('The radio or broker; of several that have it the first'),
+    index: z
+      .int()
+      .describe(
+        '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
+      ),
+    name: z.string().describe('Empty: named after the modem preset'),
+    role: z.enum(['DISABLED', 'PRIMARY', 'SECONDARY']),
+  })
+  .meta({ id: 'Channel', description: 'A channel, without its key' })
 
-export const waypointSchema = z.object({
-  id: z.int(),
-  fromNodeNum: z.int(),
-  fromNodeId: z.string(),
-  timestamp: z.int(),
-  name: z.string(),
-  description: z.string(),
-  icon: z.string().nullable(),
-  latitude: z.number(),
-  longitude: z.number(),
-  expiresAt: z.int().nullable(),
-  lockedTo: z.int().nullable().describe('The only node that may change it'),
-})
+export const waypointSchema = z
+  .object({
+    id: z.int(),
+    fromNodeNum: nodeNumField,
+    fromNodeId: nodeIdField,
+    timestamp: timeField,
+    name: z.string(),
+    description: z.string(),
+    icon: z.string().nullable(),
+    latitude: z.number(),
+    longitude: z.number(),
+    expiresAt: timeField.nullable(),
+    lockedTo: nodeNumField.nullable().describe('The only node that may change it'),
+  })
+  .meta({ id: 'Waypoint', description: 'A named place that somebody shared' })
 
 const queries = prepareOnce((db) => ({
   neighbors: db.select().from(neighbors).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare(),

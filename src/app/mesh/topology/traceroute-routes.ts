@@ -14,11 +14,11 @@ export const tracerouteRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('info', 'read'),
     inTurn('read'),
-    answers('Ways through the mesh, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),
+    answers('Traceroutes, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, 500).default(100),
+        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
         before: idSchema.optional().describe('Id of a traceroute: earlier ones'),
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
       }),
@@ -28,7 +28,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
   .post(
     '/',
     requirePermission('info', 'write'),
-    answers('Ask a node for the way to it', { 202: z.object({ traceroute: tracerouteSchema }) }, [
+    answers('Trace the route to a node', { 202: z.object({ traceroute: tracerouteSchema }) }, [
       'queue_full',
       'unsupported_on_this_runtime',
       'radio_unavailable',

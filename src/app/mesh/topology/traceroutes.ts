@@ -10,31 +10,34 @@ import { AppError } from '../../http/errors.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
 import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
+import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
 
 const routeSchema = z.object({ route: hops, snrTowards: signal, routeBack: hops, snrBack: signal })
 
-export const tracerouteSchema = z.object({
-  id: z.int(),
-  requestId: z.int().describe('Packet id of the question'),
-  fromNodeNum: z.int(),
-  fromNodeId: z.string(),
-  toNodeNum: z.int(),
-  toNodeId: z.string(),
-  timestamp: z.int(),
-  answeredAt: z.int().nullable(),
-  state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
-  routingError: z.string().nullable(),
-  notice: z.string().optional().describe('What the radio that asked said of it, in its own words'),
-  route: hops.nullable().describe('Null until there is an answer'),
-  snrTowards: signal.nullable(),
-  routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
-  snrBack: signal.nullable(),
-  requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
-  radio: z.string().nullable().describe('Name of the radio that asked; null: overheard'),
-})
+export const tracerouteSchema = z
+  .object({
+    id: z.int(),
+    requestId: z.int().describe('Packet id of the question'),
+    fromNodeNum: nodeNumField,
+    fromNodeId: nodeIdField,
+    toNodeNum: nodeNumField,
+    toNodeId: nodeIdField,
+    timestamp: timeField,
+    answeredAt: timeField.nullable(),
+    state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
+    routingError: z.string().nullable(),
+    notice: z.string().optional().describe('What the radio that asked said of it, in its own words'),
+    route: hops.nullable().describe('Null until there is an answer'),
+    snrTowards: signal.nullable(),
+    routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
+    snrBack: signal.nullable(),
+    requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
+    radio: z.string().nullable().describe('Name of the radio that asked; null: overheard'),
+  })
+  .meta({ id: 'Traceroute', description: 'A request for the route to a node, and its reply' })
 export type Traceroute = z.infer<typeof tracerouteSchema>
 
 export const newTracerouteSchema = z.strictObject({
