@@ -53,7 +53,7 @@ export function encodeText({ text, ...packet }: TextPacket): Uint8Array {
   return encodeData({ ...packet, port: PortNum.TEXT_MESSAGE_APP, payload })
 }
 
-/** Asks a node for the way to it. */
+/** Traces the route to a node. */
 export function encodeTraceroute(destination: Destination): Uint8Array {
   return encodeData({ ...destination, port: PortNum.TRACEROUTE_APP, payload: new Uint8Array(0), wantResponse: true })
 }

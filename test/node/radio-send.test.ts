@@ -346,7 +346,7 @@ describe('POST /api/messages', () => {
 })
 
 describe('POST /api/traceroutes', () => {
-  it('asks a node for the way to it', async () => {
+  it('traces the route to a node', async () => {
     const service = await startService()
     const answer = await service.sender.send('POST', '/api/traceroutes', { to: '!a0cb0002' })
     const packet = await service.sent()

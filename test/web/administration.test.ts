@@ -304,7 +304,7 @@ test('administrators see what a restore revived, and take the chosen ones away a
   await notice.getByLabel(/anna was deactivated and is active again, done by karl/).check()
   expect(await visitor.violations()).toEqual([])
   expect(await overflowOf(visitor.page)).toBe(0)
-  await notice.getByRole('button', { name: 'Do the chosen ones again' }).click()
+  await notice.getByRole('button', { name: 'Reapply the chosen ones' }).click()
   await visitor.page.getByText('Done again').waitFor()
   expect(await notice.getByRole('checkbox').count()).toBe(1)
   await notice.getByRole('button', { name: 'Leave everything as restored' }).click()

@@ -26,7 +26,7 @@ test('an announcement is tried while it is written, and is off until somebody sw
   await page.getByRole('link', { name: 'New rule' }).click()
   await page.getByLabel('Name').fill('Morning')
   const card = tryCard(page)
-  await card.getByText('What it would do stands here as soon as the form is complete.').waitFor()
+  await card.getByText('Complete the form to see what it would do.').waitFor()
   await writeText(page, 'Hello from ')
   await page.getByRole('button', { name: 'long name of the radio', exact: true }).click()
   await page.getByText('up to 50 of 200 bytes when filled in').waitFor()
@@ -95,7 +95,7 @@ test('times are read in the time zone of the rule, and those in quiet hours are 
   await tryCard(page).getByText('in the time zone Asia/Tokyo, if it is on').waitFor()
   await expect.poll(() => runs.allTextContents()).toEqual(Array(5).fill(expect.stringMatching(/, 08:00$/)))
   await expect.poll(() => runs.first().locator('time').getAttribute('datetime')).toMatch(/T23:00:00\.000Z$/)
-  await tryCard(page).getByText('What it would do stands here as soon as the form is complete.').waitFor()
+  await tryCard(page).getByText('Complete the form to see what it would do.').waitFor()
   await writeText(page, 'Net tonight')
   await tryCard(page).getByText('Net tonight').waitFor()
   await page.getByRole('switch', { name: 'Keep quiet hours' }).check()
@@ -195,12 +195,12 @@ test('a rule that can not be read stands apart from the others, and can be delet
   }
   await admin.goto('/automation')
   await page.getByRole('row', { name: /^Ping/ }).waitFor()
-  await page.getByRole('heading', { name: 'Rules that can not be read' }).waitFor()
+  await page.getByRole('heading', { name: 'Rules that cannot be read' }).waitFor()
   expect(await admin.violations()).toEqual([])
   await page.getByRole('button', { name: 'Delete Theirs again' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('Rule deleted').waitFor()
-  await expect.poll(() => page.getByText('Rules that can not be read').count()).toBe(0)
+  await expect.poll(() => page.getByText('Rules that cannot be read').count()).toBe(0)
 })
 
 test('who may only read sees rules, their log and what they would do, and nothing to change them with', async () => {

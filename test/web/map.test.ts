@@ -173,9 +173,9 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
   await list.getByText('Town Hall Gateway').first().waitFor()
   await expect
     .poll(() => list.locator('.trace-state').allTextContents())
-    .toEqual(['on its way', 'answered', 'no answer', 'no way found', 'answered', 'answered'])
-  await list.getByText('The mesh found no way there. (No response)').waitFor()
-  await page.getByText('one node every 30 seconds at most').waitFor()
+    .toEqual(['on its way', 'answered', 'no answer', 'no route found', 'answered', 'answered'])
+  await list.getByText('The mesh found no route to the node. (No response)').waitFor()
+  await page.getByText('at most one route every 30 seconds').waitFor()
   await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
   await page.getByRole('button', { name: 'Trace the route' }).click()
   await page.getByText('Asked for the route.').waitFor()

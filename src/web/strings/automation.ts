@@ -40,7 +40,7 @@ export const a = {
   kindHelp: {
     announce: 'Says something on channels again and again, at least three hours apart.',
     acknowledge: 'Answers those who write certain words, with a reaction or a text.',
-    traceroute: 'Asks nodes in turn by which way they are reached.',
+    traceroute: 'Traces the routes to nodes, one after another.',
     schedule: 'Sends one text or asks for one route at certain times.',
   } satisfies Record<RuleKind, string>,
   columns: { rule: 'Rule', on: 'On', next: 'Next run', last: 'Last run' },
@@ -80,7 +80,7 @@ export const a = {
     own_message: 'it came from a radio of this service',
     spoof_suspected: 'somebody else seems to have sent it in the name of its sender',
     ignored_node: 'its sender is ignored',
-    bot: 'its sender is a device that nobody sits at, or it reads like an automatic answer',
+    bot: 'its sender is an unattended device, or it reads like an automatic answer',
     is_answer: 'it is a reply or a reaction',
     echo: 'it repeats what a rule said',
     replayed: 'it came out of the memory of a radio',
@@ -178,7 +178,7 @@ export const a = {
   created: (name: string) => `“${name}” created`,
   saved: 'Rule saved',
   discard: 'Discard changes',
-  lookAbove: 'It was not saved: look at what is marked above.',
+  lookAbove: 'Not saved: check the fields marked above.',
   changedMeanwhile: (who: string) =>
     `Meanwhile ${who} changed this rule. Your entries are kept: save again to replace the other version, or discard them.`,
   somebody: 'somebody else',
@@ -187,7 +187,7 @@ export const a = {
   deleted: 'Rule deleted',
   nothingRunsHere: 'Rules send through a radio, and this runtime has none: no rule runs here.',
   readOnly: 'You may see the rules, not change them.',
-  unreadable: 'Rules that can not be read',
+  unreadable: 'Rules that cannot be read',
   unreadableHelp:
     'A newer version of the service made them, or they are damaged. They do not run. What they were is kept until you delete them.',
   gone: 'This rule is gone',
@@ -200,7 +200,7 @@ export const a = {
 
   try: 'Dry run',
   tryHelp: 'What the rule would do. Nothing is sent.',
-  tryIncomplete: 'What it would do stands here as soon as the form is complete.',
+  tryIncomplete: 'Complete the form to see what it would do.',
   tryNow: 'It would send',
   tryAnswer: 'It would answer',
   tryNothing: 'Nothing: there is no node to ask.',

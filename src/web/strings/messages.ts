@@ -35,7 +35,7 @@ export const messages = {
     '✅': 'Done',
   },
   reply: 'Reply',
-  noReply: 'No reply after all',
+  noReply: 'No reply',
   details: 'Details',
   linkTo: 'Link to this message',
   linkGone: 'The linked message is further up than was looked, or not here any more.',

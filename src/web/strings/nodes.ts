@@ -137,7 +137,7 @@ export const nodes = {
   chartPointBand: (time: string, value: string, least: string, greatest: string) =>
     `${time}: ${value} on average, from ${least} to ${greatest}`,
   packets: 'Latest packets',
-  noPackets: 'No packet of this node is in the log.',
+  noPackets: 'The log has no packets from this node.',
   allPackets: 'All packets',
   chartFailed: 'The chart could not be loaded. Reload the page.',
   chartSummary: (name: string, least: string, greatest: string, last: string) =>

@@ -27,7 +27,7 @@ export const packets = {
   to: 'To',
   kind: 'Kind',
   signal: 'Arrived',
-  spoofed: 'Somebody else seems to have sent it in the name of this node: it is not believed',
+  spoofed: 'Somebody else seems to have sent this in the name of the node, so it is ignored',
   everybody: 'everybody',
   unreadable: 'encrypted',
   onlyFrom: (id: string) => `Only from ${id}`,

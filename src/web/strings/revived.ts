@@ -11,13 +11,13 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
 
 export const revived = {
   title: (backup: string) => `The restore of ${backup} undid what was done after the backup`,
-  help: 'Choose what to do again. If an intruder did it, leave it as the backup has it.',
+  help: 'Choose what to reapply. Leave what an intruder may have done as it is in the backup.',
   what: (action: RevivableAction, token: string | null) =>
     token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
   by: (name: string) => `done by ${name}`,
-  again: 'Do the chosen ones again',
+  again: 'Reapply the chosen ones',
   leave: 'Leave everything as restored',
-  leaveSure: 'Leave all of this as the backup has it? The list is gone then.',
+  leaveSure: 'Keep all of this as it is in the backup? The list is then deleted.',
   all: 'All',
   done: 'Done again',
   refused: (name: string, why: string) => `${name}: ${why}`,

@@ -27,7 +27,7 @@ export const users = {
   creating: 'Creating…',
   createdTitle: (name: string) => `${name} can sign in now`,
   onceHelp:
-    'Hand this temporary password over in person or by a safe way. It is shown this once, and must be changed at the first sign-in.',
+    'Hand over this temporary password in person or over a secure channel. It is shown this once, and must be changed at the first sign-in.',
   temporary: 'Temporary password',
   open: 'Open the user',
   another: 'Create another',

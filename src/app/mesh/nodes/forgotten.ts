@@ -32,7 +32,7 @@ const queries = prepareOnce((db) => ({
   next: db
     .select({ id: forgottenNodes.nodeId })
     .from(forgottenNodes)
-    // An id that a node has is no dead one, whoever says so: a backup can be made up.
+    // An id is live as long as a node has it; a backup may claim otherwise.
     .where(sql`not exists (select 1 from nodes where id = ${forgottenNodes.nodeId})`)
     .orderBy(forgottenNodes.nodeId)
     .limit(value('nodes'))

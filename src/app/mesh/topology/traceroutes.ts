@@ -93,7 +93,7 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
 }
 
 /**
- * Asks a node for the way to it. Throws `invalid_request` for a radio that there is not, `radio_unavailable`,
+ * Traces the route to a node. Throws `invalid_request` for a radio that there is not, `radio_unavailable`,
  * `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function requestTraceroute(

@@ -91,7 +91,7 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
     .filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
     .toSorted((a, b) => nodeName(a).localeCompare(nodeName(b)))
   const wanted = chosen.value ?? preset
-  // Nobody asks a radio of this service, or one that is ignored, for the way to it.
+  // No routes are traced to radios of this service or to ignored nodes.
   const to = targets.some(({ nodeId }) => nodeId === wanted) ? wanted : ''
   const trace = () =>
     run(async () => {
