@@ -125,6 +125,8 @@ test('a stream that is cut goes on where it was; a service that is away is waite
 test('whoever has too many streams sees the same a little later', async () => {
   const visitor = await mesh.join('collector', { messages: READ, nodes: READ })
   const { page } = visitor
+  // Its own stream is one of the ten.
+  await isLive(visitor)
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
   const streams = new AbortController()
   const open = () => fetch(`${mesh.site.base}/api/events`, { headers: { cookie }, signal: streams.signal })
