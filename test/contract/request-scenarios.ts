@@ -47,8 +47,8 @@ export function requestScenarios(admin: () => Client): void {
   })
 
   test('the routes of administrators refuse everybody else, whether the subject is there or not', async () => {
-    const id = await makeUser(admin(), 'jana')
-    const user = await signIn(admin().service, 'jana')
+    const id = await makeUser(admin(), 'wanda')
+    const user = await signIn(admin().service, 'wanda')
     const routes: [string, string, unknown?][] = [
       ['GET', '/api/users'],
       ['POST', '/api/users', { username: 'mine', password: USER_PASSWORD }],
