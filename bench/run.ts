@@ -130,7 +130,7 @@ try {
     path: '/api/auth/status',
     headers: { cookie },
   })
-  await ratio('GET /api/health', 0.8, hello, { server: service, path: '/api/health' })
+  await ratio('GET /api/health', 0.5, hello, { server: service, path: '/api/health' })
   const nodesUrl = `http://127.0.0.1:${service.port}/api/nodes`
   const bytes = await startLimit('bytes', dataDir, { BODY_OF: nodesUrl, COOKIE: cookie })
   const fromMemory = { server: bytes, path: '/bytes', headers: { cookie } }
