@@ -1,13 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Tests of `test/app` that have a server or a compiler of their own, or wait for real bcrypt. */
-const SLOW = 'auth-passwords|one-place|oidc-attempts|oidc-protocol|oidc-scenarios|oidc-userinfo|oidc-users'
-
-/** Logic alone, on a database in memory. */
+/** Logic alone, on a database in memory: what has a server of its own or waits for real bcrypt is left out. */
 const UNIT = [
-  `test/app/!(${SLOW}).test.ts`,
+  'test/app/!(auth)/**/*.test.ts',
+  'test/app/auth/{sessions,tokens}/*.test.ts',
+  'test/app/auth/local/!(passwords).test.ts',
+  'test/app/auth/oidc/parts.test.ts',
   'test/{meshtastic,shared}/**/*.test.ts',
+  'test/project/!(one-place).test.ts',
   'test/web/logic/*.test.ts',
   'test/node/backup/{cell-values,schedule}.test.ts',
 ]

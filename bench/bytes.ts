@@ -3,12 +3,12 @@ import { serve } from '@hono/node-server'
 import { requirePermission } from '../src/app/http/access.ts'
 import { createApp } from '../src/app/app.ts'
 import { databaseSessions } from '../src/app/auth/sessions/database-sessions.ts'
-import { memoryBuckets } from '../src/app/http/buckets.ts'
+import { memoryBuckets } from '../src/app/http/limits/buckets.ts'
 import { parseConfig } from '../src/app/config/config.ts'
 import { answers } from '../src/app/http/describe.ts'
 import { createAddressing } from '../src/node/http/client-address.ts'
 import { openDatabase } from '../src/node/database.ts'
-import { keptSessionSecret } from '../src/node/secret.ts'
+import { keptSessionSecret } from '../src/node/start/secret.ts'
 
 const [dataDir = ''] = process.argv.slice(2)
 

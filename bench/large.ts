@@ -9,7 +9,7 @@ import { deleteExpired } from '../src/app/upkeep/retention.ts'
 import { rollUp } from '../src/app/mesh/telemetry/roll-up.ts'
 import { readSeries } from '../src/app/mesh/telemetry/telemetry.ts'
 import { openDatabase, type SqliteStore } from '../src/node/database.ts'
-import { createPace, type Pace } from '../src/node/pace.ts'
+import { createPace, type Pace } from '../src/node/upkeep/pace.ts'
 import { median } from './load.ts'
 import { HOUR_MS } from '../src/shared/time.ts'
 

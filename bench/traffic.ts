@@ -1,10 +1,10 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { encodeFrame } from '../src/meshtastic/framing.ts'
+import { encodeFrame } from '../src/meshtastic/link/framing.ts'
 import { UserSchema } from '../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../src/meshtastic/gen/ports_pb.ts'
 import { PositionSchema } from '../src/meshtastic/gen/position_pb.ts'
 import { FromRadioSchema, type ToRadio, ToRadioSchema } from '../src/meshtastic/gen/stream_pb.ts'
-import { createSeededRandom } from '../src/node/radio/seeded-random.ts'
+import { createSeededRandom } from '../src/node/radio/demo/seeded-random.ts'
 import { TelemetrySchema } from '../src/meshtastic/gen/telemetry_pb.ts'
 
 /** Traffic of one kind, or a mesh's usual mixture: as many telemetry and position packets as texts and node infos. */

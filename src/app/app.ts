@@ -30,7 +30,7 @@ import { restoreRoutes } from './system/restore-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './http/validate.ts'
-import { limitWrites } from './http/write-limit.ts'
+import { limitWrites } from './http/limits/write-limit.ts'
 
 /**
  * The whole service as one `fetch` handler. `resolvePorts` is called on each request with the runtime's bindings and

@@ -1,4 +1,4 @@
-import { expandPsk, hashChannel } from './channel-crypto.ts'
+import { expandPsk, hashChannel } from './crypto/channel.ts'
 import { type Channel, Channel_Role } from './gen/channel_pb.ts'
 import { type Config_LoRaConfig, Config_LoRaConfig_ModemPreset as Preset } from './gen/config_pb.ts'
 import type { FromRadio } from './gen/stream_pb.ts'

@@ -7,8 +7,8 @@ import {
   MeshPacket_TransportMechanismSchema,
 } from './gen/packet_pb.ts'
 import { PortNumSchema } from './gen/ports_pb.ts'
-import { decodePayload, mayHoldSecrets, type Payload } from './payload.ts'
-import { encodePublicKey } from './user.ts'
+import { decodePayload, mayHoldSecrets, type Payload } from './payload/payload.ts'
+import { encodePublicKey } from './payload/user.ts'
 
 /** A packet as the radio handed it over. Node numbers and ids are u32, times milliseconds, absent things null. */
 export type Packet = {

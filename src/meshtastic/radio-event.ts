@@ -12,16 +12,16 @@ import {
 } from './gen/stream_pb.ts'
 import { decodePacket, type Packet } from './packet.ts'
 import { refuseImpossible } from './plausible.ts'
-import { decodePosition, type PositionFix } from './position.ts'
+import { decodePosition, type PositionFix } from './payload/position.ts'
 import {
   type ChannelInfo,
   describeChannel,
   describeConfig,
   describeModuleConfig,
   type SettingsSection,
-} from './settings.ts'
-import { listDeviceMetrics, type Metric } from './telemetry.ts'
-import { decodeUser, type NodeUser } from './user.ts'
+} from './config/settings.ts'
+import { listDeviceMetrics, type Metric } from './payload/telemetry.ts'
+import { decodeUser, type NodeUser } from './payload/user.ts'
 
 /**
  * What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds.

@@ -6,7 +6,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import * as schema from '../db/schema.ts'
 import type { Db, Statement, Store } from '../db/store.ts'
-import { refuseDatabase, StartRefused } from './start-problems.ts'
+import { refuseDatabase, StartRefused } from './start/problems.ts'
 
 /** The migration history, as far from `src/node` as from `dist/node`. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta.url))

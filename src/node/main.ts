@@ -1,4 +1,4 @@
-import { requireNode } from './needed-node.ts'
+import { requireNode } from './start/needed-node.ts'
 
 requireNode('Start it with "npm start", which brings its own Node.')
 const { run } = await import('./service.ts')

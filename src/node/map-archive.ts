@@ -5,8 +5,8 @@ import type { MapArchive, OpenMapArchive } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import type { ByteRange } from '../app/mesh/map/byte-range.ts'
 import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'
-import { hasCode } from './backup/error-code.ts'
-import { StartRefused } from './start-problems.ts'
+import { hasCode } from './backup/folder/error-code.ts'
+import { StartRefused } from './start/problems.ts'
 
 const CHUNK_BYTES = 256 * 1024
 

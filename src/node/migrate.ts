@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openDatabase } from './database.ts'
-import { prepareDataDir, StartRefused } from './start-problems.ts'
+import { prepareDataDir, StartRefused } from './start/problems.ts'
 
 // Not by drizzle-kit, which says nothing to a database of a newer version.
 process.umask(0o077)

@@ -2,9 +2,9 @@ import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
 import { memorySessions } from '../app/auth/sessions/memory-sessions.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Buckets, SessionStore } from '../app/context.ts'
-import { memoryBuckets } from '../app/http/buckets.ts'
+import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import type { Log } from '../app/log.ts'
-import { openCounters } from './counters.ts'
+import { openCounters } from './metrics/counters.ts'
 import type { SqliteStore } from './database.ts'
 
 export type OpenSessions = { readonly store: SessionStore; readonly buckets: Buckets; close(): Promise<void> }

@@ -22,7 +22,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 400,
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: [{ find: /^leaflet$/, replacement: `${import.meta.dirname}/leaflet-parts.ts` }] },
+  resolve: { alias: [{ find: /^leaflet$/, replacement: `${import.meta.dirname}/pages/map/leaflet/leaflet-parts.ts` }] },
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
   },

@@ -2,9 +2,9 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
-import { item } from '../support/delivery.ts'
-import { packet, position, seconds, telemetry, text, user } from '../support/mesh.ts'
-import { createSigner } from '../support/signer.ts'
+import { item } from '../support/mesh/delivery.ts'
+import { packet, position, seconds, telemetry, text, user } from '../support/mesh/mesh.ts'
+import { createSigner } from '../support/oidc/signer.ts'
 import { type Client, createClient, refusal } from './service.ts'
 
 const OWN = 0xb0cb0001

@@ -24,14 +24,22 @@ import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
 import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../src/meshtastic/channel-identity.ts'
-import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
+import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
 import { Channel_Role, ChannelSchema } from '../../src/meshtastic/gen/channel_pb.ts'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
-import { describeChannel } from '../../src/meshtastic/settings.ts'
+import { describeChannel } from '../../src/meshtastic/config/settings.ts'
 import { readRecordings } from '../meshtastic/recordings.ts'
-import { FAR, packet, position, store as storePackets, telemetry as measured, text, user } from '../support/mesh.ts'
+import {
+  FAR,
+  packet,
+  position,
+  store as storePackets,
+  telemetry as measured,
+  text,
+  user,
+} from '../support/mesh/mesh.ts'
 import { DAY_MS } from '../../src/shared/time.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)

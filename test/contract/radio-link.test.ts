@@ -1,11 +1,11 @@
 import type { MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { createLink } from '../../src/node/radio/link.ts'
-import { createMqttLink } from '../../src/node/radio/mqtt.ts'
+import { createMqttLink } from '../../src/node/radio/mqtt/mqtt.ts'
 import { connectTcp } from '../../src/node/radio/tcp.ts'
 import { freePort } from '../support/free-port.ts'
-import { startMqttBroker } from '../support/mqtt-broker.ts'
-import { fromRadio, startRadioDevice } from '../support/radio-device.ts'
-import type { LinkEvents } from '../support/watched-link.ts'
+import { startMqttBroker } from '../support/radio/mqtt-broker.ts'
+import { fromRadio, startRadioDevice } from '../support/radio/device.ts'
+import type { LinkEvents } from '../support/radio/watched-link.ts'
 import { radioLinkContract } from './radio-link.ts'
 
 const QUICK = { backoffFirstMs: 2, backoffMaxMs: 4 }

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type MeshPacket, MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
-import { encodeHeartbeat } from '../../src/meshtastic/to-radio.ts'
+import { encodeHeartbeat } from '../../src/meshtastic/link/to-radio.ts'
 import type { Link } from '../../src/node/radio/link.ts'
-import { type LinkEvents, type WatchedLink, watchLink } from '../support/watched-link.ts'
+import { type LinkEvents, type WatchedLink, watchLink } from '../support/radio/watched-link.ts'
 
 /** What a link listens to. */
 export type LinkPeer = {

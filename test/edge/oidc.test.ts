@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
-import { describeOidc } from '../contract/oidc-scenarios.ts'
-import type { OidcService } from '../contract/oidc-service.ts'
+import { describeOidc } from '../contract/oidc/scenarios.ts'
+import type { OidcService } from '../contract/oidc/service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HSTS, pagePolicy, SECURITY_HEADERS } from '../../src/app/http/security.ts'
 import { ADMIN_PASSWORD, SCENARIO_ENV } from '../contract/service.ts'
-import { openBrowser, type SiteBrowser } from '../support/web-site.ts'
+import { openBrowser, type SiteBrowser } from '../support/web/site.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../src/web/index.html', import.meta.url)), 'utf8')

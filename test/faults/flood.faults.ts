@@ -13,9 +13,9 @@ import { forgetSurplusNodes, MOST_NODES } from '../../src/app/mesh/nodes/surplus
 import { keepFairShares } from '../../src/app/upkeep/fair-shares.ts'
 import { keepUp } from '../../src/app/upkeep/upkeep.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
-import { createPace } from '../../src/node/pace.ts'
+import { createPace } from '../../src/node/upkeep/pace.ts'
 import { buildService, startService } from '../support/built-service.ts'
-import { heard, packet, position, telemetry, text, user } from '../support/mesh.ts'
+import { heard, packet, position, telemetry, text, user } from '../support/mesh/mesh.ts'
 import { figure } from './figures.ts'
 import { floodReport, type floodSchema } from './flood-plan.ts'
 

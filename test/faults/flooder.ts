@@ -4,8 +4,8 @@ import { create } from '@bufbuild/protobuf'
 import type { z } from 'zod'
 import { MeshPacketSchema } from '../../src/meshtastic/gen/packet_pb.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
-import { packet, position, text, user } from '../support/mesh.ts'
-import { startMqttBroker } from '../support/mqtt-broker.ts'
+import { packet, position, text, user } from '../support/mesh/mesh.ts'
+import { startMqttBroker } from '../support/radio/mqtt-broker.ts'
 import { type floodReport, floodSchema } from './flood-plan.ts'
 
 // A broker and those who publish to it, in a process of their own: `fork` it, and send it one flood.

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
-import { type RadioDevice, startRadioDevice } from '../support/radio-device.ts'
+import { type RadioDevice, startRadioDevice } from '../support/radio/device.ts'
 import { figure } from './figures.ts'
 
 const PASSWORD = 'three services on one hill'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
-import { oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { figure } from './figures.ts'
 
 const FLUSH_MS = 100

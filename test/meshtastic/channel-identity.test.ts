@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { hashChannel } from '../../src/meshtastic/channel-crypto.ts'
+import { hashChannel } from '../../src/meshtastic/crypto/channel.ts'
 import {
   createChannelReader,
   FIRST_NUMBER,
@@ -11,7 +11,7 @@ import {
 import { Channel_Role } from '../../src/meshtastic/gen/channel_pb.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../src/meshtastic/gen/config_pb.ts'
 import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
-import type { FromRadioVariant } from '../support/radio-device.ts'
+import type { FromRadioVariant } from '../support/radio/device.ts'
 
 const DEFAULT_PSK = Uint8Array.of(1)
 const OWN_PSK = new Uint8Array(32).fill(3).fill(5, 0, 1)

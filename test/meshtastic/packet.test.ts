@@ -18,7 +18,7 @@ import { PositionSchema } from '../../src/meshtastic/gen/position_pb.ts'
 import { TelemetrySchema } from '../../src/meshtastic/gen/telemetry_pb.ts'
 import { BROADCAST, formatNodeId, parseNodeId } from '../../src/meshtastic/node-id.ts'
 import { countHops, decodePacket, type Packet } from '../../src/meshtastic/packet.ts'
-import type { Payload } from '../../src/meshtastic/payload.ts'
+import type { Payload } from '../../src/meshtastic/payload/payload.ts'
 
 const NOW = Date.UTC(2026, 5, 1, 12)
 const SECONDS = NOW / 1000

@@ -7,8 +7,8 @@ import { FromRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
 import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { isName } from '../../src/meshtastic/plausible.ts'
 import { type RadioEvent, toRadioEvent } from '../../src/meshtastic/radio-event.ts'
-import { packet, position, telemetry, text, user } from '../support/mesh.ts'
-import type { FromRadioVariant } from '../support/radio-device.ts'
+import { packet, position, telemetry, text, user } from '../support/mesh/mesh.ts'
+import type { FromRadioVariant } from '../support/radio/device.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)
 

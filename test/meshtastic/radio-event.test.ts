@@ -1,6 +1,11 @@
 import { create, fromBinary, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { bytesWithoutSecrets, decodeFromRadio, echoSent, isFreeOfSecrets } from '../../src/meshtastic/from-radio.ts'
+import {
+  bytesWithoutSecrets,
+  decodeFromRadio,
+  echoSent,
+  isFreeOfSecrets,
+} from '../../src/meshtastic/link/from-radio.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { MeshPacket_TransportMechanism as Transport } from '../../src/meshtastic/gen/packet_pb.ts'
 import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
@@ -13,8 +18,8 @@ import {
   encodeText,
   encodeTraceroute,
   encodeWantConfig,
-} from '../../src/meshtastic/to-radio.ts'
-import { createSeededRandom } from '../../src/node/radio/seeded-random.ts'
+} from '../../src/meshtastic/link/to-radio.ts'
+import { createSeededRandom } from '../../src/node/radio/demo/seeded-random.ts'
 import { readRecordings } from './recordings.ts'
 
 const NOW = 1_795_256_600_000

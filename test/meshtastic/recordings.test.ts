@@ -1,6 +1,6 @@
 import { fromBinary, toBinary, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { decodeFromRadio } from '../../src/meshtastic/from-radio.ts'
+import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
 import type { Data, MeshPacket } from '../../src/meshtastic/gen/packet_pb.ts'
 import { RouteDiscoverySchema, RoutingSchema, UserSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'

@@ -3,9 +3,9 @@ import { systemClock } from '../../src/node/radio/connection.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { packet, text } from '../support/mesh.ts'
-import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio-device.ts'
-import { readRadio } from '../support/recorded-radio.ts'
+import { packet, text } from '../support/mesh/mesh.ts'
+import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio/device.ts'
+import { readRadio } from '../support/radio/recorded.ts'
 
 /** A moment after the recordings: their times are in the past. */
 const RECORDED = Date.UTC(2026, 10, 21, 13)

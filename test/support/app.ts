@@ -5,7 +5,7 @@ import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.
 import { createOidc } from '../../src/app/auth/oidc/oidc.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
 import type { PasswordHasher, Ports, Radio } from '../../src/app/context.ts'
-import { memoryBuckets } from '../../src/app/http/buckets.ts'
+import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { AppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'

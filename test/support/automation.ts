@@ -6,7 +6,7 @@ import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../src/app/mesh/ingest/plan.ts'
 import type { LoraSettings } from '../../src/meshtastic/airtime.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
-import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, RADIO, seconds, telemetry, text } from './mesh.ts'
+import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, RADIO, seconds, telemetry, text } from './mesh/mesh.ts'
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE

@@ -1,7 +1,7 @@
 // A process that backs up, deletes a backup or restores, and kills itself before the step it is told.
 import { openBackups } from '../../src/node/backup/backups.ts'
-import { diskFiles, type Files } from '../../src/node/backup/files.ts'
-import { restoreAtStart } from '../../src/node/backup/restore.ts'
+import { diskFiles, type Files } from '../../src/node/backup/folder/files.ts'
+import { restoreAtStart } from '../../src/node/backup/restore/restore.ts'
 import { writeSnapshot } from '../../src/node/backup/snapshot.ts'
 import { backupOptions, MADE_AT, MADE_NAME, restoreOptions } from './backup.ts'
 

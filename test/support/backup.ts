@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog, type Log } from '../../src/app/log.ts'
 import { type BackupOptions, openBackups } from '../../src/node/backup/backups.ts'
-import { latestTag } from '../../src/node/backup/migrations.ts'
-import { restoreBackup, type RestoreOptions } from '../../src/node/backup/restore.ts'
+import { latestTag } from '../../src/node/backup/restore/migrations.ts'
+import { restoreBackup, type RestoreOptions } from '../../src/node/backup/restore/restore.ts'
 import { MIGRATIONS_DIR, openDatabase, type SqliteStore } from '../../src/node/database.ts'
 
 export const MADE_AT = Date.UTC(2026, 0, 15, 12)

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import type { Site, Visitor } from './web-site.ts'
+import type { Site, Visitor } from './web/site.ts'
 
 export const ADMIN_PASSWORD = 'three radios on one hill'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openSite, type Site } from '../support/web/site.ts'
 
 const LONG = 'x'.repeat(300)
 /** Addresses that were cut off, typed wrongly, or made by another version. */

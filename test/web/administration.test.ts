@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { users } from '../../src/db/schema.ts'
 import { storeRevived } from '../../src/app/system/revived.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, overflowOf, type Site } from '../support/web-site.ts'
+import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench under the oak'

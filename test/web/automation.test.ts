@@ -3,9 +3,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ANSWER_TOKENS, TOKENS } from '../../src/shared/tokens.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { text } from '../support/mesh.ts'
-import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
-import { overflowOf, type Visitor } from '../support/web-site.ts'
+import { text } from '../support/mesh/mesh.ts'
+import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio/site.ts'
+import { overflowOf, type Visitor } from '../support/web/site.ts'
 
 let mesh: RadioSite
 let admin: Visitor

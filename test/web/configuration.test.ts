@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
-import { type ConfigDevice, startConfigDevice } from '../support/config-device.ts'
-import { LOCAL } from '../support/mesh.ts'
-import { openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio-site.ts'
-import { overflowOf, type Visitor } from '../support/web-site.ts'
+import { type ConfigDevice, startConfigDevice } from '../support/radio/config-device.ts'
+import { LOCAL } from '../support/mesh/mesh.ts'
+import { openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio/site.ts'
+import { overflowOf, type Visitor } from '../support/web/site.ts'
 
 const KEY = new Uint8Array(32).fill(7)
 const SECRETS = ['wifi secret', 'another secret', 'mqtt secret', Buffer.from(KEY).toString('base64')]

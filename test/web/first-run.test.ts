@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openSite, type Site } from '../support/web/site.ts'
 
 const PASSWORD = 'three radios on one hill'
 let site: Site

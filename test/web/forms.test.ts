@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
-import { openSite, type Site, type Visitor } from '../support/web-site.ts'
+import { openSite, type Site, type Visitor } from '../support/web/site.ts'
 
 let site: Site
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { metrics, nodes, telemetry, telemetryDaily, telemetryHourly } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openSite, type Site } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const METRIC = 'deviceMetrics.batteryLevel'

@@ -1,9 +1,9 @@
 import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CutProxy, openCutProxy } from '../support/cut-proxy.ts'
-import { text, user } from '../support/mesh.ts'
-import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
-import { openBrowser, type SiteBrowser, type Visitor } from '../support/web-site.ts'
+import { text, user } from '../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio/site.ts'
+import { openBrowser, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 const LIGHTHOUSE = 0xa0cb0010
 const ALL = { read: true, write: true }

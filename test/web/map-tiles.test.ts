@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { writePmtiles } from '../support/pmtiles.ts'
-import { solidPng } from '../support/png.ts'
+import { writePmtiles } from '../support/web/pmtiles.ts'
+import { solidPng } from '../support/web/png.ts'
 import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
-import { openTileServer, type TileServer } from '../support/tile-server.ts'
-import { openSite, type Site } from '../support/web-site.ts'
+import { openTileServer, type TileServer } from '../support/web/tile-server.ts'
+import { openSite, type Site } from '../support/web/site.ts'
 
 const RED = [200, 40, 40] as const
 

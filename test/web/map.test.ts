@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../support/signed-in.ts'
-import { addTopology } from '../support/topology.ts'
-import { openSite, overflowOf, type Site } from '../support/web-site.ts'
+import { addTopology } from '../support/mesh/topology.ts'
+import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 

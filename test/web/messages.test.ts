@@ -2,10 +2,10 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { numberChannel } from '../../src/meshtastic/channel-identity.ts'
 import { Routing_Error } from '../../src/meshtastic/gen/payloads_pb.ts'
-import { item } from '../support/delivery.ts'
-import { FAR, LOCAL, packet, text, user } from '../support/mesh.ts'
-import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio-site.ts'
-import { overflowOf, type Visitor } from '../support/web-site.ts'
+import { item } from '../support/mesh/delivery.ts'
+import { FAR, LOCAL, packet, text, user } from '../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio/site.ts'
+import { overflowOf, type Visitor } from '../support/web/site.ts'
 
 const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
 

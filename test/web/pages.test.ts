@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodes } from '../../src/db/schema.ts'
 import { openDatabase } from '../../src/node/database.ts'
-import { openSite, overflowOf, type Site } from '../support/web-site.ts'
+import { openSite, overflowOf, type Site } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const collator = new Intl.Collator('en', { numeric: true })

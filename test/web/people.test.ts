@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSite, type Site, type Visitor } from '../support/web-site.ts'
+import { openSite, type Site, type Visitor } from '../support/web/site.ts'
 
 const PASSWORD = 'three radios on one hill'
 let site: Site

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { oidcEnv, startProvider, type TestProvider } from '../support/oidc-provider.ts'
-import { openSite, type Site, type Visitor } from '../support/web-site.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
+import { openSite, type Site, type Visitor } from '../support/web/site.ts'
 
 const ADMIN_PASSWORD = 'three radios on one hill'
 const BUTTON = 'Sign in with your organisation'

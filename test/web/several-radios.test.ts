@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openRadioSite, type RadioSite, readData } from '../support/radio-site.ts'
-import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio-device.ts'
+import { openRadioSite, type RadioSite, readData } from '../support/radio/site.ts'
+import { fromRadio, type RadioDevice, startRadioDevice } from '../support/radio/device.ts'
 
 let mesh: RadioSite
 let second: RadioDevice

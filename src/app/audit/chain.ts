@@ -2,7 +2,7 @@ import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../auth/sha256.ts'
-import { nextTurn } from '../http/next-turn.ts'
+import { nextTurn } from '../http/limits/next-turn.ts'
 import type { Pause } from '../upkeep/upkeep.ts'
 import type { AuditRow, StoredRow } from './audit.ts'
 

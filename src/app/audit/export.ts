@@ -1,5 +1,5 @@
 import type { Store } from '../../db/store.ts'
-import { nextTurn } from '../http/next-turn.ts'
+import { nextTurn } from '../http/limits/next-turn.ts'
 import { type AuditFilters, type AuditRow, listRows } from './audit.ts'
 
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const

@@ -9,7 +9,7 @@ import {
   TRACEROUTE_BYTES,
 } from '../../meshtastic/airtime.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
-import { countTextBytes } from '../../meshtastic/to-radio.ts'
+import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import type { Ctx } from '../context.ts'
 import { findSender } from '../mesh/radios/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/messages/send.ts'

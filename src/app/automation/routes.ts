@@ -5,7 +5,7 @@ import type { AppEnv } from '../context.ts'
 import { answers, describing } from '../http/describe.ts'
 import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
 import { basePath } from '../config/config.ts'
-import { inTurn } from '../http/in-turn.ts'
+import { inTurn } from '../http/limits/in-turn.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import {
   createAutomation,

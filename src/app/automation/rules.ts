@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import { countTextBytes } from '../../meshtastic/to-radio.ts'
+import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import { bodyNodeNum } from '../mesh/messages/send.ts'
 import { CRON_PATTERN, cronProblem, isPattern, isTimeZone } from './cron.ts'
 import { unknownTokens } from './template.ts'

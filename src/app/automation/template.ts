@@ -1,4 +1,4 @@
-import { countTextBytes } from '../../meshtastic/to-radio.ts'
+import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import { ALL_TOKEN_NAMES, TOKEN, TOKEN_NAMES, type TokenName, widestOf } from '../../shared/tokens.ts'
 
 /** What is filled in for a value that is not known. */

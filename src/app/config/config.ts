@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { parseChannelKey, parsePrivateKey } from '../../meshtastic/configured-keys.ts'
+import { parseChannelKey, parsePrivateKey } from '../../meshtastic/config/configured-keys.ts'
 import { parseHostPort } from './host-port.ts'
 import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'

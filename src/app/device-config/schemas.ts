@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { FIELD_TYPES, RISKS } from '../../meshtastic/config-fields.ts'
-import { SECTION_KINDS } from '../../meshtastic/config-sections.ts'
+import { FIELD_TYPES, RISKS } from '../../meshtastic/config/fields.ts'
+import { SECTION_KINDS } from '../../meshtastic/config/sections.ts'
 import { CHANGE_STATES } from '../../shared/change-states.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv, Ctx } from '../context.ts'
 import { answers } from '../http/describe.ts'
-import { inTurn } from '../http/in-turn.ts'
+import { inTurn } from '../http/limits/in-turn.ts'
 import { validate } from '../http/validate.ts'
 import {
   backupSettingsChangesSchema,

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { requirePermission } from '../http/access.ts'
 import type { AppEnv } from '../context.ts'
-import { inTurn } from '../http/in-turn.ts'
+import { inTurn } from '../http/limits/in-turn.ts'
 import { answers } from '../http/describe.ts'
 import { dashboardSchema, readDashboard } from './dashboard.ts'
 

@@ -4,16 +4,23 @@ import type { Backups } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
 import type { Backup, BackupKind, BackupProgress } from '../../app/system/backups.ts'
-import { archiveBackup } from './archive.ts'
-import { backupsDirectory, deletedName, findManifest, hasBackup, listBackups, sweepBackups } from './directory.ts'
-import { isDiskFull } from './error-code.ts'
-import { diskFiles, type Files } from './files.ts'
+import { archiveBackup } from './folder/archive.ts'
+import {
+  backupsDirectory,
+  deletedName,
+  findManifest,
+  hasBackup,
+  listBackups,
+  sweepBackups,
+} from './folder/directory.ts'
+import { isDiskFull } from './folder/error-code.ts'
+import { diskFiles, type Files } from './folder/files.ts'
 import { JobFailed, runJob } from './jobs.ts'
-import { backupLockFile, lockExclusively } from './lock.ts'
+import { backupLockFile, lockExclusively } from './folder/lock.ts'
 import { describeBackup, type Manifest, signingKey } from './manifest.ts'
-import { backupNameAt } from './names.ts'
+import { backupNameAt } from './folder/names.ts'
 import { partialName, type SnapshotJob, type SnapshotProgress } from './snapshot.ts'
-import { backupTables } from './tables.ts'
+import { backupTables } from './tables/tables.ts'
 
 const LOG_INTERVAL_MS = 10_000
 

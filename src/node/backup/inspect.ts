@@ -1,9 +1,9 @@
 import type { Signature, Verification } from '../../app/system/backups.ts'
-import { BackupDamage, RestoreRefused } from './damage.ts'
+import { BackupDamage, RestoreRefused } from './folder/damage.ts'
 import { checkSignature, type Manifest, MANIFEST, readManifest, totalRows } from './manifest.ts'
-import { readRealDirectory } from './safe-read.ts'
-import { rulesFor } from './shape.ts'
-import { readTableFile } from './table-file.ts'
+import { readRealDirectory } from './folder/safe-read.ts'
+import { rulesFor } from './tables/shape.ts'
+import { readTableFile } from './tables/file.ts'
 
 const MAX_PROBLEMS = 100
 

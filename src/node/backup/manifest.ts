@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import type { Backup, Signature } from '../../app/system/backups.ts'
 import { BACKUP_KINDS } from '../../app/system/backups.ts'
-import { MAX_ID } from './column-rules.ts'
-import { BackupDamage, RestoreRefused } from './damage.ts'
-import { readSmallFile } from './safe-read.ts'
+import { MAX_ID } from './tables/column-rules.ts'
+import { BackupDamage, RestoreRefused } from './folder/damage.ts'
+import { readSmallFile } from './folder/safe-read.ts'
 
 export const MANIFEST = 'manifest.json'
 const FORMAT_VERSION = 1

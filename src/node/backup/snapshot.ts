@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { BackupKind } from '../../app/system/backups.ts'
-import { decodeCell, rowJson } from './cells.ts'
-import type { Files } from './files.ts'
+import { decodeCell, rowJson } from './tables/cells.ts'
+import type { Files } from './folder/files.ts'
 import { type Manifest, MANIFEST, type ManifestTable, readManifest, renderManifest } from './manifest.ts'
-import { quoted, type TableShape } from './tables.ts'
+import { quoted, type TableShape } from './tables/tables.ts'
 
 const MAX_CHUNK_ROWS = 1000
 const CHUNK_CHARACTERS = 1024 * 1024

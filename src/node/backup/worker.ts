@@ -1,7 +1,7 @@
 // What reads or writes a whole backup, away from the event loop.
 import { parentPort, workerData } from 'node:worker_threads'
-import { isDiskFull } from './error-code.ts'
-import { diskFiles } from './files.ts'
+import { isDiskFull } from './folder/error-code.ts'
+import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
 import type { Job, JobMessage } from './jobs.ts'
 import { writeSnapshot } from './snapshot.ts'

@@ -1,8 +1,8 @@
 import { listDeleted } from '../../app/mesh/nodes/deleted.ts'
 import type { Store } from '../../db/store.ts'
-import { encodeAdminPacket, encodeRemoveNode } from '../../meshtastic/admin-packets.ts'
+import { encodeAdminPacket, encodeRemoveNode } from '../../meshtastic/link/admin-packets.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
-import { createPacketIds } from '../../meshtastic/to-radio.ts'
+import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
 import type { Link } from './link.ts'
 
 /** A radio writes its memory anew for each; what is left is told at the next connection. */

@@ -1,5 +1,5 @@
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
-import { encodeWantConfig } from '../../meshtastic/to-radio.ts'
+import { encodeWantConfig } from '../../meshtastic/link/to-radio.ts'
 import { createTimer, type LinkClock } from './connection.ts'
 import type { LinkTimings } from './timings.ts'
 

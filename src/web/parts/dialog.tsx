@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { t } from '../strings.ts'
-import { useAction } from '../load.ts'
+import { useAction } from '../state/load.ts'
 import { Failure } from './notice.tsx'
 import { Icon } from './icon.tsx'
 

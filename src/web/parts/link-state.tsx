@@ -1,7 +1,7 @@
 import { api, ask, online } from '../api.ts'
-import { liveState } from '../live.ts'
-import { useLoad } from '../load.ts'
-import { has } from '../session.ts'
+import { liveState } from '../state/live.ts'
+import { useLoad } from '../state/load.ts'
+import { has } from '../state/session.ts'
 import { t } from '../strings.ts'
 
 const POLL_MS = 10_000

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { api, ask, send } from '../api.ts'
-import { useAction, useLoad } from '../load.ts'
+import { useAction, useLoad } from '../state/load.ts'
 import { t } from '../strings.ts'
 import { At } from './age.tsx'
 import { askFirst } from './dialog.tsx'

@@ -15,7 +15,7 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { listBackups } from '../../../src/node/backup/directory.ts'
+import { listBackups } from '../../../src/node/backup/folder/directory.ts'
 import { readSoundManifest } from '../../../src/node/backup/inspect.ts'
 import { readManifest } from '../../../src/node/backup/manifest.ts'
 import { integrity, useVictim } from '../../support/damaged-backup.ts'

@@ -4,10 +4,10 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
-import { databaseLockFile, lockShared } from '../../../src/node/backup/lock.ts'
-import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore.ts'
+import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
+import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
-import { copyMigrations, migrationTags } from '../../../src/node/backup/migrations.ts'
+import { copyMigrations, migrationTags } from '../../../src/node/backup/restore/migrations.ts'
 import {
   contentOf,
   fingerprint,

@@ -2,11 +2,11 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { diskFiles } from '../../../src/node/backup/files.ts'
+import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { readManifest } from '../../../src/node/backup/manifest.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
-import { readTableFile } from '../../../src/node/backup/table-file.ts'
-import { backupTables, isEphemeral, tablesOf } from '../../../src/node/backup/tables.ts'
+import { readTableFile } from '../../../src/node/backup/tables/file.ts'
+import { backupTables, isEphemeral, tablesOf } from '../../../src/node/backup/tables/tables.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import {
   contentOf,

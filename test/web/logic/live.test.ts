@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import './page.ts'
-import { pace } from '../../../src/web/live.ts'
+import { pace } from '../../../src/web/state/live.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -9,7 +9,7 @@ import {
   nodes,
   precisionMeters,
   shortNameOf,
-} from '../../../src/web/mesh.ts'
+} from '../../../src/web/state/mesh.ts'
 
 /** Only what tells how a node is called. */
 function named(longName: string | null, shortName: string | null = null): Node {

@@ -1,7 +1,7 @@
 import type { Ports } from '../../context.ts'
 import type { Db } from '../../../db/store.ts'
 import { newsEvents } from '../live/events.ts'
-import type { Crowd } from './newcomers.ts'
+import type { Crowd } from './trust/newcomers.ts'
 import type { News } from './plan.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>

@@ -1,8 +1,8 @@
 import { base64Encode } from '@bufbuild/protobuf/wire'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
-import type { Payload, Waypoint } from '../../../meshtastic/payload.ts'
-import type { Judgement } from './judge.ts'
+import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
+import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */

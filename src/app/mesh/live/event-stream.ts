@@ -1,7 +1,7 @@
 import { refreshViewer } from '../../auth/viewer.ts'
 import type { Events, SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
-import { nextTurn } from '../../http/next-turn.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
 import { type LiveEvent } from './events.ts'
 import { EVENT_KINDS } from '../../../shared/event-kinds.ts'
 

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
-import { inTurn } from '../../http/in-turn.ts'
+import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { listNodes, matchesEtag, MAX_NODES } from './list.ts'
 import {

@@ -1,6 +1,6 @@
 import { isRecord } from '../../api.ts'
 import { humanize } from '../../format.ts'
-import { LogRow, RawFacts } from '../../parts/log-table.tsx'
+import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
 import { AUDIT_NAMES, t } from '../../strings.ts'
 import type { AuditEntry } from './audit.tsx'

@@ -1,5 +1,5 @@
-import { Segments } from '../../parts/field.tsx'
-import { Group, Labelled } from '../../parts/labelled.tsx'
+import { Segments } from '../../parts/form/field.tsx'
+import { Group, Labelled } from '../../parts/form/labelled.tsx'
 import { Card } from '../../parts/page.tsx'
 import { a } from '../../strings/automation.ts'
 import { ChannelChecks, type Form, Line, TemplateField } from './fields.tsx'

@@ -1,7 +1,7 @@
 import { api, ask } from '../../api.ts'
-import { useLoad } from '../../load.ts'
-import { isInRadio } from '../../mesh.ts'
-import { can } from '../../session.ts'
+import { useLoad } from '../../state/load.ts'
+import { isInRadio } from '../../state/mesh.ts'
+import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {

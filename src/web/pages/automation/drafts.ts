@@ -1,5 +1,5 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
-import { user } from '../../session.ts'
+import { user } from '../../state/session.ts'
 import { type Automation, type Draft, draftOf } from './draft.ts'
 
 type Kept = { readonly draft: Draft; readonly seen: number }

@@ -1,4 +1,4 @@
-import { nameOfId } from '../../mesh.ts'
+import { nameOfId } from '../../state/mesh.ts'
 import { Card, Facts } from '../../parts/page.tsx'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'

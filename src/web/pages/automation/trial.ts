@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { InferRequestType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, type ApiError, ask } from '../../api.ts'
-import { asApiError } from '../../load.ts'
+import { asApiError } from '../../state/load.ts'
 import type { NewRule, Tryable } from './draft.ts'
 import type { DryRun } from './words.ts'
 

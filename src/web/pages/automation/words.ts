@@ -1,7 +1,7 @@
 import type { InferResponseType } from 'hono/client'
 import type { api } from '../../api.ts'
 import { decimal, duration, humanize } from '../../format.ts'
-import { nameOfId } from '../../mesh.ts'
+import { nameOfId } from '../../state/mesh.ts'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'
 import { nodeIdOf, type Rule } from './draft.ts'

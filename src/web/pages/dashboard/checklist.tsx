@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
-import { useLoad } from '../../load.ts'
+import { useLoad } from '../../state/load.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
-import { has, status } from '../../session.ts'
+import { has, status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 const KEY = 'checklist-hidden'

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { count, decimal } from '../../format.ts'
-import { isActive, type Node, nodes, shortNameOf, useNodes } from '../../mesh.ts'
+import { isActive, type Node, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
-import { can } from '../../session.ts'
+import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 const LOW_BATTERY = 20

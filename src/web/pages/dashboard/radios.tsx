@@ -1,10 +1,10 @@
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
 import { age } from '../../format.ts'
-import { useLoad } from '../../load.ts'
+import { useLoad } from '../../state/load.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
-import { has } from '../../session.ts'
+import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 type Info = InferResponseType<typeof api.info.$get>

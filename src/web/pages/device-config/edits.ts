@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { user } from '../../session.ts'
+import { user } from '../../state/session.ts'
 import { differencesOf, type Edits, NO_EDITS, type Section } from './model.ts'
 
 /** What was typed and not sent, by user, radio and section: it is still there after a look at another page. */

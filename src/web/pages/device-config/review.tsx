@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { Action } from '../../load.ts'
+import type { Action } from '../../state/load.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { c } from '../../strings/configuration.ts'

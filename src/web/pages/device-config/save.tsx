@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { api, type ApiError, askAs, type Issue } from '../../api.ts'
 import { capital } from '../../format.ts'
-import { asApiError, type Loaded, useAction } from '../../load.ts'
+import { asApiError, type Loaded, useAction } from '../../state/load.ts'
 import { say } from '../../parts/notice.tsx'
 import { c } from '../../strings/configuration.ts'
 import { keepEdits, noteSent } from './edits.ts'

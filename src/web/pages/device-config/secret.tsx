@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { Field } from '../../parts/field.tsx'
+import { Field } from '../../parts/form/field.tsx'
 import { c } from '../../strings/configuration.ts'
 import { RiskMark } from './field.tsx'
 import type { FieldInfo, Leaf, Section } from './model.ts'

@@ -1,6 +1,6 @@
 import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type Marker, type Point } from 'leaflet'
-import { type Node, nodeName, shortNameOf } from '../../mesh.ts'
-import { type Box, type Crowd, remPx, textWidth } from './crowd.ts'
+import { type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
+import { type Box, type Crowd, remPx, textWidth } from './layers/crowd.ts'
 
 /** A dot and whose it is. */
 export type Named = { readonly node: Node; readonly at: LatLng }

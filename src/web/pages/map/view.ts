@@ -1,15 +1,15 @@
 import { canvas, control, latLngBounds, type Map as LeafletMap, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { isRecord } from '../../api.ts'
-import type { Node } from '../../mesh.ts'
-import { isDark } from './colour.ts'
-import { graticule } from './graticule.ts'
-import { createArrangement } from './arrangement.ts'
-import { createLines, type Lines } from './lines.ts'
-import { createDots, placeOf } from './nodes.ts'
-import { showTiles, type TileReports, type Tiles } from './tiles.ts'
+import type { Node } from '../../state/mesh.ts'
+import { isDark } from './layers/colour.ts'
+import { graticule } from './tiles/graticule.ts'
+import { createArrangement } from './layers/arrangement.ts'
+import { createLines, type Lines } from './layers/lines.ts'
+import { createDots, placeOf } from './layers/nodes.ts'
+import { showTiles, type TileReports, type Tiles } from './tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
-import { createWaypoints } from './waypoints.ts'
+import { createWaypoints } from './layers/waypoints.ts'
 
 export type MeshMap = Omit<Lines, 'placeSignals'> & {
   /** `chosen` is marked, and brought into sight when it was another before. */

@@ -1,13 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
-import type { Wanted } from '../../conversation.ts'
-import { conversationOf, inbox, unread, unreadTotal } from '../../inbox.ts'
-import { useLoad } from '../../load.ts'
-import { isInRadio, type Message, nameOf, nameOfId } from '../../mesh.ts'
+import type { Wanted } from '../../state/conversation.ts'
+import { conversationOf, inbox, unread, unreadTotal } from '../../state/inbox.ts'
+import { useLoad } from '../../state/load.ts'
+import { isInRadio, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { Unread } from '../../parts/unread.tsx'
 import { href } from '../../router.ts'
-import { can, has } from '../../session.ts'
+import { can, has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api, send } from '../../api.ts'
-import { BROADCAST, type Message, nameOf } from '../../mesh.ts'
+import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 
 /** Answers a message with one sign; it comes back with the next load. Throws `ApiError`. */

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { Conversation } from '../../conversation.ts'
+import type { Conversation } from '../../state/conversation.ts'
 
 /** Pixels from an edge that still count as there. */
 const NEAR_PX = 48

@@ -1,8 +1,8 @@
 import type { Signal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
-import { useLoad } from '../../load.ts'
-import { nameOf } from '../../mesh.ts'
-import { can } from '../../session.ts'
+import { useLoad } from '../../state/load.ts'
+import { nameOf } from '../../state/mesh.ts'
+import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
 

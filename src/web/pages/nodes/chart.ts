@@ -2,7 +2,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Series } from '../../../app/mesh/telemetry/telemetry.ts'
 import { t } from '../../strings.ts'
-import { colour } from '../map/colour.ts'
+import { colour } from '../map/layers/colour.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 
 export type { Series }

@@ -1,6 +1,6 @@
 import { humanize } from '../../format.ts'
-import { isActive, isCalled, type Node } from '../../mesh.ts'
-import { Select } from '../../parts/field.tsx'
+import { isActive, isCalled, type Node } from '../../state/mesh.ts'
+import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 

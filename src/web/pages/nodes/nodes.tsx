@@ -2,16 +2,25 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useMemo } from 'preact/hooks'
 import { humanize, modelName } from '../../format.ts'
-import { isActive, type Node, nodeName, nodes, nodesError, refreshNodes, shortNameOf, useNodes } from '../../mesh.ts'
+import {
+  isActive,
+  type Node,
+  nodeName,
+  nodes,
+  nodesError,
+  refreshNodes,
+  shortNameOf,
+  useNodes,
+} from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
-import { Segments, Select } from '../../parts/field.tsx'
+import { Segments, Select } from '../../parts/form/field.tsx'
 import { Battery, Signal } from '../../parts/gauges.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Mark } from '../../parts/mark.tsx'
+import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
-import { SearchQuery } from '../../parts/search-query.tsx'
-import { type Column, VirtualTable } from '../../parts/virtual-table.tsx'
+import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 import { clearExtra, countExtra, ExtraFilters, isWanted, readNodeFilters, SHOWN } from './filters.tsx'

@@ -1,6 +1,6 @@
-import { nodeByNum, nodeName, shortNameOf } from '../../mesh.ts'
+import { nodeByNum, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { href } from '../../router.ts'
-import { can } from '../../session.ts'
+import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import '../../styles/ways.css'
 import { decibels, signalOf } from '../nodes/snr.ts'

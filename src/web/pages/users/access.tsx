@@ -4,7 +4,7 @@ import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import { status, type User, user as viewer } from '../../session.ts'
+import { status, type User, user as viewer } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }

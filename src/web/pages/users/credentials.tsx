@@ -1,10 +1,10 @@
 import { api, ask, send } from '../../api.ts'
-import { useLoad } from '../../load.ts'
-import { deviceName, SessionRow, TokenRow } from '../../parts/credential-rows.tsx'
+import { useLoad } from '../../state/load.ts'
+import { deviceName, SessionRow, TokenRow } from '../../parts/form/credential-rows.tsx'
 import { askFirst } from '../../parts/dialog.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import type { User } from '../../session.ts'
+import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 /** What is open in a user's name: sessions and API tokens, each with a button that ends it. */

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
 import { Logo } from '../../parts/shell.tsx'
 import { say } from '../../parts/notice.tsx'
-import { PasswordForm } from '../../parts/password-form.tsx'
-import { refreshStatus, signOut, temporaryPassword, user } from '../../session.ts'
+import { PasswordForm } from '../../parts/form/password-form.tsx'
+import { refreshStatus, signOut, temporaryPassword, user } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
 
 /** Until a temporary password is replaced there is nothing else to do. */

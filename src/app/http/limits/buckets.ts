@@ -1,0 +1,36 @@
+import type { Buckets } from '../../context.ts'
+
+/** Beyond so many keys, the one that took nothing for longest is forgotten. */
+const MOST_KEYS = 20_000
+
+/** Buckets of one process. */
+export function memoryBuckets(): Buckets {
+  /** When each bucket is full again. */
+  const fullAt = new Map<string, number>()
+  const keep = (key: string, at: number) => {
+    // At the end again: the first one is the one that was used longest ago.
+    fullAt.delete(key)
+    fullAt.set(key, at)
+    const [first] = fullAt.keys()
+    if (fullAt.size > MOST_KEYS && first !== undefined) fullAt.delete(first)
+  }
+  return {
+    take: async (key, { most, everyMs }, now) => {
+      // Never later than an empty bucket's: a clock that was ahead keeps nobody out.
+      const known = fullAt.get(key) ?? 0
+      const from = Math.min(Math.max(known, now), now + most * everyMs)
+      const waitMs = from + everyMs - (now + most * everyMs)
+      if (waitMs > 0) {
+        // Else a clock that was years ahead would keep somebody out for years.
+        if (from < known) keep(key, from)
+        return waitMs
+      }
+      keep(key, from + everyMs)
+      return 0
+    },
+    giveBack: async (key, { everyMs }) => {
+      const at = fullAt.get(key)
+      if (at !== undefined) fullAt.set(key, at - everyMs)
+    },
+  }
+}

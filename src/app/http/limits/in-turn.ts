@@ -1,0 +1,121 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import type { AppEnv, Ctx, Ports } from '../../context.ts'
+import { describe } from '../describe.ts'
+import { AppError } from '../errors.ts'
+import { nextTurn } from './next-turn.ts'
+
+/** Of one user and kind. */
+const AT_ONCE = 2
+const MOST_WAITING = 32
+const MOST_WAIT_MS = 30_000
+
+/**
+ * A place that nothing was heard of for so long is free again: its reader stopped reading, or the runtime dropped the
+ * request, as the edge does when the client goes.
+ */
+const GONE_AFTER_MS = 60_000
+
+/** Streams have places of their own: a download of an hour keeps no page waiting. */
+type Kind = 'read' | 'stream'
+
+type Place = { heardAt: number }
+type Queue = { readonly places: Set<Place>; readonly waiting: ((place: Place) => void)[] }
+
+const queuesOf = new WeakMap<Ports['buckets'], Map<string, Queue>>()
+
+/**
+ * For reads that cost much: each user has two at a time, and further ones wait for their turn. Stands behind the access
+ * rule. Throws `rate_limited` when too many wait already, or when none of them ended for half a minute.
+ */
+export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
+  const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
+    const ctx = c.get('ctx')
+    if (ctx.viewer === null) return next()
+    const queue = queueOf(ctx, `${kind}:${ctx.viewer.user.id}`)
+    const place = await takePlace(ctx, queue)
+    const leave = () => leavePlace(ctx, queue, place)
+    try {
+      await next()
+    } finally {
+      if (kind === 'stream' && c.res.ok) holdWhileRead(c, place, leave)
+      else leave()
+    }
+  }
+  return describe(handler, { errors: ['rate_limited'] })
+}
+
+function queueOf({ buckets }: Ctx, key: string): Queue {
+  const queues = queuesOf.get(buckets) ?? new Map<string, Queue>()
+  queuesOf.set(buckets, queues)
+  for (const [other, { places, waiting }] of queues) {
+    if (other !== key && places.size === 0 && waiting.length === 0) queues.delete(other)
+  }
+  const queue = queues.get(key) ?? { places: new Set(), waiting: [] }
+  queues.set(key, queue)
+  return queue
+}
+
+async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Place> {
+  for (const place of places) if (now() - place.heardAt > GONE_AFTER_MS) places.delete(place)
+  if (places.size < AT_ONCE) {
+    const place = { heardAt: now() }
+    places.add(place)
+    return place
+  }
+  if (waiting.length >= MOST_WAITING) throw tooMany()
+  const place = await new Promise<Place>((resolve, reject) => {
+    const turn = (given: Place) => {
+      clearTimeout(timer)
+      resolve(given)
+    }
+    const timer = setTimeout(() => {
+      waiting.splice(waiting.indexOf(turn), 1)
+      reject(tooMany())
+    }, MOST_WAIT_MS)
+    waiting.push(turn)
+  })
+  // Others first: whoever asks for many at once keeps waiting for oneself alone.
+  await nextTurn()
+  return place
+}
+
+function tooMany(): AppError {
+  return new AppError('rate_limited', 'Too many expensive requests at once; try again in a few seconds', {
+    retryAfter: 5,
+  })
+}
+
+/** The longest waiting one gets the place, unless it counted as gone and somebody has it already. */
+function leavePlace({ now }: Ctx, { places, waiting }: Queue, place: Place): void {
+  places.delete(place)
+  const turn = places.size < AT_ONCE ? waiting.shift() : undefined
+  if (turn === undefined) return
+  const given = { heardAt: now() }
+  places.add(given)
+  turn(given)
+}
+
+/** Leaves when the body has been read, or nobody wants the rest. */
+function holdWhileRead(c: Context<AppEnv>, place: Place, leave: () => void): void {
+  const { body } = c.res
+  if (body === null) return leave()
+  const { now } = c.get('ctx')
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader()
+  const held = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      place.heardAt = now()
+      const read = await reader.read().catch((error: unknown) => {
+        leave()
+        throw error
+      })
+      if (!read.done) return controller.enqueue(read.value)
+      leave()
+      controller.close()
+    },
+    cancel: (reason) => {
+      leave()
+      return reader.cancel(reason)
+    },
+  })
+  c.res = new Response(held, c.res)
+}

@@ -1,0 +1,60 @@
+import type { Context, Next } from 'hono'
+import { addressKey } from '../../auth/local/login-limiter.ts'
+import type { AppEnv, BucketSize, Ctx } from '../../context.ts'
+import { AppError } from '../errors.ts'
+
+/** Whoever wants to leave can: it only takes away, and there is a sign-in before each. */
+const LOGOUT = '/api/auth/logout'
+/** Has a limit of its own, and whose cookie comes along says nothing about who signs in. */
+const LOGIN = '/api/auth/login'
+
+/** Several people may be behind one address. */
+const USERS_BEHIND_AN_ADDRESS = 5
+
+/** Of one collector's token: up to 500 packets a delivery, and many at once after an outage. */
+const DELIVERIES: BucketSize = { most: 3000, everyMs: 20 }
+
+type Share = { readonly key: string; readonly size: BucketSize }
+
+/**
+ * Counts a request that writes, against its user and its address; one that is refused changed nothing and does not count.
+ * Deliveries of collectors have a bucket for each token. Throws `rate_limited`.
+ */
+export async function limitWrites(c: Context<AppEnv>, next: Next): Promise<void> {
+  const ctx = c.get('ctx')
+  if (ctx.radio?.isHandedOver?.(c) === true) return next()
+  const shares = sharesOf(ctx, c.req.path)
+  await takeAll(ctx, shares)
+  await next()
+  if (c.res.status >= 400 && c.res.status < 500) await giveBack(ctx, shares)
+}
+
+function sharesOf({ viewer, ip, config }: Ctx, path: string): Share[] {
+  if (path === LOGOUT) return []
+  const most = config.WRITE_BURST
+  const everyMs = 60_000 / config.WRITES_PER_MINUTE
+  if (viewer?.credential.kind === 'token' && path === '/api/ingest') {
+    return [{ key: `deliveries:token:${viewer.credential.tokenId}`, size: DELIVERIES }]
+  }
+  const shares: Share[] = []
+  if (viewer !== null && path !== LOGIN) shares.push({ key: `writes:user:${viewer.user.id}`, size: { most, everyMs } })
+  if (ip !== null) {
+    const size = { most: most * USERS_BEHIND_AN_ADDRESS, everyMs: everyMs / USERS_BEHIND_AN_ADDRESS }
+    shares.push({ key: `writes:address:${addressKey(ip)}`, size })
+  }
+  return shares
+}
+
+async function takeAll(ctx: Ctx, shares: readonly Share[]): Promise<void> {
+  for (const [index, { key, size }] of shares.entries()) {
+    const waitMs = await ctx.buckets.take(key, size, ctx.now())
+    if (waitMs === 0) continue
+    await giveBack(ctx, shares.slice(0, index))
+    const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
+    throw new AppError('rate_limited', `Too many changes; try again in ${retryAfter} s`, { retryAfter })
+  }
+}
+
+async function giveBack({ buckets }: Ctx, shares: readonly Share[]): Promise<void> {
+  for (const { key, size } of shares) await buckets.giveBack(key, size)
+}

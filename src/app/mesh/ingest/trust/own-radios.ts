@@ -1,0 +1,99 @@
+import type { PositionFix } from '../../../../meshtastic/payload/position.ts'
+import type { Payload } from '../../../../meshtastic/payload/payload.ts'
+import type { Packet } from '../../../../meshtastic/packet.ts'
+import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
+import type { KnownSource, Source } from '../sources.ts'
+import { isOwnKind } from '../../../../shared/link-kinds.ts'
+
+/** Which sources speak for which radio of ours. */
+export type OwnRadios = {
+  isOwn(nodeNum: number): boolean
+  /** Whether what this source says of the node comes from the node's own connection. */
+  speaksFor(source: string, nodeNum: number): boolean
+}
+
+/**
+ * Each source speaks for the node that it is. Where this process has radios of its own, a collector that claims the
+ * number of one of them is not believed; `hasRadios` false: it has none, and every claim counts.
+ */
+export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): OwnRadios {
+  const speakers = new Map<number, Source[]>()
+  for (const { kind, name, localNodeNum } of sources) {
+    if (localNodeNum !== null) speakers.set(localNodeNum, [...(speakers.get(localNodeNum) ?? []), { kind, name }])
+  }
+  return {
+    isOwn: (nodeNum) => speakers.has(nodeNum),
+    speaksFor(name, nodeNum) {
+      const all = speakers.get(nodeNum) ?? []
+      const direct = hasRadios ? all.filter(({ kind }) => isOwnKind(kind)) : []
+      return (direct.length > 0 ? direct : all).some((source) => source.name === name)
+    },
+  }
+}
+
+/** What a radio of ours told of itself. */
+type Told = {
+  readonly longName: string | null
+  readonly shortName: string | null
+  readonly publicKey: string | null
+  readonly latitude: number | null
+  readonly longitude: number | null
+}
+
+/**
+ * Whether a packet in the name of a radio of ours, from elsewhere, says something that the radio itself did not: its own
+ * broadcasts, which other radios hear and gateways publish, do not. Measurements can not be compared: `null`.
+ */
+export function contradicts({ payload }: Packet, told: Told | null): boolean | null {
+  switch (payload.kind) {
+    case 'nodeinfo':
+      return isOtherUser(payload.user, told)
+    case 'mapreport':
+      return isOtherUser({ ...payload.report, publicKey: null }, told)
+    case 'position':
+      return payload.fix !== null && isElsewhere(payload.fix, told)
+    case 'text':
+      return true
+    case 'storeforward':
+      return payload.storeForward.replay !== null
+    case 'telemetry':
+      return payload.metrics.length === 0 ? false : null
+    default:
+      return false
+  }
+}
+
+function isOtherUser(
+  { longName, shortName, publicKey }: Pick<NodeUser, 'longName' | 'shortName' | 'publicKey'>,
+  told: Told | null,
+): boolean {
+  const differs = (said: string | null, known: string | null) => said !== null && said !== known
+  return (
+    differs(longName, told?.longName ?? null) ||
+    differs(shortName, told?.shortName ?? null) ||
+    differs(publicKey, told?.publicKey ?? null)
+  )
+}
+
+/** About 100 m: a receiver at rest wanders. */
+const REST_DEGREES = 0.001
+
+/** A radio broadcasts its place rounded to a cell, and tells us the exact one. */
+function isElsewhere({ latitude, longitude, precisionBits }: PositionFix, told: Told | null): boolean {
+  if (told === null || told.latitude === null || told.longitude === null) return true
+  const cell = precisionBits === null ? 0 : 2 ** (32 - precisionBits) * 1e-7
+  const most = Math.min(cell, 180) + REST_DEGREES
+  const east = Math.abs(longitude - told.longitude)
+  return Math.abs(latitude - told.latitude) > most || Math.min(east, 360 - east) > most
+}
+
+/**
+ * What a suspicion is about, so that the radio lifts it by saying the same itself: its names and key, else the packet.
+ */
+export function claimOf({ id, payload }: { readonly id: number; readonly payload: Payload }): string {
+  return payload.kind === 'nodeinfo' ? claimOfUser(payload.user) : `packet ${id}`
+}
+
+export function claimOfUser({ longName, shortName, publicKey }: NodeUser): string {
+  return `user ${JSON.stringify([longName, shortName, publicKey])}`
+}

@@ -1,0 +1,39 @@
+import type { JsonValue } from '@bufbuild/protobuf'
+import type { RawSection } from './sections.ts'
+import { viewSection } from './values.ts'
+
+/** A secret that a radio uses towards somebody whom another field of the section decides. Paths as in fields. */
+export type Renewal = {
+  readonly path: string
+  /** A change to this value counts; null: any change. */
+  readonly value: boolean | null
+  readonly secret: string
+}
+
+const RENEWALS: Readonly<Record<string, readonly Renewal[]>> = {
+  // Firmware sends it as it is, and takes any certificate for the broker's. How an address is read is up to firmware:
+  // any other spelling counts as another broker.
+  mqtt: [
+    { path: 'address', value: null, secret: 'password' },
+    { path: 'tlsEnabled', value: false, secret: 'password' },
+  ],
+  // An access point of that name learns enough from the first answer to try out passwords on its own.
+  network: [{ path: 'wifiSsid', value: null, secret: 'wifiPsk' }],
+}
+
+/** Changes of a section that want a secret given anew, or cleared, as long as it is set. */
+export function listRenewals(section: string): readonly Renewal[] {
+  return RENEWALS[section] ?? []
+}
+
+type Changed = { readonly leaf: { readonly path: string }; readonly after: JsonValue }
+
+/** Those that apply to changes which leave the secret as it is. */
+export function findUnrenewed(section: RawSection, changes: readonly Changed[]): Renewal[] {
+  const { secrets } = viewSection(section)
+  return listRenewals(section.section).filter(({ path, value, secret }) => {
+    const isAsked = changes.some(({ leaf, after }) => leaf.path === path && (value === null || after === value))
+    const isGiven = changes.some(({ leaf }) => leaf.path === secret)
+    return isAsked && !isGiven && secrets[secret]?.isSet === true
+  })
+}

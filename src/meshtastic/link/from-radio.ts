@@ -1,0 +1,76 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { ChannelSchema } from '../gen/channel_pb.ts'
+import { type FromRadio, FromRadioSchema, ToRadioSchema } from '../gen/stream_pb.ts'
+import { mayHoldSecrets } from '../payload/payload.ts'
+
+/** The protocol is at field 20 in 2026; a number far above it is debug text that was taken for a message. */
+const MAX_FIELD_NUMBER = 255
+
+/** Variants that are a plain number: configCompleteId and rebooted. All others of ours have a length. */
+const NUMBER_VARIANTS: readonly number[] = [7, 8]
+
+const ID_FIELD = 1
+
+/** One message of the radio, or null when the bytes are none. Newer variants decode to a message without variant. */
+export function decodeFromRadio(payload: Uint8Array): FromRadio | null {
+  try {
+    return isShapedLikeFromRadio(payload) ? fromBinary(FromRadioSchema, payload) : null
+  } catch {
+    return null
+  }
+}
+
+/** An id at most, and one variant. The library takes any wire type for any field, and text often fits that. */
+function isShapedLikeFromRadio(payload: Uint8Array): boolean {
+  const reader = new BinaryReader(payload)
+  let variants = 0
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag()
+    if (number !== ID_FIELD) variants += 1
+    if (number > MAX_FIELD_NUMBER || variants > 1 || !hasExpectedType(number, wireType)) return false
+    reader.skip(wireType, number)
+  }
+  return true
+}
+
+function hasExpectedType(number: number, wireType: WireType): boolean {
+  const isNumber = wireType === WireType.Varint
+  if (number === ID_FIELD || NUMBER_VARIANTS.includes(number)) return isNumber
+  if (FromRadioSchema.fields.some((field) => field.number === number)) return wireType === WireType.LengthDelimited
+  return isNumber || wireType === WireType.LengthDelimited
+}
+
+/**
+ * Whether the bytes of a message may leave the process or be stored: true for packets and facts about nodes. Settings,
+ * channels and some packets hold keys and passwords; what we do not know might.
+ */
+export function isFreeOfSecrets(message: FromRadio): boolean {
+  const { case: variant, value } = message.payloadVariant
+  if (message.$unknown !== undefined) return false
+  if (variant === 'packet') {
+    return value.payloadVariant.case !== 'decoded' || !mayHoldSecrets(value.payloadVariant.value.portnum)
+  }
+  return variant === 'myInfo' || variant === 'nodeInfo' || variant === 'metadata' || variant === 'queueStatus'
+}
+
+/**
+ * The bytes of a message that may leave the process: `payload`, which it was decoded from; of a channel its place, its
+ * name and its role. Null for what may hold secrets.
+ */
+export function bytesWithoutSecrets(message: FromRadio, payload: Uint8Array): Uint8Array | null {
+  const { case: variant, value } = message.payloadVariant
+  if (variant !== 'channel') return isFreeOfSecrets(message) ? payload : null
+  const { index, role, settings } = value
+  const channel = create(ChannelSchema, { index, role, settings: { name: settings?.name ?? '' } })
+  return toBinary(FromRadioSchema, create(FromRadioSchema, { payloadVariant: { case: 'channel', value: channel } }))
+}
+
+/** A packet that was sent, as its own radio would say it again; null for what is no packet, or may hold secrets. */
+export function echoSent(toRadio: Uint8Array, ownNodeNum: number): Uint8Array | null {
+  const { payloadVariant } = fromBinary(ToRadioSchema, toRadio)
+  if (payloadVariant.case !== 'packet') return null
+  const value = { ...payloadVariant.value, from: ownNodeNum }
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'packet', value } })
+  return bytesWithoutSecrets(message, toBinary(FromRadioSchema, message))
+}

@@ -1,0 +1,26 @@
+import { enumName } from '../enum-name.ts'
+import {
+  type StoreAndForward,
+  StoreAndForward_RequestResponse,
+  StoreAndForward_RequestResponseSchema,
+} from '../gen/payloads_pb.ts'
+
+/** A word from or to a store & forward server. */
+export type StoreForward = {
+  /** E.g. `ROUTER_HEARTBEAT`. */
+  readonly request: string
+  /** A stored message said again. When it was first said is not known. */
+  readonly replay: { readonly text: string; readonly isDirect: boolean; readonly originalId: number | null } | null
+}
+
+export function decodeStoreForward(message: StoreAndForward): StoreForward {
+  const { case: variant, value } = message.variant
+  const isDirect = message.rr === StoreAndForward_RequestResponse.ROUTER_TEXT_DIRECT
+  return {
+    request: enumName(StoreAndForward_RequestResponseSchema, message.rr),
+    replay:
+      variant === 'text'
+        ? { text: new TextDecoder().decode(value), isDirect, originalId: message.originalId || null }
+        : null,
+  }
+}

@@ -1,0 +1,37 @@
+import type { DescMessage, Message } from '@bufbuild/protobuf'
+import { isReflectList, reflect } from '@bufbuild/protobuf/reflect'
+import { type DeviceMetrics, DeviceMetricsSchema, type Telemetry, TelemetrySchema } from '../gen/telemetry_pb.ts'
+
+/** `variant.metric` in protobuf JSON names, e.g. `deviceMetrics.batteryLevel`, and its finite value. */
+export type Metric = readonly [name: string, value: number]
+
+/**
+ * All numbers of a telemetry message, in field order. An optional 0 is a value; an implicit 0 is absent, as in
+ * protobuf JSON. Repeated values get an index from the second on: `oneWireTemperature`, `oneWireTemperature2`, …
+ */
+export function listMetrics(telemetry: Telemetry): Metric[] {
+  const { case: variant, value } = telemetry.variant
+  if (variant === undefined) return []
+  const schema = TelemetrySchema.fields.find((field) => field.localName === variant)?.message
+  return schema === undefined ? [] : listFields(variant, schema, value)
+}
+
+/** The metrics of a `DeviceMetrics` that stands alone in a NodeInfo, named as in telemetry. */
+export function listDeviceMetrics(metrics: DeviceMetrics): Metric[] {
+  return listFields('deviceMetrics', DeviceMetricsSchema, metrics)
+}
+
+function listFields(variant: string, schema: DescMessage, message: Message): Metric[] {
+  const reflected = reflect(schema, message)
+  return schema.fields.flatMap((field) => {
+    if (!reflected.isSet(field)) return []
+    const value: unknown = reflected.get(field)
+    const values: unknown[] = isReflectList(value) ? [...value] : [value]
+    return values.flatMap((each, index) => {
+      const number = typeof each === 'bigint' ? Number(each) : each
+      // A broken sensor reports NaN; that is no measurement and no JSON.
+      if (typeof number !== 'number' || !Number.isFinite(number)) return []
+      return [[`${variant}.${field.jsonName}${index === 0 ? '' : index + 1}`, number] satisfies Metric]
+    })
+  })
+}

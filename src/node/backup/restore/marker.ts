@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import * as z from 'zod'
+import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
+import type { Files } from '../folder/files.ts'
+import { readSmallFile } from '../folder/safe-read.ts'
+import { existsSync } from 'node:fs'
+
+/** Says which backup was restored last: the same one is not restored again. */
+export const markerFile = (dataDir: string): string => join(dataDir, '.restore-completed')
+
+const markerSchema = z.object({ name: z.string(), restoredAt: z.int() })
+
+/** Throws RestoreRefused for a marker that can't be read: to restore once too often loses data. */
+export function readMarker(dataDir: string): z.infer<typeof markerSchema> | null {
+  const file = markerFile(dataDir)
+  if (!existsSync(file)) return null
+  try {
+    return markerSchema.parse(JSON.parse(readSmallFile(file, file, 64 * 1024)))
+  } catch (error) {
+    if (!(error instanceof BackupDamage || error instanceof z.ZodError || error instanceof SyntaxError)) throw error
+    throw new RestoreRefused(`Restore failed: ${file} cannot be read; delete it to restore`, { cause: error })
+  }
+}
+
+/** Writes the text of a marker, to the disk. */
+export function writeMarker(files: Files, path: string, name: string, restoredAt: number): void {
+  const fd = files.create(path)
+  try {
+    files.write(fd, Buffer.from(`${JSON.stringify({ name, restoredAt })}\n`))
+  } catch (error) {
+    files.close(fd)
+    throw error
+  }
+  files.finish(fd)
+}

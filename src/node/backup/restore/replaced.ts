@@ -1,0 +1,129 @@
+import { existsSync, statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import type { Log } from '../../../app/log.ts'
+import { RestoreRefused } from '../folder/damage.ts'
+import { hasCode } from '../folder/error-code.ts'
+import { tablesOf, quoted } from '../tables/tables.ts'
+
+/** The database that a restore replaces: none, one that can be read, or one that can't. */
+export type Replaced = 'none' | 'sound' | 'unreadable'
+
+/** What SQLite keeps beside a database, and would apply to another one of the same name. */
+export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
+
+/**
+ * Brings all of the old database into its one file, so that nothing of it is left beside a new one.
+ * Throws RestoreRefused while another process has it open.
+ */
+export function settleReplaced(file: string, log: Log): Replaced {
+  if (!existsSync(file)) return 'none'
+  let database: Database.Database | null = null
+  try {
+    database = new Database(file, { timeout: 1000 })
+    database.pragma('wal_checkpoint(TRUNCATE)')
+    // Leaving WAL mode needs the database alone, and removes the side files.
+    const mode = database.pragma('journal_mode = DELETE', { simple: true })
+    if (mode !== 'delete') throw new Error(`the database stays in ${String(mode)} mode`)
+  } catch (error) {
+    if (hasCode(error, 'SQLITE_BUSY', 'SQLITE_LOCKED')) {
+      throw new RestoreRefused(`Restore failed: ${file} is in use; stop the service first`, { cause: error })
+    }
+    if (!isBroken(error)) throw error
+    log.warn('The replaced database cannot be read; its audit entries are not carried over', { error })
+    return 'unreadable'
+  } finally {
+    database?.close()
+  }
+  return 'sound'
+}
+
+/** Whether SQLite can't read a database. */
+export function isBroken(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
+}
+
+/** Whether something that SQLite would apply is still beside the file. */
+export function hasSideFiles(file: string): boolean {
+  return SIDE_FILES.some((suffix) => existsSync(file + suffix) && statSync(file + suffix).size > 0)
+}
+
+/**
+ * Copies audit entries of the replaced database that the backup does not know. If both are of one history, that is
+ * each entry with an id beyond the backup's, under its own id; if not, each entry made after the backup, under a new
+ * one. Answers how many.
+ */
+export function carryAudit(database: Database.Database, replacedFile: string, createdAt: number, log: Log): number {
+  database.prepare('attach ? as replaced').run(replacedFile)
+  try {
+    return copyEntries(database, createdAt)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    log.warn('The audit log of the replaced database cannot be read; its entries are not carried over', { error })
+    return 0
+  } finally {
+    database.exec('detach replaced')
+  }
+}
+
+function copyEntries(database: Database.Database, createdAt: number): number {
+  const known = new Set(
+    database.prepare<[], string>("select name from pragma_table_info('audit_log', 'replaced')").pluck().all(),
+  )
+  // The replaced database may be of an older version: what it lacks stays null.
+  const columns = (tablesOf(database).get('audit_log') ?? []).filter(
+    (column) => known.has(column) && !['id', 'hash'].includes(column),
+  )
+  if (columns.length === 0) return 0
+  const list = columns.map(quoted).join(', ')
+  const isSealed = known.has('hash')
+  const same = columns.map((column) => `a.${quoted(column)} is b.${quoted(column)}`).join(' and ')
+  const sameSeal = isSealed ? 'coalesce(a.hash = b.hash, true)' : 'true'
+  const last = database.prepare<[], bigint | null>('select max(id) from main.audit_log').safeIntegers().pluck().get()
+  const isOneHistory =
+    last !== null &&
+    last !== undefined &&
+    database
+      .prepare(
+        `select 1 from main.audit_log a join replaced.audit_log b on a.id = b.id where a.id = ? and ${same} and ${sameSeal}`,
+      )
+      .get(last) !== undefined
+  const { changes } = isOneHistory
+    ? database
+        .prepare(
+          `insert into main.audit_log (id, ${list}) select id, ${list} from replaced.audit_log where id > ? order by id`,
+        )
+        .run(last)
+    : database
+        .prepare(
+          `insert into main.audit_log (${list}) select ${list} from replaced.audit_log where timestamp >= ? order by id`,
+        )
+        .run(createdAt)
+  // An entry keeps its seal with its id: if it was changed, this is seen in the restored log too.
+  if (isOneHistory && isSealed) {
+    database
+      .prepare(
+        `update main.audit_log set hash = b.hash from replaced.audit_log b
+          where b.id = audit_log.id and b.id > ? and b.hash is not null`,
+      )
+      .run(last)
+  }
+  return changes
+}
+
+/** An epoch that no session was ever given, in neither database. */
+export function freshEpoch(database: Database.Database, replacedFile: string | null, now: number): number {
+  const highest = (schema: string) =>
+    database.prepare<[], number | null>(`select max(session_epoch) from ${schema}.users`).pluck().get() ?? 0
+  const own = highest('main')
+  if (replacedFile === null) return Math.max(now, own + 1)
+  database.prepare('attach ? as replaced').run(replacedFile)
+  try {
+    return Math.max(now, own + 1, highest('replaced') + 1)
+  } catch (error) {
+    // A database from before there were users, or one that can't be read.
+    if (!(error instanceof Database.SqliteError)) throw error
+    return Math.max(now, own + 1)
+  } finally {
+    database.exec('detach replaced')
+  }
+}

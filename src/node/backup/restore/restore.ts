@@ -1,0 +1,300 @@
+import { existsSync, lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type Database from 'better-sqlite3'
+import { audit } from '../../../app/audit/audit.ts'
+import type { Ctx } from '../../../app/context.ts'
+import type { Log } from '../../../app/log.ts'
+import type { Signature } from '../../../app/system/backups.ts'
+import { nameRevived, reapplyRevived, type StoredRevived, storeRevived } from '../../../app/system/revived.ts'
+import { type SqliteStore, sqliteStore } from '../../database.ts'
+import { buildDatabase } from './build.ts'
+import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
+import { backupsDirectory, hasBackup } from '../folder/directory.ts'
+import { isBrokenDisk, isDiskFull } from '../folder/error-code.ts'
+import { diskFiles, type Files } from '../folder/files.ts'
+import { readSoundManifest } from '../inspect.ts'
+import { databaseLockFile, type Lock, lockExclusively } from '../folder/lock.ts'
+import { type Manifest, signingKey, totalRows } from '../manifest.ts'
+import { markerFile, readMarker, writeMarker } from './marker.ts'
+import { findRevived } from './revived.ts'
+import {
+  carryAudit,
+  freshEpoch,
+  isBroken,
+  hasSideFiles,
+  type Replaced,
+  settleReplaced,
+  SIDE_FILES,
+} from './replaced.ts'
+
+export type RestoreOptions = {
+  readonly dataDir: string
+  /** The database file, in `dataDir`. */
+  readonly database: string
+  readonly migrations: string
+  readonly secrets: readonly string[]
+  /** Refuses a backup that none of `secrets` signed. */
+  readonly requireSignature: boolean
+  /** Does all again that the restore revives, as the context that it answers; null leaves that to administrators. */
+  readonly reapply: ((store: SqliteStore) => Ctx) | null
+  readonly log: Log
+  readonly now: () => number
+  readonly files?: Files
+  readonly onProgress?: (rows: number, of: number) => void
+}
+
+export type Restored = { readonly tables: number; readonly rows: number }
+
+/** The database that a restore replaced. There is one: the newest. */
+export const safetyCopyOf = (database: string): string => `${database}.before-restore`
+
+// All that a restore makes before it counts is in one directory. When the new database has left it and the marker has
+// not, the restore is done but for the marker; when both are there, nothing has happened.
+const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
+const builtIn = (scratch: string) => join(scratch, 'mesh.db')
+const markerIn = (scratch: string) => join(scratch, 'marker')
+
+/**
+ * Finishes or forgets what a restore that was cut off has left. Nothing happens while another process has the database
+ * open.
+ */
+export function recoverRestore(options: Pick<RestoreOptions, 'dataDir' | 'database' | 'files'>): void {
+  const { dataDir, database, files = diskFiles } = options
+  const scratch = scratchOf(dataDir)
+  if (!existsSync(scratch)) return
+  const lock = lockExclusively(databaseLockFile(dataDir))
+  if (lock === null) return
+  try {
+    if (existsSync(markerIn(scratch)) && !existsSync(builtIn(scratch))) {
+      files.rename(markerIn(scratch), markerFile(dataDir))
+      files.sync(dataDir)
+      files.remove(scratch)
+    } else {
+      forget(files, scratch, database)
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+/** Undoes a restore that has not happened. The marker goes first: alone it would mean that the restore is done. */
+function forget(files: Files, scratch: string, live: string): void {
+  files.remove(markerIn(scratch))
+  files.sync(scratch)
+  // The safety copy was already named, and is the live database itself.
+  if (isSameFile(live, safetyCopyOf(live))) files.remove(safetyCopyOf(live))
+  files.remove(scratch)
+}
+
+function isSameFile(a: string, b: string): boolean {
+  if (!existsSync(a) || !existsSync(b)) return false
+  const [one, other] = [lstatSync(a), lstatSync(b)]
+  return one.ino === other.ino && one.dev === other.dev
+}
+
+/** RESTORE_FROM_BACKUP: restores the backup, unless the marker says that this has been done. Throws RestoreRefused. */
+export async function restoreAtStart(options: RestoreOptions, name: string): Promise<void> {
+  const marker = readMarker(options.dataDir)
+  if (marker?.name === name) {
+    options.log.warn(`Restore already completed: ${name} (delete ${markerFile(options.dataDir)} to restore it again)`)
+    return
+  }
+  await restoreBackup(options, name)
+}
+
+/** Restores a backup. Throws RestoreRefused, its message the line for the log; database and marker are as they were. */
+export async function restoreBackup(options: RestoreOptions, name: string): Promise<Restored> {
+  const { dataDir, log } = options
+  const directory = backupsDirectory(dataDir)
+  if (!hasBackup(directory, name)) {
+    throw new RestoreRefused(
+      `Backup directory not found: ${directory}/${name}; use a directory name listed in ${directory}`,
+    )
+  }
+  let lock: Lock | null = null
+  try {
+    lock = lockExclusively(databaseLockFile(dataDir))
+    if (lock === null) throw new RestoreRefused(`Restore failed: ${dataDir} is in use; stop the service first`)
+    const { tables, rows, signature, revival } = await restoreLocked(options, name, join(directory, name))
+    log.info(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}`)
+    if (signature !== 'own') {
+      const why = UNTRUSTED[signature]
+      log.warn(`Restored without own signature: ${name} ${why}; whoever had its files may have changed them`)
+    }
+    logRevival(log, revival)
+    return { tables, rows }
+  } catch (error) {
+    throw asRefusal(error)
+  } finally {
+    lock?.release()
+  }
+}
+
+function asRefusal(error: unknown): unknown {
+  if (error instanceof BackupDamage) {
+    const what = error.message
+    return new RestoreRefused(
+      `Integrity validation failed: ${what}; use an earlier backup or download the archive again`,
+      { cause: error },
+    )
+  }
+  const refuse = (reason: string) =>
+    new RestoreRefused(`Restore failed: ${reason}; the database is as it was`, { cause: error })
+  if (isDiskFull(error)) return refuse('no space is left on the device')
+  return isBrokenDisk(error) ? refuse('the disk is full or broken') : error
+}
+
+const UNTRUSTED = {
+  foreign: 'is signed with a secret that this service does not have',
+  none: 'is not signed',
+} as const
+
+type Done = Restored & { readonly signature: Signature; readonly revival: Revival }
+
+/** What the restore undid, and what became of each that was to be done again. */
+type Revival = { readonly revived: readonly StoredRevived[]; readonly outcomes: readonly string[] | null }
+
+const MOST_NAMED = 200
+
+/** Names everybody who may do more than before the restore. */
+function logRevival(log: Log, { revived, outcomes }: Revival): void {
+  revived.slice(0, MOST_NAMED).forEach((one, i) => {
+    const at = one.at === null ? null : new Date(one.at).toISOString()
+    const outcome = outcomes === null ? {} : { outcome: outcomes[i] }
+    log.warn('The restore undid this, which was done after the backup', {
+      ...nameRevived(one),
+      at,
+      by: one.by,
+      ...outcome,
+    })
+  })
+  if (revived.length > MOST_NAMED)
+    log.warn('The restore undid more of that kind', { more: revived.length - MOST_NAMED })
+}
+
+async function restoreLocked(options: RestoreOptions, name: string, backup: string): Promise<Done> {
+  const { dataDir, database: live, migrations, log, onProgress = () => {}, files = diskFiles } = options
+  const { manifest, signature } = readSoundManifest(backup, options.secrets.map(signingKey))
+  if (signature !== 'own' && options.requireSignature) {
+    throw new RestoreRefused(
+      `Restore failed: ${name} ${UNTRUSTED[signature]}, and RESTORE_REQUIRE_SIGNATURE is true; add the secret that signed it to SESSION_SECRET`,
+    )
+  }
+  const rows = totalRows(manifest)
+  const scratch = scratchOf(dataDir)
+  files.remove(scratch)
+  files.makeDirectory(scratch)
+  let revival: Revival
+  try {
+    const file = builtIn(scratch)
+    // SQLite would make it as the umask says.
+    files.finish(files.create(file))
+    const built = buildDatabase({
+      file,
+      scratch,
+      backup,
+      manifest,
+      migrations,
+      log,
+      onProgress: (done) => onProgress(done, rows),
+    })
+    let replaced: Replaced
+    try {
+      // From here on the old database is touched, though not changed.
+      replaced = settleReplaced(live, log)
+      revival = await finishBuilt(built, options, { name, manifest, signature, replaced })
+    } finally {
+      built.close()
+    }
+    files.sync(file)
+    writeMarker(files, markerIn(scratch), name, options.now())
+    files.sync(scratch)
+    swap(files, live, file, replaced)
+  } catch (error) {
+    forget(files, scratch, live)
+    throw error
+  }
+  // The restore has happened. If one of these fails, the next start goes on from here.
+  files.sync(dataDir)
+  files.rename(markerIn(scratch), markerFile(dataDir))
+  files.sync(dataDir)
+  files.remove(scratch)
+  return { tables: manifest.tables.length, rows, signature, revival }
+}
+
+/** What is not in the backup: newer audit entries, the end of all sessions, and the entry about the restore itself. */
+async function finishBuilt(
+  built: Database.Database,
+  options: RestoreOptions,
+  facts: {
+    readonly name: string
+    readonly manifest: Manifest
+    readonly signature: Signature
+    readonly replaced: Replaced
+  },
+): Promise<Revival> {
+  const { database: live, log, now } = options
+  const { name, manifest, signature, replaced } = facts
+  const replacedFile = replaced === 'sound' ? live : null
+  const at = now()
+  const lastOfBackup = built.prepare<[], number | null>('select max(id) from audit_log').pluck().get() ?? 0
+  const carried = replacedFile === null ? 0 : carryAudit(built, replacedFile, manifest.createdAt, log)
+  built.prepare('update users set session_epoch = ?').run(freshEpoch(built, replacedFile, at))
+  const found =
+    replacedFile === null ? null : revivedBy({ built, replacedFile, lastOfBackup, backup: name, now: at }, log)
+  const revived = found ?? []
+  const details = {
+    name,
+    createdAt: manifest.createdAt,
+    schema: manifest.schema,
+    tables: manifest.tables.length,
+    rows: totalRows(manifest),
+    signature,
+    carriedAuditEntries: carried,
+    ...(revived.length > 0 && { revived: revived.slice(0, MOST_NAMED).map(nameRevived) }),
+    ...(revived.length > MOST_NAMED && { revivedMore: revived.length - MOST_NAMED }),
+  }
+  const store = sqliteStore(built)
+  const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
+  // A list that came with the backup counts only where nobody knows better.
+  const list = found === null ? [] : storeRevived(store, revived, at)
+  await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
+  return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
+}
+
+function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRevived[] | null {
+  try {
+    return findRevived(facts)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    log.warn('The users of the replaced database cannot be read; what the restore revives is not known', { error })
+    return null
+  }
+}
+
+/** What became of each, in their order. */
+async function reapplyAll(ctx: Ctx, revived: readonly StoredRevived[]): Promise<string[]> {
+  const { refused } = await reapplyRevived(ctx, 'all')
+  return revived.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')
+}
+
+/** Puts the new file in the old one's place. There is a whole database under the live name at every instant. */
+function swap(files: Files, live: string, built: string, replaced: Replaced): void {
+  const dataDir = join(live, '..')
+  const safety = safetyCopyOf(live)
+  if (replaced !== 'none') {
+    const kept = join(built, '..', 'replaced.db')
+    files.duplicate(live, kept)
+    for (const suffix of SIDE_FILES) files.remove(safety + suffix)
+    files.rename(kept, safety)
+  }
+  for (const suffix of SIDE_FILES) {
+    if (!existsSync(live + suffix)) continue
+    // Left only by a database that can't be read: SQLite would apply it to the new file.
+    if (replaced === 'unreadable') files.rename(live + suffix, safety + suffix)
+    else files.remove(live + suffix)
+  }
+  if (hasSideFiles(live)) throw new Error(`${live} still has a write-ahead log`)
+  files.sync(dataDir)
+  files.rename(built, live)
+}

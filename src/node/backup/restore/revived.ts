@@ -1,0 +1,225 @@
+import Database from 'better-sqlite3'
+import * as z from 'zod'
+import { unpackPermissions } from '../../../app/users/permissions.ts'
+import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
+import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/resources.ts'
+
+/** Entries of the audit log that tell of it, beside its own: what else ends tokens or changes permissions. */
+const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {
+  user_deleted: ['user_deleted', 'user_updated'],
+  admin_status_changed: ['admin_status_changed'],
+  permissions_updated: ['permissions_updated', 'admin_status_changed'],
+  password_reset: ['password_reset'],
+  password_changed: ['password_changed'],
+  token_revoked: ['token_revoked', 'user_deleted', 'user_updated', 'password_reset', 'password_changed'],
+}
+
+const accountSchema = z.object({
+  id: z.int(),
+  username: z.string(),
+  createdAt: z.int(),
+  passwordHash: z.string().nullable(),
+  mustChange: z.int(),
+  isAdmin: z.int(),
+  isActive: z.int(),
+  packed: z.string().nullable(),
+})
+type Account = z.infer<typeof accountSchema>
+
+const tokenSchema = z.object({ id: z.int(), userId: z.int(), name: z.string(), prefix: z.string(), hash: z.string() })
+type Token = z.infer<typeof tokenSchema>
+
+const entrySchema = z.object({
+  timestamp: z.int(),
+  userId: z.int().nullable(),
+  username: z.string().nullable(),
+  action: z.string(),
+  details: z.string(),
+})
+
+type State = { readonly accounts: ReadonlyMap<number, Account>; readonly tokens: readonly Token[] }
+type Entry = {
+  at: number
+  by: string | null
+  action: string
+  subject: number | null
+  tokenId: number | null
+  /** Whether tokens of the subject may have ended with it. */
+  endsTokens: boolean
+}
+
+export type RevivalFacts = {
+  /** The new database, with the entries of the replaced one's audit log. */
+  readonly built: Database.Database
+  readonly replacedFile: string
+  /** Id of the last entry that is in the backup. */
+  readonly lastOfBackup: number
+  readonly backup: string
+  readonly now: number
+}
+
+/**
+ * What was taken away from users after the backup was made, by the audit log and by the replaced database, and what a
+ * restore before this one revived and nobody decided about. Null when the replaced database knows none of the users.
+ */
+export function findRevived(facts: RevivalFacts): StoredRevived[] | null {
+  const { built, replacedFile, lastOfBackup, backup, now } = facts
+  const replaced = new Database(replacedFile, { readonly: true })
+  try {
+    if (!hasUsers(replaced)) return null
+    const [after, before] = [readState(built, now), readState(replaced, now)]
+    const pairs = [...after.accounts.values()].flatMap((account) => {
+      const other = before.accounts.get(account.id)
+      // Ids of another history mean other users.
+      return other?.createdAt === account.createdAt ? [{ account, other }] : []
+    })
+    if (pairs.length === 0) return null
+    const entries = readEntries(built, lastOfBackup)
+    const kept = new Set(before.tokens.map(({ hash }) => hash))
+    const found = pairs.flatMap(({ account, other }) => {
+      const tokens = after.tokens.filter(({ userId, hash }) => userId === account.id && !kept.has(hash))
+      return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token))]
+    })
+    const told = found.flatMap((one) => tell(one, entries)).map((one) => ({ ...one, backup }))
+    const undecided = readUndecided(replaced).filter(({ userId }) => pairs.some(({ account }) => account.id === userId))
+    return withUndecided(told, undecided, after, backup)
+  } finally {
+    replaced.close()
+  }
+}
+
+// A database of before there were users, or one that was never opened.
+function hasUsers(database: Database.Database): boolean {
+  const names = database.prepare("select count(*) from sqlite_schema where name in ('users', 'settings', 'api_tokens')")
+  return names.pluck().get() === 3
+}
+
+function readState(database: Database.Database, now: number): State {
+  const accounts = database
+    .prepare(
+      `select id, username, created_at as createdAt, password_hash as passwordHash, must_change_password as mustChange,
+        is_admin as isAdmin, is_active as isActive, (select json_group_object(resource, can_read + 2 * can_write)
+          from user_permissions where user_id = users.id) as packed from users order by id`,
+    )
+    .all()
+  const tokens = database
+    .prepare(
+      `select id, user_id as userId, name, prefix, token_hash as hash from api_tokens
+        where expires_at is null or expires_at > ? order by id`,
+    )
+    .all(now)
+  return {
+    accounts: new Map(
+      z
+        .array(accountSchema)
+        .parse(accounts)
+        .map((account) => [account.id, account]),
+    ),
+    tokens: z.array(tokenSchema).parse(tokens),
+  }
+}
+
+function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
+  const rows = built
+    .prepare(
+      `select timestamp, user_id as userId, username, action, details from audit_log
+        where id > ? and action in (${[...new Set(Object.values(TOLD_BY).flat())].map((action) => `'${action}'`).join(', ')})
+        order by id desc`,
+    )
+    .all(lastOfBackup)
+  return z
+    .array(entrySchema)
+    .parse(rows)
+    .map(({ timestamp, userId, username, action, details }) => {
+      const told = subjectSchema.parse(JSON.parse(details))
+      const endsTokens = action !== 'password_changed' || (told.tokensRevoked ?? 0) > 0
+      const [subject, tokenId] = [told.userId ?? userId, told.tokenId ?? null]
+      return { at: timestamp, by: username, action, subject, tokenId, endsTokens }
+    })
+}
+const subjectSchema = z.object({
+  userId: z.int().nullish(),
+  tokenId: z.int().nullish(),
+  tokensRevoked: z.int().nullish(),
+})
+
+type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'>
+
+function lostByAccount(account: Account, other: Account): Lost[] {
+  const lost = (action: RevivableAction, more: Partial<Lost> = {}): Lost => {
+    const { id, username } = account
+    return { action, userId: id, username, token: null, permissions: null, password: null, ...more }
+  }
+  const all: Lost[] = []
+  const [has, had] = [unpackPermissions(account.packed), unpackPermissions(other.packed)]
+  if (account.isActive && !other.isActive) all.push(lost('user_deleted'))
+  if (account.isAdmin && !other.isAdmin) all.push(lost('admin_status_changed', { permissions: had }))
+  const narrowed = account.isAdmin || other.isAdmin ? null : narrowedIn(has, had)
+  if (narrowed !== null) all.push(lost('permissions_updated', { permissions: narrowed }))
+  if (other.passwordHash !== null && account.passwordHash !== null && other.passwordHash !== account.passwordHash) {
+    const password = { hash: other.passwordHash, isTemporary: other.mustChange === 1 }
+    all.push(lost('password_reset', { password }), lost('password_changed', { password }))
+  }
+  return all
+}
+
+/** What `had` allows of the resources where `has` allows more. */
+function narrowedIn(has: Permissions, had: Permissions): Partial<Permissions> | null {
+  const names = RESOURCE_NAMES.filter(
+    (name) => (has[name].read && !had[name].read) || (has[name].write && !had[name].write),
+  )
+  return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, had[name]]))
+}
+
+function lostToken(account: Account, { id, name, prefix }: Token): Lost {
+  const token = { id, name, prefix }
+  const { id: userId, username } = account
+  return { action: 'token_revoked', userId, username, token, permissions: null, password: null }
+}
+
+/** With when and by whom it was done; nothing when the log does not tell of it. A password has one latest change. */
+function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
+  const isAbout = ({ subject, tokenId }: Entry) =>
+    subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
+  const all = entries.filter((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
+  const entry =
+    lost.token === null
+      ? all[0]
+      : (all.find(({ tokenId }) => tokenId !== null) ?? all.findLast(({ endsTokens }) => endsTokens))
+  if (entry === undefined) return []
+  if (lost.password !== null) {
+    const latest = entries.find(({ action, subject }) => action.startsWith('password_') && subject === lost.userId)
+    if (latest !== entry) return []
+  }
+  return [{ ...lost, at: entry.at, by: entry.by }]
+}
+
+function readUndecided(replaced: Database.Database): StoredRevived[] {
+  const values = replaced.prepare('select value from settings where key like ? order by key').pluck().all(REVIVED_KEYS)
+  return z.array(z.string()).parse(values).map(parseRevived)
+}
+
+/** Adds what an earlier restore revived, as far as this one revives it too. */
+function withUndecided(
+  told: readonly StoredRevived[],
+  undecided: readonly StoredRevived[],
+  { accounts, tokens }: State,
+  backup: string,
+): StoredRevived[] {
+  const key = ({ action, userId, token }: StoredRevived) => `${action} ${userId} ${token?.id}`
+  const known = new Set(told.map(key))
+  const isStillSo = ({ action, userId, token, permissions, password }: StoredRevived) => {
+    const account = accounts.get(userId)
+    if (account === undefined) return false
+    if (action === 'user_deleted') return account.isActive === 1
+    if (action === 'admin_status_changed') return account.isAdmin === 1
+    if (action === 'token_revoked') return tokens.some(({ id, prefix }) => id === token?.id && prefix === token.prefix)
+    if (action === 'permissions_updated') {
+      const had = permissionsFrom((name) => permissions?.[name] ?? ALL_PERMISSIONS[name])
+      return account.isAdmin === 0 && narrowedIn(unpackPermissions(account.packed), had) !== null
+    }
+    return password !== null && password.hash !== account.passwordHash
+  }
+  const more = undecided.filter((one) => !known.has(key(one)) && isStillSo(one)).map((one) => ({ ...one, backup }))
+  return [...told, ...more].toSorted((a, b) => a.userId - b.userId)
+}

@@ -1,0 +1,44 @@
+import type { BackupSettings } from '../../../app/system/backup-settings.ts'
+import type { Backup } from '../../../app/system/backups.ts'
+import { DAY_MS } from '../../../shared/time.ts'
+
+type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
+
+/**
+ * Names of scheduled backups that no rule keeps: neither the newest `maxBackups`, nor the newest of the latest weeks and
+ * months that have one. One from the future is by a wrong clock: it goes first, and stands for no week.
+ */
+export function expiredBackups(backups: readonly Backup[], keep: Keep, now: number, timeZone: string): string[] {
+  const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)
+  const scheduled = backups.filter(({ kind }) => kind === 'scheduled').toSorted((a, b) => age(a) - age(b))
+  const past = scheduled.filter(({ createdAt }) => createdAt <= now)
+  const day = dayIn(timeZone)
+  const kept = new Set([
+    ...scheduled.slice(0, keep.maxBackups),
+    ...newestOfEach(past, (backup) => weekOf(day(backup.createdAt))).slice(0, keep.keepWeekly),
+    ...newestOfEach(past, (backup) => day(backup.createdAt).slice(0, 7)).slice(0, keep.keepMonthly),
+  ])
+  return scheduled.filter((backup) => !kept.has(backup)).map(({ name }) => name)
+}
+
+/** The first of each period, of backups that come newest first. */
+function newestOfEach(backups: readonly Backup[], period: (backup: Backup) => string | number): Backup[] {
+  const seen = new Set<string | number>()
+  return backups.filter((backup) => {
+    const one = period(backup)
+    const isFirst = !seen.has(one)
+    seen.add(one)
+    return isFirst
+  })
+}
+
+/** The date of a moment, YYYY-MM-DD. */
+function dayIn(timeZone: string): (at: number) => string {
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone })
+  return (at) => format.format(at)
+}
+
+/** Weeks since the first Monday of 1970, the fifth of January. */
+function weekOf(day: string): number {
+  return Math.floor((Date.parse(day) / DAY_MS - 4) / 7)
+}

@@ -1,0 +1,50 @@
+import { Cron } from 'croner'
+import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
+
+const RETRY_MS = 5 * MINUTE_MS
+const MAX_RETRY_MS = HOUR_MS
+
+export type ScheduleState = {
+  readonly timeZone: string
+  /** HH:MM */
+  readonly time: string
+  /** Since when this schedule is on. */
+  readonly since: number
+  /** When the latest run that succeeded began. */
+  readonly succeededAt: number | null
+  /** When the latest run failed, and how many did in a row; null after a success. */
+  readonly failed: { readonly at: number; readonly count: number } | null
+}
+
+/**
+ * When to run next, at the earliest `now`. Each day at its time, once: in a gap of the clock at its end, in a fold the
+ * first time round. A run that was missed is due at once, one for all that were; it also stands for the same day's own
+ * when that is less than 12 hours away. A failed run is due again after 5 minutes, then 10, 20, up to an hour.
+ */
+export function nextRun(now: number, state: ScheduleState): number {
+  const { timeZone, since, succeededAt: last, failed } = state
+  const slots = dailySlots(state.time, timeZone)
+  const isCovered = (slot: number) =>
+    last !== null && isSameDay(slot, last, timeZone) && (slot - last < 12 * HOUR_MS || since > last)
+  let slot = slots(Math.max(since, last ?? 0))
+  while (isCovered(slot)) slot = slots(slot)
+  const isRetry = failed !== null && slot <= now && failed.at <= now
+  const delay = isRetry ? Math.min(RETRY_MS * 2 ** Math.min(failed.count - 1, 10), MAX_RETRY_MS) : 0
+  return Math.max(now, slot, isRetry ? failed.at + delay : 0)
+}
+
+/** The first time HH:MM after a moment. */
+function dailySlots(time: string, timeZone: string): (after: number) => number {
+  const [hour, minute] = time.split(':').map(Number)
+  const cron = new Cron(`${minute} ${hour} * * *`, { timezone: timeZone, paused: true })
+  return (after) => {
+    const next = cron.nextRun(new Date(after))
+    if (next === null) throw new Error(`there is no ${time} after ${after}`)
+    return next.getTime()
+  }
+}
+
+function isSameDay(a: number, b: number, timeZone: string): boolean {
+  const day = new Intl.DateTimeFormat('sv-SE', { timeZone })
+  return day.format(a) === day.format(b)
+}

@@ -1,0 +1,156 @@
+import { AppError } from '../../../app/http/errors.ts'
+import type { AuditContext } from '../../../app/audit/audit.ts'
+import type { Backups, Ports } from '../../../app/context.ts'
+import {
+  type BackupSchedule,
+  distrustFuture,
+  readBackupSchedule,
+  recordScheduledRun,
+} from '../../../app/system/backup-settings.ts'
+import { createBackup, deleteBackup } from '../../../app/system/backups.ts'
+import type { BackupStore } from '../backups.ts'
+import { expiredBackups } from './retention.ts'
+import { nextRun } from './schedule.ts'
+
+/** A timer is never longer, so that a clock that is set, or a machine that slept, is noticed soon. */
+const MAX_TIMER_MS = 60_000
+/** Another backup is under way. */
+const BUSY_RETRY_MS = 60_000
+
+/** One timer at a time. */
+export type Alarm = { set(ms: number, ring: () => Promise<void>): void; clear(): void }
+
+export function systemAlarm(): Alarm {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    set: (ms, ring) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => void ring(), ms)
+    },
+    clear: () => clearTimeout(timer),
+  }
+}
+
+export type Scheduler = Pick<Backups, 'nextRun' | 'reschedule'> & {
+  /** Runs what is due and waits for the rest. */
+  readonly start: () => Promise<void>
+  readonly stop: () => void
+}
+
+/** Makes scheduled backups and keeps the newest of them. */
+export function createScheduler(options: {
+  readonly backups: BackupStore
+  readonly ports: Pick<Ports, 'store' | 'log' | 'now'>
+  readonly timeZone: string
+  readonly alarm: Alarm
+  /** Whether it is this instance that makes scheduled backups, asked before each; yes unless given. */
+  readonly mayRun?: () => boolean
+}): Scheduler {
+  const { backups, ports, alarm, timeZone, mayRun = () => true } = options
+  const { log, now } = ports
+  let isStopped = true
+  let isAtWork = false
+  let busyUntil = 0
+
+  const scheduler: Scheduler = {
+    nextRun: (schedule) => dueAt(schedule, now(), timeZone),
+    reschedule: () => {
+      if (!isAtWork) arm(0)
+    },
+    start: async () => {
+      isStopped = false
+      await adoptNewest(backups, asSystem(ports))
+      arm(0)
+    },
+    stop: () => {
+      isStopped = true
+      alarm.clear()
+    },
+  }
+  const context = { ...asSystem(ports), backups: { ...backups, ...scheduler } }
+
+  function ring(): Promise<void> {
+    return check().catch((error: unknown) => {
+      log.error('The schedule of backups failed', { error })
+      arm(MAX_TIMER_MS)
+    })
+  }
+
+  function arm(ms: number): void {
+    if (!isStopped) alarm.set(Math.min(Math.max(ms, 0), MAX_TIMER_MS), ring)
+  }
+
+  async function check(): Promise<void> {
+    if (isAtWork || isStopped) return
+    isAtWork = true
+    try {
+      await distrustFuture(context)
+      const due = dueAt(await readBackupSchedule(ports.store), now(), timeZone)
+      if (due !== null && Math.max(due, busyUntil) <= now() && mayRun()) await run()
+    } finally {
+      isAtWork = false
+    }
+    const next = dueAt(await readBackupSchedule(ports.store), now(), timeZone)
+    arm(next === null ? MAX_TIMER_MS : Math.max(next, busyUntil) - now())
+  }
+
+  async function run(): Promise<void> {
+    const at = now()
+    try {
+      await createBackup(context, 'scheduled')
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'backup_in_progress') {
+        busyUntil = at + BUSY_RETRY_MS
+        return
+      }
+      if (isStopped) return
+      log.error('The scheduled backup failed', { error })
+      await recordScheduledRun(context, { at, ok: false, error: messageOf(error) })
+      return
+    }
+    await recordScheduledRun(context, { at, ok: true, error: await prune() })
+  }
+
+  /** Only after a success, only scheduled backups, oldest first. Answers what went wrong, or null. */
+  async function prune(): Promise<string | null> {
+    try {
+      const { settings } = await readBackupSchedule(ports.store)
+      for (const name of expiredBackups(await backups.list(), settings, now(), timeZone).toReversed()) {
+        await deleteBackup(context, name, 'retention')
+        log.info('Backup deleted', { name, reason: 'retention' })
+      }
+      return null
+    } catch (error) {
+      log.error('Old backups could not be deleted', { error })
+      return `Old backups could not be deleted: ${messageOf(error)}`
+    }
+  }
+  return scheduler
+}
+
+function asSystem({ store, now }: Pick<Ports, 'store' | 'now'>): AuditContext {
+  return { store, now, ip: null, requestId: null, viewer: null }
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 500)
+}
+
+function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: string): number | null {
+  if (!settings.enabled) return null
+  return nextRun(now, {
+    timeZone,
+    time: settings.backupTime,
+    since: settings.since,
+    succeededAt: run?.succeededAt ?? null,
+    failed: run !== null && !run.ok ? { at: run.at, count: run.failures } : null,
+  })
+}
+
+/** A restored database may know of fewer runs than the disk: today's backup must not be made twice. */
+async function adoptNewest(backups: BackupStore, ctx: AuditContext): Promise<void> {
+  const { run } = await readBackupSchedule(ctx.store)
+  const newest = (await backups.list()).find(({ kind }) => kind === 'scheduled')
+  if (newest === undefined || newest.createdAt > ctx.now() || newest.createdAt <= (run?.at ?? 0)) return
+  await recordScheduledRun(ctx, { at: newest.createdAt, ok: true, error: null })
+}

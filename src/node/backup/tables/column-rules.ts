@@ -1,0 +1,139 @@
+import type Database from 'better-sqlite3'
+import { is } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { JSON_COLUMNS } from '../../../db/json-columns.ts'
+import * as schema from '../../../db/schema.ts'
+import type { Cell } from './cells.ts'
+
+/** UTF-16 units of a text: the service takes no body of more than a megabyte. */
+const MAX_TEXT = 4 * 1024 * 1024
+/** Ids end where a double tells as many more from each other: SQLite gives the next row a higher one. */
+export const MAX_ID = 2 ** 52
+/** What a `Date` can be, in milliseconds. */
+const MAX_TIME = 8_640_000_000_000_000
+
+/** Says what is wrong with a value of a column; null: nothing. */
+export type ColumnRule = (cell: Cell) => string | null
+
+/** By table and column. */
+export type Rules = ReadonlyMap<string, ReadonlyMap<string, ColumnRule>>
+
+type Declared = {
+  readonly table: string
+  readonly column: string
+  readonly type: string
+  readonly isNeeded: 0 | 1
+  /** 1: an integer that is the row's own id. */
+  readonly isId: 0 | 1
+}
+
+/** What the columns of a database may hold: as they are declared there, and as this version says of those it knows. */
+export function columnRules(database: Database.Database): Rules {
+  const known = knownColumns()
+  const rules = new Map<string, Map<string, ColumnRule>>()
+  for (const declared of listColumns(database)) {
+    const { table, column } = declared
+    const ofTable = rules.get(table) ?? new Map<string, ColumnRule>()
+    rules.set(table, ofTable.set(column, makeRule(declared, known.get(`${table}.${column}`))))
+  }
+  return rules
+}
+
+function listColumns(database: Database.Database): Declared[] {
+  return database
+    .prepare<[], Declared>(
+      `select t.name as "table", c.name as "column", upper(c.type) as type, c."notnull" as isNeeded,
+          c.pk = 1 and upper(c.type) = 'INTEGER'
+            and (select count(*) from pragma_table_info(t.name) where pk > 0) = 1 as isId
+        from pragma_table_list t, pragma_table_info(t.name) c where t.schema = 'main' and t.type = 'table'`,
+    )
+    .all()
+}
+
+type Known = { readonly isFlag: boolean; readonly values: ReadonlySet<unknown> | null }
+
+// A migration that takes a value out of an enumeration must let it stand here: older backups are read before it runs.
+function knownColumns(): ReadonlyMap<string, Known> {
+  const tables: unknown[] = Object.values(schema)
+  const columns = tables
+    .filter((value) => is(value, SQLiteTable))
+    .flatMap((table) => {
+      const { name, columns } = getTableConfig(table)
+      return columns.map((column) => [`${name}.${column.name}`, column] as const)
+    })
+  return new Map(
+    columns.map(([name, { dataType, enumValues }]) => {
+      const values = enumValues !== undefined && enumValues.length > 0 ? new Set<unknown>(enumValues) : null
+      return [name, { isFlag: dataType === 'boolean', values }]
+    }),
+  )
+}
+
+function makeRule(declared: Declared, known: Known | undefined): ColumnRule {
+  const rule = ruleOfType(declared, known)
+  const isNeeded = declared.isNeeded === 1
+  return (cell) => (cell === null ? (isNeeded ? 'holds nothing, which it may not' : null) : rule(cell))
+}
+
+function ruleOfType({ table, column, type, isId }: Declared, known: Known | undefined): ColumnRule {
+  switch (type) {
+    case 'INTEGER':
+      if (known?.isFlag === true) return checkFlag
+      if (isId === 1) return checkRange(MAX_ID)
+      return isTime(column) ? checkRange(MAX_TIME) : checkInteger
+    case 'REAL':
+      return (cell) => (typeof cell === 'number' ? null : `holds ${kindOf(cell)}, not a number`)
+    case 'TEXT':
+      return ruleOfText(JSON_COLUMNS.has(`${table}.${column}`), known?.values ?? null)
+    default:
+      return () => null
+  }
+}
+
+function isTime(column: string): boolean {
+  return /_(?:at|time|heard)$|^(?:t|last_t|timestamp|since)$/.test(column)
+}
+
+function checkInteger(cell: Cell): string | null {
+  if (typeof cell === 'bigint' || Number.isSafeInteger(cell)) return null
+  return `holds ${kindOf(cell)}, not an integer`
+}
+
+function checkRange(most: number): ColumnRule {
+  return (cell) => {
+    const problem = checkInteger(cell)
+    if (problem !== null) return problem
+    return typeof cell === 'number' && cell >= -most && cell <= most ? null : 'holds an integer that is out of range'
+  }
+}
+
+function checkFlag(cell: Cell): string | null {
+  return cell === 0 || cell === 1 ? null : `holds ${kindOf(cell)}, not 0 or 1`
+}
+
+function ruleOfText(isJson: boolean, values: ReadonlySet<unknown> | null): ColumnRule {
+  return (cell) => {
+    if (typeof cell !== 'string') return `holds ${kindOf(cell)}, not a text`
+    if (cell.length > MAX_TEXT) return `holds a text of ${cell.length} characters, more than ${MAX_TEXT}`
+    if (!cell.isWellFormed()) return 'holds a text that is no Unicode'
+    if (values !== null && !values.has(cell)) return 'holds a text that is none of its values'
+    return isJson && !isJsonText(cell) ? 'holds a text that is not JSON' : null
+  }
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// Never the value itself: it may be a hash, and the message goes to the log.
+function kindOf(cell: Cell): string {
+  if (typeof cell === 'string') return 'a text'
+  if (typeof cell === 'bigint') return 'an integer'
+  if (typeof cell === 'number') return Number.isSafeInteger(cell) ? 'an integer' : 'a real number'
+  return cell === null ? 'nothing' : 'a blob'
+}

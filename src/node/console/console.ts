@@ -1,0 +1,237 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Ctx } from '../../app/context.ts'
+import { AppError } from '../../app/http/errors.ts'
+import { createLog } from '../../app/log.ts'
+import { confirmClock } from '../../app/upkeep/clock-watch.ts'
+import { listRevived, reapplyRevived, type Revived } from '../../app/system/revived.ts'
+import {
+  createUser,
+  findUserByName,
+  listUsers,
+  resetPassword,
+  setAdmin,
+  type User,
+  usernameSchema,
+} from '../../app/users/users.ts'
+import { forgiveAddresses } from '../../app/auth/local/login-limiter.ts'
+import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
+import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
+import { consoleContext } from './context.ts'
+import { openDatabase, type SqliteStore } from '../database.ts'
+import { openReserve } from '../upkeep/disk.ts'
+import { EDGE_ADMIN_USAGE, explainWayBack } from './edge-admin.ts'
+import { readConfig } from '../start/environment.ts'
+import { nativePasswordHasher } from '../passwords.ts'
+import { type OpenSessions, openSessions } from '../sessions.ts'
+import { StartRefused } from '../start/problems.ts'
+
+const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
+
+  list                        all users
+  create-admin <username>     a new administrator with a temporary password
+  promote <username>          make a user an administrator
+  reset-password <username>   a temporary password for a local user; the user's sessions end, and failed sign-ins of
+                              the user and of all addresses no longer count
+  confirm-clock               the clock of this machine is right: data is deleted by its age again
+  reapply                     what the latest restore gave back to users and tokens
+  reapply <id>,<id>…|all      take these away again
+
+Audit log:
+
+${AUDIT_USAGE}
+Backups:
+
+${BACKUP_USAGE}
+A service on the edge, whose database is not in DATA_DIR:
+
+${EDGE_ADMIN_USAGE}`
+
+type ConsoleCtx = Ctx & { readonly store: SqliteStore }
+
+type Command = {
+  readonly run: (ctx: ConsoleCtx, argument: string) => Promise<string>
+  readonly argument: 'none' | 'needed' | 'optional'
+}
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['list', { run: listAll, argument: 'none' }],
+  ['create-admin', { run: createAdmin, argument: 'needed' }],
+  ['promote', { run: promote, argument: 'needed' }],
+  ['reset-password', { run: giveNewPassword, argument: 'needed' }],
+  ['confirm-clock', { run: sayClockIsRight, argument: 'none' }],
+  ['reapply', { run: reapply, argument: 'optional' }],
+])
+
+function takes({ argument }: Command, given: string): boolean {
+  return argument === 'optional' || (given === '') === (argument === 'none')
+}
+
+/** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
+export async function runConsole(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  try {
+    return await runCommand(args, env)
+  } catch (error) {
+    if (error instanceof StartRefused) return refuse(error.message)
+    throw error
+  }
+}
+
+async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  // As the service does.
+  process.umask(0o077)
+  const [name = '', argument = '', ...more] = args
+  if (isBackupCommand(name)) return runBackupCommand(args, env)
+  if (name === 'audit') {
+    const run = readAuditCommand(args.slice(1))
+    return run === null ? explain(AUDIT_USAGE, 2) : withDatabase(env, run)
+  }
+  if (name === 'edge-admin' && argument !== '' && more.length <= 1) return explainEdgeAdmin(argument, more[0] ?? null)
+  const command = COMMANDS.get(name)
+  if (command === undefined || more.length > 0 || !takes(command, argument)) {
+    return explain(USAGE, name === '' || name === 'help' || name === '--help' ? 0 : 2)
+  }
+  return withDatabase(env, async (ctx) => {
+    process.stdout.write(await command.run(ctx, argument))
+    return 0
+  })
+}
+
+async function explainEdgeAdmin(username: string, file: string | null): Promise<number> {
+  try {
+    process.stdout.write(await explainWayBack(username, file))
+    return 0
+  } catch (error) {
+    if (error instanceof AppError) return refuse(error.message)
+    throw error
+  }
+}
+
+function explain(usage: string, code: number): number {
+  process.stderr.write(usage)
+  return code
+}
+
+/** Runs something that answers the exit code. */
+async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Promise<number>): Promise<number> {
+  const parsed = readConfig(env)
+  if (!parsed.ok) return refuse(parsed.problems.join('\n'))
+  const file = join(parsed.config.DATA_DIR, 'mesh.db')
+  if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
+  const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
+  openReserve({ dataDir: parsed.config.DATA_DIR, log }).makeRoom()
+  const store = openDatabase(file)
+  try {
+    const ctx = consoleContext({ config: parsed.config, store, log, passwords: nativePasswordHasher() })
+    return await run({ ...ctx, store })
+  } catch (error) {
+    if (error instanceof AppError) return refuse(error.message)
+    throw error
+  } finally {
+    store.close()
+  }
+}
+
+function refuse(reason: string): number {
+  process.stderr.write(`${reason}\n`)
+  return 1
+}
+
+const PAGE = 500
+
+async function listAll(ctx: Ctx): Promise<string> {
+  const all: User[] = []
+  for (let total = 1; all.length < total;) {
+    const page = await listUsers(ctx.store, { limit: PAGE, offset: all.length })
+    all.push(...page.users)
+    total = page.users.length === 0 ? 0 : page.total
+  }
+  const line = (user: User) =>
+    [
+      String(user.id).padStart(6),
+      user.username.padEnd(24),
+      user.authProvider.padEnd(6),
+      (user.isAdmin ? 'admin' : 'user').padEnd(6),
+      (user.isActive ? 'active' : 'inactive').padEnd(9),
+      user.lastLoginAt === null ? 'never signed in' : new Date(user.lastLoginAt).toISOString(),
+    ].join(' ')
+  return all.map((user) => `${line(user)}\n`).join('')
+}
+
+async function sayClockIsRight({ store, now }: Ctx): Promise<string> {
+  await confirmClock(store, now())
+  return `Confirmed: it is ${new Date(now()).toISOString()}. A service that runs believes it within a minute.\n`
+}
+
+async function createAdmin(ctx: Ctx, username: string): Promise<string> {
+  if (ctx.config.DISABLE_LOCAL_AUTH) {
+    throw new AppError(
+      'local_auth_disabled',
+      'DISABLE_LOCAL_AUTH is true: sign in once by OpenID Connect, then promote',
+    )
+  }
+  if (!usernameSchema.safeParse(username).success) {
+    throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
+  }
+  const { password } = await createUser(ctx, { username, isAdmin: true })
+  if (password === null) throw new Error('a user without a password was made')
+  return temporaryPassword(username, password)
+}
+
+async function promote(ctx: Ctx, username: string): Promise<string> {
+  const user = await userNamed(ctx, username)
+  await setAdmin(ctx, user.id, true)
+  return `${user.username} is an administrator\n`
+}
+
+async function giveNewPassword(ctx: ConsoleCtx, username: string): Promise<string> {
+  const user = await userNamed(ctx, username)
+  const sessions = await sessionsOfService(ctx)
+  const inService = sessions === null ? ctx : { ...ctx, sessions: sessions.store }
+  try {
+    const password = await resetPassword(inService, user.id)
+    // Whoever typed wrong ones did so from an address.
+    await forgiveAddresses(inService)
+    return temporaryPassword(user.username, password)
+  } finally {
+    await sessions?.close()
+  }
+}
+
+/** Null when they can't be reached: a password is reset all the same. */
+async function sessionsOfService({ config, store, log }: ConsoleCtx): Promise<OpenSessions | null> {
+  return openSessions(config, store, log).catch((error: unknown) => {
+    log.warn('Failed sign-ins still count: the session store does not answer', { error })
+    return null
+  })
+}
+
+const IDS = /^\d{1,9}(?:,\d{1,9})*$/
+
+async function reapply(ctx: Ctx, chosen: string): Promise<string> {
+  const { backup, revived } = await listRevived(ctx.store)
+  if (backup === null) return 'Nothing waits for a decision\n'
+  if (chosen === '') return `Since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
+  if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected ids, as in 1,2, or all')
+  const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
+  const { reapplied, refused } = await reapplyRevived(ctx, ids)
+  const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Done again: ${revivedLine(one)}`)
+  const not = refused.map(({ id, detail }) => `Not done again: ${id}, ${detail}\n`)
+  return [...done, ...not].join('')
+}
+
+function revivedLine({ id, action, username, token, at, by }: Revived): string {
+  const what = token === null ? action : `${action} ${token.name} (${token.prefix}…)`
+  const when = at === null ? '' : ` at ${new Date(at).toISOString()}`
+  return `${String(id).padStart(4)}  ${username}: ${what}${when}${by === null ? '' : ` by ${by}`}\n`
+}
+
+async function userNamed(ctx: Ctx, username: string): Promise<User> {
+  const user = await findUserByName(ctx.store, username)
+  if (user === null) throw new AppError('user_not_found', `There is no user "${username}"`)
+  return user
+}
+
+function temporaryPassword(username: string, password: string): string {
+  return `Sign in as ${username} with the temporary password  ${password}\n`
+}

@@ -1,0 +1,37 @@
+import { databaseSessions } from '../../app/auth/sessions/database-sessions.ts'
+import type { Ctx, Ports } from '../../app/context.ts'
+import { memoryBuckets } from '../../app/http/limits/buckets.ts'
+import { readAppVersion } from '../version.ts'
+
+/** What verbs need when nobody asks over HTTP: whoever is at the console, who counts as the service itself. */
+export function consoleContext({
+  config,
+  store,
+  log,
+  passwords,
+}: Pick<Ports, 'config' | 'store' | 'log' | 'passwords'>): Ctx {
+  return {
+    config,
+    store,
+    sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
+    passwords,
+    log,
+    oidc: null,
+    backups: null,
+    radio: null,
+    events: null,
+    meter: null,
+    mapArchive: null,
+    clockWatch: null,
+    version: readAppVersion(),
+    disk: null,
+    startedAt: Date.now(),
+    now: Date.now,
+    clientIp: () => null,
+    origin: () => 'http://localhost',
+    viewer: null,
+    ip: null,
+    requestId: 'console',
+  }
+}

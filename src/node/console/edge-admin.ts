@@ -1,0 +1,72 @@
+import { writeFileSync } from 'node:fs'
+import { isSQLWrapper } from 'drizzle-orm'
+import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core'
+import { randomPassword } from '../../app/auth/local/passwords.ts'
+import { AppError } from '../../app/http/errors.ts'
+import { usernameSchema } from '../../app/users/users.ts'
+import { statementsForWayBack } from '../../app/users/way-back.ts'
+import type { Statement } from '../../db/store.ts'
+import { openDatabase } from '../database.ts'
+import { nativePasswordHasher } from '../passwords.ts'
+
+export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
+                              the command that makes this user an administrator of a service on the edge, and a
+                              temporary password; with a file, the SQL is written there
+`
+
+/**
+ * Answers what to run, and the password that opens the account then; makes the file if there is to be one. Needs no
+ * database. Throws `invalid_request`.
+ */
+export async function explainWayBack(username: string, file: string | null): Promise<string> {
+  if (!usernameSchema.safeParse(username).success) {
+    throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
+  }
+  const password = randomPassword()
+  const statements = await writeStatements(username, await nativePasswordHasher().hash(password))
+  if (file !== null) keep(file, statements.map((statement) => `${statement};\n`).join(''))
+  const source = file === null ? `--command ${quote(statements.join('; '))}` : `--file ${quote(file)}`
+  return `Run this where wrangler.toml is:
+
+npx wrangler d1 execute DB --remote ${source}
+
+Then sign in as ${username} with the temporary password  ${password}
+
+A user who signs in by OpenID Connect becomes an administrator and keeps that way in; the password is for a local user.
+`
+}
+
+async function writeStatements(username: string, passwordHash: string): Promise<string[]> {
+  // Only builds them.
+  const store = openDatabase(':memory:')
+  try {
+    return statementsForWayBack(store, { username, passwordHash }).map(textOf)
+  } finally {
+    store.close()
+  }
+}
+
+const dialect = new SQLiteSyncDialect()
+
+/** On one line, values and all. */
+function textOf(statement: Statement): string {
+  if (!isSQLWrapper(statement)) throw new Error('a statement that can not be written out')
+  const { sql } = dialect.sqlToQuery(statement.getSQL().inlineParams())
+  return sql.replaceAll(/\s+/g, ' ')
+}
+
+/** As one word of a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+function keep(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    throw new AppError(
+      'invalid_request',
+      `${file} cannot be made: ${error instanceof Error ? error.message : 'unknown'}`,
+    )
+  }
+}

@@ -1,0 +1,233 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { ChangeOutcome } from '../../../app/device-config/records.ts'
+import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../../app/context.ts'
+import { AppError } from '../../../app/http/errors.ts'
+import { encodeEdit } from '../../../meshtastic/link/admin-packets.ts'
+import { addDerived, planChange, type SectionPlan } from '../../../meshtastic/config/change.ts'
+import {
+  createConfigReader,
+  type RadioConfig,
+  type RawSection,
+  sectionBytes,
+} from '../../../meshtastic/config/sections.ts'
+import { findUnrenewed } from '../../../meshtastic/config/secrets.ts'
+import { viewSection } from '../../../meshtastic/config/values.ts'
+import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
+import type { LinkClock } from '../connection.ts'
+import { createEdit, type Edit } from './edit.ts'
+import type { Link } from '../link.ts'
+import { createRestart, type Restart } from './restart.ts'
+import { derivePublicKey } from '../sending/x25519.ts'
+import type { OwnKind } from '../../../shared/link-kinds.ts'
+
+export type ConfiguratorOptions = {
+  readonly source: string
+  readonly kind: OwnKind
+  readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
+  readonly clock: LinkClock
+  readonly random: () => number
+  /** The radio told its settings; what is given here holds no secrets. */
+  onRead(sections: readonly LiveSection[]): void
+  /** `isFinal` false: that may still change. */
+  onOutcome(change: BegunChange, outcome: ChangeOutcome, isFinal: boolean): void
+}
+
+type BegunChange = { readonly id: string; readonly section: string }
+
+/** The settings of one radio: it keeps them, secrets included, in memory, as long as the connection lasts. */
+export type Configurator = {
+  readonly device: RadioDevice
+  /** Takes each message, whole. */
+  take(message: FromRadio): void
+  observe(event: RadioEvent): void
+  onState(info: LinkInfo): void
+  /**
+   * Ends what an earlier process may have left in the middle of an edit: the radio restarts as soon as it is connected.
+   */
+  recover(changes: readonly BegunChange[]): void
+  stop(): void
+}
+
+// Without it a revision would let one try out passwords.
+const revisionKey = randomBytes(32)
+
+export function createConfigurator(options: ConfiguratorOptions): Configurator {
+  const { source, kind, link, clock, random } = options
+  const reader = createConfigReader()
+  const nextId = createPacketIds(random)
+  let config: RadioConfig | null = null
+  let readAt = 0
+  let sections: readonly LiveSection[] = []
+  let edit: Edit | null = null
+  let isReserved = false
+  let lost: readonly BegunChange[] = []
+  let recovery: Restart | null = null
+
+  const current = () => (link.info().state === 'connected' ? config : null)
+  const send = (message: Uint8Array, known: RadioConfig) => current() === known && link.send(message)
+  const recoverNow = () => {
+    const known = current()
+    if (known === null || lost.length === 0 || recovery !== null) return
+    const onEnd = (_read: RadioConfig, hasRestarted: boolean) => {
+      const outcome = { state: 'unknown', differing: [], reason: hasRestarted ? RECOVERED : UNRECOVERED } as const
+      for (const change of lost) options.onOutcome(change, outcome, true)
+      lost = []
+      recovery = null
+    }
+    recovery = createRestart({ config: known, link, send, clock, nextId, onEnd })
+    recovery.start()
+  }
+  const begin = (plan: SectionPlan, steps: readonly Uint8Array[], base: RadioConfig, id: string) => {
+    const made = createEdit({
+      plan,
+      steps,
+      config: base,
+      readAt,
+      link,
+      send,
+      clock,
+      nextId,
+      onOutcome(outcome, isFinal) {
+        if (isFinal) edit = null
+        options.onOutcome({ id, section: plan.section.section }, outcome, isFinal)
+      },
+    })
+    edit = made
+    made.start()
+  }
+  const prepare = (name: string, change: SectionChange): PreparedChange => {
+    const base = current()
+    const section = base?.sections.get(name)
+    if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
+    const plan = check(section, change)
+    // Before anything is recorded: a change that can't be sent is none.
+    const steps = encodeEdit(plan.section)
+    if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
+    isReserved = true
+    const release = () => {
+      isReserved = false
+    }
+    return {
+      ...summarize(plan),
+      start(id) {
+        release()
+        begin(plan, steps, base, id)
+      },
+      release,
+    }
+  }
+  return {
+    device: {
+      source,
+      kind,
+      nodeNum: () => link.info().radio?.nodeNum ?? null,
+      sections: () => (current() === null ? [] : sections),
+      prepare,
+    },
+    take(message) {
+      const told = reader.take(message)
+      if (told === null) return
+      config = told
+      readAt = clock.now()
+      const at = readAt
+      sections = [...told.sections.values()].map((section) => describe(section, at))
+      options.onRead(sections)
+      edit?.onRead(told)
+      recovery?.onRead(told)
+    },
+    observe(event) {
+      edit?.observe(event)
+      recovery?.observe(event)
+    },
+    onState({ state }) {
+      if (state !== 'connected') {
+        config = null
+        sections = []
+      }
+      edit?.onState(state)
+      recovery?.onState(state)
+      recoverNow()
+    },
+    recover(changes) {
+      lost = [...lost, ...changes]
+      recoverNow()
+    },
+    stop() {
+      edit?.stop()
+      recovery?.stop()
+      lost = []
+    },
+  }
+}
+
+const RECOVERED =
+  'the service was stopped while the change was made; the radio was restarted since, and has what it had saved'
+const UNRECOVERED =
+  'the service was stopped while the change was made; the radio did not restart since: its settings may be in the middle of an edit until it does'
+
+function describe(section: RawSection, readAt: number): LiveSection {
+  const { section: name, kind } = section
+  const revision = createHmac('sha256', revisionKey).update(sectionBytes(section)).digest('base64url').slice(0, 22)
+  return { section: name, kind, readAt, revision, ...viewSection(section) }
+}
+
+function unread(section: string, link: LinkInfo | null): AppError {
+  const why =
+    link === null
+      ? `The radio did not tell its section ${section}`
+      : `The radio is not connected: ${link.reason ?? link.state}`
+  return new AppError('radio_unavailable', why)
+}
+
+/** Throws `configuration_changed`, `invalid_request`, `secret_required`, `confirmation_required`. */
+function check(section: RawSection, change: SectionChange): SectionPlan {
+  if (change.revision !== null && change.revision !== describe(section, 0).revision) {
+    throw new AppError('configuration_changed', 'The section has changed since it was read')
+  }
+  const planned = planChange(section, change)
+  if (!planned.ok) {
+    const issues = planned.issues.slice(0, 50).map(({ path, message }) => ({
+      path: path.slice(0, 200).toWellFormed(),
+      message,
+    }))
+    throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+      issues,
+    })
+  }
+  demandSecrets(section, planned.plan)
+  const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
+  const missing = risky.filter((path) => !change.confirm.includes(path))
+  if (missing.length > 0) {
+    throw new AppError('confirmation_required', `To be confirmed: ${missing.join(', ')}`, { confirm: missing })
+  }
+  return completeKeys(section, planned.plan)
+}
+
+/** Who may write settings must not learn a secret by having it sent elsewhere. Throws `secret_required`. */
+function demandSecrets(section: RawSection, plan: SectionPlan): void {
+  const asked = findUnrenewed(section, plan.changes)
+  if (asked.length === 0) return
+  const issues = asked.map(({ path, secret }) => ({
+    path: `secrets.${secret}`,
+    message: `a change of ${path} needs it anew, or cleared: it would be used for another`,
+  }))
+  throw new AppError('secret_required', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
+}
+
+/** A radio believes the public key that it is given, even one that does not belong to the private one. */
+function completeKeys(section: RawSection, plan: SectionPlan): SectionPlan {
+  const key = plan.changes.find(({ leaf }) => section.section === 'security' && leaf.path === 'privateKey')?.value
+  return key instanceof Uint8Array ? addDerived(section, plan, 'publicKey', derivePublicKey(key)) : plan
+}
+
+function summarize({ changes }: SectionPlan) {
+  const open = changes.filter(({ leaf }) => !leaf.field.secret)
+  return {
+    fields: changes.map(({ leaf }) => leaf.path),
+    secretsChanged: changes.filter(({ leaf }) => leaf.field.secret).map(({ leaf }) => leaf.path),
+    before: Object.fromEntries(open.map(({ leaf, before }) => [leaf.path, before])),
+    after: Object.fromEntries(open.map(({ leaf, after }) => [leaf.path, after])),
+  }
+}

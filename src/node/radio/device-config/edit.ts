@@ -1,0 +1,246 @@
+import type { ChangeOutcome } from '../../../app/device-config/records.ts'
+import type { LinkInfo } from '../../../app/context.ts'
+import { encodeAdminPacket } from '../../../meshtastic/link/admin-packets.ts'
+import { findDiffering, isAsBefore, type SectionPlan } from '../../../meshtastic/config/change.ts'
+import { type RadioConfig, sectionBytes } from '../../../meshtastic/config/sections.ts'
+import { viewSection } from '../../../meshtastic/config/values.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { readAnswer } from './admin-answer.ts'
+import { createTimer, type LinkClock } from '../connection.ts'
+import type { Link } from '../link.ts'
+import { createRestart, HANG_UP_MS, type Restart } from './restart.ts'
+
+/** All in milliseconds. */
+export const EDIT_TIMINGS = {
+  /** Settings read longer ago are read again first: somebody may have changed them at the radio itself. */
+  freshMs: 30_000,
+  /** For the radio's answer to each step. */
+  answerMs: 15_000,
+  /** Firmware tries the broker before it answers. */
+  brokerMs: 60_000,
+  /** For all of it, a restart included. Later the outcome counts as unknown, until the radio is back after all. */
+  limitMs: 240_000,
+} as const satisfies Record<string, number>
+
+export type EditOptions = {
+  readonly plan: SectionPlan
+  /** The encoded messages of it, from the beginning to the saving. */
+  readonly steps: readonly Uint8Array[]
+  /** The settings that the plan was made of, and when they were read. */
+  readonly config: RadioConfig
+  readonly readAt: number
+  readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
+  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
+  readonly send: (message: Uint8Array, config: RadioConfig) => boolean
+  readonly clock: LinkClock
+  readonly nextId: () => number
+  /** `isFinal` false: the radio did not come back in time, which may still change. */
+  onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
+}
+
+/**
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One
+ * that was begun and can't go on ends with a restart that saves nothing.
+ */
+export type Edit = {
+  start(): void
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  /** The link has another state. */
+  onState(state: LinkInfo['state']): void
+  /** The radio told all its settings again. */
+  onRead(config: RadioConfig): void
+  /** Ends it, with an outcome only where the radio is not left in the middle of it. */
+  stop(): void
+}
+
+/** Where an edit is: `checking` what the radio has, `sending` steps, or `waiting` until it has told its settings again. */
+type Progress = {
+  phase: 'checking' | 'sending' | 'waiting' | 'over'
+  /** The radio's settings as they were read last, before any step. */
+  config: RadioConfig
+  /** Steps sent. */
+  sent: number
+  packetId: number
+  isCommitAnswered: boolean
+  wasLost: boolean
+  /** Why it can't go on, and what was read last, once the link is there to give it up. */
+  obstacle: { readonly reason: string; readonly read: RadioConfig } | null
+  /** Gives it up. */
+  restart: Restart | null
+}
+
+export function createEdit(options: EditOptions): Edit {
+  const { plan, steps, link, send, clock, nextId, onOutcome } = options
+  const patience = createTimer(clock)
+  const limit = createTimer(clock)
+  const at = beginProgress(options.config)
+  const isCommitting = () => at.sent === steps.length
+
+  const end = () => {
+    at.phase = 'over'
+    patience.stop()
+    limit.stop()
+    at.restart?.stop()
+  }
+  const settle = (outcome: ChangeOutcome) => {
+    end()
+    onOutcome(outcome, true)
+  }
+  const watchTime = () =>
+    limit.start(EDIT_TIMINGS.limitMs, () => {
+      if (at.phase === 'checking') settle(failed('the settings could not be read again; nothing was sent'))
+      else onOutcome(unknown('the radio did not come back'), false)
+    })
+  const sendNext = () => {
+    const payload = steps[at.sent]
+    if (payload === undefined) return
+    at.packetId = nextId()
+    // A radio may hang up before it has answered the last step.
+    if (at.sent + 1 === steps.length) link.expectRestart()
+    if (!send(encodeAdminPacket(at.config.nodeNum, at.packetId, payload), at.config)) {
+      if (at.sent === 0) settle(failed('the radio is not connected; nothing was sent'))
+      return
+    }
+    at.sent += 1
+    const isTried = plan.section.section === 'mqtt' && at.sent > 1 && !isCommitting()
+    patience.start(isTried ? EDIT_TIMINGS.brokerMs : EDIT_TIMINGS.answerMs, onSilence)
+  }
+  const onSilence = () => {
+    if (at.sent === 1)
+      settle(failed(`${isManaged(at.config) ? MANAGED : 'the radio does not answer'}; nothing was changed`))
+    else if (isCommitting()) awaitHangUp()
+    else giveUp('the radio stopped answering before it was told to save', at.config)
+  }
+  const awaitHangUp = () => {
+    at.phase = 'waiting'
+    patience.start(HANG_UP_MS, () => giveUp('the radio did not restart after it was told to save', at.config))
+  }
+  const onRefusal = (reason: string) => (at.sent === 1 ? settle(failed(reason)) : giveUp(reason, at.config))
+  const giveUp = (obstacle: string, config: RadioConfig) => {
+    patience.stop()
+    watchTime()
+    at.phase = 'waiting'
+    const onEnd = (read: RadioConfig, hasRestarted: boolean) =>
+      settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+    at.restart = createRestart({ config, link, send, clock, nextId, onEnd })
+    at.restart.start()
+  }
+  return {
+    start() {
+      watchTime()
+      const age = clock.now() - options.readAt
+      // A clock that was set back tells no age.
+      if (age >= 0 && age < EDIT_TIMINGS.freshMs) return sendNext()
+      at.phase = 'checking'
+      if (!link.readAgain()) settle(failed('the radio is not connected; nothing was sent'))
+    },
+    observe(event) {
+      at.restart?.observe(event)
+      if (at.phase !== 'sending') return
+      const answer = readAnswer(event, at.config.nodeNum, at.packetId)
+      if (answer === null) return
+      if (answer !== 'NONE') return onRefusal(`the radio refused it: ${answer}`)
+      patience.stop()
+      if (!isCommitting()) return sendNext()
+      at.isCommitAnswered = true
+      awaitHangUp()
+    },
+    onState(state) {
+      if (at.phase === 'over') return
+      if (at.restart !== null) return at.restart.onState(state)
+      if (state === 'connected') {
+        if (at.obstacle !== null) return giveUp(at.obstacle.reason, at.obstacle.read)
+        if (at.phase !== 'checking') return
+        at.phase = 'sending'
+        return sendNext()
+      }
+      if (at.phase === 'checking') {
+        if (state !== 'handshake') settle(failed('the connection was lost; nothing was sent'))
+        return
+      }
+      at.wasLost = true
+      at.phase = 'waiting'
+      patience.stop()
+    },
+    onRead(read) {
+      if (at.restart !== null) return at.restart.onRead(read)
+      if (at.phase === 'checking') {
+        if (isSame(plan, at.config, read)) at.config = read
+        else settle(failed('the settings have changed since they were read; nothing was sent'))
+      }
+      if (at.phase !== 'waiting') return
+      const reason = isCommitting() ? 'the radio did not say that it saves' : BROKEN
+      const hasRestarted = read.rebootCount > at.config.rebootCount || (at.isCommitAnswered && at.wasLost)
+      // Another radio in its place is not to be restarted.
+      if (hasRestarted || read.nodeNum !== at.config.nodeNum) {
+        const obstacle = at.isCommitAnswered ? null : reason
+        settle(compare({ plan, config: at.config, read, obstacle, hasRestarted }))
+      } else at.obstacle = { reason, read }
+    },
+    stop() {
+      if (at.phase === 'checking') return settle(failed('the service was stopped; nothing was sent'))
+      const isSaving = at.isCommitAnswered && at.restart === null
+      if (isSaving && at.phase === 'waiting')
+        return settle(unknown('the service was stopped while the radio restarted'))
+      end()
+    },
+  }
+}
+
+/** Firmware says nothing to a client of a managed radio. */
+function isManaged({ sections }: RadioConfig): boolean {
+  const security = sections.get('security')
+  return security !== undefined && viewSection(security).values['isManaged'] === true
+}
+
+const MANAGED = 'the radio is managed, and takes changes from its administration keys alone'
+const BROKEN = 'the connection broke before the radio was told to save'
+
+function beginProgress(config: RadioConfig): Progress {
+  const nothing = { sent: 0, packetId: 0, isCommitAnswered: false, wasLost: false, obstacle: null, restart: null }
+  return { phase: 'sending', config, ...nothing }
+}
+
+/** Whether a section is what it was, secrets included. */
+function isSame({ section: { section: name } }: SectionPlan, config: RadioConfig, read: RadioConfig): boolean {
+  const [before, now] = [config, read].map(({ sections }) => sections.get(name))
+  if (before === undefined || now === undefined || config.nodeNum !== read.nodeNum) return false
+  return Buffer.compare(sectionBytes(before), sectionBytes(now)) === 0
+}
+
+type Evidence = {
+  readonly plan: SectionPlan
+  readonly config: RadioConfig
+  readonly read: RadioConfig
+  /** Null: the radio was told to save, and restarted. */
+  readonly obstacle: string | null
+  /** What was read is what it has saved. */
+  readonly hasRestarted: boolean
+}
+
+/** What became of a change, by what the radio tells after it. */
+function compare({ plan, config, read, obstacle, hasRestarted }: Evidence): ChangeOutcome {
+  if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
+  const section = read.sections.get(plan.section.section)
+  if (section === undefined) return unknown('the radio did not tell this section again')
+  const isOld = obstacle !== null && isAsBefore(plan, section)
+  if (!hasRestarted) {
+    const has = isOld ? 'it has its old values' : 'it has some of the new values'
+    const reason = `${obstacle}; ${has}, and did not restart: until it does, its settings are in the middle of an edit`
+    return isOld ? failed(reason) : unknown(`${reason}, and the next change would save what it has now`)
+  }
+  if (isOld) return failed(`${obstacle}; it has restarted, with its old values`)
+  const differing = findDiffering(plan, section)
+  if (differing.length === 0) return { state: 'applied', differing: [], reason: null }
+  const words = 'the radio has other values than those given'
+  return { state: 'differs', differing, reason: obstacle === null ? words : `${obstacle}; ${words}` }
+}
+
+function failed(reason: string): ChangeOutcome {
+  return { state: 'failed', differing: [], reason }
+}
+
+function unknown(reason: string): ChangeOutcome {
+  return { state: 'unknown', differing: [], reason }
+}

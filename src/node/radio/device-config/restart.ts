@@ -1,0 +1,75 @@
+import type { LinkInfo } from '../../../app/context.ts'
+import { encodeAdminPacket, encodeRestart } from '../../../meshtastic/link/admin-packets.ts'
+import type { RadioConfig } from '../../../meshtastic/config/sections.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { readAnswer } from './admin-answer.ts'
+import { createTimer, type LinkClock } from '../connection.ts'
+import type { Link } from '../link.ts'
+
+/** A radio that was told to restart hangs up within seconds; one that did not by then is read again as it is. */
+export const HANG_UP_MS = 60_000
+
+type RestartOptions = {
+  /** What the radio told last, on this connection. */
+  readonly config: RadioConfig
+  readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
+  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
+  readonly send: (message: Uint8Array, config: RadioConfig) => boolean
+  readonly clock: LinkClock
+  readonly nextId: () => number
+  /** Comes once, and last. */
+  onEnd(read: RadioConfig, hasRestarted: boolean): void
+}
+
+/**
+ * Makes a connected radio restart and tell its settings again. An edit that was begun ends by that and no other way:
+ * firmware changes its memory with each step, other sections included, saves only at the commit, and has no word to
+ * give up. What it then tells is what it had saved.
+ */
+export type Restart = {
+  start(): void
+  observe(event: RadioEvent): void
+  onState(state: LinkInfo['state']): void
+  onRead(config: RadioConfig): void
+  stop(): void
+}
+
+export function createRestart({ config, link, send, clock, nextId, onEnd }: RestartOptions): Restart {
+  const packetId = nextId()
+  const patience = createTimer(clock)
+  const at = { isOver: false, isAnswered: false, isReading: false, wasLost: false }
+  // Should the link be lost just now, it is read again anyway.
+  const readAgain = () => {
+    patience.stop()
+    at.isReading = true
+    link.readAgain()
+  }
+  const stop = () => {
+    at.isOver = true
+    patience.stop()
+  }
+  return {
+    start() {
+      link.expectRestart()
+      send(encodeAdminPacket(config.nodeNum, packetId, encodeRestart()), config)
+      patience.start(HANG_UP_MS, readAgain)
+    },
+    observe(event) {
+      if (at.isOver || at.isReading) return
+      const answer = readAnswer(event, config.nodeNum, packetId)
+      if (answer === 'NONE') at.isAnswered = true
+      else if (answer !== null) readAgain()
+    },
+    onState(state) {
+      if (at.isOver || state === 'connected') return
+      at.wasLost ||= !at.isReading
+      patience.stop()
+    },
+    onRead(read) {
+      if (at.isOver) return
+      stop()
+      onEnd(read, read.rebootCount > config.rebootCount || (at.isAnswered && at.wasLost))
+    },
+    stop,
+  }
+}

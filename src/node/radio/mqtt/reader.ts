@@ -1,0 +1,106 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { identifyChannel, MAX_HEARD_CHANNELS } from '../../../meshtastic/channel-identity.ts'
+import { isFreeOfSecrets } from '../../../meshtastic/link/from-radio.ts'
+import { Channel_Role } from '../../../meshtastic/gen/channel_pb.ts'
+import { type MeshPacket, MeshPacket_TransportMechanism } from '../../../meshtastic/gen/packet_pb.ts'
+import { FromRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
+import {
+  type ChannelKey,
+  decodeEnvelope,
+  DEFAULT_CHANNEL_KEY,
+  type OpenDirect,
+  openEnvelope,
+  parseMqttTopic,
+} from '../../../meshtastic/link/mqtt-envelope.ts'
+import { isName, MOST_CHANNEL_NAME } from '../../../meshtastic/plausible.ts'
+import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
+import type { ReceivedEvent } from '../session.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
+
+export type MqttReaderOptions = {
+  /** Tried before the key that every radio knows. */
+  readonly keys: readonly ChannelKey[]
+  /** Opens direct messages to our own radios; without it they stay closed. */
+  readonly openDirect?: OpenDirect
+}
+
+export type MqttMessage = {
+  readonly topic: string
+  readonly payload: Uint8Array
+  /** The broker kept it: it is as old as it may be. */
+  readonly isRetained: boolean
+}
+
+/** What a message says: nothing if it is not one of the mesh's; the name of a channel comes before its first packet. */
+export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
+
+export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
+  const { clock, openDirect = async () => null } = options
+  const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
+  const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
+  // As many as the ingest keeps of one source, those heard last: what it forgot is told again when it is heard.
+  const isToTell = (index: number, name: string, now: number): boolean => {
+    const known = named.get(index)
+    const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS
+    named.delete(index)
+    named.set(index, isKnown ? known : { name, toldAt: now })
+    for (const oldest of named.keys()) {
+      if (named.size <= MAX_HEARD_CHANNELS) break
+      named.delete(oldest)
+    }
+    return !isKnown
+  }
+  return async ({ topic: path, payload, isRetained }) => {
+    const topic = parseMqttTopic(path)
+    const envelope = topic === null ? null : decodeEnvelope(topic, payload)
+    if (topic === null || envelope === null) return []
+    const packet = { ...(await openEnvelope(envelope, keys, openDirect)), ...BY_MQTT }
+    const now = clock.now()
+    const isInChannel = packet.payloadVariant.case === 'decoded' && !packet.pkiEncrypted && topic.kind === 'packet'
+    const { channelName } = envelope
+    const isNamed = isName(channelName, MOST_CHANNEL_NAME)
+    const isNews = isInChannel && isNamed && isToTell(packet.channel, channelName, now)
+    return [
+      ...(isNews ? [nameChannel(packet.channel, channelName, now)] : []),
+      receive(packet, envelope.gateway, isRetained, now, isNamed ? [] : ['channelName']),
+    ]
+  }
+}
+
+/** A channel in use is told again, so that it is not forgotten. */
+const TELL_AGAIN_MS = HOUR_MS
+
+const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
+
+function receive(
+  packet: MeshPacket,
+  gateway: number | null,
+  replayed: boolean,
+  now: number,
+  refusedAround: readonly string[],
+): ReceivedEvent {
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'packet', value: packet } })
+  const told = toRadioEvent(message, now, replayed)
+  const refused = [...(told.refused ?? []), ...refusedAround]
+  const event = refused.length === 0 ? told : { ...told, refused }
+  const raw = isFreeOfSecrets(message) ? toBinary(FromRadioSchema, message) : null
+  return { event: event.type === 'packet' && gateway !== null ? { ...event, gateway } : event, raw }
+}
+
+/** The broker has no channel table; what is known of a channel is its hash, its name, and that a key of ours fits. */
+function nameChannel(index: number, name: string, receivedAt: number): ReceivedEvent {
+  const channel = {
+    index,
+    role: 'SECONDARY',
+    name,
+    keySize: 0,
+    hasKey: true,
+    uplinkEnabled: true,
+    downlinkEnabled: false,
+    positionPrecision: 0,
+    identity: identifyChannel(index % 256, name),
+  }
+  const told = { index, role: Channel_Role.SECONDARY, settings: { name } }
+  const message = create(FromRadioSchema, { payloadVariant: { case: 'channel', value: told } })
+  return { event: { receivedAt, type: 'channel', channel }, raw: toBinary(FromRadioSchema, message) }
+}

@@ -1,0 +1,169 @@
+import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
+import type { OutgoingKind, RuleMark } from '../../../app/context.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { createTimer, type LinkClock } from '../connection.ts'
+
+/**
+ * Least time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second traceroute
+ * within 30 s, by their own clock: what comes a millisecond early is lost.
+ */
+const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
+
+const MAX_WAITING = 50
+/** Of these, for rules of automation: they never leave people without a place. */
+const MAX_OF_RULES = 20
+/** After so long without an answer none is expected. */
+const ANSWER_MS = 120_000
+/** So long a packet waits for a link that broke. */
+const LINK_PATIENCE_MS = 120_000
+
+/** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
+const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
+
+export type SendQueueOptions = {
+  readonly clock: LinkClock
+  /** Sends an encoded ToRadio; false when the link is not connected. */
+  readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
+  /** What happened to a packet, in order. */
+  readonly onDelivery: (packetId: number, event: DeliveryEvent) => void
+}
+
+type Entry = {
+  readonly packetId: number
+  readonly kind: OutgoingKind
+  readonly message: Uint8Array
+  /** Null: a person sends. */
+  readonly rule: RuleMark | null
+}
+
+/** Packets on their way to one radio, paced by kind; those of people first, and then in the order they came. */
+export type SendQueue = {
+  /** Takes a place for a packet that comes soon; false when there is none. */
+  reserve(rule: RuleMark | null): boolean
+  /** Gives a reserved place back. */
+  release(rule: RuleMark | null): void
+  /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
+  push(entry: Entry): void
+  /** Places taken. */
+  readonly waiting: number
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  /** Gives up all that waits. */
+  abandon(): void
+  /** Takes back what waits of rules for which this is true. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Says that the link is up, or down. */
+  setConnected(isConnected: boolean): void
+  stop(): void
+}
+
+export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): SendQueue {
+  const entries: Entry[] = []
+  const lastSentAt = new Map<OutgoingKind, number>()
+  const unanswered = new Map<number, () => void>()
+  const pace = createTimer(clock)
+  const patience = createTimer(clock)
+  const reserved = { byPeople: 0, byRules: 0 }
+  const reserverOf = (rule: RuleMark | null) => (rule === null ? 'byPeople' : 'byRules')
+  const countPlaces = () => entries.length + reserved.byPeople + reserved.byRules
+  const countOfRules = () => entries.filter(({ rule }) => rule !== null).length + reserved.byRules
+  let isConnected = false
+  /** Places in the radio's own queue, as it last said. */
+  let free = 1
+
+  const settle = (packetId: number) => {
+    unanswered.get(packetId)?.()
+    unanswered.delete(packetId)
+  }
+  const giveUp = (packetId: number) => {
+    settle(packetId)
+    onDelivery(packetId, { type: 'lost' })
+  }
+  const isOpen = () => isConnected && free > 0
+  /** Milliseconds until a packet of a kind may go. When the clock was set back, its pace begins anew. */
+  const waitOf = (kind: OutgoingKind) => {
+    const now = clock.now()
+    const last = lastSentAt.get(kind)
+    if (last === undefined) return 0
+    if (last > now) lastSentAt.set(kind, now)
+    return Math.max(0, Math.min(last, now) + PACES[kind] - now)
+  }
+  const pump = () => {
+    pace.stop()
+    while (isOpen() && entries.length > 0) {
+      const ready = entries.filter(({ kind }) => waitOf(kind) === 0)
+      const entry = ready.find(({ rule }) => rule === null) ?? ready[0]
+      if (entry === undefined) {
+        pace.start(Math.min(...entries.map(({ kind }) => waitOf(kind))), pump)
+        return
+      }
+      const { packetId, kind, message } = entry
+      if (!send(message, kind)) return
+      entries.splice(entries.indexOf(entry), 1)
+      lastSentAt.set(kind, clock.now())
+      unanswered.set(
+        packetId,
+        clock.after(ANSWER_MS, () => giveUp(packetId)),
+      )
+      onDelivery(packetId, { type: 'written' })
+    }
+  }
+  const abandon = () => {
+    for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
+  }
+  return {
+    abandon,
+    get waiting() {
+      return countPlaces()
+    },
+    withdraw(isStale) {
+      const stale = entries.filter(({ rule }) => rule !== null && isStale(rule))
+      for (const entry of stale) entries.splice(entries.indexOf(entry), 1)
+      for (const { packetId } of stale) onDelivery(packetId, { type: 'withdrawn' })
+    },
+    reserve(rule) {
+      if (countPlaces() >= MAX_WAITING || (rule !== null && countOfRules() >= MAX_OF_RULES)) return false
+      reserved[reserverOf(rule)] += 1
+      return true
+    },
+    release(rule) {
+      reserved[reserverOf(rule)] -= 1
+    },
+    push(entry) {
+      reserved[reserverOf(entry.rule)] -= 1
+      entries.push(entry)
+      if (!isConnected) patience.start(LINK_PATIENCE_MS, abandon)
+      pump()
+    },
+    observe(event) {
+      if (event.type !== 'queue-status') return
+      free = event.free
+      if (event.packetId !== null && !ACCEPTED.has(event.result) && unanswered.has(event.packetId)) {
+        settle(event.packetId)
+        onDelivery(event.packetId, { type: 'refused', error: `QUEUE_ERROR_${event.result}` })
+      }
+      pump()
+    },
+    setConnected(value) {
+      if (value === isConnected) return
+      isConnected = value
+      if (value) {
+        patience.stop()
+        // What the radio's queue holds after a restart is not known until it says so.
+        free = Math.max(1, free)
+        pump()
+        return
+      }
+      for (const packetId of unanswered.keys()) giveUp(packetId)
+      if (entries.length > 0) patience.start(LINK_PATIENCE_MS, abandon)
+    },
+    stop() {
+      isConnected = false
+      pace.stop()
+      patience.stop()
+      entries.length = 0
+      for (const cancel of unanswered.values()) cancel()
+      unanswered.clear()
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import type { LinkInfo, Outgoing, OutgoingKind, RuleMark } from '../../../app/context.ts'
+import { AppError } from '../../../app/http/errors.ts'
+import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
+import type { PacketKey } from '../../../app/mesh/messages/delivery-records.ts'
+import { type LoraSettings, readLora } from '../../../meshtastic/airtime.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
+import type { LinkClock } from '../connection.ts'
+import type { Link } from '../link.ts'
+import { createSendQueue } from './queue.ts'
+
+/** Of a radio that did not tell its own. */
+const DEFAULT_HOP_LIMIT = 3
+const MAX_HOP_LIMIT = 7
+/** A text goes every 2.2 s, and leaves its place to another. */
+const PLACE_FREE_AFTER_S = 3
+
+export type TransmitterOptions = {
+  readonly link: Pick<Link, 'info' | 'send'>
+  readonly clock: LinkClock
+  readonly random: () => number
+  /** What happened to a packet of the radio `nodeNum`, in order. */
+  readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
+  /** Called with each encoded ToRadio that the radio `nodeNum` got. */
+  readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
+}
+
+/** The sending half of a link. */
+export type Transmitter = {
+  canSend(): boolean
+  /** Throws `radio_unavailable`, `queue_full`. */
+  reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
+  /** Takes back what waits, or is about to, of rules for which this is true. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Null: the radio did not tell. */
+  lora(): LoraSettings | null
+  /** Takes what the radio says. */
+  observe(event: RadioEvent): void
+  onState(info: LinkInfo): void
+  /** Gives up what waits, and says so. */
+  abandon(): void
+  /** For good: what still comes is not sent. */
+  stop(): void
+}
+
+/** A place that is not filled yet. */
+type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
+
+export function createTransmitter({ link, clock, random, onDelivery, onSent }: TransmitterOptions): Transmitter {
+  const nextId = createPacketIds(random)
+  let hopLimit = DEFAULT_HOP_LIMIT
+  let isStopped = false
+  let isTxEnabled = true
+  let lora: LoraSettings | null = null
+  const ownNum = () => link.info().radio?.nodeNum ?? null
+  /** The radio that what waits is meant for. */
+  let servedNum: number | null = null
+  const open = new Set<OpenPlace>()
+  const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
+    if (nodeNum !== null) onDelivery({ nodeNum, packetId }, event)
+  }
+  const queue = createSendQueue({
+    clock,
+    send(message, kind) {
+      if (!link.send(message)) return false
+      if (servedNum !== null) onSent?.(message, kind, servedNum)
+      return true
+    },
+    onDelivery: (packetId, event) => report(servedNum, packetId, event),
+  })
+  return {
+    canSend: () => link.info().state === 'connected' && isTxEnabled,
+    withdraw(isStale) {
+      for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
+      queue.withdraw(isStale)
+    },
+    reserve(kind, rule) {
+      const { name, state, reason } = link.info()
+      const nodeNum = ownNum()
+      if (state !== 'connected' || nodeNum === null) {
+        throw new AppError('radio_unavailable', `The radio is not connected: ${reason ?? state}`)
+      }
+      if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
+      if (!queue.reserve(rule)) {
+        throw new AppError('queue_full', 'Too many packets wait to be sent', { retryAfter: PLACE_FREE_AFTER_S })
+      }
+      const packetId = nextId()
+      const place: OpenPlace = { rule, isStale: false }
+      open.add(place)
+      const once = (act: () => void) => {
+        if (open.delete(place)) act()
+      }
+      const giveBack = (type: 'not-sent' | 'withdrawn') => {
+        queue.release(rule)
+        report(nodeNum, packetId, { type })
+      }
+      return {
+        source: name,
+        nodeNum,
+        packetId,
+        hopLimit,
+        send: (message) =>
+          once(() => {
+            if (place.isStale) return giveBack('withdrawn')
+            if (isStopped || nodeNum !== servedNum) return giveBack('not-sent')
+            queue.push({ packetId, kind, message, rule })
+          }),
+        release: () => once(() => queue.release(rule)),
+      }
+    },
+    lora: () => lora,
+    observe(event) {
+      if (event.type === 'settings' && event.settings.section === 'lora') {
+        const { hopLimit: limit, txEnabled } = event.settings.values
+        if (typeof limit === 'number') hopLimit = Math.min(limit, MAX_HOP_LIMIT)
+        isTxEnabled = txEnabled !== false
+        lora = readLora(event.settings.values)
+      }
+      queue.observe(event)
+      if (event.type === 'notification' && event.packetId !== null) {
+        report(ownNum(), event.packetId, { type: 'notice', message: event.message })
+      }
+      if (event.type !== 'packet' || event.replayed) return
+      const { from, to, payload, requestId, rssi } = event.packet
+      const own = ownNum()
+      // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
+      const isForged = from === own && rssi !== null
+      if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
+      report(own, requestId, { type: 'routing', error: payload.error, from })
+    },
+    onState({ state }) {
+      const nodeNum = ownNum()
+      if (state === 'connected' && nodeNum !== servedNum) {
+        // Another radio answers at this address: its channels are others.
+        queue.abandon()
+        servedNum = nodeNum
+      }
+      queue.setConnected(state === 'connected')
+    },
+    abandon: () => queue.abandon(),
+    stop() {
+      isStopped = true
+      queue.stop()
+    },
+  }
+}

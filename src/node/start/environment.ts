@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { type ConfigResult, parseConfig, SECRETS } from '../../app/config/config.ts'
+
+const MAX_BYTES = 65_536
+
+/**
+ * Reads the environment, where each secret may also stand in a file: `<NAME>_FILE` is its path, as containers and systemd
+ * hand secrets over. White space at the end of the file does not count. Each problem is one line, as `parseConfig` has it.
+ */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): ConfigResult {
+  const problems: string[] = []
+  const given = { ...env }
+  for (const name of SECRETS) {
+    const path = env[`${name}_FILE`] ?? ''
+    if (path === '') continue
+    const found = `${name}_FILE: found ${JSON.stringify(path)}, expected`
+    if ((env[name] ?? '') !== '') problems.push(`${found} nothing because ${name} is set`)
+    try {
+      const text = readFileSync(path, 'utf8').trimEnd()
+      if (text === '') problems.push(`${found} a file that holds the secret; it is empty`)
+      else if (text.length > MAX_BYTES) problems.push(`${found} a file of at most ${MAX_BYTES} characters`)
+      given[name] = text
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+      problems.push(`${found} a file that this user can read${code}`)
+    }
+  }
+  return problems.length > 0 ? { ok: false, problems } : parseConfig(given)
+}

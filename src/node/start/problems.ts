@@ -1,0 +1,105 @@
+import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../../app/config/config.ts'
+import { hasCode, isBrokenDisk, isDiskFull } from '../backup/folder/error-code.ts'
+import { freeBytes } from '../upkeep/disk.ts'
+
+/** The machine is not what the configuration says. The message is one line of the form that `parseConfig` gives. */
+export class StartRefused extends Error {
+  override name = 'StartRefused'
+}
+
+/** With less room than this, a failure that has no other name is for want of it. */
+const LITTLE_BYTES = 1024 * 1024
+
+// A volume may hold what is not ours, such as lost+found.
+const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
+
+/** Makes the data directory unless it is there. Throws StartRefused when it, or a file in it, can't be read and written. */
+export function prepareDataDir(directory: string): void {
+  try {
+    makeDirectory(resolve(directory))
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const expected = isDiskFull(error) ? 'room on its disk' : 'a directory that can be made and written'
+    refuse(`DATA_DIR: found ${JSON.stringify(directory)}, expected ${expected}${ownerOf(directory)}`, error)
+  }
+  for (const name of readdirSync(directory).filter((each) => OURS.test(each))) {
+    const path = join(directory, name)
+    try {
+      accessSync(path, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      // Another instance may have removed it meanwhile.
+      if (!hasCode(error, 'ENOENT')) {
+        refuse(
+          `${path}: found a file that this user can't read and write, expected one that it can${ownerOf(path)}`,
+          error,
+        )
+      }
+    }
+  }
+}
+
+/** What to do about a path of another user, as the end of a line; nothing when it is this user's own. */
+function ownerOf(path: string): string {
+  const user = process.getuid?.()
+  const owner = statSync(path, { throwIfNoEntry: false })?.uid
+  if (user === undefined || owner === undefined || owner === user) return ''
+  const directory = statSync(path).isDirectory() ? path : dirname(path)
+  return `; it belongs to user ${owner} and the service runs as user ${user}: chown -R ${user} ${JSON.stringify(directory)}`
+}
+
+// Not by `recursive: true`: that never ends where a directory exists and takes no other one, as /proc does.
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (hasCode(error, 'EEXIST') && statSync(path).isDirectory()) return
+    if (!hasCode(error, 'ENOENT') || dirname(path) === path) throw error
+    makeDirectory(dirname(path))
+    mkdirSync(path, { mode: 0o700 })
+  }
+}
+
+/** Says what is wrong with a database that can't be opened. Throws StartRefused, or the error that it doesn't know. */
+export function refuseDatabase(file: string, error: unknown): never {
+  // Of its shared memory SQLite does not say for want of what it fails.
+  if (isDiskFull(error) || (isBrokenDisk(error) && freeBytes(dirname(file)) < LITTLE_BYTES)) {
+    refuse(
+      `${file}: found a full disk, expected room for the database; nothing was changed: delete old backups in ${join(dirname(file), 'system-backups')} or other files and start again`,
+      error,
+    )
+  }
+  if (hasCode(error, 'SQLITE_NOTADB') || isCorrupt(error)) {
+    const backups = join(dirname(file), 'system-backups')
+    refuse(
+      `${file}: found a damaged database, expected a whole one; restore a backup of ${backups} with RESTORE_FROM_BACKUP=<its name>`,
+      error,
+    )
+  }
+  if (isBrokenDisk(error)) refuse(`${file}: found a disk that fails, expected one that can be read and written`, error)
+  if (error instanceof Error && 'code' in error && /^SQLITE_(?:CANTOPEN|READONLY|PERM)/.test(String(error.code))) {
+    refuse(`${file}: found a file that can't be opened and written, expected one that can${ownerOf(file)}`, error)
+  }
+  throw error
+}
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CORRUPT')
+}
+
+/** Says what is wrong with the address that can't be listened on. Throws StartRefused, or the error that it doesn't know. */
+export function refuseAddress({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>, error: unknown): never {
+  const found = `found ${PORT} on ${JSON.stringify(HOST)}`
+  if (hasCode(error, 'EADDRINUSE')) refuse(`PORT: ${found}, expected a port that nobody else listens on`, error)
+  if (hasCode(error, 'EACCES')) refuse(`PORT: ${found}, expected a port that this user may listen on`, error)
+  if (hasCode(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAFNOSUPPORT')) {
+    refuse(`HOST: found ${JSON.stringify(HOST)}, expected an address of this machine`, error)
+  }
+  throw error
+}
+
+function refuse(line: string, cause: unknown): never {
+  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
+  throw new StartRefused(`${line}${code}`, { cause })
+}

@@ -1,0 +1,23 @@
+import { setImmediate } from 'node:timers/promises'
+import { FIRST_SHARE, nextShare, type Share } from '../../app/upkeep/slice-share.ts'
+import type { Pause } from '../../app/upkeep/upkeep.ts'
+
+export type Pace = { readonly pause: Pause; readonly share: Share }
+
+/**
+ * Slices that are as large as this machine does in some milliseconds; requests are served between them. `clock` is in
+ * milliseconds.
+ */
+export function createPace(goesOn: () => boolean, clock: () => number = () => performance.now()): Pace {
+  let share = FIRST_SHARE
+  let begun = clock()
+  return {
+    share: () => share,
+    async pause() {
+      share = nextShare(share, clock() - begun)
+      await setImmediate()
+      begun = clock()
+      return goesOn()
+    },
+  }
+}

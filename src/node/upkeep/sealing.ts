@@ -1,0 +1,42 @@
+import { sealAudit } from '../../app/audit/chain.ts'
+import type { Ports } from '../../app/context.ts'
+import { createPace } from './pace.ts'
+import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { SECOND_MS } from '../../shared/time.ts'
+
+/**
+ * Seals new audit entries each second, beside the requests that wrote them: no request waits for it, and no disk.
+ * `stop` seals the last ones.
+ */
+export function startSealing(
+  { store, log }: Pick<Ports, 'store' | 'log'>,
+  clock: LinkClock = systemClock,
+): { stop(): Promise<void> } {
+  const due = createTimer(clock)
+  let isStopping = false
+  let hasFailed = false
+  let running = Promise.resolve()
+  const seal = async () => {
+    try {
+      await sealAudit(store, createPace(() => !isStopping).pause)
+      hasFailed = false
+    } catch (error) {
+      // Once, not each second: most likely the disk is full.
+      if (!hasFailed) log.error('Sealing the audit log failed; it is tried again', { error })
+      hasFailed = true
+    }
+    if (!isStopping) due.start(SECOND_MS, run)
+  }
+  const run = () => {
+    running = seal()
+  }
+  run()
+  return {
+    async stop() {
+      isStopping = true
+      due.stop()
+      await running
+      await seal()
+    },
+  }
+}

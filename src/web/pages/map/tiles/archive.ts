@@ -1,0 +1,15 @@
+import { PMTiles } from 'pmtiles'
+import { BASE, isRecord } from '../../../api.ts'
+
+/** The map file of this service, read range by range. */
+export function openArchive(): PMTiles {
+  return new PMTiles(new URL(`${BASE}api/map/archive`, location.origin).href)
+}
+
+/** What the file says about whose data it holds, without its markup; null: nothing. */
+export async function readAttribution(archive: PMTiles): Promise<string | null> {
+  const metadata: unknown = await archive.getMetadata()
+  if (!isRecord(metadata) || typeof metadata['attribution'] !== 'string') return null
+  const text = new DOMParser().parseFromString(metadata['attribution'], 'text/html').body.textContent.trim()
+  return text === '' ? null : text
+}

@@ -1,0 +1,73 @@
+import type { InferResponseType } from 'hono/client'
+import { type GridLayer, type Map as LeafletMap, tileLayer } from 'leaflet'
+import type { api } from '../../../api.ts'
+
+export type Tiles = NonNullable<InferResponseType<typeof api.map.$get, 200>['tiles']>
+
+export type TileReports = {
+  /** Tiles can't be had: nothing more is asked for. */
+  onFail(): void
+  /** Whose tiles these are, as their file says. */
+  onAttribution(text: string): void
+}
+
+/** Failures in a row after which no more tiles are asked for. */
+const MOST_FAILURES = 4
+
+/** Puts tiles under the nodes; answers how to take them away. */
+export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, reports: TileReports): () => void {
+  let isGone = false
+  let shown: GridLayer | null = null
+  const remove = () => {
+    isGone = true
+    shown?.remove()
+  }
+  const fail = () => {
+    if (isGone) return
+    remove()
+    reports.onFail()
+  }
+  const put = (layer: GridLayer) => {
+    if (isGone) return
+    shown = layer
+    watch(layer, fail)
+    layer.addTo(map)
+  }
+  if (tiles.kind === 'url') put(fromHost(tiles))
+  else {
+    loadArchive(tiles, isDark, reports).then(put, (cause: unknown) => {
+      console.error(cause)
+      fail()
+    })
+  }
+  return remove
+}
+
+function fromHost({ url, maxZoom }: Extract<Tiles, { kind: 'url' }>): GridLayer {
+  // Servers of tiles want to know which site asks; nothing but the origin is told, and to nobody else.
+  return tileLayer(url, { maxNativeZoom: maxZoom, maxZoom: 24, referrerPolicy: 'origin' })
+}
+
+// What reads a map file is large, and of use to those alone who have one.
+async function loadArchive(
+  tiles: Extract<Tiles, { kind: 'archive' }>,
+  isDark: boolean,
+  { onAttribution }: TileReports,
+): Promise<GridLayer> {
+  if (tiles.format === 'vector') {
+    const { vectorLayer } = await import('./vector.ts')
+    return vectorLayer(tiles, isDark, onAttribution)
+  }
+  const { rasterLayer } = await import('./raster.ts')
+  return rasterLayer(tiles, onAttribution)
+}
+
+/** Some tiles may be missing; when none comes, the host or the file is away. */
+function watch(layer: GridLayer, fail: () => void): void {
+  let failures = 0
+  layer.on('tileload', () => (failures = 0))
+  layer.on('tileerror', () => {
+    failures += 1
+    if (failures >= MOST_FAILURES) fail()
+  })
+}

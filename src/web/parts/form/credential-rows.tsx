@@ -1,0 +1,61 @@
+import type { InferResponseType } from 'hono/client'
+import type { ComponentChildren } from 'preact'
+import type { api } from '../../api.ts'
+import { date } from '../../format.ts'
+import { RESOURCE_NAMES } from '../../../shared/resources.ts'
+import { t } from '../../strings.ts'
+import { Age } from '../age.tsx'
+
+type Session = InferResponseType<typeof api.auth.sessions.$get>['sessions'][number]
+export type Token = InferResponseType<typeof api.tokens.$get>['tokens'][number]
+
+/** A session in a list; `children` is the button that ends it. */
+export function SessionRow({ session, children }: { session: Session; children: ComponentChildren }) {
+  return (
+    <li>
+      <div class="grow">
+        <strong>{deviceName(session.userAgent)}</strong>{' '}
+        {session.current && <span class="tag good">{t.account.current}</span>}
+        <div class="faint">
+          {session.ip} · {t.account.lastSeen} <Age at={session.lastSeenAt} /> · {t.account.since}{' '}
+          <Age at={session.createdAt} />
+        </div>
+      </div>
+      {children}
+    </li>
+  )
+}
+
+/** A token in a list; `children` is the button that revokes it. */
+export function TokenRow({ token, children }: { token: Token; children: ComponentChildren }) {
+  return (
+    <li>
+      <div class="grow">
+        <strong>{token.name}</strong> <code>{token.prefix}…</code>
+        <div class="faint">
+          {token.scopes.map(scopeName).join(', ')} · {t.account.lastUsed} <Age at={token.lastUsedAt} /> ·{' '}
+          {t.account.expiresAt} {token.expiresAt === null ? t.common.never : date(token.expiresAt)}
+        </div>
+      </div>
+      {children}
+    </li>
+  )
+}
+
+/** A browser and its system out of a User-Agent header. */
+export function deviceName(userAgent: string | null): string {
+  if (userAgent === null) return t.common.none
+  const browser = /(Edg|OPR|Firefox|Chrome|Safari)\/(\d+)/.exec(userAgent)
+  const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(userAgent)?.[1]
+  if (browser === null) return userAgent.slice(0, 40)
+  const name = { Edg: 'Edge', OPR: 'Opera' }[browser[1] ?? ''] ?? browser[1]
+  return system === undefined ? `${name} ${browser[2]}` : `${name} ${browser[2]}, ${system}`
+}
+
+export function scopeName(scope: string): string {
+  const special = Object.entries(t.scopes).find(([known]) => known === scope)?.[1]
+  if (special !== undefined) return special
+  const [resource, action] = scope.split(':')
+  const name = RESOURCE_NAMES.find((known) => known === resource)
+  return name === undefined ? scope : `${t.resources[name]}: ${action === 'write' ? t.actions.write : t.actions.read}`
+}

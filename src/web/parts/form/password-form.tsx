@@ -1,0 +1,60 @@
+import { useSignal } from '@preact/signals'
+import { api, send } from '../../api.ts'
+import { useAction } from '../../state/load.ts'
+import { t } from '../../strings.ts'
+import { Field, formText, Submit } from './field.tsx'
+import { Failure } from '../notice.tsx'
+
+/** Changes one's own password; `current` is known right after a sign-in with it. */
+export function PasswordForm(props: { username: string; current: string | null; onDone(): Promise<void> | void }) {
+  const { busy, error, run } = useAction()
+  const differ = useSignal(false)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    const currentPassword = props.current ?? text('current')
+    const newPassword = text('new')
+    differ.value = newPassword !== text('repeat')
+    if (differ.value) return
+    await run(async () => {
+      const revokeTokens = form.querySelector<HTMLInputElement>('[name=tokens]')?.checked ?? false
+      await send(api.auth['change-password'].$post({ json: { currentPassword, newPassword, revokeTokens } }))
+      form.reset()
+      await props.onDone()
+    })
+  }
+  return (
+    <form onSubmit={submit} class="stack">
+      <Failure error={error.value} />
+      <input type="text" name="username" autocomplete="username" value={props.username} readOnly hidden />
+      {props.current === null && (
+        <Field label={t.password.current} name="current" type="password" autocomplete="current-password" required />
+      )}
+      <Field
+        label={t.password.new}
+        name="new"
+        type="password"
+        autocomplete="new-password"
+        hint={t.password.hint}
+        maxLength={4096}
+        required
+      />
+      <Field
+        label={t.password.repeat}
+        name="repeat"
+        type="password"
+        autocomplete="new-password"
+        error={differ.value ? t.password.differ : null}
+        maxLength={4096}
+        required
+      />
+      <label class="check">
+        <input type="checkbox" name="tokens" />
+        {t.password.revokeTokens}
+      </label>
+      <Submit busy={busy.value} idle={t.password.submit} working={t.common.saving} />
+    </form>
+  )
+}

@@ -1,0 +1,68 @@
+import type { Signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import {
+  type Action,
+  type Permissions,
+  PRESET_NAMES,
+  presetOf,
+  PRESETS,
+  type Resource,
+} from '../../../shared/resources.ts'
+import { namesOf } from '../../../shared/names.ts'
+import { t } from '../../strings.ts'
+import { Segments } from './field.tsx'
+
+type Note = (resource: Resource) => ComponentChildren
+
+/** Presets, and one box for each area and action. Write brings read along; without read there is no write. `note` stands under an area. */
+export function PermissionGrid({ value, note }: { value: Signal<Permissions>; note?: Note }) {
+  const preset = presetOf(value.value)
+  const set = (resource: Resource, action: Action, isOn: boolean) => {
+    const before = value.value[resource]
+    const read = action === 'read' ? isOn : before.read || isOn
+    const write = action === 'write' ? isOn : before.write && isOn
+    value.value = { ...value.value, [resource]: { read, write } }
+  }
+  return (
+    <div class="stack">
+      <Segments
+        label={t.users.preset}
+        value={preset}
+        options={PRESET_NAMES.map((name) => [name, t.users.presets[name]] as const)}
+        onChange={(name) => (value.value = PRESETS[name])}
+      />
+      <p class="faint about">{preset === null ? t.users.presets.custom : t.users.presetHelp[preset]}</p>
+      <table class="grid">
+        <thead>
+          <tr>
+            <th scope="col">{t.users.resource}</th>
+            <th scope="col">{t.users.read}</th>
+            <th scope="col">{t.users.write}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {namesOf(t.resources).map((resource) => (
+            <tr key={resource}>
+              <th scope="row">
+                {t.resources[resource]}
+                {note !== undefined && <div class="faint note">{note(resource)}</div>}
+              </th>
+              {(['read', 'write'] as const).map((action) => (
+                <td key={action}>
+                  <label class="box">
+                    <input
+                      type="checkbox"
+                      aria-label={`${t.resources[resource]}: ${t.actions[action]}`}
+                      checked={value.value[resource][action]}
+                      onChange={(event) => set(resource, action, event.currentTarget.checked)}
+                    />
+                  </label>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,44 @@
+import { signal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
+import { t } from '../../strings.ts'
+import { Empty, Loading } from '../notice.tsx'
+import { Page } from '../page.tsx'
+
+/** A page whose code is loaded when it is first opened. */
+export function later<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+  const found = signal<{ readonly Page: FunctionComponent<P> } | null>(null)
+  const hasFailed = signal(false)
+  let hasBegun = false
+  const begin = async () => {
+    hasBegun = true
+    hasFailed.value = false
+    try {
+      found.value = { Page: await load() }
+    } catch (cause) {
+      console.error(cause)
+      hasFailed.value = true
+    }
+  }
+  return (props) => {
+    if (!hasBegun) void begin()
+    if (hasFailed.value) return <Missing retry={() => void begin()} />
+    return found.value === null ? <Loading /> : <found.value.Page {...props} />
+  }
+}
+
+/** The service is away, or runs another version than this page came from. */
+function Missing({ retry }: { retry: () => void }) {
+  return (
+    <Page title={t.shell.missing}>
+      <Empty icon="warning">
+        <p>{t.shell.missingHelp}</p>
+        <button type="button" class="button" onClick={retry}>
+          {t.common.retry}
+        </button>{' '}
+        <button type="button" class="button" onClick={() => location.reload()}>
+          {t.shell.reload}
+        </button>
+      </Empty>
+    </Page>
+  )
+}

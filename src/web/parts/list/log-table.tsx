@@ -1,0 +1,95 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { dateTime, stamp } from '../../format.ts'
+import { t } from '../../strings.ts'
+import { Icon } from '../icon.tsx'
+
+type Heading = { readonly name: string; readonly wideOnly?: boolean }
+
+/** A table of what happened when, the newest first; its rows are `LogRow`s. */
+export function LogTable({ headings, children }: { headings: readonly Heading[]; children: ComponentChildren }) {
+  return (
+    <div class="table-box">
+      <table class="table audit">
+        <thead>
+          <tr>
+            {headings.map(({ name, wideOnly }) => (
+              <th scope="col" class={wideOnly ? 'wide-only' : ''} key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Whether columns for wide screens alone are there: a cell across all of them would bring them back on a phone. */
+const wideScreen = matchMedia('(width > 60rem)')
+const isWide = signal(wideScreen.matches)
+wideScreen.addEventListener('change', ({ matches }) => (isWide.value = matches))
+
+type LogRowProps = {
+  at: number
+  /** How many cells there are after the time, and how many of them on wide screens alone. */
+  span: number
+  wideSpan: number
+  details(): ComponentChildren
+  children: ComponentChildren
+}
+
+/** One line, and all of it once it is opened. `children` are the cells after the time. */
+export function LogRow(props: LogRowProps) {
+  const isOpen = useSignal(false)
+  return (
+    <>
+      <tr>
+        <td class="nowrap">
+          <button
+            type="button"
+            class="expander"
+            aria-expanded={isOpen.value}
+            onClick={() => (isOpen.value = !isOpen.value)}
+          >
+            <Icon name="next" />
+            <time dateTime={new Date(props.at).toISOString()} title={dateTime(props.at)}>
+              {stamp(props.at)}
+            </time>
+          </button>
+        </td>
+        {props.children}
+      </tr>
+      {isOpen.value && (
+        <tr class="detail">
+          <td colSpan={1 + props.span - (isWide.value ? 0 : props.wideSpan)}>{props.details()}</td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+/** Names and values as they are. */
+export function RawFacts({ facts }: { facts: readonly (readonly [name: string, value: string])[] }) {
+  return (
+    <dl class="facts mono">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** Asks for what comes after what is shown; nothing when that is all. */
+export function More<C>({ next, isBusy, onMore }: { next: C | null; isBusy: boolean; onMore(next: C): void }) {
+  if (next === null) return null
+  return (
+    <button type="button" class="button" disabled={isBusy} onClick={() => onMore(next)}>
+      {isBusy ? t.common.loading : t.common.more}
+    </button>
+  )
+}

@@ -1,0 +1,17 @@
+import { Icon } from '../icon.tsx'
+
+/** A drawing that says something by itself, in words for those who point at it or do not see it. */
+export function Mark({ icon, words, tone = 'faint' }: Props) {
+  return (
+    <span class={tone} title={words}>
+      <Icon name={icon} />
+      <span class="sr-only">{words}</span>
+    </span>
+  )
+}
+
+type Props = {
+  readonly icon: 'lock' | 'shield' | 'warning'
+  readonly words: string
+  readonly tone?: 'faint' | 'good' | 'bad'
+}

@@ -1,0 +1,116 @@
+import { computed, effect, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { api, askAs } from '../api.ts'
+import { asApiError, useFresh } from './load.ts'
+import { BROADCAST, type Message, type MessagePage } from './mesh.ts'
+import { can, user } from './session.ts'
+
+const POLL_MS = 10_000
+/** Messages that unread ones are counted among. */
+const INBOX_SIZE = 200
+
+/** The newest messages of all conversations, newest first; null until they came once. */
+export const inbox = signal<readonly Message[] | null>(null)
+
+/** `channel=0` or `with=!a0cb0001`: also what the address of the conversation asks for. */
+export function conversationOf({ toNodeNum, channel, direction, toNodeId, fromNodeId }: Message): string {
+  if (toNodeNum === BROADCAST) return `channel=${channel}`
+  return `with=${direction === 'out' ? toNodeId : fromNodeId}`
+}
+
+async function refreshInbox(): Promise<void> {
+  if (!can('messages', 'read')) return
+  try {
+    const { messages } = await askAs<MessagePage>(api.messages.$get({ query: { limit: String(INBOX_SIZE) } }))
+    inbox.value = messages
+    // Whoever comes for the first time has no thousand unread messages.
+    if (marks.peek().from === null) keepMarks({ ...marks.peek(), from: messages[0]?.id ?? 0 })
+  } catch (error) {
+    // What was there before stays; a page of messages says itself what is wrong.
+    asApiError(error)
+  }
+}
+
+/** Drops what was loaded for somebody else. */
+export function forgetInbox(): void {
+  inbox.value = null
+}
+
+/** Where the inbox is kept fresh: once in the page. */
+export function InboxKeeper(): null {
+  useEffect(() => void refreshInbox(), [])
+  useFresh(refreshInbox, POLL_MS, ['message', 'delivery'])
+  return null
+}
+
+/** How far somebody has read: ids of messages. */
+type Marks = {
+  /** Up to this one, everywhere; null: nothing is known yet. */
+  readonly from: number | null
+  readonly read: Readonly<Record<string, number>>
+}
+const NO_MARKS: Marks = { from: null, read: {} }
+const marks = signal<Marks>(NO_MARKS)
+const storageKey = computed(() => (user.value === null ? null : `read:${user.value.id}`))
+
+/** Reads the marks of who is signed in, and follows what other tabs of this browser read. */
+export function keepReadMarks(): void {
+  effect(() => {
+    marks.value = storageKey.value === null ? NO_MARKS : loadMarks(storageKey.value)
+  })
+  addEventListener('storage', ({ key }) => {
+    if (key !== null && key === storageKey.peek()) marks.value = loadMarks(key)
+  })
+}
+
+function loadMarks(key: string): Marks {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(key) ?? 'null')
+    return isMarks(found) ? found : NO_MARKS
+  } catch {
+    // Storage is blocked, or something else wrote there: counting begins now.
+    return NO_MARKS
+  }
+}
+
+function isMarks(value: unknown): value is Marks {
+  if (typeof value !== 'object' || value === null || !('from' in value) || !('read' in value)) return false
+  const { from, read } = value
+  if (typeof from !== 'number' || typeof read !== 'object' || read === null) return false
+  return Object.values(read).every((id) => typeof id === 'number')
+}
+
+function keepMarks(next: Marks): void {
+  marks.value = next
+  try {
+    if (storageKey.peek() !== null) localStorage.setItem(storageKey.peek() ?? '', JSON.stringify(next))
+  } catch {
+    // Storage is blocked: the marks last as long as the page.
+  }
+}
+
+/** The id up to which a conversation was read; `null` stands for all conversations. */
+export function readUpTo(conversation: string | null): number {
+  const { from, read } = marks.value
+  return Math.max(from ?? Number.MAX_SAFE_INTEGER, conversation === null ? 0 : (read[conversation] ?? 0))
+}
+
+/** Somebody has seen a conversation up to this message; in the view of all, all of them. */
+export function markRead(conversation: string | null, id: number): void {
+  const { from, read } = marks.peek()
+  if (from === null || id <= readUpTo(conversation)) return
+  keepMarks(conversation === null ? { from: id, read } : { from, read: { ...read, [conversation]: id } })
+}
+
+/** Texts that came and were not seen, by conversation. */
+export const unread = computed((): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const message of inbox.value ?? []) {
+    const conversation = conversationOf(message)
+    if (message.direction === 'out' || message.emoji || message.id <= readUpTo(conversation)) continue
+    counts.set(conversation, (counts.get(conversation) ?? 0) + 1)
+  }
+  return counts
+})
+
+export const unreadTotal = computed(() => [...unread.value.values()].reduce((sum, n) => sum + n, 0))

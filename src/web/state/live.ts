@@ -1,0 +1,207 @@
+import { computed, effect, signal } from '@preact/signals'
+import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/event-kinds.ts'
+import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from '../api.ts'
+import { can, has, refreshStatus, status } from './session.ts'
+
+/**
+ * - `off`: nobody is signed in, or nobody looks
+ * - `connecting`: opening for the first time
+ * - `live`: what happens is told at once
+ * - `cut`: was open, and is being opened again
+ * - `polling`: there is no stream here; pages ask from time to time
+ */
+export type LiveState = 'off' | 'connecting' | 'live' | 'cut' | 'polling'
+export const liveState = signal<LiveState>('off')
+
+/** Something that has just happened; null: anything may have. */
+export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
+
+/** Whether all events of these kinds reach this page at once. */
+export function isTold(kinds: readonly EventKind[]): boolean {
+  return kinds.length > 0 && liveState.value === 'live' && kinds.every((kind) => can(EVENT_KINDS[kind], 'read'))
+}
+
+const listeners = new Set<(event: LiveEvent) => void>()
+
+/** Calls `listener` at each event of these kinds until the answered function is called. */
+export function watchLive(kinds: readonly EventKind[], listener: (event: LiveEvent) => void): () => void {
+  const heard = (event: LiveEvent) => {
+    if (event === null || kinds.includes(event.kind)) listener(event)
+  }
+  listeners.add(heard)
+  return () => listeners.delete(heard)
+}
+
+function tell(event: LiveEvent): void {
+  for (const listener of listeners) listener(event)
+}
+
+/** A connection that says nothing for longer is dead: the service sends a beat every 15 s. */
+const SILENCE_MS = 40_000
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 30_000
+/** Failures in a row after which pages no longer wait for the stream. */
+const PATIENCE = 3
+
+/**
+ * Keeps one stream of events open while somebody is signed in and looks at this tab; a hidden one gives its connection
+ * back, and resumes where it was. Read by `fetch`, since an EventSource hides statuses and beats, and cannot resume
+ * after it gave up.
+ */
+export function keepLive(): void {
+  const isVisible = signal(document.visibilityState === 'visible')
+  document.addEventListener('visibilitychange', () => {
+    isVisible.value = document.visibilityState === 'visible'
+  })
+  const reader = computed(() => {
+    const known = status.value
+    return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
+  })
+  effect(() => {
+    if (reader.value === null || !isVisible.value) return
+    if (!has('events')) {
+      liveState.value = 'polling'
+      return () => (liveState.value = 'off')
+    }
+    const stream = createStream(reader.value)
+    void stream.keepOpen()
+    return stream.stop
+  })
+}
+
+/** Where the stream was when it ended, and whose it was. */
+let resumeAt = { userId: 0, id: '' }
+
+function createStream(userId: number) {
+  if (resumeAt.userId !== userId) resumeAt = { userId, id: '' }
+  const run = { isStopped: false }
+  let controller = new AbortController()
+  let endPause = () => {}
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      endPause = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  const stopWatching = reconnects.subscribe(() => endPause())
+  return {
+    async keepOpen() {
+      let failures = 0
+      while (!run.isStopped) {
+        controller = new AbortController()
+        if (failures === 0) liveState.value = resumeAt.id === '' ? 'connecting' : 'cut'
+        const ending = await readStream(controller)
+        if (run.isStopped) return
+        failures = ending.wasOpen ? 0 : failures + 1
+        liveState.value = ending.refusal !== null || failures >= PATIENCE ? 'polling' : 'cut'
+        // Tells whether the service is away, the session over, or only the stream cut.
+        await refreshStatus()
+        const wait = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures)
+        const least = (ending.refusal?.retryAfter ?? 0) * 1000
+        if (!run.isStopped) await pause(Math.max(least, wait * (0.5 + Math.random() / 2)))
+      }
+    },
+    stop() {
+      run.isStopped = true
+      stopWatching()
+      controller.abort()
+      endPause()
+      liveState.value = 'off'
+    },
+  }
+}
+
+type Ending = { readonly wasOpen: boolean; readonly refusal: ApiError | null }
+
+async function readStream(controller: AbortController): Promise<Ending> {
+  let wasOpen = false
+  let silence = setTimeout(() => controller.abort(), SILENCE_MS)
+  try {
+    const headers: Record<string, string> = resumeAt.id === '' ? {} : { 'Last-Event-ID': resumeAt.id }
+    const response = await fetch(`${BASE}api/events`, { headers, signal: controller.signal })
+    if (!response.ok || response.body === null) return { wasOpen, refusal: await refusalOf(response) }
+    const parse = createParser()
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return { wasOpen, refusal: null }
+      clearTimeout(silence)
+      silence = setTimeout(() => controller.abort(), SILENCE_MS)
+      if (!wasOpen) {
+        wasOpen = true
+        liveState.value = 'live'
+        // What happened between the first answers and now.
+        if (resumeAt.id === '') tell(null)
+      }
+      noteHeard()
+      parse(value)
+    }
+  } catch {
+    // Cut, unreachable, silent or stopped: whoever called knows which, and opens it again.
+    return { wasOpen, refusal: null }
+  } finally {
+    clearTimeout(silence)
+  }
+}
+
+/** What a proxy says while the service is away is no refusal. */
+async function refusalOf(response: Response): Promise<ApiError | null> {
+  const error = await readProblem(response)
+  return error.status === 429 ? error : null
+}
+
+/** Server-sent events (html.spec.whatwg.org, 9.2.6), as the service writes them: one line of data, LF. */
+function createParser(): (chunk: string) => void {
+  let rest = ''
+  return (chunk) => {
+    const blocks = (rest + chunk).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const fields = new Map(
+        block.split('\n').map((line) => {
+          const colon = line.indexOf(': ')
+          return [line.slice(0, colon), line.slice(colon + 2)] as const
+        }),
+      )
+      resumeAt = { ...resumeAt, id: fields.get('id') ?? resumeAt.id }
+      hear(fields.get('event') ?? '', fields.get('data') ?? '')
+    }
+  }
+}
+
+function hear(name: string, data: string): void {
+  if (name === 'reset') tell(null)
+  if (name === 'access') void refreshStatus()
+  const kind = EVENT_KIND_NAMES.find((known) => known === name)
+  if (kind === undefined) return
+  const body: unknown = JSON.parse(data)
+  if (isRecord(body)) tell({ kind, data: body })
+}
+
+/** Runs `work` when asked: at once, then at most every `gapMs`, and never twice at the same time. */
+export function pace(work: () => Promise<void>, gapMs: number): { ask(): void; stop(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isBusy = false
+  let isAsked = false
+  const run = async () => {
+    isBusy = true
+    isAsked = false
+    await work()
+    timer = setTimeout(() => {
+      isBusy = false
+      if (isAsked) void run()
+    }, gapMs)
+  }
+  return {
+    ask() {
+      isAsked = true
+      if (!isBusy) void run()
+    },
+    stop() {
+      clearTimeout(timer)
+      isAsked = false
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { effect, useSignal, useSignalEffect, type Signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { ApiError, online, reconnects } from '../api.ts'
+import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
+import type { EventKind } from '../../shared/event-kinds.ts'
+
+export type Loaded<T> = {
+  /** What came last, also while more is on its way. */
+  readonly data: Signal<T | null>
+  readonly error: Signal<ApiError | null>
+  readonly busy: Signal<boolean>
+  reload(): Promise<void>
+}
+
+/** At least so long between two loads that events ask for; longer for what is asked for seldom without events. */
+const GAP_MS = 1000
+/** Events tell what happens in the mesh, not what people change: that is looked for so often. */
+const TOLD_MS = 60_000
+
+/**
+ * Calls `refresh` after the service was away, at live events of the kinds `on`, and every `everyMs` while the page is
+ * visible: seldom while the events tell all, and at once when the page is looked at again after longer than that.
+ * `refresh` throws nothing.
+ */
+export function useFresh(
+  refresh: () => Promise<void>,
+  everyMs: number | undefined,
+  on: readonly EventKind[] = [],
+  onEvent: (event: LiveEvent) => void = () => {},
+): void {
+  const latest = useRef(refresh)
+  latest.current = refresh
+  const at = useRef(Date.now())
+  const run = async () => {
+    at.current = Date.now()
+    await latest.current()
+  }
+  useSignalEffect(() => {
+    if (reconnects.value > 0) void run()
+  })
+  useEffect(() => {
+    if (on.length === 0) return
+    const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
+    const stop = watchLive(on, (event) => {
+      onEvent(event)
+      paced.ask()
+    })
+    return () => {
+      stop()
+      paced.stop()
+    }
+  }, [])
+  useEffect(() => {
+    if (everyMs === undefined) return
+    return effect(() => {
+      const pauseMs = isTold(on) ? Math.max(everyMs, TOLD_MS) : everyMs
+      const tick = () => {
+        if (document.visibilityState !== 'visible' || !online.peek()) return
+        if (Date.now() - at.current >= pauseMs - GAP_MS) void run()
+      }
+      const timer = setInterval(tick, pauseMs)
+      document.addEventListener('visibilitychange', tick)
+      return () => {
+        clearInterval(timer)
+        document.removeEventListener('visibilitychange', tick)
+      }
+    })
+  }, [everyMs])
+}
+
+/** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. */
+export function useLoad<T>(
+  load: () => Promise<T>,
+  deps: readonly unknown[],
+  everyMs?: number,
+  on: readonly EventKind[] = [],
+): Loaded<T> {
+  const data = useSignal<T | null>(null)
+  const error = useSignal<ApiError | null>(null)
+  const busy = useSignal(true)
+  const turn = useRef(0)
+  const latest = useRef(load)
+  latest.current = load
+  const reload = async () => {
+    const mine = ++turn.current
+    busy.value = true
+    try {
+      const found = await latest.current()
+      if (mine !== turn.current) return
+      data.value = found
+      error.value = null
+    } catch (cause) {
+      // The shell says that the service is away; what was there before stays.
+      const failed = asApiError(cause)
+      if (mine === turn.current && (failed.code !== 'offline' || data.peek() === null)) error.value = failed
+    } finally {
+      if (mine === turn.current) busy.value = false
+    }
+  }
+  useEffect(() => {
+    void reload()
+    return () => {
+      turn.current++
+    }
+  }, deps)
+  useFresh(reload, everyMs, on)
+  return { data, error, busy, reload }
+}
+
+export type Action = {
+  readonly busy: Signal<boolean>
+  readonly error: Signal<ApiError | null>
+  /** False when it failed, or is still running from before. */
+  run(work: () => Promise<void>): Promise<boolean>
+}
+
+/** Something a person does: once at a time, its failure kept for showing beside it. */
+export function useAction(): Action {
+  const busy = useSignal(false)
+  const error = useSignal<ApiError | null>(null)
+  const run = async (work: () => Promise<void>) => {
+    if (busy.peek()) return false
+    const held = document.activeElement
+    busy.value = true
+    error.value = null
+    try {
+      await work()
+      return true
+    } catch (cause) {
+      error.value = asApiError(cause)
+      return false
+    } finally {
+      busy.value = false
+      requestAnimationFrame(() => giveFocusBack(held))
+    }
+  }
+  return { busy, error, run }
+}
+
+/** A button that was disabled while it worked has lost the focus: whoever uses keys would begin anew at the top. */
+function giveFocusBack(held: Element | null): void {
+  if (held === null || held === document.body) return
+  for (const next of [held, document.querySelector('h1')]) {
+    if (document.activeElement === document.body && next instanceof HTMLElement) next.focus({ preventScroll: true })
+  }
+}
+
+/** A failure as the page can explain it; one of the page itself is told to the console. */
+export function asApiError(cause: unknown): ApiError {
+  if (cause instanceof ApiError) return cause
+  console.error(cause)
+  return new ApiError(0, 'internal', '', {}, null)
+}

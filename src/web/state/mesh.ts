@@ -1,0 +1,188 @@
+import { computed, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Message } from '../../app/mesh/messages/messages.ts'
+import type { Node } from '../../app/mesh/nodes/nodes.ts'
+import { api, type ApiError, ask, askAs, send } from '../api.ts'
+import type { LiveEvent } from './live.ts'
+import { asApiError, useFresh } from './load.ts'
+import { can } from './session.ts'
+import { t } from '../strings.ts'
+import { HOUR_MS } from '../../shared/time.ts'
+
+export type { Message, Node }
+export type MessagePage = { readonly messages: readonly Message[]; readonly nextBefore: number | null }
+
+export const BROADCAST = 0xffffffff
+/** Heard within so many milliseconds, a node is active: two hours, or what the settings say. */
+export const activeMs = signal(2 * HOUR_MS)
+const POLL_MS = 5000
+
+/** All nodes, the latest heard first; null until they came once. */
+export const nodes = signal<readonly Node[] | null>(null)
+export const nodesError = signal<ApiError | null>(null)
+const byNum = computed(() => new Map(nodes.value?.map((node) => [node.nodeNum, node])))
+
+export function nodeByNum(nodeNum: number): Node | undefined {
+  return byNum.value.get(nodeNum)
+}
+
+let etag: string | null = null
+
+/** Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. Throws nothing: see `nodesError`. */
+export async function refreshNodes(): Promise<void> {
+  if (!can('nodes', 'read')) return
+  try {
+    const headers: Record<string, string> = etag === null ? {} : { 'If-None-Match': etag }
+    const response = await send(api.nodes.$get({ query: {} }, { headers }))
+    if (response.status !== 304) {
+      nodes.value = await askAs<Node[]>(Promise.resolve(response))
+      etag = response.headers.get('etag')
+    }
+    nodesError.value = null
+  } catch (error) {
+    const failed = asApiError(error)
+    if (failed.code !== 'offline' || nodes.peek() === null) nodesError.value = failed
+  }
+}
+
+/** The setting is told to those who may see the dashboard; without an answer the default stays. */
+async function refreshActive(): Promise<void> {
+  if (!can('dashboard', 'read')) return
+  const found = await ask(api.dashboard.$get()).catch(() => null)
+  if (found !== null) activeMs.value = found.activeSeconds * 1000
+}
+
+/** Drops what was loaded for somebody else. */
+export function forgetNodes(): void {
+  nodes.value = null
+  etag = null
+  changed = null
+}
+
+/** Up to so many changed nodes are asked for one by one; for more, the whole list is cheaper. */
+const MAX_SINGLE = 4
+/** How long the whole list may rest after it came. */
+const REST_MS_PER_NODE = 2
+const MAX_REST_MS = 5000
+/** Nodes that events told of; null: any may have changed. */
+let changed: Set<number> | null = null
+
+function noteChange(event: LiveEvent): void {
+  const nodeNum = event?.data['nodeNum']
+  if (typeof nodeNum === 'number' && nodeNum > 0 && nodeNum < BROADCAST) changed?.add(nodeNum)
+  else changed = null
+}
+
+async function refreshChanged(): Promise<void> {
+  const nums = changed
+  const known = nodes.peek()
+  changed = new Set()
+  if (nums === null || known === null || nums.size === 0 || nums.size > MAX_SINGLE) {
+    await refreshNodes()
+    // Where thousands are known and many are heard, once in a few seconds is often enough.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(MAX_REST_MS, (known?.length ?? 0) * REST_MS_PER_NODE)))
+    return
+  }
+  try {
+    const found = await Promise.all(
+      [...nums].map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } }))),
+    )
+    const others = (nodes.peek() ?? []).filter(({ nodeNum }) => !nums.has(nodeNum))
+    nodes.value = [...found, ...others].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0))
+    nodesError.value = null
+  } catch {
+    // One is gone again, or the service is: the list tells which.
+    await refreshNodes()
+  }
+}
+
+let users = 0
+
+/** Keeps the nodes fresh while a page that shows them is open. */
+export function useNodes(): void {
+  useEffect(() => {
+    // All who show nodes share one list: the first loads it, the others find it there.
+    if (users++ === 0) {
+      changed = new Set()
+      void refreshActive()
+      void refreshNodes()
+    }
+    return () => {
+      users--
+    }
+  }, [])
+}
+
+/** Where the list is kept fresh: once in the page. */
+export function NodeKeeper(): null {
+  useFresh(
+    async () => {
+      if (users > 0) await refreshChanged()
+    },
+    POLL_MS,
+    ['node'],
+    noteChange,
+  )
+  return null
+}
+
+let lastNames: ReadonlyMap<number, string> = new Map()
+/** Stays the same while nobody is called otherwise: hundreds of messages need no drawing for each node heard. */
+const names = computed(() => {
+  const next = new Map(nodes.value?.map((node) => [node.nodeNum, nodeName(node)]))
+  const isSame = next.size === lastNames.size && [...next].every(([num, name]) => lastNames.get(num) === name)
+  if (!isSame) lastNames = next
+  return lastNames
+})
+
+/** What a node is called, as far as it is known here. */
+export function nameOf(nodeNum: number, nodeId: string): string {
+  return names.value.get(nodeNum) ?? nodeId
+}
+
+/** `nameOf` for a node id alone. */
+export function nameOfId(nodeId: string): string {
+  return nameOf(Number.parseInt(nodeId.slice(1), 16), nodeId)
+}
+
+/** What a node is called: its long name, else what its number makes. */
+export function nodeName(node: Node): string {
+  return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
+}
+
+/** Whether a search for `wanted`, in small letters, finds the node: by its names, its !hex id or its number. */
+export function isCalled(node: Node, wanted: string): boolean {
+  const words = [nodeName(node), node.shortName ?? '', node.nodeId, String(node.nodeNum)]
+  return words.some((text) => text.toLowerCase().includes(wanted))
+}
+
+/** The few characters that stand for a node where there is little room. */
+export function shortNameOf(node: Node): string {
+  return legible(node.shortName) ?? node.nodeId.slice(-4)
+}
+
+// Control characters, and those that would turn the direction of the text around them.
+const UNPRINTABLE = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
+const VISIBLE = /[^\p{Cf}\s]/u
+
+/** A name as it may stand within a line; null where there is nothing to see. */
+function legible(name: string | null): string | null {
+  const text = name?.replace(UNPRINTABLE, '').trim() ?? ''
+  return VISIBLE.test(text) ? text : null
+}
+
+export function isActive(node: Node, now: number): boolean {
+  return node.lastHeard !== null && now - node.lastHeard < activeMs.value
+}
+
+/** Metres half across the cell that a position of so many bits may lie in; null when it is exact. */
+export function precisionMeters(precisionBits: number | null): number | null {
+  if (precisionBits === null || precisionBits >= 32 || precisionBits < 10) return null
+  // 1e-7 degrees a unit, 111,320 m a degree; the cell is 2^(32 − bits) units wide.
+  return (2 ** (32 - precisionBits) * 1e-7 * 111_320) / 2
+}
+
+/** Whether a channel is a slot of a radio. Others have a number of their own: they are heard through MQTT, or by a radio that does not send now. */
+export function isInRadio(index: number): boolean {
+  return index < 8
+}

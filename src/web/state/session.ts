@@ -1,0 +1,115 @@
+import { batch, computed, signal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import type { ErrorCode } from '../../app/http/errors.ts'
+import { api, ApiError, reconnects, ask, send, watchRefusals } from '../api.ts'
+import { dropDrafts } from './drafts.ts'
+import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/resources.ts'
+
+export type Status = InferResponseType<typeof api.auth.status.$get>
+export type User = NonNullable<Status['user']>
+
+/** Who is signed in and what they may do, as the service said last; null until it has. */
+export const status = signal<Status | null>(null)
+export const statusError = signal<ApiError | null>(null)
+
+export const user = computed(() => status.value?.user ?? null)
+export const isAdmin = computed(() => user.value?.isAdmin ?? false)
+
+/** The session ended without this page's doing: the sign-in page says so. */
+export const hasEnded = signal(false)
+
+/** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
+export const temporaryPassword = signal<string | null>(null)
+
+export function can(resource: Resource, action: Action): boolean {
+  return status.value?.permissions[resource][action] ?? false
+}
+
+/**
+ * Grows when nothing that was loaded before may be shown any more: somebody else reads, or the same person may read
+ * less. What is given to somebody appears without taking away what they are writing.
+ */
+export const readerKey = signal(0)
+
+function mayReadLess(before: Status | null, next: Status): boolean {
+  if (before?.user?.id !== next.user?.id) return true
+  return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
+}
+
+/** Radios, live events and backups are the Node service's: the edge has none of them. */
+type Part = 'radio' | 'events' | 'backups'
+const missing = signal('')
+
+/** Whether the service has this where it runs; what it has not would be asked for in vain. */
+export function has(part: Part): boolean {
+  return !missing.value.split(', ').includes(part)
+}
+
+/** Throws nothing: what went wrong stands in `statusError`. */
+export async function refreshStatus(): Promise<void> {
+  try {
+    const answer = await send(api.auth.status.$get())
+    const next = await answer.json()
+    missing.value = answer.headers.get('X-Unsupported') ?? ''
+    statusError.value = null
+    if (next.authenticated) hasEnded.value = false
+    else if (status.peek()?.authenticated && !isLeaving) hasEnded.value = true
+    // The same news must not draw the whole page again.
+    const before = status.peek()
+    if (JSON.stringify(next) === JSON.stringify(before)) return
+    batch(() => {
+      if (mayReadLess(before, next)) readerKey.value++
+      status.value = next
+    })
+  } catch (error) {
+    statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
+  }
+}
+
+let isLeaving = false
+/** Between the tabs of this browser: who is signed in has changed. */
+const tabs = new BroadcastChannel('session')
+
+/** Lets the other tabs find out at once who is signed in now. */
+export function tellTabs(): void {
+  // A BroadcastChannel reaches its own origin alone.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin
+  tabs.postMessage(null)
+}
+
+/** Ends the session here, and at the provider if it has a page for that. Throws `ApiError`. */
+export async function signOut(): Promise<void> {
+  isLeaving = true
+  try {
+    const { logoutUrl } = await ask(api.auth.logout.$post())
+    dropDrafts()
+    tellTabs()
+    if (logoutUrl === null) await refreshStatus()
+    else location.assign(logoutUrl)
+  } finally {
+    isLeaving = false
+  }
+}
+
+const REFRESH_MS = 60_000
+const REVEALING: ReadonlySet<string> = new Set<ErrorCode>([
+  'unauthenticated',
+  'password_change_required',
+  'forbidden',
+  'admin_required',
+])
+
+/** Keeps `status` true: a demotion or the end of a session shows within a minute, or at the next refusal. */
+export function keepStatus(): void {
+  watchRefusals((code) => {
+    if (REVEALING.has(code)) void refreshStatus()
+  })
+  reconnects.subscribe(() => void refreshStatus())
+  tabs.addEventListener('message', () => void refreshStatus())
+  addEventListener('online', () => void refreshStatus())
+  addEventListener('offline', () => void refreshStatus())
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void refreshStatus()
+  })
+  setInterval(() => void refreshStatus(), REFRESH_MS)
+}

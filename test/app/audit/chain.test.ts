@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
+import { verifyChain } from '../../../src/app/audit/verify.ts'
+import { createTestApp, START, type TestApp } from '../../support/app.ts'
+
+let app: TestApp
+beforeEach(async () => {
+  app = await createTestApp()
+})
+afterEach(() => app.close())
+
+/** Adds entries until there are `count`. */
+function fillTo(count: number) {
+  app.store.sqlite
+    .prepare(
+      `with recursive more(n) as (select (select count(*) from audit_log) + 1 union all select n + 1 from more where n < ?)
+        insert into audit_log (timestamp, user_id, username, action, resource, details, ip, request_id)
+        select ${START} + n, 7, 'anna', 'node_updated', 'nodes', json_object('n', n), null, 'r' || n from more`,
+    )
+    .run(count)
+}
+
+/** Changes the log as somebody who has the database file can. */
+function tamper(...statements: string[]) {
+  const { sqlite } = app.store
+  const triggers = sqlite
+    .prepare<[], { name: string; sql: string }>(
+      "select name, sql from sqlite_schema where type = 'trigger' and tbl_name like 'audit%'",
+    )
+    .all()
+  for (const { name } of triggers) sqlite.exec(`drop trigger ${name}`)
+  for (const statement of statements) sqlite.exec(statement)
+  for (const { sql } of triggers) sqlite.exec(sql)
+}
+
+const verify = (after = 0, limit = 1_000_000) => verifyChain(app.store, { after, limit })
+
+const hashes = () => app.store.sqlite.prepare<[], string | null>('select hash from audit_log order by id').pluck().all()
+
+describe('the chain', () => {
+  test('is SHA-256 over the hash before and the entry as a JSON array', async () => {
+    app.store.sqlite
+      .prepare(
+        `insert into audit_log (timestamp, username, action, resource, details, ip)
+          values (?, 'Zoë "z"', 'node_updated', 'nodes', '{ "b": 1.50, "a": "ü" }', '::1')`,
+      )
+      .run(START)
+    await sealAudit(app.store)
+    const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+    const first = sha256(
+      `${GENESIS}\n[1,${START},null,"system","admin_bootstrapped","users",{"username":"admin","userId":1},null,null]`,
+    )
+    const second = sha256(
+      `${first}\n[2,${START},null,"Zoë \\"z\\"","node_updated","nodes",{"b":1.5,"a":"ü"},"::1",null]`,
+    )
+    expect(hashes()).toStrictEqual([first, second])
+  })
+
+  test('goes on where it ended, in slices, and says what is not sealed yet', async () => {
+    fillTo(450)
+    expect(await sealAudit(app.store, async () => false)).toBe(100)
+    expect(await verify()).toMatchObject({ entries: 450, until: { id: 100 }, unsealed: 350, broken: null })
+    expect(await sealAudit(app.store)).toBe(350)
+    fillTo(460)
+    expect(await sealAudit(app.store)).toBe(10)
+    expect(await sealAudit(app.store)).toBe(0)
+    expect(await verify()).toMatchObject({ entries: 460, until: { id: 460 }, unsealed: 0, broken: null, next: null })
+  })
+
+  test('comes out the same when several instances seal at once', async () => {
+    fillTo(1500)
+    await Promise.all([sealAudit(app.store), sealAudit(app.store), sealAudit(app.store)])
+    expect(await verify()).toMatchObject({ entries: 1500, until: { id: 1500 }, unsealed: 0, broken: null })
+  })
+
+  test('is verified in parts, each of which begins where the one before ended', async () => {
+    fillTo(1000)
+    await sealAudit(app.store)
+    const ends: unknown[] = []
+    for (let next: number | null = 0; next !== null;) {
+      const part = await verify(next, 300)
+      ends.push([part.entries, part.until?.id, part.broken])
+      next = part.next
+    }
+    expect(ends).toStrictEqual([
+      [300, 300, null],
+      [300, 600, null],
+      [300, 900, null],
+      [100, 1000, null],
+    ])
+  })
+
+  test('an empty log is whole', async () => {
+    tamper('delete from audit_log')
+    expect(await verify()).toStrictEqual({
+      entries: 0,
+      until: null,
+      unsealed: 0,
+      broken: null,
+      trimmed: null,
+      newestId: null,
+      next: null,
+    })
+  })
+})
+
+describe('what somebody did to the file', () => {
+  test.each([
+    ["update audit_log set username = 'nobody' where id = 300", 300, 'changed'],
+    ["update audit_log set details = '{}' where id = 300", 300, 'changed'],
+    ['update audit_log set timestamp = timestamp + 1 where id = 1', 1, 'changed'],
+    ['update audit_log set request_id = null where id = 600', 600, 'changed'],
+    ["update audit_log set hash = printf('%064d', 7) where id = 600", 600, 'changed'],
+    ['delete from audit_log where id = 300', 300, 'missing'],
+    ['delete from audit_log where id between 300 and 400', 300, 'missing'],
+    ['delete from audit_log where id = 1', 1, 'missing'],
+    ['delete from audit_log where id = 600', 600, 'missing'],
+    ['delete from audit_log where id > 200', 201, 'missing'],
+    ['update audit_log set id = 10000 where id = 300', 300, 'missing'],
+    ['update audit_log set hash = null where id = 300', 300, 'unsealed'],
+    ["update audit_log set hash = null, username = 'nobody' where id >= 300", 300, 'unsealed'],
+    [
+      `update audit_chain set trimmed_id = 300, trimmed_hash = (select hash from audit_log where id = 300);
+        delete from audit_log where id <= 300`,
+      300,
+      'trim_unrecorded',
+    ],
+  ])('%s is found', async (statement, id, reason) => {
+    fillTo(600)
+    await sealAudit(app.store)
+    tamper(statement)
+    await sealAudit(app.store)
+    const until = reason === 'trim_unrecorded' || id === 1 ? null : { id: id - 1 }
+    expect(await verify()).toMatchObject({ broken: { id, reason }, until, next: null })
+  })
+
+  test('a gap is found also before the entries are sealed', async () => {
+    fillTo(50)
+    tamper('delete from audit_log where id = 40')
+    expect(await verify()).toMatchObject({ broken: { id: 40, reason: 'missing' }, unsealed: 39 })
+    await sealAudit(app.store)
+    expect(await verify()).toMatchObject({ broken: { id: 40, reason: 'missing' }, until: { id: 39 } })
+  })
+})
+
+test('a long log holds nobody up: other work runs between slices', async () => {
+  fillTo(5000)
+  let turns = 0
+  const count = setInterval(() => turns++, 0)
+  await sealAudit(app.store)
+  const whileSealing = turns
+  await verify()
+  clearInterval(count)
+  expect(whileSealing).toBeGreaterThan(10)
+  expect(turns - whileSealing).toBeGreaterThan(10)
+})

@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest'
+import { createAllowance } from '../../../../src/app/auth/oidc/allowance.ts'
+import { wrongClaim } from '../../../../src/app/auth/oidc/claims.ts'
+import { readMetadata } from '../../../../src/app/auth/oidc/discovery.ts'
+import { profileOf, suffixed } from '../../../../src/app/auth/oidc/profile.ts'
+import { sitePath } from '../../../../src/app/auth/oidc/return-to.ts'
+import { parseConfig } from '../../../../src/app/config/config.ts'
+
+describe('where a sign-in ends', () => {
+  test.each([
+    ['/', '/'],
+    ['/nodes', '/nodes'],
+    ['/nodes?sort=name&dir=up#top', '/nodes?sort=name&dir=up#top'],
+    ['/search?q=100%25', '/search?q=100%25'],
+    ['/search?next=//elsewhere', '/search?next=//elsewhere'],
+    ['/a%20b', '/a%20b'],
+    ['/ä', '/%C3%A4'],
+    ['/a/../b', '/b'],
+    ['/@user', '/@user'],
+    ['/100%', '/100%'],
+  ])('%j is a path of this site', (wanted, path) => {
+    expect(sitePath(wanted)).toBe(path)
+  })
+
+  test.each([
+    undefined,
+    '',
+    'nodes',
+    '//evil.example',
+    '///evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '/\t/evil.example',
+    '/\n/evil.example',
+    '\t//evil.example',
+    ' //evil.example',
+    '/%2Fevil.example',
+    '/%2f/evil.example',
+    '/%5Cevil.example',
+    '/%255Cevil.example',
+    '/%252Fevil.example',
+    '/%25252Fevil.example',
+    '/%09/evil.example',
+    '/..//evil.example',
+    '/%2e%2e//evil.example',
+    '/a/..//evil.example',
+    'https://evil.example',
+    'https:evil.example',
+    'http://site.invalid/nodes',
+    'javascript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    'java\nscript:alert(1)',
+    'data:text/html,x',
+    '%2F%2Fevil.example',
+    '/nodes\r\nSet-Cookie: x=y',
+    '/nodes%0d%0aSet-Cookie: x=y',
+    '/nodes\u0000',
+    '/\ud800',
+    `/${'x'.repeat(1024)}`,
+    '/api/auth/oidc/login',
+    '/api/auth/oidc/login?returnTo=/',
+    '/api/./auth/oidc/callback',
+    '/api/auth/%6fidc/login',
+  ])('%j is not', (wanted) => {
+    expect(sitePath(wanted)).toBeNull()
+  })
+})
+
+describe('a discovery document', () => {
+  const names = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint', 'end_session_endpoint']
+  const documentOf = (issuer: string, origin = issuer) =>
+    Object.fromEntries([['issuer', issuer], ...names.map((name) => [name, `${origin}/${name}`])])
+
+  test.each(['https://id.example', 'https://id.example:8443/realms/x', 'http://127.0.0.1:9000', 'http://[::1]:9000'])(
+    'of %s',
+    (issuer) => {
+      expect(readMetadata(issuer, documentOf(issuer))).toMatchObject(documentOf(issuer))
+    },
+  )
+
+  test.each(names)('of another machine may not lead to this one by its %s', (name) => {
+    const issuer = 'https://id.example'
+    const document = { ...documentOf(issuer), [name]: 'http://127.0.0.1:6379/x' }
+    expect(() => readMetadata(issuer, document)).toThrow(
+      expect.objectContaining({ reason: 'discovery_invalid', details: { fields: name } }),
+    )
+  })
+
+  test.each(['https://ID.example', 'https://id.example/', 'https://id.example:443', 'https://id.example/realms/x'])(
+    'of %s is not that of https://id.example',
+    (issuer) => {
+      expect(() => readMetadata('https://id.example', documentOf(issuer, 'https://id.example'))).toThrow(
+        expect.objectContaining({ reason: 'discovery_issuer_wrong' }),
+      )
+    },
+  )
+})
+
+describe('the claims of an ID token', () => {
+  const expected = {
+    issuer: 'https://id.example',
+    clientId: 'mesh',
+    nonce: 'n',
+    atHashes: ['h', 'i'],
+    now: 1_000_000_000,
+  }
+  const good = { iss: 'https://id.example', sub: 's', aud: 'mesh', nonce: 'n', exp: 1_000_100, iat: 1_000_000 }
+
+  test.each([
+    ['good', {}, null],
+    ['exp a second within the leeway', { exp: 999_941 }, null],
+    ['exp at its end', { exp: 999_940 }, 'claim_exp'],
+    ['exp infinite', { exp: Infinity }, 'claim_exp'],
+    ['exp not a number', { exp: Number.NaN }, 'claim_exp'],
+    ['iat at the end of the leeway', { iat: 1_000_060 }, null],
+    ['iat beyond it', { iat: 1_000_060.5 }, 'claim_iat'],
+    ['iat as old as an attempt may be', { iat: 999_340 }, null],
+    ['iat older', { iat: 999_339 }, 'claim_iat'],
+    ['nbf at the end of the leeway', { nbf: 1_000_060 }, null],
+    ['nbf beyond it', { nbf: 1_000_061 }, 'claim_nbf'],
+    ['nbf null', { nbf: null }, 'claim_nbf'],
+    ['a subject of 255 characters', { sub: 'x'.repeat(255) }, null],
+    ['a subject of 256', { sub: 'x'.repeat(256) }, 'claim_sub'],
+    ['a list of audiences', { aud: ['mesh', 'mesh'] }, null],
+    ['further audiences of a token that was issued to this client', { aud: ['project', 'mesh'], azp: 'mesh' }, null],
+    ['further audiences without azp', { aud: ['mesh', 'project'] }, 'claim_aud'],
+    ['further audiences and a foreign azp', { aud: ['mesh', 'project'], azp: 'project' }, 'claim_aud'],
+    ['azp of this client among foreign audiences only', { aud: ['project'], azp: 'mesh' }, 'claim_aud'],
+    ['a foreign audience as text, azp of this client', { aud: 'project', azp: 'mesh' }, 'claim_aud'],
+    ['a further audience that is no text', { aud: ['mesh', 7], azp: 'mesh' }, 'claim_aud'],
+    ['a nested list of audiences', { aud: [['mesh']] }, 'claim_aud'],
+    ['an audience in other letters', { aud: 'MESH' }, 'claim_aud'],
+    ['azp null', { azp: null }, 'claim_azp'],
+    ['azp as a list', { azp: ['mesh'] }, 'claim_azp'],
+    ['the right at_hash', { at_hash: 'h' }, null],
+    ['the at_hash of another hash', { at_hash: 'i' }, null],
+    ['a wrong at_hash', { at_hash: 'hi' }, 'claim_at_hash'],
+    ['an empty at_hash', { at_hash: '' }, 'claim_at_hash'],
+    ['at_hash as a list', { at_hash: ['h'] }, 'claim_at_hash'],
+    ['at_hash null', { at_hash: null }, 'claim_at_hash'],
+  ])('%s', (_what, change, wrong) => {
+    expect(wrongClaim({ ...good, ...change }, expected)).toBe(wrong)
+  })
+})
+
+describe('the profile', () => {
+  test.each([
+    [{ preferred_username: 'anna' }, 'anna'],
+    [{ preferred_username: 'Änna Müller' }, 'Anna-Muller'],
+    [{ preferred_username: 'anna@corp.example' }, 'anna@corp.example'],
+    [{ preferred_username: 'Anna@example.org', email: 'anna@example.org' }, 'anna'],
+    [{ email: 'anna.berg+mesh@example.org' }, 'anna.berg-mesh'],
+    [{ email: 'no address', name: 'Anna Berg' }, 'Anna-Berg'],
+    [{ preferred_username: '<script>' }, 'script'],
+    [{ preferred_username: '../../etc' }, 'etc'],
+    [{ preferred_username: 'an\u0000\u202ena\n' }, 'anna'],
+    [{ preferred_username: 'x'.repeat(10_000) }, 'x'.repeat(64)],
+    [{ preferred_username: '山田', nickname: 'yama' }, 'yama'],
+    [{ preferred_username: '山田' }, 'user'],
+    [{ preferred_username: { anna: true }, name: 5, email: [] }, 'user'],
+    [{}, 'user'],
+  ])('%j makes the username %j', (claims, username) => {
+    expect(profileOf(claims).username).toBe(username)
+  })
+
+  test.each([
+    [{ name: '  Anna Berg ' }, 'Anna Berg'],
+    [{ name: 'An\u0007na\u202e \u2066Berg' }, 'Anna Berg'],
+    [{ name: 'x'.repeat(10_000) }, 'x'.repeat(100)],
+    [{ name: `${'x'.repeat(99)}😀` }, 'x'.repeat(99)],
+    [{ name: 'A\ud800B' }, 'AB'],
+    [{ given_name: 'Anna', family_name: 'Berg' }, 'Anna Berg'],
+    [{ name: '\n', preferred_username: 'anna' }, 'anna'],
+    [{ name: 7 }, null],
+  ])('%j makes the display name %j', (claims, displayName) => {
+    expect(profileOf(claims).displayName).toBe(displayName)
+  })
+
+  test.each([
+    ['anna@example.org', 'anna@example.org'],
+    ['anna@example.org\n', null],
+    ['<b>@example.org', null],
+    [`${'x'.repeat(300)}@example.org`, null],
+    [7, null],
+  ])('%j makes the e-mail address %j', (email, expected) => {
+    expect(profileOf({ email }).email).toBe(expected)
+  })
+
+  test('a suffix fits', () => {
+    expect(suffixed('anna', '2')).toBe('anna-2')
+    expect(suffixed('x'.repeat(64), '123')).toBe(`${'x'.repeat(60)}-123`)
+  })
+})
+
+test('an allowance fills up again, and no further than it was', () => {
+  let now = 0
+  const { take } = createAllowance(2, 1000, () => now)
+  const taken = (times: number) => Array.from({ length: times }, take).filter(Boolean).length
+  expect(taken(5)).toBe(2)
+  now = 999
+  expect(taken(5)).toBe(0)
+  now = 1000
+  expect(taken(5)).toBe(1)
+  now = 100_000
+  expect(taken(5)).toBe(2)
+  now = 50_000
+  expect(taken(5)).toBe(0)
+})
+
+test('what is given back to an allowance can be taken again, and no more', () => {
+  const { take, giveBack } = createAllowance(2, 1000, () => 0)
+  giveBack()
+  expect([take(), take(), take()]).toEqual([true, true, false])
+  giveBack()
+  expect([take(), take()]).toEqual([true, false])
+})
+
+describe('the settings', () => {
+  const whole = {
+    OIDC_ENABLED: 'true',
+    OIDC_ISSUER: 'https://id.example/realms/mesh/',
+    OIDC_CLIENT_ID: 'mesh',
+    OIDC_CLIENT_SECRET: ' secret ',
+    OIDC_REDIRECT_URI: 'https://mesh.example.org/api/auth/oidc/callback',
+  }
+
+  test('are taken as they are', () => {
+    expect(parseConfig(whole)).toMatchObject({
+      ok: true,
+      config: {
+        OIDC_ISSUER: 'https://id.example/realms/mesh/',
+        OIDC_CLIENT_SECRET: ' secret ',
+        OIDC_SCOPES: ['openid', 'profile', 'email'],
+        OIDC_AUTO_CREATE_USERS: true,
+      },
+    })
+    expect(parseConfig({ ...whole, OIDC_SCOPES: ' groups  openid ' })).toMatchObject({
+      config: { OIDC_SCOPES: ['openid', 'groups'] },
+    })
+    expect(parseConfig({ ...whole, OIDC_ISSUER: 'http://localhost:9000', DISABLE_LOCAL_AUTH: 'true' }).ok).toBe(true)
+  })
+
+  test.each(['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'])(
+    'without %s stop the start, and it is named',
+    (name) => {
+      const found = parseConfig({ ...whole, [name]: '' })
+      expect(found).toEqual({
+        ok: false,
+        problems: [expect.stringMatching(`^${name}: found nothing, expected .* because OIDC_ENABLED is true$`)],
+      })
+    },
+  )
+
+  test('name every problem at once, one line each', () => {
+    const found = parseConfig({
+      OIDC_ENABLED: 'true',
+      OIDC_ISSUER: 'http://id.example',
+      PORT: 'x',
+      OIDC_CLIENT_ID: 'a',
+    })
+    const names = found.ok ? [] : found.problems.map((line) => line.split(':')[0])
+    expect(names).toEqual(['PORT', 'OIDC_ISSUER', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'])
+  })
+
+  test.each([
+    ['OIDC_ISSUER', 'http://id.example'],
+    ['OIDC_ISSUER', 'id.example'],
+    ['OIDC_ISSUER', 'https://id.example?x=1'],
+    ['OIDC_ISSUER', 'https://id.example#x'],
+    ['OIDC_ISSUER', ' https://id.example'],
+    ['OIDC_ISSUER', 'https://user:pass@id.example'],
+    ['OIDC_REDIRECT_URI', '/api/auth/oidc/callback'],
+    ['OIDC_REDIRECT_URI', 'https://mesh.example.org/api/auth/oidc/callback#x'],
+    ['OIDC_SCOPES', 'openid "all"'],
+    ['OIDC_AUTO_CREATE_USERS', 'maybe'],
+    ['OIDC_ENABLED', 'yes'],
+  ])('%s=%s stops the start', (name, value) => {
+    const found = parseConfig({ ...whole, [name]: value })
+    expect(found.ok ? [] : found.problems[0]).toContain(`${name}: found ${JSON.stringify(value)}, expected `)
+  })
+
+  test('sign-in by OpenID Connect only needs OpenID Connect', () => {
+    const line = 'DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true'
+    expect(parseConfig({ DISABLE_LOCAL_AUTH: 'true' })).toEqual({ ok: false, problems: [line] })
+  })
+})

@@ -1,0 +1,411 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createOidc } from '../../../../src/app/auth/oidc/oidc.ts'
+import { reachCallback, signInBy, whoIs } from '../../../support/web/browser.ts'
+import { type Json, makeKey, signWith } from '../../../support/oidc/provider.ts'
+import {
+  app,
+  begin,
+  browser,
+  lastReason,
+  open,
+  provider,
+  replaceProvider,
+} from '../../../support/oidc/provider-site.ts'
+
+// What depends on what the service already knows of the provider: each test has a service of its own.
+
+test('the authorization request: code, S256, fresh secrets of 256 bits, openid, the exact redirect URI', async () => {
+  await open({ OIDC_SCOPES: 'profile groups' })
+  const [one, two] = [await begin(), await begin()]
+  const query = Object.fromEntries(one.searchParams)
+  expect(query).toStrictEqual({
+    response_type: 'code',
+    client_id: provider.clientId,
+    redirect_uri: 'http://localhost/api/auth/oidc/callback',
+    scope: 'openid profile groups',
+    state: expect.stringMatching(/^[\w-]{16}\.[\w-]{43}$/),
+    nonce: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge_method: 'S256',
+  })
+  for (const name of ['state', 'nonce', 'code_challenge']) expect(two.searchParams.get(name)).not.toBe(query[name])
+})
+
+test('an authorization endpoint keeps its own query', async () => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, authorization_endpoint: `${provider.issuer}/authorize?tenant=a%20b` }),
+  }
+  expect((await begin()).searchParams.get('tenant')).toBe('a b')
+})
+
+test.each([
+  ['is missing', undefined, 'callback_iss_missing'],
+  ['is another', 'https://evil.example', 'callback_iss_wrong'],
+])('iss that is announced and %s', async (_what, iss, reason) => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }),
+    callback: (query) => (iss === undefined ? undefined : query.set('iss', iss)),
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason)
+  expect(provider.count('/token')).toBe(0)
+  provider.behave = { callback: (query) => query.set('iss', provider.issuer) }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test.each([
+  ['HTML', { status: 200, body: '<html>' }, 'keys_invalid'],
+  ['5 MB', { status: 200, body: JSON.stringify({ keys: [], x: 'x'.repeat(5 * 1024 * 1024) }) }, 'keys_unreachable'],
+  ['500', { status: 500, body: '{}' }, 'keys_refused'],
+  ['a redirect', { status: 302, headers: { location: '/jwks' } }, 'keys_refused'],
+  ['no list', () => ({ keys: {} }), 'keys_invalid'],
+  ['no keys', () => ({ keys: [] }), 'key_unknown'],
+  [
+    '1000 keys',
+    ({ keys }: { keys: Json[] }) => ({ keys: Array.from({ length: 1000 }, () => keys[0]) }),
+    'keys_invalid',
+  ],
+  ['a key for encryption', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, use: 'enc' }] }), 'key_unknown'],
+  [
+    'a key that may only sign',
+    ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, key_ops: ['sign'] }] }),
+    'key_unknown',
+  ],
+  [
+    'a key of another algorithm',
+    ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, alg: 'ES384' }] }),
+    'key_unknown',
+  ],
+  ['a key of another name', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, kid: 'x' }] }), 'key_unknown'],
+  ['a broken key', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, x: 'AAAA' }] }), 'id_token_signature'],
+  ['a shared secret', () => ({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'key 1' }] }), 'key_unknown'],
+])('keys that are %s: nobody is signed in, and the next one is', async (_what, keys, reason) => {
+  provider.behave = { keys }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason)
+  expect(await whoIs(browser)).toBeNull()
+  provider.behave = {}
+  app.clock.advance(10 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test('a small RSA key is refused', async () => {
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(
+    { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: 1024, publicExponent: new Uint8Array([1, 0, 1]) },
+    true,
+    ['sign', 'verify'],
+  )
+  const jwk = { ...(await crypto.subtle.exportKey('jwk', publicKey)), kid: 'small', key_ops: ['verify'] }
+  provider.keys = [{ alg: 'RS256', privateKey, jwk }]
+  provider.behave = {
+    sign: async (header, claims) => {
+      const input = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+      const signature = await crypto.subtle.sign('RSASSA-PKCS1-v1_5', privateKey, Buffer.from(input))
+      return `${input}.${Buffer.from(signature).toString('base64url')}`
+    },
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('id_token_signature')
+})
+
+test.each([
+  ['EdDSA', 'sha512', null],
+  ['EdDSA', 'sha256', null],
+  ['EdDSA', 'sha384', 'claim_at_hash'],
+  ['ES256', 'sha256', null],
+  ['ES256', 'sha512', 'claim_at_hash'],
+  ['RS512', 'sha256', 'claim_at_hash'],
+])('an ID token signed with %s whose at_hash is a %s', async (alg, hash, reason) => {
+  provider.keys = [await makeKey(alg)]
+  let accessToken = ''
+  provider.behave = {
+    token: (answer) => ({ ...answer, access_token: accessToken }),
+    claims: (claims) => {
+      accessToken = `token of ${String(claims['nonce'])}`
+      const digest = createHash(hash).update(accessToken).digest()
+      return { ...claims, at_hash: digest.subarray(0, digest.length / 2).toString('base64url') }
+    },
+  }
+  expect(await signInBy(browser, provider)).toBe(reason === null ? '302 /' : '302 /login?error=oidc_failed')
+  expect(lastReason()).toBe(reason ?? undefined)
+})
+
+test('one key without a name works, also after it changed; beside another one of its kind it does not', async () => {
+  provider.keys = [await makeKey('ES256', { kid: undefined }), await makeKey('RS256')]
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  provider.keys = [await makeKey('ES256', { kid: undefined })]
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  provider.keys = [await makeKey('ES256', { kid: undefined }), await makeKey('ES256', { kid: undefined })]
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('key_unknown')
+})
+
+test('an unknown key with nothing known yet costs one fetch, and with keys known one more', async () => {
+  provider.behave = { header: (header) => ({ ...header, kid: 'unknown' }) }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(provider.count('/jwks')).toBe(1)
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(provider.count('/jwks')).toBe(2)
+  for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+  expect(provider.count('/jwks')).toBe(6)
+  app.clock.advance(5000)
+  for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+  expect(provider.count('/jwks')).toBe(7)
+})
+
+test('keys that really change may do so as often as they like', async () => {
+  for (let i = 0; i < 10; i++) {
+    provider.keys = [await makeKey('ES256', { kid: `key ${i}` })]
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  }
+})
+
+test('another key under the old name works, and bad signatures under it cost few fetches', async () => {
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { kid } = provider.keys[0]?.jwk ?? {}
+  expect(kid).toBeTypeOf('string')
+  for (let i = 0; i < 5; i++) {
+    provider.keys = [await makeKey('ES256', { kid })]
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  }
+  expect(provider.count('/jwks')).toBe(6)
+  provider.behave = { sign: async (header, claims) => signWith((await makeKey('ES256')).privateKey, header, claims) }
+  for (let i = 0; i < 10; i++) expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('id_token_signature')
+  expect(provider.count('/jwks')).toBe(11)
+})
+
+test('discovery is asked for once an hour, the keys every ten minutes', async () => {
+  const counts = () => [provider.count('/.well-known/openid-configuration'), provider.count('/jwks')]
+  for (let i = 0; i < 3; i++) expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([1, 1])
+  app.clock.advance(10 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([1, 2])
+  app.clock.advance(50 * 60_000)
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  expect(counts()).toEqual([2, 3])
+})
+
+test('while the provider is down the service starts, local login works, and sign-ins come back by themselves', async () => {
+  const behaved = provider.behave
+  provider.behave = { discovery: { status: 503 } }
+  await open()
+  expect((await browser.request('/api/auth/oidc/login')).headers.get('location')).toBe('/login?error=oidc_unavailable')
+  expect((await app.request('/api/auth/status')).status).toBe(200)
+  expect((await (await app.admin()).send('GET', '/api/users')).status).toBe(200)
+  provider.behave = behaved
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test('a flood of sign-ins while the provider is down does not become a flood of questions', async () => {
+  provider.behave = { discovery: { status: 503 } }
+  for (let i = 0; i < 80; i++) await app.request('/api/auth/oidc/login')
+  expect(provider.seen).toHaveLength(50)
+  app.clock.advance(2000)
+  provider.behave = {}
+  expect(await signInBy(browser, provider)).toBe('302 /')
+})
+
+test.each([
+  ['client_secret_basic', undefined],
+  ['client_secret_basic', ['client_secret_post', 'client_secret_basic']],
+  ['client_secret_post', ['client_secret_post', 'private_key_jwt']],
+])('a secret of odd characters by %s', async (method, offered) => {
+  await replaceProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
+  provider.authentication = offered
+  await open()
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const token = provider.seen.find(({ path }) => path === '/token')
+  expect(token?.headers['authorization'] === undefined).toBe(method === 'client_secret_post')
+  expect(new URLSearchParams(token?.body).has('client_secret')).toBe(method === 'client_secret_post')
+})
+
+test.each(['client_secret_basic', 'client_secret_post'])(
+  'discovery that lists no method of ours, or none: a client registered for %s is let in',
+  async (method) => {
+    for (const listed of [['private_key_jwt', 'x'], [], undefined]) {
+      await open()
+      provider.authentication = [method]
+      provider.behave = {
+        discovery: (document) => ({ ...document, token_endpoint_auth_methods_supported: listed }),
+      }
+      expect(await signInBy(browser, provider), String(listed)).toBe('302 /')
+    }
+    expect(provider.count('/token')).toBe(method === 'client_secret_basic' ? 3 : 6)
+  },
+)
+
+test('a provider that takes no client secret is asked both ways, and the log says what it answered', async () => {
+  provider.authentication = ['private_key_jwt']
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(lastReason()).toBe('token_refused')
+  expect(provider.count('/token')).toBe(2)
+})
+
+describe('an endpoint that moved', () => {
+  const DISCOVERY = '/.well-known/openid-configuration'
+
+  test.each(['/token', '/jwks', '/userinfo'])('%s is found again in the same sign-in', async (path) => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.user = { ...provider.user, name: 'Anna Neu' }
+    app.clock.advance(10 * 60_000)
+    provider.moved.add(path)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(await whoIs(browser)).toMatchObject({ displayName: 'Anna Neu' })
+    expect([provider.count(path), provider.count(`/new${path}`)]).toEqual([2, 1])
+    expect(provider.count(DISCOVERY)).toBe(2)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(provider.count(DISCOVERY)).toBe(2)
+  })
+
+  test('is asked for three times at once and then once a minute, and never because of a code', async () => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
+    for (let i = 0; i < 5; i++) await signInBy(browser, provider)
+    expect(provider.count(DISCOVERY)).toBe(1)
+    provider.behave = { token: { status: 404, body: '' } }
+    for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+    expect(lastReason()).toBe('token_refused')
+    expect(provider.count(DISCOVERY)).toBe(4)
+    app.clock.advance(60_000)
+    for (let i = 0; i < 10; i++) await signInBy(browser, provider)
+    expect(provider.count(DISCOVERY)).toBe(5)
+    provider.behave = {}
+    expect(await signInBy(browser, provider)).toBe('302 /')
+  })
+
+  test('of another issuer, or nowhere to be found, is not followed', async () => {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    for (const discovery of [
+      { status: 503 },
+      (document: Json) => ({ ...document, issuer: 'https://evil.example', token_endpoint: `${provider.issuer}/evil` }),
+    ]) {
+      provider.behave = { discovery, token: { status: 404, body: '' } }
+      expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+      expect(lastReason()).toBe('token_refused')
+    }
+    expect(provider.count('/evil')).toBe(0)
+  })
+})
+
+test.each([
+  ['discovery', '302 /login?error=oidc_unavailable'],
+  ['token', '302 /login?error=oidc_failed'],
+  ['keys', '302 /login?error=oidc_failed'],
+  ['userInfo', '302 /'],
+] as const)(
+  'a callback ends in its time when %s never ends',
+  async (what, end) => {
+    for (const how of ['hang', 'stall'] as const) {
+      await open()
+      const { config, log, now } = app.ports
+      Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+      if (what !== 'discovery') provider.behave = { [what]: how }
+      const callback = await reachCallback(browser, provider)
+      if (what === 'discovery') {
+        provider.behave = { discovery: how }
+        // One that knows nothing yet.
+        Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+      }
+      const answer = await browser.request(callback)
+      expect(`${answer.status} ${answer.headers.get('location') ?? ''}`).toBe(end)
+      provider.behave = {}
+    }
+  },
+  4500,
+)
+
+test.each(['client_secret_basic', 'client_secret_post'])(
+  'a client that is registered for %s where discovery offers both: tried once, and known from then on',
+  async (method) => {
+    provider.authentication = [method]
+    const offered = ['client_secret_basic', 'client_secret_post']
+    provider.behave = {
+      discovery: (document) => ({ ...document, token_endpoint_auth_methods_supported: offered }),
+    }
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    const first = method === 'client_secret_basic' ? 1 : 2
+    expect(provider.count('/token')).toBe(first)
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    expect(provider.count('/token')).toBe(first + 1)
+  },
+)
+
+test.each([
+  [401, ''],
+  [400, JSON.stringify({ error: 'invalid_client' })],
+  [403, JSON.stringify({ error: 'unauthorized_client' })],
+])('a client that is refused with %s %s is tried the other way', async (status, body) => {
+  const refusal = { status, body }
+  provider.authentication = ['client_secret_basic', 'client_secret_post']
+  provider.behave = { token: refusal }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  const [basic, post] = provider.seen.filter(({ path }) => path === '/token')
+  expect([basic, post].map((seen) => seen?.headers['authorization'] === undefined)).toEqual([false, true])
+  expect(provider.count('/token')).toBe(2)
+})
+
+test('a grant that is refused is not tried again', async () => {
+  provider.authentication = ['client_secret_basic', 'client_secret_post']
+  provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(app.logged.at(-1)).toContain('"reason":"token_refused","status":400,"error":"invalid_grant"')
+  expect(provider.count('/token')).toBe(1)
+})
+
+test('a wrong client secret: the log says invalid_client', async () => {
+  await open({ OIDC_CLIENT_SECRET: 'wrong' })
+  expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
+  expect(app.logged.at(-1)).toContain('"reason":"token_refused","status":401,"error":"invalid_client"')
+})
+
+test('sign-out goes on at the provider for a session that began there, and for no other', async () => {
+  provider.behave = {
+    discovery: (document) => ({ ...document, end_session_endpoint: `${provider.issuer}/end?realm=x` }),
+  }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { logoutUrl } = Object(await (await browser.request('/api/auth/logout', { method: 'POST' })).json())
+  const url = new URL(logoutUrl)
+  expect(`${url.origin}${url.pathname}`).toBe(`${provider.issuer}/end`)
+  expect(Object.fromEntries(url.searchParams)).toStrictEqual({
+    realm: 'x',
+    client_id: provider.clientId,
+    post_logout_redirect_uri: 'http://localhost/login',
+  })
+  expect(await whoIs(browser)).toBeNull()
+  expect(await (await browser.request('/api/auth/logout', { method: 'POST' })).json()).toEqual({ logoutUrl: null })
+  const admin = await app.admin()
+  expect(await (await admin.send('POST', '/api/auth/logout')).json()).toEqual({ logoutUrl: null })
+})
+
+test('sign-out at a provider without such a page, and at one that is down, ends the session all the same', async () => {
+  for (const discovery of [undefined, { status: 503 }]) {
+    expect(await signInBy(browser, provider)).toBe('302 /')
+    provider.behave = discovery === undefined ? {} : { discovery }
+    app.clock.advance(60 * 60_000)
+    expect(await (await browser.request('/api/auth/logout', { method: 'POST' })).json()).toEqual({ logoutUrl: null })
+    expect(await whoIs(browser)).toBeNull()
+  }
+})
+
+test('behind a path of a proxy, the redirects of the service begin with it', async () => {
+  await open({
+    PUBLIC_URL: 'https://example.org/mesh/',
+    OIDC_REDIRECT_URI: 'https://example.org/mesh/api/auth/oidc/callback',
+  })
+  const callback = (await reachCallback(browser, provider)).replace(/^\/mesh/, '')
+  expect((await browser.request(callback)).headers.get('location')).toBe('/mesh/')
+  expect((await browser.request(callback)).headers.get('location')).toBe('/mesh/login?error=oidc_state_invalid')
+})
+
+test('without OpenID Connect its routes say so, and nothing else changes', async () => {
+  await open({ OIDC_ENABLED: 'false' })
+  for (const route of ['login', 'callback?code=1&state=2']) {
+    const answer = await app.request(`/api/auth/oidc/${route}`)
+    expect(answer.status).toBe(404)
+    expect(await answer.json()).toMatchObject({ code: 'oidc_disabled' })
+  }
+  expect(await (await app.request('/api/auth/status')).json()).toMatchObject({ oidcEnabled: false })
+})

@@ -1,0 +1,327 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { DEFAULT_PERMISSIONS } from '../../../../src/shared/resources.ts'
+import { warnIfNobodyEnters } from '../../../../src/app/users/ways-in.ts'
+import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../../../support/web/browser.ts'
+import { auditRows, createTestApp, type TestApp } from '../../../support/app.ts'
+import { type Json, oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
+
+let provider: TestProvider
+let app: TestApp
+
+beforeEach(async () => {
+  provider = await startProvider()
+  await open()
+})
+afterEach(async () => {
+  app.close()
+  await provider.close()
+})
+
+async function open(env: Record<string, string> = {}): Promise<void> {
+  app?.close()
+  app = await createTestApp({ env: oidcEnv(provider, env) })
+  provider.now = () => app.clock.now
+}
+
+function browser(): Browser {
+  return createBrowser((path, init) => app.request(path, init))
+}
+
+/** Signs somebody in in a new browser; answers who they are. */
+async function signIn(claims: Json & { sub: string }): Promise<Json> {
+  const own = browser()
+  provider.user = claims
+  expect(await signInBy(own, provider)).toBe('302 /')
+  return (await whoIs(own)) ?? {}
+}
+
+function users(): Json[] {
+  return app.store.sqlite.prepare("select * from users where auth_provider = 'oidc' order by id").all().map(Object)
+}
+
+test('the first sign-in makes a user with the default permissions, and says so in the audit log', async () => {
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const status = Object(await (await own.request('/api/auth/status')).json())
+  expect(status).toMatchObject({
+    oidcEnabled: true,
+    localAuthDisabled: false,
+    mustChangePassword: false,
+    permissions: DEFAULT_PERMISSIONS,
+    user: { username: 'anna', authProvider: 'oidc', oidcSubject: 'subject 1', isAdmin: false, createdBy: null },
+  })
+  expect(status.user.lastLoginAt).toBe(app.clock.now)
+  const { id } = status.user
+  expect(auditRows(app).slice(1)).toEqual([
+    { action: 'oidc_user_created', username: 'anna', details: { username: 'anna', userId: id } },
+    { action: 'login_success', username: 'anna', details: { provider: 'oidc' } },
+  ])
+  const rows = app.store.sqlite.prepare('select user_id, resource from audit_log order by id desc limit 2').all()
+  expect(rows).toEqual([
+    { user_id: id, resource: 'auth' },
+    { user_id: id, resource: 'users' },
+  ])
+})
+
+test('display name and e-mail follow the provider at each sign-in; what it leaves out stays; the rest is ours', async () => {
+  await signIn(provider.user)
+  const admin = await app.admin()
+  const { id } = Object(users()[0])
+  await admin.send('PUT', `/api/users/${id}`, { username: 'boss' })
+  await admin.send('PUT', `/api/users/${id}/admin`, { isAdmin: true })
+  const changed = { sub: 'subject 1', preferred_username: 'other', name: 'Anna Tal', email: 'tal@example.org' }
+  const expected = { id, username: 'boss', displayName: 'Anna Tal', email: 'tal@example.org', isAdmin: true }
+  expect(await signIn(changed)).toMatchObject(expected)
+  expect(await signIn({ sub: 'subject 1' })).toMatchObject(expected)
+  expect(await signIn({ sub: 'subject 1', name: 7, email: ['x'] })).toMatchObject(expected)
+  expect(users()).toHaveLength(1)
+})
+
+test('no claim makes an administrator or grants anything', async () => {
+  const claims = { sub: 's', isAdmin: true, is_admin: true, admin: true, roles: ['admin'], groups: ['admin'] }
+  const own = browser()
+  provider.user = { ...claims, permissions: { users: { write: true } }, role: 'admin' }
+  expect(await signInBy(own, provider)).toBe('302 /')
+  expect(await (await own.request('/api/auth/status')).json()).toMatchObject({
+    user: { isAdmin: false },
+    permissions: DEFAULT_PERMISSIONS,
+  })
+})
+
+test('nobody is linked by name or e-mail, and subjects are compared exactly', async () => {
+  const admin = await app.admin()
+  const body = { username: 'anna', password: 'a password for everyone', email: 'anna.berg@example.org' }
+  expect((await admin.send('POST', '/api/users', body)).status).toBe(201)
+  expect(await signIn({ ...provider.user, sub: 'Subject' })).toMatchObject({ username: 'anna-2' })
+  expect(await signIn({ ...provider.user, sub: 'subject' })).toMatchObject({ username: 'anna-3' })
+  expect(await signIn({ ...provider.user, sub: 'subject ' })).toMatchObject({ username: 'anna-4' })
+  expect(await signIn({ ...provider.user, sub: 'x', preferred_username: 'ADMIN' })).toMatchObject({
+    username: 'ADMIN-2',
+    isAdmin: false,
+  })
+  expect(await signIn({ ...provider.user, sub: 'y', preferred_username: 'system' })).toMatchObject({
+    username: 'system-2',
+  })
+  const locals = app.store.sqlite
+    .prepare("select username, oidc_subject from users where auth_provider = 'local'")
+    .all()
+  expect(locals).toEqual([
+    { username: 'admin', oidc_subject: null },
+    { username: 'anna', oidc_subject: null },
+  ])
+})
+
+test('the same subject at another issuer is somebody else', async () => {
+  const first = await signIn(provider.user)
+  app.store.sqlite.exec("update users set oidc_issuer = 'https://former.example' where auth_provider = 'oidc'")
+  expect(await signIn(provider.user)).toMatchObject({ username: 'anna-2' })
+  expect(users()[0]).toMatchObject({
+    id: first['id'],
+    oidc_issuer: 'https://former.example',
+    last_login_at: app.clock.now,
+  })
+})
+
+test('twenty first sign-ins of one subject at once make one user, and all get in', async () => {
+  const browsers = Array.from({ length: 20 }, browser)
+  const callbacks = await Promise.all(browsers.map((own) => reachCallback(own, provider)))
+  const ends = await Promise.all(browsers.map((own, i) => own.request(callbacks[i] ?? '')))
+  expect(ends.map(({ headers }) => headers.get('location'))).toEqual(browsers.map(() => '/'))
+  expect(users()).toMatchObject([{ username: 'anna' }])
+  const ids = await Promise.all(browsers.map(async (own) => (await whoIs(own))?.['id']))
+  expect(new Set(ids)).toEqual(new Set([users()[0]?.['id']]))
+  const actions = auditRows(app).map(({ action }) => action)
+  expect(actions.filter((action) => action === 'oidc_user_created')).toHaveLength(1)
+  expect(actions.filter((action) => action === 'login_success')).toHaveLength(20)
+})
+
+test('thirty different people of one name at once all get a name of their own', async () => {
+  const browsers = Array.from({ length: 30 }, browser)
+  const callbacks: string[] = []
+  for (const [i, own] of browsers.entries()) {
+    provider.user = { sub: `subject ${i}`, preferred_username: 'anna' }
+    callbacks.push(await reachCallback(own, provider))
+  }
+  const ends = await Promise.all(browsers.map((own, i) => own.request(callbacks[i] ?? '')))
+  expect(ends.map(({ headers }) => headers.get('location'))).toEqual(browsers.map(() => '/'))
+  const names = users().map(({ username }) => String(username))
+  expect(new Set(names).size).toBe(30)
+  expect(names.every((name) => /^anna(-\d+)?$/.test(name))).toBe(true)
+})
+
+test('without auto-creation an unknown user is turned away and a known one is not', async () => {
+  await signIn(provider.user)
+  const rows = users()
+  const store = app.store
+  app = await createTestApp({ env: oidcEnv(provider, { OIDC_AUTO_CREATE_USERS: 'false' }), store })
+  expect(await signIn(provider.user)).toMatchObject({ username: 'anna' })
+  provider.user = { ...provider.user, sub: 'somebody new' }
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /login?error=oidc_user_unknown')
+  expect(await whoIs(own)).toBeNull()
+  expect(users()).toHaveLength(rows.length)
+  expect(auditRows(app).at(-1)).toEqual({
+    action: 'oidc_login_failed',
+    username: null,
+    details: { provider: 'oidc', reason: 'user_unknown', issuer: provider.issuer, subject: 'somebody new' },
+  })
+  expect(app.logged.at(-1)).toContain('"reason":"user_unknown"')
+  expect(app.logged.join('\n')).not.toContain('somebody new')
+})
+
+/** The same database behind another configuration. */
+async function reopen(env: Record<string, string>): Promise<void> {
+  app = await createTestApp({ env: oidcEnv(provider, env), store: app.store })
+}
+
+const statusOf = async (path: string, headers: Record<string, string>) => (await app.request(path, { headers })).status
+
+test('sessions and tokens end with the way in by which their user came, and come back with it', async () => {
+  const [admin, own] = [await app.admin(), browser()]
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const cookies = { local: String(admin.cookie), oidc: `mesh_session=${own.cookies.get('mesh_session') ?? ''}` }
+  const token = async (cookie: string) => {
+    const body = { name: 'x', scopes: ['nodes:read'] }
+    const made = await app.client().send('POST', '/api/tokens', body, { cookie })
+    return `Bearer ${Object(await made.json()).token}`
+  }
+  const tokens = { local: await token(cookies.local), oidc: await token(cookies.oidc) }
+  const outcomes = async () => ({
+    local: [
+      await statusOf('/api/auth/sessions', { cookie: cookies.local }),
+      await statusOf('/api/nodes', { authorization: tokens.local }),
+    ],
+    oidc: [
+      await statusOf('/api/auth/sessions', { cookie: cookies.oidc }),
+      await statusOf('/api/nodes', { authorization: tokens.oidc }),
+    ],
+  })
+  const [open, closed] = [
+    [200, 200],
+    [401, 401],
+  ]
+  expect(await outcomes()).toEqual({ local: open, oidc: open })
+  await reopen({ DISABLE_LOCAL_AUTH: 'true' })
+  expect(await outcomes()).toEqual({ local: closed, oidc: open })
+  await reopen({ OIDC_ISSUER: 'https://another.example.org' })
+  expect(await outcomes()).toEqual({ local: open, oidc: closed })
+  await reopen({ OIDC_ENABLED: 'false' })
+  expect(await outcomes()).toEqual({ local: open, oidc: closed })
+  await reopen({})
+  expect(await outcomes()).toEqual({ local: open, oidc: open })
+})
+
+describe('at the start', () => {
+  const said = async () => {
+    await warnIfNobodyEnters(app.ports)
+    return app.logged.filter((line) => line.includes('Nobody can sign in')).map((line) => JSON.parse(line).message)
+  }
+
+  test('it is said when the provider may make no users and there are none', async () => {
+    await open({ DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false' })
+    expect(await said()).toEqual([
+      'Nobody can sign in: DISABLE_LOCAL_AUTH is true, and OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here',
+    ])
+  })
+
+  test('it is said when the only users are of a provider that is gone', async () => {
+    await signIn(provider.user)
+    app.store.sqlite.exec("update users set is_admin = 1; update users set is_active = 0 where auth_provider = 'local'")
+    await reopen({ OIDC_ENABLED: 'false' })
+    expect(await said()).toEqual(['Nobody can sign in: there is no active local user, and OIDC_ENABLED is not true'])
+  })
+
+  test('nothing is said as long as somebody may', async () => {
+    expect(await said()).toEqual([])
+    await reopen({ OIDC_ENABLED: 'false' })
+    expect(await said()).toEqual([])
+    await open({ DISABLE_LOCAL_AUTH: 'true' })
+    expect(await said()).toEqual([])
+    await signIn(provider.user)
+    await reopen({ DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false' })
+    expect(await said()).toEqual([])
+  })
+})
+
+test('a deactivated user is turned away, their session is dead, and reactivation lets them in again', async () => {
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const { id } = Object(await whoIs(own))
+  const admin = await app.admin()
+  expect((await admin.send('DELETE', `/api/users/${id}`)).status).toBe(204)
+  expect(await whoIs(own)).toBeNull()
+  const sessions = app.store.sqlite.prepare('select count(*) as n from sessions').get()
+  expect(await signInBy(own, provider)).toBe('302 /login?error=oidc_user_inactive')
+  expect(await whoIs(own)).toBeNull()
+  expect(app.store.sqlite.prepare('select count(*) as n from sessions').get()).toEqual(sessions)
+  expect(auditRows(app).at(-1)).toMatchObject({
+    action: 'oidc_login_failed',
+    details: { reason: 'user_inactive', userId: id },
+  })
+  expect((await admin.send('PUT', `/api/users/${id}`, { isActive: true })).status).toBe(200)
+  expect(await signInBy(own, provider)).toBe('302 /')
+})
+
+test('a deactivation while the sign-in is under way wins: the session is dead from the start', async () => {
+  const first = await signIn(provider.user)
+  const own = browser()
+  const callback = await reachCallback(own, provider)
+  const admin = await app.admin()
+  let deactivated: Promise<Response> | undefined
+  const { sessions } = app.ports
+  const insert = sessions.insert.bind(sessions)
+  sessions.insert = async (session) => {
+    deactivated ??= admin.send('DELETE', `/api/users/${String(first['id'])}`)
+    await deactivated
+    await insert(session)
+  }
+  expect((await own.request(callback)).headers.get('location')).toBe('/')
+  expect((await deactivated)?.status).toBe(204)
+  expect(await whoIs(own)).toBeNull()
+})
+
+test('a new session replaces the one that the browser had', async () => {
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const before = own.cookies.get('mesh_session') ?? ''
+  expect(await signInBy(own, provider)).toBe('302 /')
+  expect(own.cookies.get('mesh_session')).not.toBe(before)
+  own.cookies.set('mesh_session', before)
+  expect(await whoIs(own)).toBeNull()
+})
+
+test('an OpenID user has no password: none is checked, changed or reset', async () => {
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /')
+  const { id } = Object(await whoIs(own))
+  const login = await app.client().send('POST', '/api/auth/login', { username: 'anna', password: 'x' })
+  expect(login.status).toBe(401)
+  const reset = await (await app.admin()).send('POST', `/api/users/${id}/reset-password`)
+  expect(await reset.json()).toMatchObject({ code: 'not_a_local_user' })
+})
+
+test('by OpenID Connect only: local ways in are closed, and status says so', async () => {
+  await open({ DISABLE_LOCAL_AUTH: 'true' })
+  expect(app.store.sqlite.prepare('select count(*) as n from users').get()).toEqual({ n: 0 })
+  const client = app.client()
+  const login = await client.send('POST', '/api/auth/login', { username: 'admin', password: 'the first administrator' })
+  expect([login.status, Object(await login.json()).code]).toEqual([403, 'local_auth_disabled'])
+  const own = browser()
+  expect(await signInBy(own, provider)).toBe('302 /')
+  app.store.sqlite.exec('update users set is_admin = 1')
+  const admin = async (method: string, path: string, body: unknown) => {
+    const cookie = `mesh_session=${own.cookies.get('mesh_session') ?? ''}`
+    const answer = await client.send(method, path, body, { cookie })
+    return [answer.status, Object(await answer.json()).code]
+  }
+  const user = { username: 'new', password: 'a password for everyone' }
+  expect(await admin('POST', '/api/users', user)).toEqual([403, 'local_auth_disabled'])
+  expect(await admin('POST', '/api/users/1/reset-password', undefined)).toEqual([403, 'local_auth_disabled'])
+  const change = { currentPassword: 'x', newPassword: 'a password for everyone' }
+  expect(await admin('POST', '/api/auth/change-password', change)).toEqual([403, 'local_auth_disabled'])
+  expect(await (await own.request('/api/auth/status')).json()).toMatchObject({
+    authenticated: true,
+    oidcEnabled: true,
+    localAuthDisabled: true,
+  })
+})

@@ -1,0 +1,356 @@
+import { describe, expect, test } from 'vitest'
+import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { auditRows } from '../../support/app.ts'
+import {
+  ACKNOWLEDGE,
+  createTestAutomation,
+  HOUR,
+  MINUTE,
+  SCHEDULE,
+  type TestAutomation,
+} from '../../support/automation.ts'
+import { createSigner } from '../../support/oidc/signer.ts'
+import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../../support/mesh/mesh.ts'
+
+const STRANGER = 0xa0cb0003
+
+test('a text that somebody else signed in the name of its sender is not answered, nor keeps the true one out', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  const node = createSigner(1)
+  const liar = createSigner(2, node.nodeNum)
+  await t.hear(heard(node.packet(node.user({ longName: 'Hill' })), { at: t.app.clock.now }))
+  await t.hear(heard(liar.packet(text('ping'), { id: 78 }), { at: t.app.clock.now }))
+  expect(t.radio.sent).toHaveLength(0)
+  expect(await t.lastRun(id)).toBe('skipped spoof_suspected')
+  t.restart()
+  await t.hear(heard(node.packet(text('ping'), { id: 78 }), { at: t.app.clock.now }))
+  expect(t.radio.sent).toHaveLength(1)
+  t.app.clock.advance(2 * MINUTE)
+  await t.say('ping', { from: node.nodeNum })
+  expect(await t.lastRun(id)).toBe('skipped spoof_suspected')
+})
+
+test('a text that matches is answered once, by a reply, and recorded', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('Ping?', { id: 77 })
+  const { messages } = Object(await (await t.admin.send('GET', '/api/messages?limit=2')).json())
+  expect(messages).toMatchObject([
+    {
+      text: 'heard you, FH',
+      replyId: 77,
+      channel: 0,
+      toNodeId: '!ffffffff',
+      direction: 'out',
+      deliveryState: 'queued',
+      sentBy: 'automation:Ping',
+    },
+    { text: 'Ping?', packetId: 77, direction: 'in' },
+  ])
+  expect(t.radio.sent).toHaveLength(1)
+  const packets = [{ fromNodeNum: LOCAL, packetId: 1, toNodeNum: 0xffffffff, channel: 0 }]
+  expect(await t.runs(id)).toMatchObject([
+    { outcome: 'sent', reason: null, triggeredBy: FAR, text: 'heard you, FH', count: 1, packets },
+  ])
+  expect(auditRows(t.app).filter(({ action }) => action === 'message_sent')).toStrictEqual([
+    {
+      action: 'message_sent',
+      username: 'system',
+      details: { packetId: 1, to: 0xffffffff, channel: 0, bytes: 13, automation: id },
+    },
+  ])
+})
+
+test('a direct message is answered directly, also by a reaction', async () => {
+  const t = await createTestAutomation()
+  await t.add({ ...ACKNOWLEDGE, channels: [], answer: { kind: 'tapback', emoji: '👍' } })
+  await t.say('ping', { to: LOCAL, id: 78, channel: 3, pkiEncrypted: true })
+  await t.say('ping', { to: STRANGER, id: 79 })
+  await t.say('ping', { id: 80 })
+  const { messages } = Object(await (await t.admin.send('GET', '/api/messages')).json())
+  const answers = messages.filter(({ direction }: { direction: string }) => direction === 'out')
+  expect(answers).toMatchObject([{ text: '👍', emoji: true, replyId: 78, toNodeNum: FAR, channel: 0 }])
+})
+
+test('what was said on a channel may be answered to its sender alone', async () => {
+  const t = await createTestAutomation()
+  const answer = {
+    kind: 'text',
+    direct: true,
+    text: '{senderLongName} {senderId} {hops} hops {snr} dB {rssi} dBm {longName}',
+  }
+  await t.add({ ...ACKNOWLEDGE, channels: [2], answer })
+  await t.say('ping', { channel: 2, hopStart: 5, hopLimit: 3 })
+  const sent = t.app.store.sqlite
+    .prepare("select text, to_node_num, channel from messages where direction = 'out'")
+    .all()
+  const words = 'Far Hill !a0cb0002 2 hops 6.25 dB -70 dBm Test Radio'
+  expect(sent).toStrictEqual([{ text: words, to_node_num: FAR, channel: 2 }])
+})
+
+describe('is not answered', () => {
+  const byWhat: Record<string, [reason: string, (t: TestAutomation) => Promise<unknown>]> = {
+    'a message of our own radio': ['own_message', (t) => t.say('ping', { from: LOCAL })],
+    'a packet out of the memory of the radio': ['replayed', (t) => t.say('ping', { replayed: true })],
+    'a packet older than 5 minutes': [
+      'too_old',
+      (t) => t.say('ping', { rxTime: seconds(t.app.clock.now - 5 * MINUTE - 1000) }),
+    ],
+    'a node that is ignored': [
+      'ignored_node',
+      async (t) => {
+        expect((await t.admin.send('PUT', `/api/nodes/${FAR}`, { isIgnored: true })).status).toBe(200)
+        await t.say('ping')
+      },
+    ],
+    'a reply': ['is_answer', (t) => t.say('ping', { data: { replyId: 5 } })],
+    'a reaction': ['is_answer', (t) => t.say('ping', { data: { replyId: 5, emoji: 1 } })],
+    'a device that nobody sits at': [
+      'bot',
+      async (t) => {
+        await t.hear(heard(packet(user({ id: '!a0cb0002', longName: 'Far Hill', shortName: 'FH', role: 6 }))))
+        await t.say('ping')
+      },
+    ],
+    'what reads like an automatic answer': ['bot', (t) => t.say('🤖 ping back')],
+    'the alarm of a sensor': ['bot', (t) => t.say('ping', { data: { portnum: PortNum.DETECTION_SENSOR_APP } })],
+    'a busy channel': [
+      'channel_busy',
+      async (t) => {
+        await t.measure(25.1)
+        await t.say('ping')
+      },
+    ],
+    'while the radio is away': [
+      'radio_unavailable',
+      (t) => {
+        t.radio.state = 'waiting'
+        return t.say('ping')
+      },
+    ],
+    'while the radio must not transmit': [
+      'tx_disabled',
+      (t) => {
+        t.radio.txEnabled = false
+        return t.say('ping')
+      },
+    ],
+    'while the queue is full': [
+      'queue_full',
+      (t) => {
+        t.radio.isFull = true
+        return t.say('ping')
+      },
+    ],
+  }
+  test.each(Object.entries(byWhat))('%s', async (_, [reason, cause]) => {
+    const t = await createTestAutomation()
+    const id = await t.add(ACKNOWLEDGE)
+    await cause(t)
+    expect(t.radio.sent).toStrictEqual([])
+    expect(await t.runs(id)).toMatchObject([{ outcome: 'skipped', reason }])
+    expect(await t.lastRun(id)).toBe(`skipped ${reason}`)
+    expect(t.texts()).toStrictEqual([])
+  })
+
+  test('in quiet hours, by the clock of the rule, across midnight', async () => {
+    const t = await createTestAutomation()
+    // 12:00 UTC in January is 07:00 in New York.
+    const quietHours = { from: '22:30', to: '07:01' }
+    const id = await t.add({ ...ACKNOWLEDGE, timeZone: 'America/New_York', quietHours })
+    await t.say('ping')
+    expect(await t.lastRun(id)).toBe('skipped quiet_hours')
+    t.app.clock.advance(MINUTE)
+    await t.say('ping')
+    expect(await t.lastRun(id)).toBe('sent')
+  })
+
+  test('who is nobody, or everybody', async () => {
+    const t = await createTestAutomation()
+    const id = await t.add(ACKNOWLEDGE)
+    for (const from of [0, 0xffffffff]) {
+      await t.say('ping', { from })
+      await t.say('ping', { from, to: LOCAL })
+    }
+    expect(await t.runs(id)).toStrictEqual([])
+    expect(t.radio.sent).toStrictEqual([])
+  })
+
+  test('what does not match, and what another radio or the broker heard', async () => {
+    const t = await createTestAutomation()
+    const id = await t.add(ACKNOWLEDGE)
+    await t.say('pinging the mesh')
+    await t.say('ping', { channel: 1 })
+    for (const source of [
+      { kind: 'tcp', name: 'radio-2' } as const,
+      { kind: 'mqtt', name: 'mqtt://broker' } as const,
+    ]) {
+      await t.hear(heard(packet(text('ping')), { at: t.app.clock.now, source }))
+    }
+    expect(await t.runs(id)).toStrictEqual([])
+    expect(t.radio.sent).toStrictEqual([])
+  })
+})
+
+test('a copy is not answered again, in this process or the next', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  const once = packet(text('ping'), { id: 4711 })
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  t.app.clock.advance(2 * MINUTE)
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  t.restart()
+  t.app.clock.advance(2 * MINUTE)
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  expect(t.radio.sent).toHaveLength(1)
+  expect(await t.runs(id)).toMatchObject([
+    { outcome: 'skipped', reason: 'duplicate', count: 2 },
+    { outcome: 'sent', count: 1 },
+  ])
+})
+
+test('what was not answered when it came is not answered when a copy comes', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('ping', { from: STRANGER })
+  const once = packet(text('ping'))
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  expect(await t.lastRun(id)).toBe('skipped cooldown')
+  t.app.clock.advance(MINUTE)
+  await t.hear(heard(once, { at: t.app.clock.now }))
+  expect(await t.lastRun(id)).toBe('skipped duplicate')
+  expect(t.radio.sent).toHaveLength(1)
+})
+
+test('what is sent by the clock is no answer', async () => {
+  const t = await createTestAutomation()
+  await t.add({ ...SCHEDULE, cron: '1 12 * * *' })
+  await t.add(ACKNOWLEDGE)
+  expect(await t.pass(MINUTE)).toBe(1)
+  await t.say('ping')
+  expect(t.radio.sent).toHaveLength(2)
+  const { answersLastHour } = Object(await (await t.admin.send('GET', '/api/automation')).json())
+  expect(answersLastHour).toBe(1)
+})
+
+test('a broker that was faster than the radio does not keep a text from its answer', async () => {
+  const t = await createTestAutomation()
+  await t.add(ACKNOWLEDGE)
+  const once = packet(text('ping'))
+  const at = t.app.clock.now
+  await t.hear(heard(once, { at, source: { kind: 'mqtt', name: 'mqtt://broker' } }))
+  await t.hear(heard(once, { at }))
+  expect(t.radio.sent).toHaveLength(1)
+})
+
+test('a copy of what was not answered is not answered after a restart either', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('ping', { id: 77 })
+  await t.say('ping', { id: 78 })
+  expect(await t.lastRun(id)).toBe('skipped cooldown_sender')
+  t.app.clock.now += 2 * MINUTE
+  t.restart()
+  await t.say('ping', { id: 78, hopLimit: 2 })
+  expect(await t.lastRun(id)).toBe('skipped duplicate')
+  await t.say('ping', { id: 79 })
+  expect(await t.lastRun(id)).toBe('sent')
+  expect(t.radio.sent).toHaveLength(2)
+})
+
+test('one sender is answered once in 60 seconds, anybody once in 10, also after a restart', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.say('ping')
+  t.app.clock.advance(9_999)
+  t.restart()
+  await t.say('ping', { from: STRANGER })
+  expect(await t.lastRun(id)).toBe('skipped cooldown')
+  t.app.clock.advance(1)
+  await t.say('ping', { from: STRANGER })
+  expect(await t.lastRun(id)).toBe('sent')
+  t.app.clock.advance(49_999)
+  t.restart()
+  await t.say('ping')
+  expect(await t.lastRun(id)).toBe('skipped cooldown_sender')
+  t.app.clock.advance(1)
+  await t.say('ping')
+  expect(await t.lastRun(id)).toBe('sent')
+  expect(t.radio.sent).toHaveLength(3)
+  // The row of the first such skip, which is older than the last answer.
+  t.app.clock.advance(1)
+  await t.say('ping', { from: 4000 })
+  expect(await t.lastRun(id)).toBe('skipped cooldown')
+})
+
+test('no more than 20 answers an hour, of all rules together, whatever is saved or deleted', async () => {
+  const t = await createTestAutomation()
+  const first = await t.add(ACKNOWLEDGE)
+  const second = await t.add({ ...ACKNOWLEDGE, name: 'Test', match: { words: ['test'] } })
+  for (let n = 0; n < 20; n += 1) {
+    await t.say(n % 2 === 0 ? 'ping' : 'test', { from: 1000 + n })
+    t.app.clock.advance(MINUTE)
+  }
+  expect(t.radio.sent).toHaveLength(20)
+  await t.say('test', { from: 2000 })
+  expect(await t.lastRun(second)).toBe('skipped hourly_limit')
+  expect((await t.admin.send('DELETE', `/api/automation/${first}`)).status).toBe(204)
+  const third = await t.add(ACKNOWLEDGE)
+  t.restart()
+  await t.say('ping', { from: 2001 })
+  expect(await t.lastRun(third)).toBe('skipped hourly_limit')
+  const { answersLastHour } = Object(await (await t.admin.send('GET', '/api/automation')).json())
+  expect(answersLastHour).toBe(20)
+  // An hour after the first one.
+  t.app.clock.advance(HOUR - 20 * MINUTE)
+  await t.say('ping', { from: 2002 })
+  expect(t.radio.sent).toHaveLength(21)
+})
+
+test('what an automation said triggers none, however it comes back', async () => {
+  const t = await createTestAutomation()
+  const answer = { kind: 'text', text: 'ping received' }
+  const id = await t.add({ ...ACKNOWLEDGE, answer })
+  await t.say('ping')
+  for (const echo of ['ping received', '[relay] Ping received!']) {
+    t.app.clock.advance(MINUTE)
+    await t.say(echo, { from: STRANGER })
+    expect(await t.lastRun(id)).toBe('skipped echo')
+  }
+  await t.say('ping', { from: 3000 })
+  expect(t.radio.sent).toHaveLength(2)
+})
+
+test('a channel that was busy an hour ago says nothing of now', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  await t.measure(80)
+  expect(await t.get(id)).toMatchObject({ state: 'blocked', blockedBy: 'channel_busy' })
+  t.app.clock.advance(HOUR)
+  await t.say('ping')
+  expect(t.radio.sent).toHaveLength(1)
+  expect(await t.get(id)).toMatchObject({ state: 'ready', blockedBy: null })
+})
+
+test('equal skips of an hour are one row', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add(ACKNOWLEDGE)
+  for (let n = 0; n < 50; n += 1) await t.say('ping', { from: LOCAL })
+  const at = t.app.clock.now
+  t.app.clock.advance(HOUR)
+  await t.say('ping', { from: LOCAL })
+  expect(await t.runs(id)).toMatchObject([
+    { reason: 'own_message', count: 1, at: at + HOUR },
+    { reason: 'own_message', count: 50, at, lastAt: at },
+  ])
+})
+
+test('a longer name than names are does not make the text too long', async () => {
+  const t = await createTestAutomation()
+  const id = await t.add({ ...ACKNOWLEDGE, answer: { kind: 'text', text: '{senderLongName}'.repeat(5) } })
+  await t.hear(heard(nodeInfo({ num: FAR, user: { longName: 'ä'.repeat(39), shortName: 'FH' } })))
+  await t.say('ping')
+  expect(await t.lastRun(id)).toBe('sent')
+  expect(t.texts()).toStrictEqual(['ä'.repeat(19).repeat(5)])
+})

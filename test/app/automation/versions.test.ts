@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest'
+import { auditRows, type Client } from '../../support/app.ts'
+import { ANNOUNCE, createTestAutomation, HOUR, SCHEDULE } from '../../support/automation.ts'
+
+async function ask(client: Client, method: string, path: string, body?: unknown, headers?: Record<string, string>) {
+  const answer = await client.send(method, path, body, headers)
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, body: text === '' ? null : Object(JSON.parse(text)) }
+}
+
+const match = (value: string) => ({ 'If-Match': value })
+
+test('a rule is replaced and deleted only as the version that was read, for who asks for that', async () => {
+  const { admin, add, app } = await createTestAutomation()
+  const path = `/api/automation/${await add(ANNOUNCE)}`
+  const read = await ask(admin, 'GET', path)
+  expect([read.headers.get('etag'), read.body.automation.revision]).toStrictEqual(['"1"', 1])
+  const mine = { ...ANNOUNCE, text: 'mine' }
+  const changed = await ask(admin, 'PUT', path, mine, match('"1"'))
+  expect(changed).toMatchObject({ status: 200, body: { automation: { revision: 2, rule: { text: 'mine' } } } })
+  expect((await ask(admin, 'GET', path)).headers.get('etag')).toBe('"2"')
+
+  for (const stale of ['"1"', 'W/"2"', '"x,y", "1"', '""']) {
+    const refused = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: 'theirs' }, match(stale))
+    expect(refused, stale).toMatchObject({ status: 412, body: { code: 'automation_changed' } })
+    expect(refused.body.detail).toContain('admin')
+    expect(await ask(admin, 'DELETE', path, undefined, match(stale)), stale).toMatchObject({ status: 412 })
+  }
+  expect((await ask(admin, 'GET', path)).body.automation.rule.text).toBe('mine')
+  for (const bad of ['2', '"2', '"2" "3"', 'W/', '*, "2"', '']) {
+    const refused = await ask(admin, 'PUT', path, mine, match(bad))
+    expect(refused, bad).toMatchObject({ status: 400, body: { issues: [{ path: 'If-Match' }] } })
+  }
+  // What is the same already is no change, and no other version.
+  expect((await ask(admin, 'PUT', path, mine, match('"2"'))).body.automation.revision).toBe(2)
+  for (const [revision, value] of [
+    [3, '"7", "2"'],
+    [4, '*'],
+    [5, undefined],
+  ] as const) {
+    const again = await ask(admin, 'PUT', path, { ...ANNOUNCE, text: `as ${revision}` }, value && match(value))
+    expect(again).toMatchObject({ status: 200, body: { automation: { revision } } })
+  }
+  expect((await ask(admin, 'DELETE', path, undefined, match('"5"'))).status).toBe(204)
+  expect(await ask(admin, 'PUT', path, mine, match('"5"'))).toMatchObject({ status: 404 })
+  expect(auditRows(app).filter(({ action }) => action === 'automation_updated')).toHaveLength(6)
+})
+
+test('of two who change the same version at once, one is told', async () => {
+  const { admin, add, app } = await createTestAutomation()
+  const path = `/api/automation/${await add(ANNOUNCE)}`
+  const answers = await Promise.all(
+    ['one', 'two', 'three'].map((text) => ask(admin, 'PUT', path, { ...ANNOUNCE, text }, match('"1"'))),
+  )
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toStrictEqual([200, 412, 412])
+  const winner = answers.find(({ status }) => status === 200)
+  const { automation } = (await ask(admin, 'GET', path)).body
+  expect(automation).toMatchObject({ revision: 2, rule: { text: winner?.body.automation.rule.text } })
+  expect(auditRows(app).filter(({ action }) => action === 'automation_updated')).toHaveLength(2)
+  const gone = await Promise.all([
+    ask(admin, 'PUT', path, ANNOUNCE, match('"2"')),
+    ask(admin, 'DELETE', path, undefined, match('"2"')),
+  ])
+  expect(gone.map(({ status }) => status).filter((status) => status < 300)).toHaveLength(1)
+})
+
+test.each([
+  ['that a newer version made', `json_set(rule, '$.color', 'red')`],
+  ['of a kind that is not known', `json_set(rule, '$.kind', 'weather')`],
+  ['with a pattern that is none', `json_set(rule, '$.cron', '99 9 * * *')`],
+  ['with a token that is not known', `json_set(rule, '$.action.text', 'It is {weather}')`],
+  ['that is cut off', 'substr(rule, 1, 20)'],
+  ['that is no object', `'[]'`],
+])('a rule %s is shown apart, never runs, and can be deleted', async (_, damage) => {
+  const { admin, add, app, pass, lastRun } = await createTestAutomation()
+  const lost = await add({ ...SCHEDULE, name: 'Lost' })
+  const whole = await add(SCHEDULE)
+  app.store.sqlite.exec(`update automations set rule = ${damage} where id = ${lost}`)
+  expect(await pass(9 * HOUR)).toBe(1)
+  expect(await lastRun(whole)).toBe('sent')
+
+  const list = await ask(admin, 'GET', '/api/automation')
+  expect(list).toMatchObject({ status: 200, body: { automations: [{ id: whole, rule: { name: 'Net' } }] } })
+  const { createdAt, updatedAt } = list.body.automations[0]
+  const shown = { id: lost, name: 'Lost', kind: 'schedule', revision: 1, createdAt, updatedAt, updatedBy: 'admin' }
+  expect(list.body.unreadable).toStrictEqual([shown])
+  const path = `/api/automation/${lost}`
+  for (const [method, at, body] of [
+    ['GET', path, undefined],
+    ['PUT', path, SCHEDULE],
+    ['POST', `${path}/dry-run`, {}],
+  ] as const) {
+    expect(await ask(admin, method, at, body)).toMatchObject({ status: 409, body: { code: 'automation_unreadable' } })
+  }
+  expect((await ask(admin, 'GET', `${path}/runs`)).body.runs).toStrictEqual([])
+  const taken = await ask(admin, 'POST', '/api/automation', { ...ANNOUNCE, name: 'lost' })
+  expect(taken).toMatchObject({ status: 409, body: { code: 'automation_name_taken' } })
+  expect(app.logged.filter((line) => line.includes('can not be read'))).toHaveLength(1)
+
+  expect((await ask(admin, 'DELETE', path, undefined, match('"1"'))).status).toBe(204)
+  expect((await ask(admin, 'GET', '/api/automation')).body.unreadable).toStrictEqual([])
+  expect(auditRows(app).at(-1)).toStrictEqual({
+    action: 'automation_updated',
+    username: 'admin',
+    details: {
+      automationId: lost,
+      name: 'Lost',
+      kind: 'schedule',
+      before: { name: 'Lost', kind: 'schedule', enabled: true },
+      after: null,
+    },
+  })
+})
+
+test('runs with a reason that only another version knows, or damaged packets, are listed', async () => {
+  const { admin, add, app, pass } = await createTestAutomation()
+  const id = await add(SCHEDULE)
+  await pass(9 * HOUR)
+  app.store.sqlite.exec(`update automation_runs set reason = 'moon_phase', packets = '[{'`)
+  expect((await ask(admin, 'GET', '/api/automation')).body.automations[0].lastRun).toMatchObject({ reason: null })
+  const { runs } = (await ask(admin, 'GET', `/api/automation/${id}/runs`)).body
+  expect(runs).toMatchObject([{ outcome: 'sent', reason: null, packets: [] }])
+})
+
+test('a rule that is changed while it sends says no more', async () => {
+  const { add, app, radio, pass, runs, texts } = await createTestAutomation()
+  const id = await add({ ...ANNOUNCE, channels: [0, 1, 2] })
+  const { reserve } = radio
+  radio.reserve = (...asked) => {
+    if (radio.sent.length === 1) app.store.sqlite.exec('update automations set revision = revision + 1')
+    return reserve(...asked)
+  }
+  expect(await pass(6 * HOUR)).toBe(1)
+  expect(texts()).toHaveLength(1)
+  expect(await runs(id)).toMatchObject([{ outcome: 'failed', reason: 'changed', packets: [{ channel: 0 }] }])
+})

@@ -1,0 +1,108 @@
+import type { Rule } from '../../../src/app/http/describe.ts'
+import type { Action, Resource } from '../../../src/shared/resources.ts'
+
+const anyone: Rule = { kind: 'anyone' }
+const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: false }
+const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: true }
+const admin: Rule = { kind: 'admin', scope: null }
+
+/** Administrators, and bearer tokens with the scope. */
+const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope })
+
+/** A permission on a resource. */
+const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
+
+/** Bearer tokens with the scope, and never a session. */
+const tokenFor = (scope: 'ingest'): Rule => ({ kind: 'token', scope })
+
+/** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  'GET /api/health': anyone,
+  'GET /api/openapi.json': anyone,
+  'GET /api/docs': anyone,
+  'GET /api/docs/style.css': anyone,
+
+  'GET /api/auth/status': anyone,
+  'POST /api/auth/login': anyone,
+  'POST /api/auth/logout': anyone,
+  'POST /api/auth/change-password': anySession,
+  'GET /api/auth/oidc/login': anyone,
+  'GET /api/auth/oidc/callback': anyone,
+  'GET /api/auth/sessions': session,
+  'DELETE /api/auth/sessions': session,
+  'DELETE /api/auth/sessions/:id': session,
+
+  'GET /api/tokens': session,
+  'POST /api/tokens': session,
+  'DELETE /api/tokens/:id': session,
+
+  'GET /api/users': admin,
+  'POST /api/users': admin,
+  'GET /api/users/:id': admin,
+  'PUT /api/users/:id': admin,
+  'DELETE /api/users/:id': admin,
+  'PUT /api/users/:id/admin': admin,
+  'POST /api/users/:id/reset-password': admin,
+  'GET /api/users/:id/permissions': admin,
+  'PUT /api/users/:id/permissions': admin,
+  'GET /api/users/:id/sessions': admin,
+  'DELETE /api/users/:id/sessions': admin,
+  'DELETE /api/users/:id/sessions/:sessionId': admin,
+  'GET /api/users/:id/tokens': admin,
+  'DELETE /api/users/:id/tokens': admin,
+  'DELETE /api/users/:id/tokens/:tokenId': admin,
+
+  'GET /api/audit': admin,
+  'GET /api/audit/export': admin,
+  'GET /api/audit/verify': admin,
+
+  'POST /api/system/backup': adminOr('backup'),
+  'GET /api/system/backup': adminOr('backup'),
+  'GET /api/system/backup/settings': admin,
+  'PUT /api/system/backup/settings': admin,
+  'GET /api/system/backup/download/:name': adminOr('backup'),
+  'POST /api/system/backup/:name/verify': adminOr('backup'),
+  'DELETE /api/system/backup/:name': admin,
+
+  'GET /api/system/restore/revived': admin,
+  'DELETE /api/system/restore/revived': admin,
+  'POST /api/system/restore/reapply': admin,
+
+  'GET /api/map': may('nodes', 'read'),
+  'GET /api/map/archive': may('nodes', 'read'),
+  'GET /api/nodes': may('nodes', 'read'),
+  'GET /api/nodes/:id': may('nodes', 'read'),
+  'PUT /api/nodes/:id': may('nodes', 'write'),
+  'DELETE /api/nodes/:id': may('nodes', 'write'),
+  'PUT /api/nodes/:id/key': may('nodes', 'write'),
+  'GET /api/nodes/:id/positions': may('nodes', 'read'),
+  'POST /api/ingest': tokenFor('ingest'),
+  'GET /api/messages': may('messages', 'read'),
+  'POST /api/messages': may('messages', 'write'),
+  'GET /api/messages/:id/receptions': may('messages', 'read'),
+  'GET /api/info': may('info', 'read'),
+  'GET /api/traceroutes': may('info', 'read'),
+  'POST /api/traceroutes': may('info', 'write'),
+  'GET /api/neighbors': may('info', 'read'),
+  'GET /api/packets': may('info', 'read'),
+  'GET /api/waypoints': may('nodes', 'read'),
+  'GET /api/channels': may('messages', 'read'),
+  'GET /api/telemetry': may('info', 'read'),
+  'GET /api/events': { ...session, tokens: true },
+  'GET /api/metrics': adminOr('metrics'),
+  'GET /api/dashboard': may('dashboard', 'read'),
+  'GET /api/automation': may('automation', 'read'),
+  'POST /api/automation': may('automation', 'write'),
+  'POST /api/automation/dry-run': may('automation', 'write'),
+  'GET /api/automation/:id': may('automation', 'read'),
+  'PUT /api/automation/:id': may('automation', 'write'),
+  'DELETE /api/automation/:id': may('automation', 'write'),
+  'GET /api/automation/:id/runs': may('automation', 'read'),
+  'POST /api/automation/:id/dry-run': may('automation', 'read'),
+
+  'GET /api/settings': may('settings', 'read'),
+  'PUT /api/settings': may('settings', 'write'),
+  'GET /api/configuration': may('configuration', 'read'),
+  'GET /api/configuration/:section': may('configuration', 'read'),
+  'PUT /api/configuration/:section': may('configuration', 'write'),
+}

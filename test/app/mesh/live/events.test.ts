@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Events } from '../../../../src/app/context.ts'
+import { createEvents, type NewEvent, newsEvents } from '../../../../src/app/mesh/live/events.ts'
+import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
+import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
+import { type EventStream, openEventStream } from '../../../support/event-stream.ts'
+import { createManualClock } from '../../../support/manual-clock.ts'
+import { FAR, heard, packet, text } from '../../../support/mesh/mesh.ts'
+
+const BEAT_MS = 15_000
+const READ = { read: true, write: false }
+const NONE = { read: false, write: false }
+
+let app: TestApp
+let events: Events
+let clock: ReturnType<typeof createManualClock>
+const open: EventStream[] = []
+
+beforeEach(async () => {
+  clock = createManualClock(START)
+  events = createEvents(clock)
+  app = await createTestApp({ ports: { events, now: () => clock.now() } })
+})
+afterEach(async () => {
+  for (const stream of open.splice(0)) await stream.end()
+  app.close()
+})
+
+async function connect(client: Client, lastEventId?: string): Promise<EventStream> {
+  const stream = await openEventStream(client, lastEventId)
+  open.push(stream)
+  return stream
+}
+
+const node = (nodeNum: number): NewEvent => ({ kind: 'node', data: { nodeNum } })
+const message = (words: string): NewEvent => ({ kind: 'message', data: { text: words } })
+const id = (seq: number) => `${events.epoch}-${seq}`
+
+it('tells what is stored, each node once and each text, with ids', async () => {
+  const stream = await connect(await app.user('reader'))
+  expect(await stream.next()).toStrictEqual({ comment: 'open', id: id(0) })
+  const news = await createIngest(app.store).store([
+    heard(packet(text('one'))),
+    heard(packet(text('line\n\ndata: two'))),
+    heard(packet(text('old')), { replayed: true }),
+  ])
+  events.publish(newsEvents(news))
+  const ends = { fromNodeNum: FAR, fromNodeId: '!a0cb0002', toNodeNum: 0xffffffff, toNodeId: '!ffffffff' }
+  const said = { packetId: expect.any(Number), ...ends, channel: 0, replyId: null, emoji: false, signed: false }
+  const told = [await stream.next(), await stream.next(), await stream.next()]
+  expect(told).toStrictEqual([
+    { id: id(1), event: 'node', data: { nodeNum: FAR, nodeId: '!a0cb0002', heardAt: START, signed: false } },
+    { id: id(2), event: 'message', data: { ...said, text: 'one' } },
+    { id: id(3), event: 'message', data: { ...said, text: 'line\n\ndata: two' } },
+  ])
+  expect(events.last()).toBe(3)
+})
+
+it('shows each event to those who may read it by now', async () => {
+  const reader = await app.user('reader', { nodes: READ, messages: NONE, info: NONE })
+  const admin = await app.admin()
+  const stream = await connect(reader)
+  await stream.next()
+  events.publish([message('secret'), { kind: 'link', data: {} }, { kind: 'delivery', data: {} }, node(1)])
+  expect(await stream.next()).toMatchObject({ id: id(4), event: 'node' })
+  const grant = (permissions: object) => admin.send('PUT', `/api/users/${reader.id}/permissions`, { permissions })
+  expect((await grant({ nodes: NONE, messages: READ })).status).toBe(200)
+  events.publish([node(2), message('open')])
+  expect(await stream.next()).toStrictEqual({ event: 'access', data: {} })
+  expect(await stream.next()).toMatchObject({ id: id(6), data: { text: 'open' } })
+})
+
+it('says by the next beat that what the reader may do has changed, once', async () => {
+  const reader = await app.user('reader')
+  const admin = await app.admin()
+  const stream = await connect(reader)
+  await stream.next()
+  expect((await admin.send('PUT', `/api/users/${reader.id}/admin`, { isAdmin: true })).status).toBe(200)
+  clock.advance(BEAT_MS)
+  expect([await stream.next(), await stream.next()]).toStrictEqual([
+    { event: 'access', data: {} },
+    { comment: 'beat', id: id(0) },
+  ])
+  clock.advance(BEAT_MS)
+  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(0) })
+})
+
+it("gives a token what its scopes and its owner's permissions leave", async () => {
+  const owner = await app.user('owner', { nodes: READ, messages: NONE })
+  const made = await owner.send('POST', '/api/tokens', { name: 't', scopes: ['nodes:read', 'messages:read'] })
+  const { token, id: tokenId } = Object(await made.json())
+  const bearer = app.client()
+  const stream = await connect({
+    ...bearer,
+    send: (method, path) => bearer.send(method, path, undefined, { authorization: `Bearer ${token}` }),
+  })
+  await stream.next()
+  events.publish([message('secret'), { kind: 'link', data: {} }, node(3)])
+  expect(await stream.next()).toMatchObject({ event: 'node', id: id(3) })
+  expect((await owner.send('DELETE', `/api/tokens/${tokenId}`)).status).toBe(204)
+  events.publish([node(4)])
+  expect(await stream.next()).toBeNull()
+})
+
+it('goes on after the last event that was seen, and tells of a gap', async () => {
+  const reader = await app.user('reader')
+  events.publish([node(1), node(2), node(3)])
+  const resumed = await connect(reader, id(1))
+  const told = [await resumed.next(), await resumed.next(), await resumed.next()]
+  expect(told).toMatchObject([{ comment: 'open', id: id(1) }, { data: { nodeNum: 2 } }, { data: { nodeNum: 3 } }])
+  for (const unknown of ['another-2', id(4), 'x', `${events.epoch}-`, id(-1), `${id(1)}e1`]) {
+    const first = await (await connect(await app.admin(), unknown)).next()
+    expect(first, unknown).toStrictEqual({ event: 'reset', data: {}, id: id(3) })
+    for (const stream of open.splice(1)) await stream.end()
+  }
+  events.publish(Array.from({ length: 1001 }, (_, n) => node(n)))
+  const late = await connect(reader, id(3))
+  expect(await late.next()).toStrictEqual({ event: 'reset', data: {}, id: id(1004) })
+  const edge = await connect(reader, id(4))
+  expect([await edge.next(), await edge.next()]).toMatchObject([{ id: id(4) }, { id: id(5), data: { nodeNum: 1 } }])
+})
+
+it('says something every 15 seconds, and how far it is', async () => {
+  const stream = await connect(await app.user('reader', { nodes: NONE, messages: NONE, info: NONE }))
+  await stream.next()
+  events.publish([node(1)])
+  clock.advance(BEAT_MS - 1)
+  clock.advance(1)
+  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(1) })
+  clock.advance(BEAT_MS)
+  expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(1) })
+})
+
+const ENDINGS: Record<string, (client: Client & { id: number }, admin: Client) => unknown> = {
+  'the user signs out': (client) => client.send('POST', '/api/auth/logout'),
+  'the user is deactivated': ({ id }, admin) => admin.send('DELETE', `/api/users/${id}`),
+  'the password is reset': ({ id }, admin) => admin.send('POST', `/api/users/${id}/reset-password`),
+  'the session is too old': () => clock.advance(86_400_000 - BEAT_MS),
+}
+
+it.each(Object.entries(ENDINGS))('ends at the next beat or event when %s', async (_, end) => {
+  const admin = await app.admin()
+  const user = await app.user('somebody')
+  for (const wake of [() => clock.advance(BEAT_MS), () => events.publish([node(1)])]) {
+    const client = Object.assign(await app.signIn('somebody'), { id: user.id })
+    const stream = await connect(client)
+    await stream.next()
+    await end(client, admin)
+    wake()
+    let last = await stream.next()
+    // The beats while the session grew old.
+    while (last?.comment === 'beat') last = await stream.next()
+    expect(last).toBeNull()
+    if (end !== ENDINGS['the user signs out']) return
+  }
+})
+
+it('ends when the service stops', async () => {
+  const stream = await connect(await app.admin())
+  await stream.next()
+  const ended = stream.next()
+  events.close()
+  expect(await ended).toBeNull()
+})
+
+it('drops a reader that takes nothing, and keeps no event for it', async () => {
+  const answer = await (await app.admin()).send('GET', '/api/events')
+  const reader = answer.body?.getReader()
+  for (let n = 0; n < 4; n++) {
+    events.publish([node(n)])
+    // Whatever the stream does by itself is done when another request is answered.
+    await app.request('/api/health')
+    clock.advance(BEAT_MS)
+  }
+  const texts = []
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    texts.push(new TextDecoder().decode(part.value))
+  }
+  expect(texts).toHaveLength(1)
+  expect(texts.join('')).not.toContain('"nodeNum":3')
+})
+
+it('is for ten streams of a user at a time', async () => {
+  const user = await app.user('somebody')
+  const streams = []
+  for (let n = 0; n < 10; n++) streams.push(await connect(user))
+  const refused = await user.send('GET', '/api/events')
+  expect([refused.status, refused.headers.get('retry-after')]).toStrictEqual([429, '15'])
+  expect((await connect(await app.admin())) !== null).toBe(true)
+  expect((await user.send('HEAD', '/api/events')).status).toBe(200)
+  await streams[4]?.end()
+  await connect(user)
+  expect((await user.send('GET', '/api/events')).status).toBe(429)
+})
+
+it('is for those who are signed in, and 501 where nothing happens by itself', async () => {
+  expect((await app.request('/api/events')).status).toBe(401)
+  const elsewhere = await createTestApp()
+  const answer = await (await elsewhere.admin()).send('GET', '/api/events')
+  expect([answer.status, await answer.json()]).toMatchObject([501, { code: 'unsupported_on_this_runtime' }])
+})

@@ -1,0 +1,223 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
+import { deleteOldTraffic } from '../../../../src/app/upkeep/traffic-retention.ts'
+import { sweepForgotten } from '../../../../src/app/mesh/nodes/forgotten.ts'
+import { readSettings } from '../../../../src/app/settings/settings.ts'
+import { type Client, START } from '../../../support/app.ts'
+import {
+  createTestMesh,
+  FAR,
+  packet,
+  seconds,
+  store,
+  telemetry,
+  type TestMesh,
+  text,
+} from '../../../support/mesh/mesh.ts'
+
+const MINUTE = 60_000
+const HOUR = 3_600_000
+const DAY = 86_400_000
+const VOLTAGE = 'deviceMetrics.voltage'
+
+let mesh: TestMesh
+let admin: Client
+
+beforeEach(async () => {
+  mesh = await createTestMesh()
+  admin = await mesh.app.admin()
+})
+afterEach(() => mesh.app.close())
+
+/** Voltages, each with its age in milliseconds. */
+async function measure(...voltages: readonly (readonly [age: number, voltage: number])[]): Promise<void> {
+  const packets = voltages.map(([age, voltage]) =>
+    packet(telemetry({ time: seconds(START - age), variant: { case: 'deviceMetrics', value: { voltage } } })),
+  )
+  await store(mesh.ingest, packets)
+}
+
+const rollAll = () => rollUp(mesh.app.store, async () => true)
+
+async function chart(query: string): Promise<Record<string, unknown>> {
+  const answer = await admin.send('GET', `/api/telemetry?nodeId=${FAR}&metric=${VOLTAGE}${query}`)
+  return Object(await answer.json())
+}
+
+function rows(table: string): unknown[] {
+  const { sqlite } = mesh.app.store
+  return sqlite.prepare(`select t, n, min, max, sum, last from ${table} order by node_id, metric, t`).all()
+}
+
+describe('roll-ups', () => {
+  it('sum up hours and days', async () => {
+    await measure([3 * HOUR, 1], [3 * HOUR - MINUTE, 5], [3 * HOUR - 2 * MINUTE, 3], [HOUR, 8], [13 * HOUR, 7])
+    expect(await rollAll()).toBe(3)
+    expect(rows('telemetry_hourly')).toStrictEqual([
+      { t: START - 13 * HOUR, n: 1, min: 7, max: 7, sum: 7, last: 7 },
+      { t: START - 3 * HOUR, n: 3, min: 1, max: 5, sum: 9, last: 3 },
+      { t: START - HOUR, n: 1, min: 8, max: 8, sum: 8, last: 8 },
+    ])
+    expect(rows('telemetry_daily')).toStrictEqual([
+      { t: START - 36 * HOUR, n: 1, min: 7, max: 7, sum: 7, last: 7 },
+      { t: START - 12 * HOUR, n: 4, min: 1, max: 8, sum: 17, last: 8 },
+    ])
+    expect(await rollAll()).toBe(0)
+  })
+
+  it('take what comes late, and nothing twice', async () => {
+    await measure([HOUR, 2])
+    await rollAll()
+    await measure([HOUR, 2], [HOUR - MINUTE, 4])
+    expect(await rollAll()).toBe(1)
+    expect(rows('telemetry_hourly')).toStrictEqual([{ t: START - HOUR, n: 2, min: 2, max: 4, sum: 6, last: 4 }])
+    expect(rows('telemetry_daily')).toMatchObject([{ n: 2, sum: 6 }])
+  })
+
+  it('keep an hour whose measurements are deleted', async () => {
+    await measure([HOUR, 2], [HOUR - MINUTE, 4])
+    await rollAll()
+    mesh.app.store.sqlite.exec('delete from telemetry')
+    await measure([HOUR - 2 * MINUTE, 9])
+    await rollAll()
+    expect(rows('telemetry_hourly')).toMatchObject([{ n: 2, min: 2, max: 4 }])
+  })
+
+  it('stop between two slices, and go on from there', async () => {
+    await measure(...Array.from({ length: 250 }, (_, index) => [index * HOUR, index % 100] as const))
+    expect(await rollUp(mesh.app.store, async () => false)).toBe(100)
+    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([100, 150])
+    expect(await rollAll()).toBe(150)
+    expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([250, 0])
+    const { n } = Object(mesh.app.store.sqlite.prepare('select sum(n) n from telemetry_daily').get())
+    expect(n).toBe(250)
+  })
+})
+
+describe('GET /api/telemetry', () => {
+  it('answers the measurements of a day', async () => {
+    await measure([2 * DAY, 9], [HOUR, 3.5], [MINUTE, 0])
+    expect(await chart('')).toStrictEqual({
+      metric: VOLTAGE,
+      unit: 'V',
+      resolution: 'raw',
+      series: [
+        [START - HOUR, 3.5],
+        [START - MINUTE, 0],
+      ],
+    })
+  })
+
+  it.each([
+    [2 * DAY, 'raw'],
+    [2 * DAY + 1, 'hour'],
+    [60 * DAY, 'hour'],
+    [60 * DAY + 1, 'day'],
+  ])('reads a range of %d ms by %s', async (range, resolution) => {
+    await measure([HOUR, 1], [HOUR - MINUTE, 2])
+    await rollAll()
+    const { series, ...rest } = await chart(`&from=${START - range}&to=${START}`)
+    expect(rest).toMatchObject({ resolution })
+    const start = { raw: START - HOUR, hour: START - HOUR, day: START - 12 * HOUR }
+    expect(series).toStrictEqual(
+      resolution === 'raw'
+        ? [
+            [START - HOUR, 1],
+            [START - HOUR + MINUTE, 2],
+          ]
+        : [[resolution === 'hour' ? start.hour : start.day, 1, 2, 1.5]],
+    )
+  })
+
+  it('shows what is not rolled up yet, in place of what was', async () => {
+    await measure([DAY, 1], [HOUR, 1])
+    await rollAll()
+    await measure([HOUR - MINUTE, 3], [0, 7])
+    expect((await chart(`&from=${START - 7 * DAY}`))['series']).toStrictEqual([
+      [START - DAY, 1, 1, 1],
+      [START - HOUR, 1, 3, 2],
+      [START, 7, 7, 7],
+    ])
+  })
+
+  it('counts the hour that the range begins in', async () => {
+    await measure([7 * DAY - 30 * MINUTE, 4])
+    await rollAll()
+    const { series } = await chart(`&from=${START - 7 * DAY + 20 * MINUTE}&to=${START}`)
+    expect(series).toStrictEqual([[START - 7 * DAY, 4, 4, 4]])
+  })
+
+  it('draws too many points together, over the whole range', async () => {
+    await measure(...Array.from({ length: 1000 }, (_, index) => [index * MINUTE, index / 16] as const))
+    const { series } = await chart(`&from=${START - 999 * MINUTE}&to=${START}&points=10`)
+    const points = Array.isArray(series) ? series : []
+    expect(points).toHaveLength(10)
+    expect([points[0], points[9]]).toStrictEqual([
+      [START - 999 * MINUTE, 900 / 16, 999 / 16, 949.5 / 16],
+      [START - 99 * MINUTE, 0, 99 / 16, 49.5 / 16],
+    ])
+  })
+
+  it('tells which metrics there are', async () => {
+    await measure([HOUR, 1])
+    const environment = { temperature: 3, relativeHumidity: 40 }
+    await store(mesh.ingest, [
+      packet(telemetry({ variant: { case: 'environmentMetrics', value: environment } }), { from: 9 }),
+    ])
+    const list = async (query: string) => Object(await (await admin.send('GET', `/api/telemetry${query}`)).json())
+    expect(await list('?nodeId=!00000009')).toStrictEqual({
+      metrics: [
+        { metric: 'environmentMetrics.relativeHumidity', unit: '%' },
+        { metric: 'environmentMetrics.temperature', unit: '°C' },
+      ],
+    })
+    expect((await list('')).metrics).toHaveLength(3)
+    expect(await list('?nodeId=9&metric=deviceMetrics.voltage')).toMatchObject({ series: [] })
+    expect(await list('?nodeId=9&metric=of.nobody')).toStrictEqual({
+      metric: 'of.nobody',
+      unit: null,
+      resolution: 'raw',
+      series: [],
+    })
+  })
+
+  it.each([
+    ['?metric=deviceMetrics.voltage', 400],
+    ['?nodeId=0', 400],
+    ['?nodeId=9&metric=a%20b', 400],
+    ['?nodeId=9&metric=a.b&points=9', 400],
+    ['?nodeId=9&metric=a.b&points=5001', 400],
+    ['?nodeId=9&metric=a.b&from=2&to=1', 400],
+    ['?nodeId=9&metric=a.b', 404],
+    ['?nodeId=9', 404],
+  ])('%s: %d', async (query, status) => {
+    expect((await admin.send('GET', `/api/telemetry${query}`)).status).toBe(status)
+  })
+
+  it('forgets a node with its measurements', async () => {
+    await measure([HOUR, 1])
+    await rollAll()
+    await measure([MINUTE, 1])
+    await admin.send('DELETE', `/api/nodes/${FAR}`)
+    await sweepForgotten(mesh.app.store, async () => true)
+    const tables = ['telemetry', 'telemetry_hourly', 'telemetry_daily', 'telemetry_dirty']
+    expect(tables.map((table) => mesh.count(table))).toStrictEqual([0, 0, 0, 0])
+  })
+})
+
+describe('retention', () => {
+  it('ends hours, logged packets and traceroutes, and keeps days', async () => {
+    await measure([399 * DAY, 1], [402 * DAY, 2], [HOUR, 3])
+    await rollAll()
+    for (const age of [8, 6]) await store(mesh.ingest, [packet(text('hi'))], { at: START - age * DAY })
+    mesh.app.store.sqlite.exec(`update packets set t = ${START - 8 * DAY} where port = 67;
+      insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state)
+      values (1, 1, 2, ${START - 366 * DAY}, 'unknown'), (2, 1, 2, ${START - 364 * DAY}, 'unknown')`)
+    const settings = await readSettings(mesh.app.store)
+    const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => true })
+    expect(deleted).toStrictEqual({ hours: 1, packets: 4, traceroutes: 1, channels: 0 })
+    expect(rows('telemetry_hourly')).toMatchObject([{ max: 1 }, { max: 3 }])
+    expect(rows('telemetry_daily')).toHaveLength(3)
+    expect(mesh.app.store.sqlite.prepare('select t from packets').pluck().all()).toStrictEqual([START - 6 * DAY])
+  })
+})

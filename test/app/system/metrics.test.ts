@@ -1,0 +1,271 @@
+import { beforeEach, expect, it } from 'vitest'
+import type { CollectorInfo, Backups, LinkInfo, Meter, Radio } from '../../../src/app/context.ts'
+import { formatMetrics } from '../../../src/app/system/exposition.ts'
+import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
+import { createMeter } from '../../../src/app/system/meter.ts'
+import { createTestApp, START, type TestApp } from '../../support/app.ts'
+import { packet, store, telemetry, text } from '../../support/mesh/mesh.ts'
+import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR } from '../../support/automation.ts'
+import { FAR } from '../../support/mesh/mesh.ts'
+
+const LINK: LinkInfo = {
+  name: 'mqtt://[2001:db8::1]:1883',
+  kind: 'mqtt',
+  state: 'connected',
+  since: START,
+  lastFrameAt: START - 500,
+  reconnects: 2,
+  reason: null,
+  radio: null,
+  queue: null,
+  txEnabled: null,
+  notice: null,
+}
+const COLLECTOR: CollectorInfo = {
+  target: 'mesh.example.org',
+  state: 'refused',
+  waiting: 12,
+  lastDeliveredAt: START,
+  delivered: 90,
+  dropped: 1,
+  filtered: 4,
+  reason: 'the target does not know the token (401)',
+}
+const LOST: LinkInfo = {
+  ...LINK,
+  name: '192.0.2.8:4403',
+  kind: 'tcp',
+  state: 'waiting',
+  queue: { free: 3, maxlen: 16 },
+}
+
+let elapsed = 0
+let meter: Meter
+
+beforeEach(() => {
+  elapsed = 0
+  meter = createMeter({
+    // Each look at the clock finds it 2 ms later: that is how long a request takes.
+    now: () => (elapsed += 2),
+    process: () => [{ name: 'process_made_up', type: 'gauge', help: 'Made up.', samples: [{ value: 1.5 }] }],
+  })
+})
+
+/** Lines of the text format by what stands before the value; refuses what the format does not allow. */
+async function scrape(app: TestApp, headers?: Record<string, string>): Promise<Map<string, number>> {
+  const answer = headers
+    ? await app.request('/api/metrics', { headers })
+    : await (await app.admin()).send('GET', '/api/metrics')
+  expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ])
+  const text = await answer.text()
+  expect(text.endsWith('\n')).toBe(true)
+  const found = new Map<string, number>()
+  const types = new Map<string, string>()
+  for (const line of text.trimEnd().split('\n')) {
+    const type = /^# TYPE ([a-z_][a-z0-9_]*) (counter|gauge|histogram)$/.exec(line)
+    if (type?.[1] !== undefined) {
+      expect(types.has(type[1]), `${type[1]} comes once`).toBe(false)
+      types.set(type[1], String(type[2]))
+    }
+    if (line.startsWith('#')) {
+      expect(line).toMatch(/^# (HELP [a-z_0-9]+ \S.*\.|TYPE [a-z_0-9]+ \w+)$/)
+      continue
+    }
+    const sample = /^([a-z_][a-z0-9_]*)(\{(?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+\})? (\S+)$/.exec(line)
+    if (sample === null) throw new Error(`not a sample: ${line}`)
+    const family = String(sample[1]).replace(/_(bucket|sum|count)$/, (part, _, at) =>
+      types.get(String(sample[1]).slice(0, at)) === 'histogram' ? '' : part,
+    )
+    expect(types.has(family), line).toBe(true)
+    const name = `${sample[1]}${sample[2] ?? ''}`
+    expect(found.has(name), `${name} comes once`).toBe(false)
+    found.set(name, Number(sample[3]))
+  }
+  return found
+}
+
+const requests = (found: Map<string, number>) =>
+  Object.fromEntries([...found].filter(([name]) => name.startsWith('mesh_http_requests_total')))
+
+it('counts requests by the pattern of their route, never by what a client makes up', async () => {
+  const app = await createTestApp({ ports: { meter } })
+  const admin = await app.admin()
+  for (const id of ['1', '2', '%21a0cb0001']) await admin.send('GET', `/api/nodes/${id}`)
+  await app.request('/api/health')
+  await app.request('/api/health', { method: 'HEAD' })
+  await app.request('/api/health', { method: 'PUT' })
+  await app.request('/api/users/1')
+  for (const path of ['/api/made-up', '/api/up/made?x=1']) await app.request(path)
+  await app.request('/api/health', { method: 'INVENTED' })
+  await app.request('/api/users/7', {
+    method: 'DELETE',
+    headers: { origin: 'https://elsewhere.example', cookie: 'a=b' },
+  })
+  const label = (method: string, route: string, status: number) =>
+    `mesh_http_requests_total{method="${method}",route="${route}",status="${status}"}`
+  expect(requests(await scrape(app, { cookie: String(admin.cookie) }))).toStrictEqual({
+    [label('POST', '/api/auth/login', 200)]: 1,
+    [label('GET', '/api/nodes/:id', 404)]: 3,
+    [label('GET', '/api/health', 200)]: 1,
+    [label('HEAD', '/api/health', 200)]: 1,
+    [label('PUT', 'none', 405)]: 1,
+    [label('GET', '/api/users/:id', 401)]: 1,
+    [label('GET', 'none', 404)]: 2,
+    [label('other', 'none', 405)]: 1,
+    [label('DELETE', '/api/users/:id', 403)]: 1,
+  })
+})
+
+it('puts durations into buckets that add up', () => {
+  for (const ms of [0.5, 1, 1.001, 60, 9000]) meter.countRequest('GET', '/api/health', 200, ms)
+  const text = formatMetrics(meter.families())
+  const histogram = text.split('\n').filter((line) => line.startsWith('mesh_http_request_duration_seconds'))
+  const labels = 'method="GET",route="/api/health"'
+  const bounds = { 0.001: 2, 0.005: 3, 0.01: 3, 0.05: 3, 0.1: 4, 0.5: 4, 1: 4, 5: 4 }
+  expect(histogram.slice(0, 8)).toStrictEqual(
+    Object.entries(bounds)
+      .toSorted(([a], [b]) => Number(a) - Number(b))
+      .map(([le, n]) => `mesh_http_request_duration_seconds_bucket{${labels},le="${le}"} ${n}`),
+  )
+  expect(histogram.slice(8)).toStrictEqual([
+    `mesh_http_request_duration_seconds_bucket{${labels},le="+Inf"} 5`,
+    `mesh_http_request_duration_seconds_sum{${labels}} ${0.0005 + 0.001 + 0.001001 + 0.06 + 9}`,
+    `mesh_http_request_duration_seconds_count{${labels}} 5`,
+  ])
+})
+
+it('measures links, packets, the database, backups, sessions and the process', async () => {
+  const backup = { name: '2026-01-15_030000', createdAt: START - 9000, kind: 'manual', sizeBytes: 4096 }
+  const backups: Backups = Object({ list: async () => [backup, { ...backup, createdAt: 1 }] })
+  const radio: Radio = Object({ links: () => [LINK, LOST], waiting: () => 17, collector: () => COLLECTOR })
+  const app = await createTestApp({ ports: { meter, backups, radio } })
+  const admin = await app.admin()
+  const run = { at: START - 4000, ok: false, error: 'disk full', succeededAt: null, failures: 1 }
+  app.store.sqlite.prepare(`insert into settings values ('backup.lastRun', ?, 1)`).run(JSON.stringify(run))
+  for (const port of [
+    'TEXT_MESSAGE_APP',
+    'TEXT_MESSAGE_APP',
+    null,
+    'UNKNOWN_131',
+    'UNKNOWN_132',
+    'UNKNOWN_-5',
+    'UNKNOWN_APP',
+  ]) {
+    meter.countPacket(port)
+  }
+  app.clock.advance(60_000)
+  const found = await scrape(app, { cookie: String(admin.cookie) })
+  const size = Number(app.store.sqlite.pragma('page_count', { simple: true })) * 4096
+  expect(Object.fromEntries([...found].filter(([name]) => !/_http_|link_state/.test(name)))).toStrictEqual({
+    mesh_uptime_seconds: 60,
+    mesh_nodes: 0,
+    mesh_nodes_active: 0,
+    mesh_database_size_bytes: size,
+    mesh_sessions: 1,
+    mesh_backups: 2,
+    mesh_backup_last_timestamp_seconds: START / 1000 - 9,
+    mesh_backup_last_size_bytes: 4096,
+    mesh_backup_run_timestamp_seconds: START / 1000 - 4,
+    mesh_backup_run_success: 0,
+    'mesh_link_up{link="mqtt://[2001:db8::1]:1883",kind="mqtt"}': 1,
+    'mesh_link_up{link="192.0.2.8:4403",kind="tcp"}': 0,
+    'mesh_link_last_frame_timestamp_seconds{link="mqtt://[2001:db8::1]:1883",kind="mqtt"}': START / 1000 - 0.5,
+    'mesh_link_last_frame_timestamp_seconds{link="192.0.2.8:4403",kind="tcp"}': START / 1000 - 0.5,
+    'mesh_link_queue_free{link="192.0.2.8:4403",kind="tcp"}': 3,
+    'mesh_link_reconnects_total{link="mqtt://[2001:db8::1]:1883",kind="mqtt"}': 2,
+    'mesh_link_reconnects_total{link="192.0.2.8:4403",kind="tcp"}': 2,
+    mesh_collector_up: 0,
+    mesh_collector_waiting: 12,
+    mesh_collector_last_delivery_timestamp_seconds: START / 1000,
+    mesh_collector_delivered_total: 90,
+    mesh_collector_dropped_total: 1,
+    mesh_collector_filtered_total: 4,
+    mesh_ingest_queue_events: 17,
+    'mesh_packets_total{port="TEXT_MESSAGE_APP"}': 2,
+    'mesh_packets_total{port="encrypted"}': 1,
+    'mesh_packets_total{port="other"}': 3,
+    'mesh_packets_total{port="UNKNOWN_APP"}': 1,
+    process_made_up: 1.5,
+  })
+  const states = [...found].filter(([name, value]) => name.startsWith('mesh_link_state') && value === 1)
+  expect(states.map(([name]) => name)).toStrictEqual([
+    'mesh_link_state{link="mqtt://[2001:db8::1]:1883",kind="mqtt",state="connected"}',
+    'mesh_link_state{link="192.0.2.8:4403",kind="tcp",state="waiting"}',
+  ])
+})
+
+it('escapes what a label may hold', () => {
+  const samples = [{ labels: { link: 'a"b\\c\nd\ud800' }, value: Number.NaN }]
+  const text = formatMetrics([{ name: 'x', type: 'gauge', help: 'X.', samples }])
+  expect(text).toBe('# HELP x X.\n# TYPE x gauge\nx{link="a\\"b\\\\c\\nd\ufffd"} NaN\n')
+})
+
+it('is for administrators and for tokens with the scope', async () => {
+  const app = await createTestApp({ ports: { meter } })
+  const user = await app.user('somebody')
+  expect((await app.request('/api/metrics')).status).toBe(401)
+  expect((await user.send('GET', '/api/metrics')).status).toBe(403)
+  const { token } = Object(await (await user.send('POST', '/api/tokens', { name: 'm', scopes: ['metrics'] })).json())
+  expect((await scrape(app, { authorization: `Bearer ${token}` })).get('mesh_nodes')).toBe(0)
+})
+
+it('has what the database tells where a runtime measures nothing else', async () => {
+  const app = await createTestApp({ ports: { radio: null, backups: null } })
+  const names = [...(await scrape(app)).keys()]
+  expect(names).toStrictEqual([
+    'mesh_uptime_seconds',
+    'mesh_nodes',
+    'mesh_nodes_active',
+    'mesh_database_size_bytes',
+    'mesh_sessions',
+  ])
+})
+
+it('counts runs of rules by kind and by how they ended', async () => {
+  const { add, app, pass, radio, say } = await createTestAutomation(meter)
+  await add({ ...ANNOUNCE, channels: [0, 1] })
+  await add(ACKNOWLEDGE)
+  await pass(6 * HOUR)
+  await say('ping', { from: FAR, id: 1 })
+  await say('ping', { from: FAR, id: 2 })
+  radio.isFull = true
+  await pass(6 * HOUR)
+  radio.isFull = false
+  radio.reserve = () => {
+    throw new Error('the radio is on fire')
+  }
+  await pass(6 * HOUR)
+  const found = [...(await scrape(app))].filter(([name]) => name.startsWith('mesh_automation'))
+  expect(found).toStrictEqual([
+    ['mesh_automation_runs_total{kind="announce",result="sent"}', 1],
+    ['mesh_automation_runs_total{kind="acknowledge",result="sent"}', 1],
+    ['mesh_automation_runs_total{kind="acknowledge",result="skipped"}', 1],
+    ['mesh_automation_runs_total{kind="announce",result="skipped"}', 1],
+    ['mesh_automation_runs_total{kind="announce",result="failed"}', 1],
+  ])
+})
+
+it('counts values that no radio can send, by field', async () => {
+  const app = await createTestApp({ ports: { meter } })
+  const ingest = createIngest(
+    app.store,
+    null,
+    null,
+    () => {},
+    (counts) => meter.countBatch(counts),
+  )
+  const power = { case: 'deviceMetrics', value: { batteryLevel: 200, voltage: 4 } } as const
+  await store(ingest, [
+    packet(telemetry({ variant: power })),
+    packet(telemetry({ variant: power })),
+    packet(text('hi'), { hopStart: 200 }),
+  ])
+  const found = await scrape(app)
+  expect([...found].filter(([name]) => name.startsWith('mesh_refused_values_total'))).toStrictEqual([
+    ['mesh_refused_values_total{field="batteryLevel"}', 2],
+    ['mesh_refused_values_total{field="hopStart"}', 1],
+  ])
+})

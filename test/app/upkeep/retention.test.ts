@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { deleteExpired, retentionCutoffs } from '../../../src/app/upkeep/retention.ts'
+import { readSettings } from '../../../src/app/settings/settings.ts'
+import { START } from '../../support/app.ts'
+import { createTestMesh, packet, store, telemetry, type TestMesh, text } from '../../support/mesh/mesh.ts'
+
+const DAY = 86_400_000
+
+let mesh: TestMesh
+
+beforeEach(async () => {
+  mesh = await createTestMesh()
+})
+afterEach(() => mesh.app.close())
+
+it('reckons from the settings', () => {
+  const settings = {
+    telemetryRetentionDays: 1,
+    telemetryHourlyRetentionDays: 1,
+    packetRetentionDays: 1,
+    positionRetentionDays: 2,
+    messageRetentionDays: 3,
+    nodeActiveSeconds: 60,
+  }
+  const cutoffs = { telemetry: START - DAY, positions: START - 2 * DAY, messages: START - 3 * DAY }
+  expect(retentionCutoffs(settings, START)).toStrictEqual(cutoffs)
+})
+
+/** 60 nodes with two metrics, positions and messages each day of `days`. */
+async function fill(days: readonly number[]): Promise<void> {
+  const value = { voltage: 4, batteryLevel: 50 }
+  const nodeNums = Array.from({ length: 60 }, (_, index) => index + 1)
+  for (const day of days) {
+    const at = START - day * DAY
+    const packets = nodeNums.flatMap((from) => [
+      packet(telemetry({ variant: { case: 'deviceMetrics', value } }), { from }),
+      packet(text('hello'), { from }),
+    ])
+    await store(mesh.ingest, packets, { at })
+    mesh.app.store.sqlite.exec(`insert into positions select id, ${at}, 1, 2, null, null from nodes`)
+  }
+}
+
+it('deletes what is older than its time and keeps the rest', async () => {
+  await fill([400, 366, 364, 91, 89, 31, 29, 0])
+  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  const deleted = await deleteExpired(mesh.app.store, cutoffs, async () => true)
+  expect(deleted).toStrictEqual({ telemetry: 6 * 120, positions: 4 * 60, messages: 2 * 60 })
+  expect([mesh.count('telemetry'), mesh.count('positions'), mesh.count('messages')]).toStrictEqual([240, 240, 360])
+  const left = mesh.app.store.sqlite.prepare('select distinct t from telemetry order by t').pluck().all()
+  expect(left).toStrictEqual([START - 29 * DAY, START])
+  expect(mesh.count('nodes')).toBe(60)
+})
+
+it('works in slices and stops between two of them when told', async () => {
+  await fill([1])
+  mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)
+    insert into telemetry select 1, 1, ${START - 40 * DAY} + n, 1 from i`)
+  const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
+  const rows: unknown[] = []
+  const pause = async () => {
+    rows.push(mesh.count('telemetry'))
+    return rows.length < 2
+  }
+  expect(await deleteExpired(mesh.app.store, cutoffs, pause)).toStrictEqual({
+    telemetry: 2000,
+    positions: 0,
+    messages: 0,
+  })
+  expect(rows).toStrictEqual([1620, 620])
+})

@@ -1,0 +1,67 @@
+import { sign } from 'curve25519-js'
+import { describe, expect, it } from 'vitest'
+import { createVerifier } from '../../../src/meshtastic/crypto/xeddsa.ts'
+import { text } from '../../support/mesh/mesh.ts'
+import { createSigner } from '../../support/oidc/signer.ts'
+
+const verify = createVerifier()
+const data = text('who is there?')
+const payload = new TextEncoder().encode('who is there?')
+
+describe('signatures of another implementation', () => {
+  it.each(Array.from({ length: 16 }, (_, seed) => seed))('fit the key they were made with: %i', async (seed) => {
+    const signer = createSigner(seed)
+    const content = { from: signer.nodeNum, id: 0xfffffff0 + seed, port: 1, payload }
+    const signature = signer.sign({ from: content.from, id: content.id, data })
+    expect(await verify(signer.publicKey, signature, content)).toBe(true)
+    expect(await verify(createSigner(seed + 100).publicKey, signature, content)).toBe(false)
+  })
+
+  it('fit nothing else', async () => {
+    const signer = createSigner(3)
+    const content = { from: signer.nodeNum, id: 7, port: 1, payload }
+    const signature = signer.sign({ from: content.from, id: content.id, data })
+    const others = [
+      { ...content, from: content.from ^ 1 },
+      { ...content, id: 8 },
+      { ...content, port: 4 },
+      { ...content, payload: payload.slice(1) },
+    ]
+    for (const other of others) expect(await verify(signer.publicKey, signature, other)).toBe(false)
+    for (const at of [0, 31, 32, 62]) {
+      const changed = signature.map((byte, i) => (i === at ? byte ^ 4 : byte))
+      expect(await verify(signer.publicKey, changed, content)).toBe(false)
+    }
+    expect(await verify(signer.publicKey, signature.slice(1), content)).toBe(false)
+  })
+})
+
+it('takes no key for which signatures can be made up', async () => {
+  // Of order 1, 2, 4 and 8 (https://cr.yp.to/ecdh.html#validate), and one that is no number of the field.
+  const weak = [
+    '0000000000000000000000000000000000000000000000000000000000000000',
+    '0100000000000000000000000000000000000000000000000000000000000000',
+    'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+    '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+    'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+    'ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+  ]
+  // R is the point of order 1 and s is 0: it fits when the hash of the message is a multiple of the key's order.
+  const madeUp = Uint8Array.from({ length: 64 }, (_, i) => (i === 0 ? 1 : 0))
+  for (const hex of weak) {
+    const publicKey = Uint8Array.from(Buffer.from(hex, 'hex'))
+    for (let id = 0; id < 32; id++) {
+      expect(await verify(publicKey, madeUp, { from: 1, id, port: 1, payload })).toBe(false)
+    }
+  }
+})
+
+it('takes the random form of a signature too', async () => {
+  const signer = createSigner(9)
+  const message = Uint8Array.from([1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x68])
+  const key = Uint8Array.from({ length: 32 }, (_, i) => (9 * 31 + i * 7) & 0xff)
+  const signature = sign(key, message, new Uint8Array(64).fill(5))
+  expect(await verify(signer.publicKey, signature, { from: 1, id: 2, port: 1, payload: Uint8Array.of(0x68) })).toBe(
+    true,
+  )
+})

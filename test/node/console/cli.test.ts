@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createLog } from '../../../src/app/log.ts'
+import { openCounters } from '../../../src/node/metrics/counters.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { redisSessions } from '../../../src/node/redis/sessions.ts'
+import { startRedis } from '../../support/redis.ts'
+
+const CLI = new URL('../../../src/node/cli.ts', import.meta.url).pathname
+
+let dir: string
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-cli-'))
+  const store = openDatabase(join(dir, 'mesh.db'))
+  store.sqlite
+    .prepare(
+      `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at) values
+        ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,
+    )
+    .run()
+  store.close()
+})
+
+afterEach(() => rmSync(dir, { recursive: true }))
+
+function cli(args: string[], env: Record<string, string> = {}) {
+  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { PATH: String(process.env['PATH']), DATA_DIR: dir, ...env } },
+      (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }),
+    )
+  })
+}
+
+function rows(sql: string): unknown[] {
+  const store = openDatabase(join(dir, 'mesh.db'))
+  try {
+    return store.sqlite.prepare(sql).all()
+  } finally {
+    store.close()
+  }
+}
+
+test('a lost administrator comes back: create, promote, reset, each audited by the system', async () => {
+  const made = await cli(['create-admin', 'root'])
+  expect(made).toMatchObject({ code: 0, err: '' })
+  expect(made.out).toMatch(/^Sign in as root with the temporary password {2}[A-Za-z0-9]{20}\n$/)
+  expect(await cli(['promote', 'OLA'])).toMatchObject({ code: 0, out: 'ola is an administrator\n' })
+  const reset = await cli(['reset-password', 'root'])
+  expect(reset.code).toBe(0)
+  expect(reset.out).not.toBe(made.out)
+  expect((await cli(['list'])).out.split('\n')).toHaveLength(3)
+  expect(rows('select username, is_admin, must_change_password, session_epoch from users order by id')).toStrictEqual([
+    { username: 'ola', is_admin: 1, must_change_password: 0, session_epoch: 0 },
+    { username: 'root', is_admin: 1, must_change_password: 1, session_epoch: 1 },
+  ])
+  expect(rows('select username, action, ip from audit_log order by id')).toStrictEqual([
+    { username: 'system', action: 'user_created', ip: null },
+    { username: 'system', action: 'admin_status_changed', ip: null },
+    { username: 'system', action: 'password_reset', ip: null },
+  ])
+})
+
+describe('a reset password opens the door again, also of a service that runs', () => {
+  const WINDOW_MS = 900_000
+  const counters = () => {
+    const log = createLog({ level: 'warn', format: 'json', now: Date.now, write: () => {} })
+    return openCounters(dir, log)
+  }
+
+  test('whose counters are in DATA_DIR', async () => {
+    await cli(['create-admin', 'root'])
+    const { counters: running, close } = counters()
+    const count = async (key: string) => (await running.hit(key, WINDOW_MS, Date.now())).count
+    expect(rows("select id from users where username = 'root'")).toEqual([{ id: 2 }])
+    const ofRoot = ['login:account:root', 'login:browser:2:x', 'login:browsers:2', 'password:user:2']
+    const cleared = [...ofRoot, 'login:address:192.0.2.1']
+    const kept = ['login:account:rooted', 'login:browser:1:x', 'login:browser:22:x', 'oidc:used:x']
+    for (const key of [...cleared, ...kept]) for (let i = 0; i < 10; i++) await count(key)
+    expect((await cli(['reset-password', 'ROOT'])).code).toBe(0)
+    for (const key of cleared) expect(await count(key), key).toBe(1)
+    for (const key of kept) expect(await count(key), key).toBe(11)
+    close()
+  })
+
+  test('whose counters are in Redis, which need not answer', async () => {
+    await cli(['create-admin', 'root'])
+    const redis = await startRedis()
+    const env = { SESSION_STORE: 'redis', REDIS_URL: redis.url }
+    const log = createLog({ level: 'warn', format: 'json', now: Date.now, write: () => {} })
+    const running = await redisSessions(redis.url, 'mesh:', log)
+    const count = async () => (await running.store.hit('login:account:root', WINDOW_MS, Date.now())).count
+    for (let i = 0; i < 10; i++) await count()
+    expect(await cli(['reset-password', 'root'], env)).toMatchObject({ code: 0, err: '' })
+    expect(await count()).toBe(1)
+    await running.close()
+    await redis.stop()
+    const alone = await cli(['reset-password', 'root'], env)
+    expect(alone).toMatchObject({ code: 0, out: expect.stringContaining('temporary password') })
+    expect(alone.err).toContain('Failed sign-ins still count')
+  })
+})
+
+test.each([
+  [['promote', 'nobody'], 1, 'There is no user "nobody"'],
+  [['reset-password', 'ola'], 1, 'Not a local user'],
+  [['create-admin', 'no spaces'], 1, 'A username is 1–64 letters'],
+  [['create-admin'], 2, 'create-admin <username>'],
+  [['list', 'more'], 2, 'create-admin <username>'],
+  [['destroy', 'all'], 2, 'create-admin <username>'],
+])('%j is refused with %i and a reason, and nothing changes', async (args, code, reason) => {
+  const before = rows('select * from users')
+  const answer = await cli(args)
+  expect(answer).toMatchObject({ code, out: '' })
+  expect(answer.err).toContain(reason)
+  expect(rows('select * from users')).toStrictEqual(before)
+  expect(rows('select * from audit_log')).toStrictEqual([])
+})
+
+test('a directory without a database is not made into one', async () => {
+  const answer = await cli(['list'], { DATA_DIR: join(dir, 'elsewhere') })
+  expect(answer).toMatchObject({ code: 1, out: '' })
+  expect(answer.err).toContain('does not exist')
+})
+
+test('audit verify says whether the log is whole, until where, and where it breaks', async () => {
+  await cli(['create-admin', 'root'])
+  await cli(['promote', 'ola'])
+  await cli(['reset-password', 'root'])
+  const whole = await cli(['audit', 'verify'])
+  expect(whole).toMatchObject({ code: 0, err: '' })
+  expect(whole.out).toMatch(/^Whole: 3 entries, until entry 3 of \S+Z\nHash of entry 3: [0-9a-f]{64}\n$/)
+  const store = openDatabase(join(dir, 'mesh.db'))
+  store.sqlite.exec("drop trigger audit_log_no_update; update audit_log set username = 'nobody' where id = 2")
+  store.close()
+  const broken = await cli(['audit', 'verify'])
+  expect(broken).toMatchObject({ code: 1, err: '' })
+  expect(broken.out).toMatch(/^Broken: entry 2 is not as it was sealed; whole until entry 1 of /)
+  for (const args of [['audit'], ['audit', 'verify', 'more'], ['audit', 'nothing']]) {
+    expect(await cli(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining('audit verify') })
+  }
+})

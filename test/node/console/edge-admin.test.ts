@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { verifyChain } from '../../../src/app/audit/verify.ts'
+import { sealAudit } from '../../../src/app/audit/chain.ts'
+import { nativePasswordHasher } from '../../../src/node/passwords.ts'
+import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
+import { auditedBy } from '../../support/answers.ts'
+
+const CLI = new URL('../../../src/node/cli.ts', import.meta.url).pathname
+const run = promisify(execFile)
+
+let app: TestApp
+let dir: string
+
+beforeEach(async () => {
+  app = await createTestApp({ passwords: nativePasswordHasher() })
+  dir = mkdtempSync(join(tmpdir(), 'mesh-edge-admin-'))
+})
+afterEach(() => {
+  app.close()
+  rmSync(dir, { recursive: true })
+})
+
+/** Runs the command in a folder without any database. */
+async function edgeAdmin(...args: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [CLI, 'edge-admin', ...args], {
+    cwd: dir,
+    env: { PATH: process.env['PATH'] },
+  })
+  return stdout
+}
+
+function passwordIn(told: string): string {
+  return /with the temporary password {2}(\w{20})$/m.exec(told)?.[1] ?? ''
+}
+
+/** What a shell hands to the program as its last argument. */
+async function lastArgument(told: string): Promise<string> {
+  const command = /^npx wrangler d1 execute DB --remote --command .*$/m.exec(told)?.[0] ?? 'false'
+  const { stdout } = await run('sh', ['-c', `npx() { for last; do :; done; printf %s "$last"; }\n${command}`])
+  return stdout
+}
+
+/** Lets the command be made and its statements be run; answers the password. */
+async function comeBack(username: string): Promise<string> {
+  const told = await edgeAdmin(username)
+  const statements = await lastArgument(told)
+  expect(statements).not.toContain(passwordIn(told))
+  app.store.sqlite.transaction(() => app.store.sqlite.exec(statements))()
+  return passwordIn(told)
+}
+
+async function statusOf(username: string, password: string): Promise<unknown> {
+  const client = await app.signIn(username, password)
+  return (await client.send('GET', '/api/auth/status')).json()
+}
+
+const ADMINISTRATOR = { authenticated: true, user: { isAdmin: true, isActive: true } }
+
+test('an administrator who lost the password gets a temporary one; sessions and tokens end', async () => {
+  const before = await app.admin()
+  await before.send('POST', '/api/tokens', { name: 'script', scopes: ['metrics'] })
+  let password = ''
+  expect(await auditedBy(app, async () => (password = await comeBack('ADMIN')))).toStrictEqual(['password_reset'])
+  expect(auditRows(app).at(-1)?.details).toStrictEqual({
+    username: 'ADMIN',
+    userId: 1,
+    tokensRevoked: 1,
+  })
+  expect((await before.send('GET', '/api/users')).status).toBe(401)
+  expect(app.store.sqlite.prepare('select count(*) as n from api_tokens').get()).toStrictEqual({ n: 0 })
+  expect(await statusOf('admin', password)).toMatchObject({ ...ADMINISTRATOR, mustChangePassword: true })
+})
+
+test('failed sign-ins no longer count', async () => {
+  const guess = () => app.client().send('POST', '/api/auth/login', { username: 'admin', password: 'a wrong guess' })
+  for (let i = 0; i < 10; i++) expect((await guess()).status).toBe(401)
+  expect((await guess()).status).toBe(429)
+  expect(await statusOf('admin', await comeBack('admin'))).toMatchObject(ADMINISTRATOR)
+})
+
+test('a user who was deactivated comes back as an administrator, and the log says so', async () => {
+  const admin = await app.admin()
+  const { id } = await app.user('anna')
+  expect((await admin.send('DELETE', `/api/users/${id}`)).status).toBe(204)
+  let password = ''
+  const told = await auditedBy(app, async () => (password = await comeBack('anna')))
+  expect(told).toStrictEqual(['user_updated', 'admin_status_changed', 'password_reset'])
+  const change = auditRows(app).at(-2)?.details
+  expect(change).toMatchObject({
+    userId: id,
+    before: { isAdmin: false, permissions: { nodes: { read: true, write: false } } },
+    after: { isAdmin: true, permissions: { nodes: { read: true, write: true } } },
+  })
+  expect(await statusOf('anna', password)).toMatchObject({
+    ...ADMINISTRATOR,
+    permissions: { automation: { read: true, write: true } },
+  })
+})
+
+test('a name that nobody has becomes an administrator; the same statements again only end the sessions', async () => {
+  await app.admin()
+  const told = await edgeAdmin('new.one@club', 'way-back.sql')
+  expect(told).toContain('npx wrangler d1 execute DB --remote --file way-back.sql\n')
+  expect(statSync(join(dir, 'way-back.sql')).mode & 0o777).toBe(0o600)
+  const statements = readFileSync(join(dir, 'way-back.sql'), 'utf8')
+  expect(await auditedBy(app, async () => app.store.sqlite.exec(statements))).toStrictEqual(['user_created'])
+  expect(await auditedBy(app, async () => app.store.sqlite.exec(statements))).toStrictEqual(['password_reset'])
+  expect(await statusOf('new.one@club', passwordIn(told))).toMatchObject({ ...ADMINISTRATOR, mustChangePassword: true })
+  await sealAudit(app.store)
+  expect(await verifyChain(app.store, { after: 0, limit: 1000 })).toMatchObject({ broken: null, unsealed: 0 })
+})
+
+test('whoever signs in by OpenID Connect gets no password', async () => {
+  app.store.sqlite.exec(
+    `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at)
+      values ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,
+  )
+  expect(await auditedBy(app, async () => comeBack('ola'))).toStrictEqual(['admin_status_changed'])
+  const columns = 'password_hash, must_change_password, is_admin, session_epoch'
+  expect(app.store.sqlite.prepare(`select ${columns} from users where username = 'ola'`).get()).toStrictEqual({
+    password_hash: null,
+    must_change_password: 0,
+    is_admin: 1,
+    session_epoch: 1,
+  })
+})
+
+describe('refuses', () => {
+  test.each([
+    [["o'brien"], 1, 'A username is 1–64 letters'],
+    [['system'], 1, 'A username is 1–64 letters'],
+    [['anna', 'no/such/folder.sql'], 1, 'no/such/folder.sql cannot be made'],
+    [[], 2, 'edge-admin <username> [file]'],
+    [['anna', 'a', 'b'], 2, 'edge-admin <username> [file]'],
+  ])('%j with %i and a reason', async (args, code, reason) => {
+    await expect(edgeAdmin(...args)).rejects.toMatchObject({
+      code,
+      stdout: '',
+      stderr: expect.stringContaining(reason),
+    })
+  })
+})

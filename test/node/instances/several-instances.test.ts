@@ -1,0 +1,269 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Built, buildService, type Service, startService } from '../../support/built-service.ts'
+import { type Nginx, startNginx } from '../../support/nginx.ts'
+import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
+import { type RedisServer, startRedis } from '../../support/redis.ts'
+
+const PASSWORD = 'two services on one hill'
+const JSON_BODY = { 'content-type': 'application/json' }
+const HOLDS = 'This instance has the radios and the schedules'
+
+let built: Built
+beforeAll(() => {
+  built = buildService()
+})
+afterAll(() => built.remove())
+
+let dir: string
+let device: RadioDevice
+const running: Service[] = []
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-several-'))
+  device = await startRadioDevice({ keepsClients: true })
+})
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((service) => service.stop('SIGKILL')))
+  await device.stop()
+  rmSync(dir, { recursive: true })
+})
+
+async function start(env: Record<string, string> = {}): Promise<Service> {
+  const service = await startService(built, {
+    DATA_DIR: dir,
+    ADMIN_PASSWORD: PASSWORD,
+    MESHTASTIC_TCP: `127.0.0.1:${device.port}`,
+    ...env,
+  })
+  running.push(service)
+  return service
+}
+
+const says = (service: Service, text: string) => expect.poll(() => service.lines.join('\n')).toContain(text)
+const isHolder = (service: Service) => service.lines.some((line) => line.includes(HOLDS))
+
+async function signIn({ url }: Pick<Service, 'url'>) {
+  const body = JSON.stringify({ username: 'admin', password: PASSWORD })
+  const answer = await fetch(`${url}/api/auth/login`, { method: 'POST', headers: JSON_BODY, body })
+  expect(answer.status).toBe(200)
+  return { ...JSON_BODY, cookie: String(answer.headers.getSetCookie()[0]).split(';')[0] ?? '' }
+}
+
+/** Until the radio can send. */
+async function connected({ url }: Pick<Service, 'url'>, headers: Record<string, string>): Promise<void> {
+  const state = async () => Object(await (await fetch(`${url}/api/info`, { headers })).json()).link?.state
+  await expect.poll(state).toBe('connected')
+}
+
+const sendText = ({ url }: Pick<Service, 'url'>, headers: Record<string, string>, text: string) =>
+  fetch(`${url}/api/messages`, { method: 'POST', headers, body: JSON.stringify({ text }) })
+
+function storedMessages(): unknown[] {
+  const database = new Database(join(dir, 'mesh.db'), { readonly: true })
+  try {
+    return database.prepare('select text, delivery_state, routing_error from messages order by id').raw().all()
+  } finally {
+    database.close()
+  }
+}
+
+const sentPackets = () => device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet')
+
+test('of those that start at the same instant one has the radio; after kill -9 another one, within 30 s', async () => {
+  const all = await Promise.all([start(), start(), start()])
+  const [holder, ...more] = all.filter(isHolder)
+  expect(more).toStrictEqual([])
+  await expect.poll(() => device.connections()).toBe(1)
+  const killedAt = performance.now()
+  await holder?.stop('SIGKILL')
+  await expect.poll(() => device.connections(), { timeout: 30_000 - (performance.now() - killedAt) }).toBe(2)
+  expect(all.filter(isHolder)).toHaveLength(2)
+})
+
+test('one that ends in order hands over at once; one that starts alone after kill -9 waits for nobody', async () => {
+  const first = await start()
+  const second = await start()
+  expect([isHolder(first), isHolder(second)]).toStrictEqual([true, false])
+  expect(await first.stop('SIGTERM')).toBe(0)
+  await says(second, HOLDS)
+  await second.stop('SIGKILL')
+  expect(isHolder(await start())).toBe(true)
+})
+
+test('one that was stopped while packets waited sends none of them after another one took over', async () => {
+  const holder = await start()
+  const headers = await signIn(holder)
+  await connected(holder, headers)
+  for (const text of ['one', 'two', 'three']) expect((await sendText(holder, headers, text)).status).toBe(202)
+  await device.next('packet')
+  holder.process.kill('SIGSTOP')
+  const other = await start()
+  await says(other, HOLDS)
+  await expect.poll(() => device.connections()).toBe(2)
+  const before = sentPackets().length
+  const watching = await watchEvents(other, headers)
+  holder.process.kill('SIGCONT')
+  expect((await sendText(holder, headers, 'four')).status).toBe(202)
+  await says(holder, 'Another instance has taken over the radios')
+  await says(holder, '"state":"stopped"')
+  expect(await holder.stop('SIGTERM')).toBe(0)
+  await expect.poll(() => storedMessages().at(-1)).toStrictEqual(['four', 'sent', null])
+  expect(sentPackets()).toHaveLength(before + 1)
+  expect(watching.said()).not.toContain('"state":"stopped"')
+  await watching.end()
+  expect(before).toBeLessThan(3)
+  for (const [, state] of storedMessages().map(Object)) expect(['sent', 'unknown', 'failed']).toContain(state)
+})
+
+/** Live events as they come. */
+async function watchEvents({ url }: Pick<Service, 'url'>, headers: Record<string, string>) {
+  const ended = new AbortController()
+  const answer = await fetch(`${url}/api/events`, { headers, signal: ended.signal })
+  expect(answer.status).toBe(200)
+  let said = ''
+  const read = async () => {
+    for await (const text of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) said += text
+  }
+  const reading = read().catch(() => {})
+  return {
+    said: () => said,
+    hears: (text: string) => expect.poll(() => said).toContain(text),
+    end: async () => {
+      ended.abort()
+      await reading
+    },
+  }
+}
+
+const info = async ({ url }: Pick<Service, 'url'>, headers: Record<string, string>) =>
+  Object(await (await fetch(`${url}/api/info`, { headers })).json())
+
+describe('two instances, redis, and nginx that asks them in turn', () => {
+  let redis: RedisServer
+  let nginx: Nginx
+  let holder: Service
+  let other: Service
+  let headers: Record<string, string>
+  beforeEach(async () => {
+    redis = await startRedis()
+    const env = {
+      SESSION_STORE: 'redis',
+      REDIS_URL: redis.url,
+      TRUSTED_PROXIES: '127.0.0.1',
+      WRITE_BURST: '10',
+      WRITES_PER_MINUTE: '1',
+    }
+    holder = await start(env)
+    other = await start(env)
+    nginx = await startNginx([holder.url, other.url])
+    headers = await signIn(nginx)
+    await connected(holder, headers)
+    await connected(other, headers)
+  })
+  afterEach(async () => {
+    await nginx.stop()
+    await redis.stop()
+  })
+
+  test('both know who is signed in, how the radio is, and what its settings are', async () => {
+    for (const url of [holder.url, other.url, nginx.url, nginx.url]) {
+      const status = await fetch(`${url}/api/auth/status`, { headers })
+      expect(await status.json()).toMatchObject({ authenticated: true })
+    }
+    const states = await Promise.all([holder, other].map(async (each) => (await info(each, headers)).links))
+    expect(states[1]).toMatchObject([{ name: states[0][0].name, kind: 'tcp', radio: states[0][0].radio }])
+    const sections = async ({ url }: Service) => (await fetch(`${url}/api/configuration`, { headers })).json()
+    expect(await sections(other)).toStrictEqual(await sections(holder))
+  })
+
+  test('a text goes by the radio of the other one once, and both tell what becomes of it', async () => {
+    const watching = [await watchEvents(holder, headers), await watchEvents(other, headers)]
+    const answer = await sendText(other, headers, 'from the one without')
+    expect(answer.status).toBe(202)
+    const { message } = Object(await answer.json())
+    const { payloadVariant } = await device.next('packet')
+    expect(Object(payloadVariant.value).id).toBe(message.packetId)
+    for (const each of watching) await each.hears(`"packetId":${message.packetId}`)
+    await expect.poll(storedMessages).toStrictEqual([['from the one without', 'sent', null]])
+    const entries = await fetch(`${nginx.url}/api/audit?action=message_sent`, { headers })
+    expect(await entries.json()).toMatchObject({
+      entries: [{ username: 'admin', requestId: answer.headers.get('x-request-id'), ip: '127.0.0.1' }],
+    })
+    expect(sentPackets()).toHaveLength(1)
+    for (const each of watching) await each.end()
+  })
+
+  test('what is handed over counts once against the limit of changes', async () => {
+    for (let n = 1; n <= 10; n++) expect((await sendText(other, headers, `text ${n}`)).status).toBe(202)
+    expect((await sendText(other, headers, 'too many')).status).toBe(429)
+  })
+
+  test('what the one without radio refuses is what the other one would refuse', async () => {
+    const ask = async (url: string, method: string, path: string, body: unknown) => {
+      const answer = await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })
+      return [answer.status, Object(await answer.json()).code]
+    }
+    const asked = [
+      ['POST', '/api/messages', { text: 'x', radio: 'nobody' }],
+      ['POST', '/api/messages', { text: 'x'.repeat(300) }],
+      ['POST', '/api/traceroutes', { to: 'nobody' }],
+      ['PUT', '/api/configuration/nothing', { values: {} }],
+    ] as const
+    for (const [method, path, body] of asked) {
+      expect(await ask(other.url, method, path, body)).toStrictEqual(await ask(holder.url, method, path, body))
+    }
+    const anonymous = await fetch(`${other.url}/api/messages`, { method: 'POST', body: '{}', headers: JSON_BODY })
+    expect(anonymous.status).toBe(401)
+    expect(sentPackets()).toHaveLength(0)
+  })
+
+  test('when the one with the radio is killed the other one has it within 30 s, and nobody signs in again', async () => {
+    const watching = await watchEvents(other, headers)
+    const killedAt = performance.now()
+    await holder.stop('SIGKILL')
+    // Nobody takes it in time, and it is not sent later.
+    const lost = await sendText(other, headers, 'too early')
+    expect([lost.status, Object(await lost.json()).code]).toStrictEqual([503, 'radio_unavailable'])
+    await expect.poll(() => device.connections(), { timeout: 30_000 - (performance.now() - killedAt) }).toBe(2)
+    await connected(nginx, headers)
+    await watching.hears('"state":"connected"')
+    expect((await sendText(nginx, headers, 'in time')).status).toBe(202)
+    await expect.poll(storedMessages).toStrictEqual([['in time', 'sent', null]])
+    await watching.end()
+  })
+
+  test('a request that nobody took in time is not done later', async () => {
+    holder.process.kill('SIGSTOP')
+    const asking = sendText(other, headers, 'never')
+    expect((await asking).status).toBe(503)
+    holder.process.kill('SIGCONT')
+    expect((await sendText(other, headers, 'now')).status).toBe(202)
+    await expect.poll(storedMessages).toStrictEqual([['now', 'sent', null]])
+  })
+
+  test('a backup that is due is made once, by the one that takes over', async () => {
+    const body = JSON.stringify({ enabled: true, backupTime: '03:00', maxBackups: 5 })
+    const set = await fetch(`${other.url}/api/system/backup/settings`, { method: 'PUT', headers, body })
+    expect(set.status).toBe(200)
+    const database = new Database(join(dir, 'mesh.db'))
+    const since = Date.now() - 2 * 86_400_000
+    const { changes } = database
+      .prepare(
+        "update settings set value = json_set(value, '$.since', ?) where json_extract(value, '$.backupTime') = '03:00'",
+      )
+      .run(since)
+    database.close()
+    expect(changes).toBe(1)
+    await holder.stop('SIGKILL')
+    await says(other, '"message":"Backup completed"')
+    const again = await start({ SESSION_STORE: 'redis', REDIS_URL: redis.url })
+    await other.stop('SIGTERM')
+    await says(again, HOLDS)
+    await connected(again, headers)
+    const listed = await fetch(`${again.url}/api/system/backup`, { headers })
+    expect(await listed.json()).toMatchObject({ backups: [{ kind: 'scheduled' }] })
+  })
+})

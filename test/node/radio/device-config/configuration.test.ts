@@ -1,0 +1,310 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterEach, describe, expect, it } from 'vitest'
+import { auditRows } from '../../../support/app.ts'
+import { CHANNEL_KEY, OWN, start, stopServices } from '../../../support/radio/config-service.ts'
+import { until } from '../../../support/radio/service.ts'
+
+afterEach(stopServices)
+
+const LIVE = { source: expect.stringMatching(/^127\.0\.0\.1:/), nodeNum: OWN, editable: true }
+
+describe('settings of a radio', () => {
+  it('are read in sections, without their secrets', async () => {
+    const service = await start()
+    const { status, body } = await service.ask('GET', '/api/configuration')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ ...LIVE, sources: [service.source], lastChange: null })
+    const names = Object(body['sections']).map((each: { section: string }) => each.section)
+    expect(names.toSorted()).toStrictEqual([
+      'channels',
+      'device',
+      'lora',
+      'mqtt',
+      'network',
+      'owner',
+      'position',
+      'security',
+    ])
+    expect(await service.read('network')).toMatchObject({
+      ...LIVE,
+      kind: 'config',
+      readAt: service.clock.now(),
+      values: { wifiEnabled: true, wifiSsid: 'home', ipv4Config: { ip: '0.0.0.0' } },
+      secrets: { wifiPsk: { isSet: true, kind: null } },
+    })
+    expect(await service.read('channels')).toMatchObject({
+      kind: 'channels',
+      values: {
+        channels: [
+          { index: 0, role: 'PRIMARY', settings: { name: '' } },
+          { index: 1, role: 'SECONDARY', settings: { name: 'Rescue', moduleSettings: { positionPrecision: 13 } } },
+          { index: 2, role: 'DISABLED', settings: { name: '' } },
+        ],
+      },
+      secrets: {
+        'channels.0.settings.psk': { isSet: true, kind: 'default' },
+        'channels.1.settings.psk': { isSet: true, kind: 'custom' },
+        'channels.2.settings.psk': { isSet: false, kind: 'none' },
+      },
+    })
+    expect(Object((await service.read('owner'))['values'])).toStrictEqual({
+      longName: 'Test Radio',
+      shortName: 'TR',
+      isLicensed: false,
+      isUnmessagable: false,
+    })
+  })
+
+  it('are changed as one edit, saved, and read again after the restart', async () => {
+    const service = await start()
+    const before = await service.read('network')
+    const { body } = await service.change('network', {
+      values: { ntpServer: 'pool.example.org' },
+      revision: before['revision'],
+    })
+    expect(body['change']).toMatchObject({ section: 'network', state: 'applying', by: 'admin', fields: ['ntpServer'] })
+    await until(() => expect(service.device.starts()).toBe(2))
+    await until(() => expect(service.radio.links()[0]?.state).toBe('restarting'))
+    expect(await service.outcome('network', 500)).toMatchObject({ state: 'applied', reason: null, differing: [] })
+    expect(service.device.admin.map(({ payloadVariant }) => payloadVariant.case)).toStrictEqual([
+      'beginEditSettings',
+      'setConfig',
+      'commitEditSettings',
+    ])
+    expect(service.device.packets).toHaveLength(3)
+    for (const packet of service.device.packets) {
+      expect(packet).toMatchObject({ to: OWN, hopLimit: 0, wantAck: false })
+    }
+    const saved = service.device.saved.configs.get('network')?.payloadVariant.value
+    expect(saved).toMatchObject({
+      wifiEnabled: true,
+      wifiSsid: 'home',
+      wifiPsk: 'wifi secret',
+      ntpServer: 'pool.example.org',
+    })
+    expect((await service.read('network'))['values']).toMatchObject({ ntpServer: 'pool.example.org' })
+    expect(auditRows(service.app).at(-1)).toStrictEqual({
+      action: 'configuration_updated',
+      username: 'admin',
+      details: {
+        source: service.source,
+        section: 'network',
+        before: { ntpServer: '' },
+        after: { ntpServer: 'pool.example.org' },
+        secretsChanged: [],
+      },
+    })
+  })
+})
+
+describe('a change', () => {
+  it('sets a secret that is never shown, and clears it', async () => {
+    const service = await start()
+    const { text } = await service.change('mqtt', { secrets: { password: 'a new password' } })
+    expect(text).not.toContain('a new password')
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied', fields: ['password'] })
+    expect(service.device.saved.modules.get('mqtt')).toMatchObject({
+      payloadVariant: { value: { address: 'mqtt.example.org', password: 'a new password' } },
+    })
+    expect(auditRows(service.app).at(-1)?.details).toMatchObject({
+      before: {},
+      after: {},
+      secretsChanged: ['password'],
+    })
+    await service.change('mqtt', { secrets: { password: null } })
+    await until(() => expect(service.device.starts()).toBe(3))
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+    expect(await service.read('mqtt')).toMatchObject({ secrets: { password: { isSet: false } } })
+  })
+
+  it('of the private key takes the public one along', async () => {
+    const pair = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' })
+    const [privateKey, publicKey] = [pair.d, pair.x].map((each) => Buffer.from(each ?? '', 'base64url'))
+    if (privateKey === undefined || publicKey === undefined) throw new Error('no pair')
+    const service = await start()
+    const secrets = { privateKey: privateKey.toString('base64') }
+    await service.change('security', { secrets, confirm: ['privateKey'] })
+    expect(await service.outcome('security', 500)).toMatchObject({
+      state: 'applied',
+      fields: ['privateKey', 'publicKey'],
+    })
+    expect(service.device.saved.configs.get('security')?.payloadVariant.value).toMatchObject({
+      privateKey: Uint8Array.from(privateKey),
+      publicKey: Uint8Array.from(publicKey),
+    })
+  })
+
+  it('of channels goes to those channels alone, and keeps their keys', async () => {
+    const service = await start()
+    const change = { index: 1, settings: { name: 'Rescue 2', moduleSettings: { positionPrecision: 32 } } }
+    const psk = 'AAECAwQFBgcICQoLDA0ODw=='
+    await service.change('channels', {
+      values: { channels: [change, { index: 2, role: 'SECONDARY', settings: { name: 'New' } }] },
+      secrets: { 'channels.2.settings.psk': psk },
+      confirm: ['channels.1.settings.name', 'channels.2.role', 'channels.2.settings.name', 'channels.2.settings.psk'],
+    })
+    expect(await service.outcome('channels', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.admin.map(({ payloadVariant }) => payloadVariant.case)).toStrictEqual([
+      'beginEditSettings',
+      'setChannel',
+      'setChannel',
+      'commitEditSettings',
+    ])
+    expect(service.device.saved.channels.get(1)?.settings).toMatchObject({ name: 'Rescue 2', psk: CHANNEL_KEY })
+    expect(service.device.saved.channels.get(2)).toMatchObject({
+      role: 2,
+      settings: { name: 'New', psk: Uint8Array.from({ length: 16 }, (_, index) => index) },
+    })
+    expect(service.device.saved.channels.get(0)?.settings?.psk).toStrictEqual(Uint8Array.of(1))
+  })
+
+  it('of the owner keeps the rest of it', async () => {
+    const service = await start()
+    await service.change('owner', { values: { longName: 'Bergwacht', shortName: '⛰' } })
+    expect(await service.outcome('owner', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.saved.owner).toMatchObject({ longName: 'Bergwacht', shortName: '⛰', id: '!a0cb0001' })
+  })
+
+  it.each([
+    ['lora', { values: { region: 'US', modemPreset: 'LONG_SLOW', hopLimit: 5 } }, ['modemPreset', 'region']],
+    ['lora', { values: { txEnabled: false, usePreset: false }, confirm: ['usePreset'] }, ['txEnabled']],
+    ['network', { values: { wifiEnabled: false }, secrets: { wifiPsk: null } }, ['wifiEnabled', 'wifiPsk']],
+    ['channels', { secrets: { 'channels.0.settings.psk': 'Ag==' }, confirm: ['psk'] }, ['channels.0.settings.psk']],
+    ['security', { values: { isManaged: true } }, ['isManaged']],
+    ['owner', { values: { isLicensed: true } }, ['isLicensed']],
+  ])('of %s %j wants to be confirmed', async (section, body, confirm) => {
+    const service = await start()
+    const { length } = auditRows(service.app)
+    const { status, body: problem } = await service.ask('PUT', `/api/configuration/${section}`, body)
+    expect([status, problem['code']]).toStrictEqual([409, 'confirmation_required'])
+    expect(Object(problem['confirm']).toSorted()).toStrictEqual(confirm)
+    expect(service.device.packets).toStrictEqual([])
+    expect(auditRows(service.app)).toHaveLength(length)
+    expect((await service.read(section))['lastChange']).toBeNull()
+    await service.change(section, { ...body, confirm: [...confirm, ...('confirm' in body ? body.confirm : [])] })
+    expect(await service.outcome(section, 500)).toMatchObject({ state: 'applied' })
+  })
+
+  it('is refused as a whole when a field is wrong, and nothing is sent or recorded', async () => {
+    const service = await start()
+    const { length } = auditRows(service.app)
+    const wrong: [object, string[]][] = [
+      [{ values: { hopLimit: 9, region: 'NOWHERE', usePreset: true } }, ['values.hopLimit', 'values.region']],
+      [{ values: {}, what: 1 }, ['']],
+      [{ values: [] }, ['values']],
+      [{ secrets: { wifiPsk: 5 } }, ['secrets.wifiPsk']],
+    ]
+    for (const [body, paths] of wrong) {
+      const answer = await service.ask('PUT', '/api/configuration/lora', body)
+      expect([answer.status, answer.body['code']]).toStrictEqual([400, 'invalid_request'])
+      expect(Object(answer.body['issues']).map(({ path }: { path: string }) => path)).toStrictEqual(paths)
+    }
+    const twoWays = {
+      values: { 'ipv4Config.ip': '1.2.3.4', ipv4Config: { ip: '1.2.3.5' } },
+      confirm: ['ipv4Config.ip'],
+    }
+    expect(await service.ask('PUT', '/api/configuration/network', twoWays)).toMatchObject({ status: 400 })
+    const two = { values: { channels: [{ index: 1, role: 'PRIMARY' }] }, confirm: ['channels.1.role'] }
+    const none = { values: { channels: [{ index: 0, role: 'DISABLED' }] }, confirm: ['channels.0.role'] }
+    const double = { values: { channels: [{ index: 1 }, { index: 1 }] } }
+    for (const body of [two, none, double, { values: { channels: [{ index: 7 }] } }, { values: { channels: {} } }]) {
+      expect(await service.ask('PUT', '/api/configuration/channels', body)).toMatchObject({ status: 400 })
+    }
+    expect(service.device.packets).toStrictEqual([])
+    expect(auditRows(service.app)).toHaveLength(length)
+  })
+
+  it('to what is there already sends nothing', async () => {
+    const service = await start()
+    const { values } = Object(await service.read('lora'))
+    const { length } = auditRows(service.app)
+    for (const body of [{ values }, {}]) {
+      const answer = await service.ask('PUT', '/api/configuration/lora', body)
+      expect([answer.status, answer.body]).toStrictEqual([200, { change: null }])
+    }
+    expect([service.device.packets, auditRows(service.app).length]).toStrictEqual([[], length])
+  })
+
+  it('of a section that has changed meanwhile is refused', async () => {
+    const service = await start()
+    const { revision } = await service.read('mqtt')
+    await service.change('mqtt', { secrets: { password: 'another' } })
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+    await service.untilConnected(500)
+    const stale = await service.ask('PUT', '/api/configuration/mqtt', { values: { root: 'x' }, revision })
+    expect([stale.status, stale.body['code']]).toStrictEqual([409, 'configuration_changed'])
+    expect((await service.read('mqtt'))['revision']).not.toBe(revision)
+  })
+
+  it('waits for no other one', async () => {
+    const service = await start()
+    service.device.manners.isMute = true
+    await service.change('mqtt', { values: { root: 'one' } })
+    const second = await service.ask('PUT', '/api/configuration/device', { values: { tzdef: 'UTC0' } })
+    expect([second.status, second.body['code']]).toStrictEqual([409, 'configuration_change_in_progress'])
+    service.clock.advance(15_000)
+    expect(await service.outcome('mqtt')).toMatchObject({ state: 'failed' })
+    service.device.manners.isMute = false
+    await service.change('device', { values: { tzdef: 'UTC0' } })
+    expect(await service.outcome('device', 500)).toMatchObject({ state: 'applied' })
+  })
+
+  it('of two at the same instant is one', async () => {
+    const service = await start()
+    const both = await Promise.all(
+      ['one', 'two'].map((root) => service.ask('PUT', '/api/configuration/mqtt', { values: { root } })),
+    )
+    expect(both.map(({ status }) => String(status)).toSorted()).toStrictEqual(['202', '409'])
+    expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
+    expect(service.device.admin).toHaveLength(3)
+  })
+
+  it('of a section that this connection did not tell is refused', async () => {
+    const service = await start()
+    const { status, body } = await service.ask('PUT', '/api/configuration/telemetry', { values: {} })
+    expect([status, body['code']]).toStrictEqual([503, 'radio_unavailable'])
+    expect(await service.ask('GET', '/api/configuration/telemetry')).toMatchObject({ status: 404 })
+    expect(await service.ask('PUT', '/api/configuration/nonsense', {})).toMatchObject({
+      status: 404,
+      body: { code: 'section_not_found' },
+    })
+    expect(await service.ask('GET', '/api/configuration?source=other')).toMatchObject({
+      status: 404,
+      body: { code: 'source_not_found' },
+    })
+    expect(service.device.packets).toStrictEqual([])
+  })
+
+  it('is not taken while the radio is away; what it told last is still there', async () => {
+    const service = await start()
+    const before = await service.read('network')
+    service.device.setSilent(true)
+    service.device.kick()
+    await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
+    const { status, body } = await service.ask('PUT', '/api/configuration/network', { values: { ntpServer: 'x' } })
+    expect([status, body['code']]).toStrictEqual([503, 'radio_unavailable'])
+    expect(await service.read('network')).toStrictEqual({ ...before, editable: false, revision: null })
+    expect(await service.ask('GET', '/api/configuration')).toMatchObject({ body: { editable: false, nodeNum: OWN } })
+  })
+})
+
+it('settings are for those who may', async () => {
+  const service = await start()
+  const grant = (read: boolean, write: boolean) => ({ configuration: { read, write } })
+  const none = await service.app.user('none', grant(false, false))
+  const reader = await service.app.user('reader', grant(true, false))
+  const writer = await service.app.user('writer', grant(true, true))
+  const tries = [
+    [service.app.client(), 401, 401],
+    [none, 403, 403],
+    [reader, 200, 403],
+    [writer, 200, 202],
+  ] as const
+  for (const [client, read, write] of tries) {
+    expect((await service.ask('GET', '/api/configuration', undefined, client)).status).toBe(read)
+    expect((await service.ask('GET', '/api/configuration/mqtt', undefined, client)).status).toBe(read)
+    const body = { values: { root: 'by a writer' } }
+    expect((await service.ask('PUT', '/api/configuration/mqtt', body, client)).status).toBe(write)
+  }
+  expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied', by: 'writer' })
+})

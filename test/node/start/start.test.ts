@@ -1,0 +1,314 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Built, buildService, runToEnd, startService } from '../../support/built-service.ts'
+
+const GOOD_PASSWORD = 'the first administrator'
+
+let built: Built
+beforeAll(() => {
+  built = buildService()
+})
+afterAll(() => built.remove())
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-start-'))
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const data = () => join(dir, 'data')
+
+describe('a start that is refused', () => {
+  test('tells each problem on its line, secrets not shown, and touches nothing', async () => {
+    const env = {
+      DATA_DIR: data(),
+      PORT: '70000',
+      TRUSTED_PROXIES: '10.0.0.0/8,proxy.example.org',
+      SESSION_SECRET: 'hunter2',
+      SESSION_STORE: 'redis',
+      LOG_LEVEL: 'loud\nmultiline',
+    }
+    const { code, out, err } = await runToEnd(built, env)
+    expect([code, out]).toStrictEqual([1, ''])
+    expect(err.split('\n')).toStrictEqual([
+      'PORT: found "70000", expected a port number 0–65535',
+      'TRUSTED_PROXIES: found "10.0.0.0/8,proxy.example.org", expected addresses or CIDR ranges, comma-separated',
+      'SESSION_SECRET: found (not shown), expected one or more secrets of at least 32 characters, comma-separated',
+      'LOG_LEVEL: found "loud\\nmultiline", expected debug, info, warn, error',
+      'REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis',
+      '',
+    ])
+    expect(existsSync(data())).toBe(false)
+  })
+
+  test('an invalid proxy alone is one line', async () => {
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), TRUSTED_PROXIES: '10.0.0.0/33' })
+    expect([code, err]).toStrictEqual([
+      1,
+      'TRUSTED_PROXIES: found "10.0.0.0/33", expected addresses or CIDR ranges, comma-separated\n',
+    ])
+  })
+
+  test.each([
+    ['short', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at least 15 characters/],
+    ['administrator123', /^ADMIN_PASSWORD: found \(not shown\), expected a password with: not a common password/],
+    ['x'.repeat(73), /^ADMIN_PASSWORD: found \(not shown\), expected a password with: at most 72 bytes/],
+  ])('a first password of %s breaks the rules', async (password, line) => {
+    const { code, err, out } = await runToEnd(built, { DATA_DIR: data(), ADMIN_PASSWORD: password })
+    expect(code).toBe(1)
+    expect(err).toMatch(line)
+    expect(err.trimEnd().split('\n')).toHaveLength(1)
+    expect(out + err).not.toContain(password)
+  })
+
+  test.each([
+    ['below a file', () => join(dir, 'file', 'data'), 'ENOTDIR'],
+    ['that is a file', () => join(dir, 'file'), 'EEXIST'],
+    // As root, too, nothing can be made there.
+    ['below /proc', () => '/proc/nowhere/data', 'ENOENT'],
+  ])('a data directory %s is one line', async (_where, directory, code) => {
+    writeFileSync(join(dir, 'file'), '')
+    const ended = await runToEnd(built, { DATA_DIR: directory() })
+    expect(ended).toStrictEqual({
+      code: 1,
+      out: '',
+      err: `DATA_DIR: found ${JSON.stringify(directory())}, expected a directory that can be made and written (${code})\n`,
+    })
+  })
+
+  test('a file that is no database', async () => {
+    mkdirSync(data())
+    writeFileSync(join(data(), 'mesh.db'), 'this is no database, and it is longer than a header '.repeat(10))
+    const { code, err } = await runToEnd(built, { DATA_DIR: data() })
+    expect(code).toBe(1)
+    expect(err).toBe(
+      `${join(data(), 'mesh.db')}: found a damaged database, expected a whole one; restore a backup of ${join(data(), 'system-backups')} with RESTORE_FROM_BACKUP=<its name> (SQLITE_NOTADB)\n`,
+    )
+  })
+
+  test('a database with a damaged page, which a backup then replaces', async () => {
+    const env = { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    const made = execFileSync(process.execPath, [join(built.main, '../cli.js'), 'backup'], {
+      env: { ...env, PATH: String(process.env['PATH']) },
+      encoding: 'utf8',
+    })
+    const name = /\d{4}-\d\d-\d\d_\d{6}/.exec(made)?.[0] ?? ''
+    expect(await service.stop('SIGTERM')).toBe(0)
+    const file = join(data(), 'mesh.db')
+    const bytes = readFileSync(file)
+    writeFileSync(file, bytes.fill(0x5a, 100, 4096))
+    const { code, err } = await runToEnd(built, env)
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^\S+mesh\.db: found a damaged database, .*RESTORE_FROM_BACKUP=<its name> \(SQLITE_CORRUPT\)\n$/,
+    )
+    const restored = await startService(built, { ...env, RESTORE_FROM_BACKUP: name })
+    expect(restored.lines.join('\n')).toContain('Restore completed')
+    expect(await restored.stop('SIGTERM')).toBe(0)
+  })
+
+  test.runIf(process.getuid?.() === 0)('files of another user, with the remedy', () => {
+    mkdirSync(data())
+    chmodSync(dir, 0o755)
+    chmodSync(data(), 0o777)
+    mkdirSync(join(data(), 'lost+found'), { mode: 0o700 })
+    const problems = new URL('../../../src/node/start/problems.ts', import.meta.url)
+    const script = `
+      const { prepareDataDir } = await import(${JSON.stringify(problems.href)})
+      process.setuid(65534)
+      try { prepareDataDir(${JSON.stringify(data())}) } catch (error) { console.log(error.message) }`
+    const prepareAsNobody = () =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    expect(prepareAsNobody()).toBe('')
+    writeFileSync(join(data(), 'mesh.db'), '', { mode: 0o600 })
+    expect(prepareAsNobody()).toBe(
+      `${join(data(), 'mesh.db')}: found a file that this user can't read and write, expected one that it can; ` +
+        `it belongs to user 0 and the service runs as user 65534: chown -R 65534 "${data()}" (EACCES)\n`,
+    )
+  })
+
+  test('a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = Object(other.address())
+    const { code, out, err } = await runToEnd(built, { DATA_DIR: data(), PORT: String(port) })
+    other.close()
+    expect(code).toBe(1)
+    expect(out).not.toContain('password')
+    expect(err).toBe(`PORT: found ${port} on "127.0.0.1", expected a port that nobody else listens on (EADDRINUSE)\n`)
+  })
+
+  test('an address that is not of this machine', async () => {
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), HOST: '192.0.2.1', ADMIN_PASSWORD: GOOD_PASSWORD })
+    expect([code, err]).toStrictEqual([
+      1,
+      'HOST: found "192.0.2.1", expected an address of this machine (EADDRNOTAVAIL)\n',
+    ])
+  })
+
+  test('a Redis server that is not there, without its password', async () => {
+    const env = { DATA_DIR: data(), SESSION_STORE: 'redis', REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }
+    const { code, out, err } = await runToEnd(built, env)
+    expect(code).toBe(1)
+    expect(out).toContain("Redis at 127.0.0.1:1 can't be reached")
+    expect(out + err).not.toContain('hunter2')
+  })
+})
+
+describe('an old Node', () => {
+  const SENTENCE =
+    /^This service needs Node 22\.12 or newer and was started on (\d+\.\d+\.\d+)\. Start it with "npm start", which brings its own Node\.\n$/
+
+  test.each(['18.20.0', '20.19.2', '22.11.9'])('%s is told what to do, and nothing is touched', async (version) => {
+    const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+    const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { args })
+    expect(code).toBe(1)
+    expect(SENTENCE.exec(err)?.[1]).toBe(version)
+    expect(existsSync(data())).toBe(false)
+  })
+
+  const machines = ['/usr/bin/node', '/usr/local/bin/node'].filter((path) => {
+    if (!existsSync(path)) return false
+    const version = execFileSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' })
+    return Number(version.split('.')[0]) < 22
+  })
+  for (const path of machines) {
+    test(`${path} of this machine too`, async () => {
+      const { code, err } = await runToEnd(built, { DATA_DIR: data() }, { path })
+      expect(code).toBe(1)
+      expect(err).toMatch(SENTENCE)
+    })
+  }
+})
+
+test('the command line on an old Node says so', async () => {
+  const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.2'}})`
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+  const { code, err } = await runToEnd({ main: join(built.main, '../cli.js') }, { DATA_DIR: data() }, { args })
+  expect([code, err]).toStrictEqual([
+    1,
+    'This service needs Node 22.12 or newer and was started on 20.19.2. Use "npm run cli", which brings its own Node.\n',
+  ])
+})
+
+describe('a start', () => {
+  test('makes the first administrator, shows a random password once and never logs it', async () => {
+    const first = await startService(built, { DATA_DIR: data() })
+    const shown = first.lines.flatMap(
+      (line) => /Sign in as "admin" with the temporary password {2}(\S+)$/.exec(line)?.[1] ?? [],
+    )
+    expect(shown).toHaveLength(1)
+    const [password = ''] = shown
+    expect(first.lines.filter((line) => line.startsWith('{')).join()).not.toContain(password)
+    const login = await fetch(`${first.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'admin', password }),
+    })
+    expect(await login.json()).toMatchObject({ mustChangePassword: true, user: { isAdmin: true } })
+    const cookie = String(login.headers.getSetCookie()[0]).split(';')[0] ?? ''
+    expect(await first.stop('SIGTERM')).toBe(0)
+
+    const second = await startService(built, { DATA_DIR: data() })
+    expect(second.lines.join()).not.toContain('password')
+    const status = await fetch(`${second.url}/api/auth/status`, { headers: { cookie } })
+    expect(await status.json()).toMatchObject({ authenticated: true })
+    expect(await second.stop('SIGINT')).toBe(0)
+    expect(second.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
+  test('says where its data is, in full', async () => {
+    const env = { DATA_DIR: relative(process.cwd(), data()), ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    const listening = service.lines
+      .map((line) => Object(JSON.parse(line)))
+      .find(({ message }) => message === 'Listening')
+    expect(listening).toMatchObject({ dataDir: data() })
+    expect(await service.stop('SIGTERM')).toBe(0)
+    const { code, out } = await runToEnd(built, { ...env, RESTORE_FROM_BACKUP: '2026-01-15_120000' })
+    expect(code).toBe(1)
+    expect(out).toContain(`Backup directory not found: ${data()}/system-backups/2026-01-15_120000; `)
+  })
+
+  test('writes nothing that others may read, also into a directory that they may enter', async () => {
+    mkdirSync(data(), { mode: 0o755 })
+    const service = await startService(built, { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD })
+    const names = readdirSync(data(), { recursive: true, encoding: 'utf8' })
+    expect(names).toEqual(expect.arrayContaining(['mesh.db', 'mesh.db-wal', 'session-secret']))
+    for (const name of names) {
+      // Side files of a lock come and go.
+      const stat = statSync(join(data(), name), { throwIfNoEntry: false })
+      expect((stat?.mode ?? 0) & 0o077, name).toBe(0)
+    }
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+
+  test('with a given password makes an administrator whose password stays', async () => {
+    const env = { DATA_DIR: data(), ADMIN_USERNAME: 'root', ADMIN_PASSWORD: GOOD_PASSWORD }
+    const service = await startService(built, env)
+    expect(service.lines.join('\n')).not.toContain(GOOD_PASSWORD)
+    const login = await fetch(`${service.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'root', password: GOOD_PASSWORD }),
+    })
+    expect(await login.json()).toMatchObject({ mustChangePassword: false, user: { username: 'root', isAdmin: true } })
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+})
+
+describe('secrets in files', () => {
+  const secret = (text: string) => {
+    const file = join(dir, 'secret')
+    writeFileSync(file, text)
+    return file
+  }
+
+  test('a password in a file is the one of the first administrator', async () => {
+    const env = { DATA_DIR: data(), ADMIN_PASSWORD_FILE: secret(`${GOOD_PASSWORD}\n`) }
+    const service = await startService(built, env)
+    const login = await fetch(`${service.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'admin', password: GOOD_PASSWORD }),
+    })
+    expect(login.status).toBe(200)
+    expect(await service.stop('SIGTERM')).toBe(0)
+  })
+
+  test.each([
+    [
+      'that is not there',
+      () => ({ ADMIN_PASSWORD_FILE: join(dir, 'none') }),
+      'a file that this user can read (ENOENT)',
+    ],
+    ['that is empty', () => ({ ADMIN_PASSWORD_FILE: secret('\n') }), 'a file that holds the secret; it is empty'],
+    [
+      'besides the secret itself',
+      () => ({ ADMIN_PASSWORD_FILE: secret(GOOD_PASSWORD), ADMIN_PASSWORD: GOOD_PASSWORD }),
+      'nothing because ADMIN_PASSWORD is set',
+    ],
+  ])('a file %s is one line', async (_which, env, expected) => {
+    const given = env()
+    const { code, err } = await runToEnd(built, { DATA_DIR: data(), ...given })
+    const line = `ADMIN_PASSWORD_FILE: found ${JSON.stringify(given.ADMIN_PASSWORD_FILE)}, expected ${expected}\n`
+    expect([code, err]).toStrictEqual([1, line])
+  })
+})

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startJob } from '../../../src/node/upkeep/upkeep.ts'
+import { createTestApp, START, type TestApp } from '../../support/app.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { until } from '../../support/radio/service.ts'
+
+const MINUTE = 60_000
+
+let app: TestApp
+let clock: ReturnType<typeof createManualClock>
+let upkeep: ReturnType<typeof startJob>
+/** What ends the runs, in the order in which they began. */
+let ends: ((error?: Error) => void)[]
+
+beforeEach(async () => {
+  app = await createTestApp()
+  clock = createManualClock(START)
+  ends = []
+  const job = () =>
+    new Promise<void>((resolve, reject) => {
+      ends.push((error) => (error === undefined ? resolve() : reject(error)))
+    })
+  upkeep = startJob(app.ports, { name: 'Something', job, everyMs: 10 * MINUTE, clock })
+})
+afterEach(() => app.close())
+
+test('a run that takes longer than the time between two is not met by the next one', async () => {
+  clock.advance(MINUTE)
+  clock.advance(60 * MINUTE)
+  expect(ends).toHaveLength(1)
+  ends[0]?.()
+  await until(() => {
+    clock.advance(MINUTE)
+    expect(ends).toHaveLength(2)
+  })
+})
+
+test('a run that fails is told, and followed by another one', async () => {
+  clock.advance(MINUTE)
+  ends[0]?.(new Error('disk is full'))
+  await until(() => expect(app.logged.join('\n')).toContain('Something failed'))
+  await until(() => {
+    clock.advance(MINUTE)
+    expect(ends).toHaveLength(2)
+  })
+})
+
+test('whoever stops it waits for the run under way, and there is no other one', async () => {
+  clock.advance(MINUTE)
+  let isStopped = false
+  const stopped = upkeep.stop().then(() => (isStopped = true))
+  await Promise.resolve()
+  expect(isStopped).toBe(false)
+  ends[0]?.()
+  await stopped
+  clock.advance(60 * MINUTE)
+  expect(ends).toHaveLength(1)
+})

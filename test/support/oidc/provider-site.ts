@@ -1,0 +1,42 @@
+import { afterEach, beforeEach } from 'vitest'
+import { auditRows, createTestApp, type TestApp } from '../app.ts'
+import { type Browser, createBrowser } from '../web/browser.ts'
+import { oidcEnv, startProvider, type TestProvider } from './provider.ts'
+
+// For a file of tests that imports this: each test has a provider, a service that trusts it, and a browser, all new.
+
+export let provider: TestProvider
+export let app: TestApp
+export let browser: Browser
+
+beforeEach(async () => {
+  provider = await startProvider()
+  await open()
+})
+afterEach(async () => {
+  app.close()
+  await provider.close()
+})
+
+/** Another service instead of the one there is. */
+export async function open(env: Record<string, string> = {}): Promise<void> {
+  app?.close()
+  app = await createTestApp({ env: oidcEnv(provider, env) })
+  provider.now = () => app.clock.now
+  browser = createBrowser((path, init) => app.request(path, init))
+}
+
+/** Another provider instead of the one there is, which the service does not know yet. */
+export async function replaceProvider(options: Parameters<typeof startProvider>[0]): Promise<void> {
+  await provider.close()
+  provider = await startProvider(options)
+}
+
+/** Where the browser is sent to sign in. */
+export async function begin(path = '/api/auth/oidc/login'): Promise<URL> {
+  return new URL((await browser.request(path)).headers.get('location') ?? '')
+}
+
+export function lastReason(): unknown {
+  return auditRows(app).at(-1)?.details['reason']
+}

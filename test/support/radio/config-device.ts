@@ -1,0 +1,201 @@
+import { clone, create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { type AdminMessage, AdminMessageSchema } from '../../../src/meshtastic/gen/admin_pb.ts'
+import { type Channel, ChannelSchema } from '../../../src/meshtastic/gen/channel_pb.ts'
+import { type Config, ConfigSchema } from '../../../src/meshtastic/gen/config_pb.ts'
+import { type ModuleConfig, ModuleConfigSchema } from '../../../src/meshtastic/gen/module_config_pb.ts'
+import type { MeshPacket } from '../../../src/meshtastic/gen/packet_pb.ts'
+import { Routing_Error, RoutingSchema, type User, UserSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { fromRadio, type RadioDevice, startRadioDevice } from './device.ts'
+
+/** How the radio behaves. */
+export type Manners = {
+  /** Answers each admin packet with this error and does nothing. */
+  refuseWith: Routing_Error | null
+  /** Admin packets that it takes before it refuses or falls silent, and how many it then treats so. */
+  takes: number
+  times: number
+  /** Changes what it was told, and neither saves nor restarts. */
+  ignoresCommit: boolean
+  /** Takes each set and hangs up instead of an answer. */
+  hangsUpMidway: boolean
+  /** Answers that it will restart, and does not. */
+  ignoresRestart: boolean
+  /** Does not answer admin packets. */
+  isMute: boolean
+  /** Answers the commit before it hangs up. */
+  answersCommit: boolean
+  /** Counts its starts. */
+  countsStarts: boolean
+  /** Changes what it has just saved. */
+  onSave: ((settings: Settings) => void) | null
+  /** Hangs up and never comes back. */
+  diesOnCommit: boolean
+}
+
+export type Settings = {
+  owner: User
+  readonly channels: Map<number, Channel>
+  readonly configs: Map<string, Config>
+  readonly modules: Map<string, ModuleConfig>
+}
+
+export type SettingsInit = {
+  readonly owner?: MessageInitShape<typeof UserSchema>
+  readonly channels?: readonly MessageInitShape<typeof ChannelSchema>[]
+  readonly configs?: readonly MessageInitShape<typeof ConfigSchema>[]
+  readonly modules?: readonly MessageInitShape<typeof ModuleConfigSchema>[]
+}
+
+/** A radio on loopback with settings that can be changed as the firmware lets them be. */
+export type ConfigDevice = RadioDevice & {
+  readonly manners: Manners
+  /** What is in its memory, and what it would start with. */
+  readonly active: Settings
+  readonly saved: Settings
+  /** Admin messages that it took, in order. */
+  readonly admin: readonly AdminMessage[]
+  readonly packets: readonly MeshPacket[]
+  starts(): number
+  /** It was told to begin an edit, and has neither saved nor restarted since. */
+  isEditing(): boolean
+  /** Another radio takes its place, with the same settings. */
+  replace(nodeNum: number): void
+  /** An answer in its name that it heard by radio. */
+  forge(requestId: number, error: Routing_Error): void
+}
+
+export async function startConfigDevice(firstNum: number, init: SettingsInit): Promise<ConfigDevice> {
+  const manners: Manners = {
+    refuseWith: null,
+    takes: 0,
+    times: Infinity,
+    ignoresCommit: false,
+    hangsUpMidway: false,
+    ignoresRestart: false,
+    isMute: false,
+    answersCommit: true,
+    countsStarts: true,
+    onSave: null,
+    diesOnCommit: false,
+  }
+  const admin: AdminMessage[] = []
+  const packets: MeshPacket[] = []
+  let saved = makeSettings(init)
+  let active = copySettings(saved)
+  let nodeNum = firstNum
+  let isEditing = false
+  let starts = 1
+  let unwilling = 0
+
+  const reply = (packet: MeshPacket, error: Routing_Error) => device.send(routingReply(nodeNum, packet.id, error))
+  const restart = () => {
+    active = copySettings(saved)
+    isEditing = false
+    starts += 1
+    device.kick()
+    if (manners.diesOnCommit) device.refuse(true)
+  }
+  const commit = (packet: MeshPacket) => {
+    if (manners.ignoresCommit) return reply(packet, Routing_Error.NONE)
+    saved = copySettings(active)
+    manners.onSave?.(saved)
+    if (manners.answersCommit) reply(packet, Routing_Error.NONE)
+    device.afterWritten(restart)
+  }
+  const take = (packet: MeshPacket) => {
+    packets.push(packet)
+    const data = packet.payloadVariant.case === 'decoded' ? packet.payloadVariant.value : null
+    if (data?.portnum !== PortNum.ADMIN_APP || packet.to !== nodeNum) return
+    const message = fromBinary(AdminMessageSchema, data.payload)
+    admin.push(message)
+    const { case: variant } = message.payloadVariant
+    const isWilling = admin.length <= manners.takes || unwilling >= manners.times
+    if (!isWilling && (manners.isMute || manners.refuseWith !== null)) {
+      unwilling += 1
+      return manners.refuseWith === null ? undefined : reply(packet, manners.refuseWith)
+    }
+    if (variant === 'beginEditSettings') isEditing = true
+    else if (variant === 'commitEditSettings') return isEditing ? commit(packet) : undefined
+    else apply(active, message)
+    const isSet = variant?.startsWith('set') === true
+    if (isSet && manners.hangsUpMidway) return device.kick()
+    reply(packet, Routing_Error.NONE)
+    if (variant === 'rebootSeconds' && !manners.ignoresRestart) device.afterWritten(restart)
+  }
+  const device = await startRadioDevice({
+    onPacket: take,
+    handshake: (nonce) => describeSettings(nodeNum, manners.countsStarts ? starts : 0, active, nonce),
+  })
+  return {
+    ...device,
+    manners,
+    get active() {
+      return active
+    },
+    get saved() {
+      return saved
+    },
+    admin,
+    packets,
+    starts: () => starts,
+    isEditing: () => isEditing,
+    replace(other) {
+      nodeNum = other
+    },
+    forge: (requestId, error) => device.send(routingReply(nodeNum, requestId, error, -80)),
+  }
+}
+
+function makeSettings({ owner = {}, channels = [], configs = [], modules = [] }: SettingsInit): Settings {
+  return {
+    owner: create(UserSchema, owner),
+    channels: new Map(channels.map((each) => create(ChannelSchema, each)).map((each) => [each.index, each])),
+    configs: byCase(configs.map((each) => create(ConfigSchema, each))),
+    modules: byCase(modules.map((each) => create(ModuleConfigSchema, each))),
+  }
+}
+
+function byCase<T extends Config | ModuleConfig>(all: readonly T[]): Map<string, T> {
+  return new Map(all.map((each) => [each.payloadVariant.case ?? '', each]))
+}
+
+function copySettings({ owner, channels, configs, modules }: Settings): Settings {
+  return {
+    owner: clone(UserSchema, owner),
+    channels: new Map([...channels].map(([index, each]) => [index, clone(ChannelSchema, each)])),
+    configs: new Map([...configs].map(([name, each]) => [name, clone(ConfigSchema, each)])),
+    modules: new Map([...modules].map(([name, each]) => [name, clone(ModuleConfigSchema, each)])),
+  }
+}
+
+/** A set replaces the whole of what it names. */
+function apply(settings: Settings, { payloadVariant: { case: variant, value } }: AdminMessage): void {
+  if (variant === 'setOwner') settings.owner = value
+  if (variant === 'setChannel') settings.channels.set(value.index, value)
+  if (variant === 'setConfig') settings.configs.set(value.payloadVariant.case ?? '', value)
+  if (variant === 'setModuleConfig') settings.modules.set(value.payloadVariant.case ?? '', value)
+}
+
+function describeSettings(nodeNum: number, rebootCount: number, settings: Settings, nonce: number): Uint8Array[] {
+  return [
+    fromRadio({ case: 'myInfo', value: { myNodeNum: nodeNum, rebootCount, nodedbCount: 1 } }),
+    fromRadio({ case: 'nodeInfo', value: { num: nodeNum, user: settings.owner } }),
+    fromRadio({ case: 'metadata', value: { firmwareVersion: '2.8.0.test', hwModel: 43 } }),
+    ...[...settings.channels.values()].map((value) => fromRadio({ case: 'channel', value })),
+    ...[...settings.configs.values()].map((value) => fromRadio({ case: 'config', value })),
+    ...[...settings.modules.values()].map((value) => fromRadio({ case: 'moduleConfig', value })),
+    fromRadio({ case: 'configCompleteId', value: nonce }),
+  ]
+}
+
+function routingReply(nodeNum: number, requestId: number, error: Routing_Error, rxRssi?: number): Uint8Array {
+  const routing = create(RoutingSchema, { variant: { case: 'errorReason', value: error } })
+  const data = { portnum: PortNum.ROUTING_APP, payload: toBinary(RoutingSchema, routing), requestId }
+  const payloadVariant = { case: 'decoded', value: data } as const
+  const signal = rxRssi === undefined ? {} : { rxRssi }
+  return fromRadio({
+    case: 'packet',
+    value: { from: nodeNum, to: nodeNum, id: (requestId ^ 0x5555) >>> 0, ...signal, payloadVariant },
+  })
+}

@@ -1,0 +1,143 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { z } from 'zod'
+import { buildService } from '../built-service.ts'
+
+const ROOT = new URL('../../../', import.meta.url).pathname
+
+const CHROMIUM = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A page of a browser of its own, and all it complained about: errors of scripts, requests to other hosts. */
+export type Visitor = {
+  readonly page: Page
+  readonly complaints: string[]
+  goto(path: string): Promise<void>
+  signIn(username: string, password: string): Promise<void>
+  /** What axe-core finds on the page as it is; empty when it is fine. */
+  violations(): Promise<string[]>
+}
+
+export type SiteBrowser = {
+  visit(options?: BrowserContextOptions): Promise<Visitor>
+  close(): Promise<void>
+}
+
+export type Site = SiteBrowser & {
+  readonly base: string
+  /** Where the built web application is. */
+  readonly files: string
+  /** Its DATA_DIR. */
+  readonly data: string
+  /** Of the first administrator; null when the environment gives one. */
+  readonly temporaryPassword: string | null
+}
+
+/** Builds service and web application into a place of their own, starts them and a browser. */
+export async function openSite(env: Record<string, string> = {}): Promise<Site> {
+  const built = buildService()
+  const files = join(dirname(built.main), '../../web')
+  execFileSync('npm', ['run', '--silent', 'build:web', '--', '--outDir', files], {
+    cwd: ROOT,
+    stdio: 'pipe',
+  })
+  const data = mkdtempSync(join(tmpdir(), 'mesh-web-'))
+  const service = spawn(process.execPath, [built.main], {
+    env: {
+      PATH: process.env['PATH'],
+      DATA_DIR: data,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      LOG_FORMAT: 'json',
+      DEMO: 'true',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const stopped = new Promise((resolve) => service.once('exit', resolve))
+  let printed = ''
+  const port = await new Promise<number>((resolve, reject) => {
+    service.once('exit', (code) => reject(new Error(`the service stopped with ${code}: ${printed}`)))
+    service.stdout.on('data', (chunk) => {
+      printed += String(chunk)
+      const found = /"Listening".*"port":(\d+)/.exec(printed)?.[1]
+      if (found !== undefined) resolve(Number(found))
+    })
+  })
+  const base = `http://127.0.0.1:${port}`
+  const browser = await openBrowser(base)
+  return {
+    base,
+    files,
+    data,
+    temporaryPassword: /temporary password {2}(\S+)/.exec(printed)?.[1] ?? null,
+    visit: browser.visit,
+    close: async () => {
+      await browser.close()
+      service.kill()
+      await stopped
+      rmSync(data, { recursive: true })
+      built.remove()
+    },
+  }
+}
+
+/** By how many pixels a page is wider than the screen. */
+export async function overflowOf(page: Page): Promise<number> {
+  return Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
+}
+
+/** A browser for a site that runs at `base` already. */
+export async function openBrowser(base: string): Promise<SiteBrowser> {
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM })
+  return { visit: (options = {}) => visit(browser, base, options), close: () => browser.close() }
+}
+
+async function visit(browser: Browser, base: string, options: BrowserContextOptions): Promise<Visitor> {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${base}/`) && !request.url().startsWith('data:')) complaints.push(request.url())
+  })
+  return {
+    page,
+    complaints,
+    goto: async (path) => {
+      await page.goto(base + path)
+      await page.locator('h1').waitFor()
+    },
+    signIn: async (username, password) => {
+      await page.getByLabel('Username').fill(username)
+      await page.getByLabel('Password', { exact: true }).fill(password)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+    },
+    violations: async () => {
+      // What is half seen has other colours.
+      await page.evaluate(
+        'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
+      )
+      await page.evaluate(axe.source)
+      const found = await page.evaluate(
+        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
+      )
+      return z.array(z.string()).parse(found)
+    },
+  }
+}
