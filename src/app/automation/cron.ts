@@ -20,14 +20,6 @@ export function cronSlots(pattern: string, timeZone: string): Slots {
   return (after) => cron.nextRun(new Date(after))?.getTime() ?? null
 }
 
-export function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) instanceof Intl.DateTimeFormat
-  } catch {
-    return false
-  }
-}
-
 export function isPattern(pattern: string): boolean {
   try {
     return typeof cronSlots(pattern, 'UTC') === 'function'

@@ -14,11 +14,13 @@ import type { Ctx } from '../context.ts'
 import { findSender } from '../mesh/radios/choose-radio.ts'
 import { bodyNodeNum } from '../mesh/messages/send.ts'
 import { listFacts, readFacts, readSpeaker } from './facts.ts'
-import { answerBlock, listensTo, blockEverywhere, MAX_ANSWERS_PER_HOUR, type Said } from './guards.ts'
-import { planAnswer, type Planned, planRun } from './plan.ts'
-import type { Rule, RuleOf, TimedRule } from './rules.ts'
+import { answerBlock, blockEverywhere, MAX_ANSWERS_PER_HOUR } from './guards.ts'
+import type { Said } from './kinds/kind.ts'
+import type { Planned } from './kinds/planned.ts'
+import { quietAt } from './local-time.ts'
+import { heardKindOf, type HeardRule, isTimed, type Rule, timedKindOf, type TimedRule } from './rules.ts'
 import { readAnswers, readSaid, reasonSchema } from './runs.ts'
-import { quietAt, upcomingSlots } from './slots.ts'
+import { upcomingSlots } from './slots.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/time.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 
@@ -94,7 +96,7 @@ export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample
   const modem = readModem(ctx)
   const facts = await listFacts(ctx, now)
   const said = sample === null ? SOMETHING : sample
-  const planned = rule.kind === 'acknowledge' ? [await planSample(ctx, rule, said)] : await planRun(ctx, rule, now)
+  const planned = isTimed(rule) ? await timedKindOf(rule).plan(ctx, rule, now) : [await planSample(ctx, rule, said)]
   const messages = planned.map((packet) => describePacket(packet, modem))
   return {
     messages,
@@ -102,7 +104,7 @@ export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample
     nextRuns: nextRuns(rule, rule.enabled ? anchorAt : now, now),
     estimate: estimate(rule, now, messages),
     modem,
-    sample: rule.kind === 'acknowledge' && sample !== null ? await trySample(ctx, rule, sample) : null,
+    sample: !isTimed(rule) && sample !== null ? await trySample(ctx, rule, sample) : null,
   }
 }
 
@@ -115,11 +117,11 @@ function readModem({ radio }: Ctx): DryRun['modem'] {
   return { preset, isAssumed: told === null, ...modulation }
 }
 
-async function planSample(ctx: Ctx, rule: RuleOf<'acknowledge'>, sample: Sample): Promise<Planned> {
+async function planSample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<Planned> {
   const speaker = await readSpeaker(ctx.store, sample.from)
   const { hopsAway, snr, rssi } = sample
   const signal = { packetId: 1, hopsAway, snr, rssi }
-  return planAnswer(ctx, rule, {
+  return heardKindOf(rule).answer(ctx, rule, {
     said: toSaid(sample, ctx.now()),
     speaker,
     signal,
@@ -134,14 +136,10 @@ function toSaid({ from, direct: isDirect, channel, text, isReply, ageSeconds }: 
   return { from, isDirect, channel, text, isReply, rxTime: receivedAt, receivedAt, ...sure }
 }
 
-async function trySample(
-  ctx: Ctx,
-  rule: RuleOf<'acknowledge'>,
-  sample: Sample,
-): Promise<NonNullable<DryRun['sample']>> {
+async function trySample(ctx: Ctx, rule: HeardRule, sample: Sample): Promise<NonNullable<DryRun['sample']>> {
   const now = ctx.now()
   const said = toSaid(sample, now)
-  if (!listensTo(rule, said)) return { isHeard: false, skippedBy: null }
+  if (!heardKindOf(rule).listensTo(rule, said)) return { isHeard: false, skippedBy: null }
   const past = {
     isKnown: false,
     answers: await readAnswers(ctx.store, now),
@@ -171,7 +169,7 @@ function airtime(bytes: number, modulation: Modulation): number {
 }
 
 function nextRuns(rule: Rule, anchorAt: number, now: number): DryRun['nextRuns'] {
-  if (rule.kind === 'acknowledge') return []
+  if (!isTimed(rule)) return []
   const isQuiet = quietAt(rule)
   const runs: DryRun['nextRuns'] = []
   for (const at of upcomingSlots(rule, anchorAt, now)) {
@@ -182,13 +180,13 @@ function nextRuns(rule: Rule, anchorAt: number, now: number): DryRun['nextRuns']
 }
 
 function estimate(rule: Rule, now: number, messages: DryRun['messages']): DryRun['estimate'] {
-  const runs = rule.kind === 'acknowledge' ? MAX_ANSWERS_PER_HOUR * loudHours(rule, now) : runsPerDay(rule, now)
+  const runs = isTimed(rule) ? runsPerDay(rule, now) : MAX_ANSWERS_PER_HOUR * loudHours(rule, now)
   const airtimeMs = messages.reduce((sum, { airtimeMs }) => sum + airtimeMs, 0)
   return {
     runsPerDay: rounded(runs),
     packetsPerDay: rounded(runs * messages.length),
     airtimeMsPerDay: Math.round(runs * airtimeMs),
-    isUpperBound: rule.kind === 'acknowledge',
+    isUpperBound: !isTimed(rule),
   }
 }
 

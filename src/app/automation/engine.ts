@@ -11,9 +11,10 @@ import { type Automatic, type SendCtx, sendMessage } from '../mesh/messages/send
 import { requestTraceroute } from '../mesh/topology/traceroutes.ts'
 import { distrustFuture, isCurrent, listAutomations } from './automations.ts'
 import { readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
-import { answerBlock, listensTo, type Said, slotBlock } from './guards.ts'
-import { planAnswer, type Planned, planRun, textOf } from './plan.ts'
-import type { RuleOf, TimedRule } from './rules.ts'
+import { answerBlock, slotBlock } from './guards.ts'
+import type { Said } from './kinds/kind.ts'
+import { type Planned, textOf } from './kinds/planned.ts'
+import { heardKindOf, type HeardRule, isTimed, timedKindOf, type TimedRule } from './rules.ts'
 import {
   claimRun,
   readAnswers,
@@ -54,7 +55,7 @@ export function createEngine(needs: Needs): Engine {
       withdrawStale(needs, automations)
       for (const automation of automations) {
         const { rule } = automation
-        if (rule.kind === 'acknowledge') continue
+        if (!isTimed(rule)) continue
         await guarded(needs, automation, async () => {
           const due = dueSlot(rule, automation.anchorAt, now)
           const at = due.kind === 'later' ? due.at : followingSlot(rule, due.slot)
@@ -74,7 +75,7 @@ export function createEngine(needs: Needs): Engine {
       for (const text of texts) {
         for (const automation of automations) {
           const { rule } = automation
-          if (rule.kind !== 'acknowledge' || !listensTo(rule, text.said)) continue
+          if (isTimed(rule) || !heardKindOf(rule).listensTo(rule, text.said)) continue
           await guarded(needs, automation, () =>
             consider(ctx, needs, { automation, rule, ...text }, { considered, heardBefore }),
           )
@@ -123,7 +124,7 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
     const facts = await readFacts(needs, now, radio)
     return slotBlock(rule, { slot, lastFiredAt: automation.lastFiredAt, facts, now })
   }
-  const all = await planRun(needs, rule, now)
+  const all = await timedKindOf(rule).plan(needs, rule, now)
   if (all.length === 0) return skip((await blockOf(null)) ?? 'no_target')
   const planned: Planned[] = []
   const held: Reason[] = []
@@ -172,7 +173,7 @@ function underNumber(text: Text, channel: number): Text {
   return { ...text, said: { ...text.said, channel } }
 }
 
-type Question = Text & { readonly automation: Automation; readonly rule: RuleOf<'acknowledge'> }
+type Question = Text & { readonly automation: Automation; readonly rule: HeardRule }
 type Asked = Question & { readonly speaker: SpeakerFacts; readonly key: string }
 
 async function consider(
@@ -204,7 +205,7 @@ async function answer(ctx: SendCtx, needs: Needs, question: Asked): Promise<Reas
   const { automation, rule, said, packet, radio, speaker, key } = question
   const { id: packetId, hopsAway, snr, rssi } = packet
   const signal = { packetId, hopsAway, snr, rssi }
-  const planned = [await planAnswer(needs, rule, { said, speaker, signal, now: needs.now(), radio })]
+  const planned = [await heardKindOf(rule).answer(needs, rule, { said, speaker, signal, now: needs.now(), radio })]
   return claimAndSend(ctx, needs, automation, { triggeredBy: said.from, slot: null, key, planned, held: [] })
 }
 

@@ -5,8 +5,7 @@ import { formatNodeId } from '../../meshtastic/node-id.ts'
 import type { Ports } from '../context.ts'
 import { ableSenders, findSender, listSenders, type Sender } from '../mesh/radios/choose-radio.ts'
 import { readSettings } from '../settings/settings.ts'
-import type { Rule } from './rules.ts'
-import { localDate, localTime } from './slots.ts'
+import { localDate, localTime } from './local-time.ts'
 import type { TokenValues } from './template.ts'
 import { OWN_KINDS } from '../../shared/link-kinds.ts'
 import { HOUR_MS } from '../../shared/time.ts'
@@ -72,7 +71,7 @@ function senderNamed(radio: Ports['radio'], source: string | null): Sender | nul
 /** What the tokens of every text that the radio `source` sends stand for at `now`. */
 export async function readTokens(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
-  rule: Rule,
+  { timeZone }: { readonly timeZone: string },
   now: number,
   source: string | null,
 ): Promise<TokenValues> {
@@ -87,8 +86,8 @@ export async function readTokens(
     nodeId: nodeNum === null ? null : formatNodeId(nodeNum),
     nodes: (await prepared.nodes.get())?.n ?? 0,
     active: (await prepared.active.get({ since: now - nodeActiveSeconds * 1000 }))?.n ?? 0,
-    date: localDate(rule.timeZone)(now),
-    time: localTime(rule.timeZone)(now),
+    date: localDate(timeZone)(now),
+    time: localTime(timeZone)(now),
     version: locals.find((local) => local.nodeNum === nodeNum)?.firmwareVersion ?? null,
   }
 }

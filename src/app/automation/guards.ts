@@ -1,9 +1,9 @@
 import { Config_DeviceConfig_Role } from '../../meshtastic/gen/config_pb.ts'
 import type { Facts, SpeakerFacts } from './facts.ts'
-import { matches } from './matcher.ts'
-import type { Rule, RuleOf, TimedRule } from './rules.ts'
+import { GRACE_MS, type Said } from './kinds/kind.ts'
+import { quietAt } from './local-time.ts'
+import { type HeardRule, type Rule, type TimedRule, timingOf } from './rules.ts'
 import type { Reason } from './runs.ts'
-import { GRACE_MS, intervalOf, quietAt } from './slots.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../shared/time.ts'
 
 /** Percent of the time that others already use; above it nothing more is sent. */
@@ -31,30 +31,6 @@ export function blockEverywhere(rule: Rule, all: readonly Facts[], now: number):
   return blocks.includes(null) ? null : first
 }
 
-/** A text that was heard by the radio which would answer. */
-export type Said = {
-  readonly from: number
-  /** On the channel for everybody, or to our radio. */
-  readonly isDirect: boolean
-  readonly channel: number
-  readonly text: string
-  readonly isReply: boolean
-  /** The alarm of a detection sensor. */
-  readonly isSensor: boolean
-  /** By the clock of the radio; null: it has none. */
-  readonly rxTime: number | null
-  readonly receivedAt: number
-  readonly isReplayed: boolean
-  /** Somebody else seems to have sent it. */
-  readonly isSuspected: boolean
-}
-
-/** Whether a rule listens to this at all. */
-export function listensTo(rule: RuleOf<'acknowledge'>, said: Said): boolean {
-  const isHeard = said.isDirect ? rule.direct : rule.channels.includes(said.channel)
-  return isHeard && matches(rule.match, said.text)
-}
-
 /** What happened before. */
 export type Past = {
   /** It was considered for this rule before. */
@@ -67,7 +43,7 @@ export type Past = {
 
 /** Why something that a rule listens to is not answered. */
 export function answerBlock(
-  rule: RuleOf<'acknowledge'>,
+  rule: HeardRule,
   said: Said,
   { speaker, past, facts, now }: { speaker: SpeakerFacts; past: Past; facts: Facts; now: number },
 ): Reason | null {
@@ -145,7 +121,6 @@ export function slotBlock(
 
 /** No two runs come closer together, also when a pattern is dense on rare days, or a clock was wrong for a while. */
 function leastGap(rule: TimedRule): number {
-  const interval = intervalOf(rule)
-  if (interval !== null) return interval - GRACE_MS
-  return rule.kind === 'announce' ? 2 * HOUR_MS : 5 * MINUTE_MS - GRACE_MS
+  const timing = timingOf(rule)
+  return 'cron' in timing ? timing.leastGapMs : timing.everyMs - GRACE_MS
 }

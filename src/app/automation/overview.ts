@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Ctx } from '../context.ts'
 import { listAutomations, MAX_AUTOMATIONS } from './automations.ts'
-import { isTimeZone } from './cron.ts'
+import { isTimeZone } from '../config/time-zone.ts'
 import { type Facts, listFacts } from './facts.ts'
 import { blockEverywhere, MAX_ANSWERS_PER_HOUR } from './guards.ts'
 import { ruleSchema } from './rules.ts'

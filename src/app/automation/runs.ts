@@ -1,8 +1,9 @@
 import { and, count, desc, eq, gt, lt, ne, sql, isNotNull } from 'drizzle-orm'
 import * as z from 'zod'
 import { automationRuns, automations } from '../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { noteWithdrawnOf } from './withdrawn.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { WITHDRAWN } from '../mesh/messages/delivery.ts'
+import type { PacketKey } from '../mesh/messages/delivery-records.ts'
 import { OUTCOMES } from '../../shared/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
@@ -324,4 +325,51 @@ export async function deleteOldRuns(store: Store, now: number, pause: () => Prom
     if (!(await inSlices(deleteSlice))) break
   }
   return deleted
+}
+
+/** Nothing waits for a radio for longer. */
+const WAITING_MS = DAY_MS
+
+const isWithdrawn = sql`routing_error = ${sql.raw(`'${WITHDRAWN}'`)}`
+
+/** Of the packets of a run those that no radio got. */
+const TAKEN_BACK = sql`(select count(*) from json_each(${automationRuns.packets}) p
+  where exists (select 1 from messages where from_node_num = p.value ->> 'fromNodeNum'
+      and packet_id = p.value ->> 'packetId' and ${isWithdrawn})
+    or exists (select 1 from traceroutes where from_node_num = p.value ->> 'fromNodeNum'
+      and request_id = p.value ->> 'packetId' and ${isWithdrawn}))`
+
+const OUTCOME = {
+  outcome: sql`iif(${TAKEN_BACK} = json_array_length(${automationRuns.packets}), 'skipped', 'failed')`,
+  reason: 'changed',
+} as const
+
+const withdrawnQueries = prepareOnce((db) => ({
+  byId: db
+    .update(automationRuns)
+    .set(OUTCOME)
+    .where(and(eq(automationRuns.id, value('id')), sql`${TAKEN_BACK} > 0`))
+    .prepare(),
+  byPacket: db
+    .update(automationRuns)
+    .set(OUTCOME)
+    .where(
+      and(
+        gt(automationRuns.lastT, value('since')),
+        sql`exists (select 1 from json_each(${automationRuns.packets}) q
+          where q.value ->> 'fromNodeNum' = ${value('nodeNum')} and q.value ->> 'packetId' = ${value('packetId')})`,
+        sql`${TAKEN_BACK} > 0`,
+      ),
+    )
+    .prepare(),
+}))
+
+/** Lets the run of a packet tell that it was taken back; the packet itself says so already. */
+export async function noteWithdrawn(store: Store, key: PacketKey, now: number): Promise<void> {
+  await store.atomic([bind(withdrawnQueries(store).byPacket, { ...key, since: now - WAITING_MS })])
+}
+
+/** Lets a run tell that packets of it were taken back while it was still sending. */
+function noteWithdrawnOf(store: Store, id: number): Statement {
+  return bind(withdrawnQueries(store).byId, { id })
 }

@@ -1,5 +1,5 @@
 import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
-import { ALL_TOKEN_NAMES, TOKEN, TOKEN_NAMES, type TokenName, widestOf } from '../../shared/tokens.ts'
+import { TOKEN, type TokenName, widestOf } from '../../shared/tokens.ts'
 
 /** What is filled in for a value that is not known. */
 const UNKNOWN = '?'
@@ -8,8 +8,7 @@ const UNKNOWN = '?'
 export type TokenValues = { readonly [Name in TokenName]?: string | number | null }
 
 /** The tokens of a text that there are not, as they are written. */
-export function unknownTokens(template: string, isAnswer: boolean): string[] {
-  const known: readonly string[] = isAnswer ? ALL_TOKEN_NAMES : TOKEN_NAMES
+export function unknownTokens(template: string, known: readonly string[]): string[] {
   const all = Array.from(template.matchAll(TOKEN))
   const unknown = all.flatMap(([written, name = '']) => (known.includes(name) ? [] : [written]))
   return [...new Set(unknown)]

@@ -1,7 +1,7 @@
 import type { ClockWatch, Disk, LinkInfo, OutgoingKind, Ports, Radio } from '../../app/context.ts'
 import { loseChanges, noteDuringChange, settleChange, storeSections } from '../../app/device-config/records.ts'
 import { AppError } from '../../app/http/errors.ts'
-import { noteWithdrawn } from '../../app/automation/withdrawn.ts'
+import { noteWithdrawn } from '../../app/automation/runs.ts'
 import { addToOutbox } from '../../app/mesh/collector/outbox.ts'
 import { echoSent } from '../../meshtastic/link/from-radio.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'

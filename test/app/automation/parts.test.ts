@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cronProblem } from '../../../src/app/automation/cron.ts'
-import { matches, matchesWildcards } from '../../../src/app/automation/matcher.ts'
+import { matches, matchesWildcards } from '../../../src/app/automation/kinds/matcher.ts'
 import { MATCH_MODES } from '../../../src/shared/rule-kinds.ts'
 import { render } from '../../../src/app/automation/template.ts'
 import { timeOnAirMs } from '../../../src/meshtastic/airtime.ts'

@@ -1,10 +1,13 @@
-import type { RuleOf } from './rules.ts'
+import type { MatchMode } from '../../../shared/rule-kinds.ts'
+
+/** Some words, and how they are looked for. */
+type Match = { readonly mode: MatchMode; readonly words: readonly string[] }
 
 /** Characters of a text that are looked at: more than a packet holds. */
 const MAX_CHARACTERS = 256
 
 /** Whether one of the words is in a text, in the way that the rule says. No regular expressions: time is bounded. */
-export function matches({ mode, words }: RuleOf<'acknowledge'>['match'], text: string): boolean {
+export function matches({ mode, words }: Match, text: string): boolean {
   const said = fold(text)
   return words.some((word) => isFound(mode, fold(word), said))
 }
@@ -14,7 +17,7 @@ function fold(text: string): string {
   return Array.from(text.normalize('NFKC').toLowerCase().trim()).slice(0, MAX_CHARACTERS).join('')
 }
 
-function isFound(mode: RuleOf<'acknowledge'>['match']['mode'], word: string, said: string): boolean {
+function isFound(mode: MatchMode, word: string, said: string): boolean {
   switch (mode) {
     case 'exact':
       return said === word

@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import { bodyNodeNum } from '../../mesh/messages/send.ts'
+import { CRON_PATTERN } from '../cron.ts'
+import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+
+/** Least time between two runs of a traceroute or a schedule, in minutes. */
+export const MIN_RUN_MINUTES = 5
+
+export const printable = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
+
+const nameSchema = printable(64).refine((name) => name === name.trim(), 'no space at the ends')
+export const cronSchema = z
+  .string()
+  .regex(CRON_PATTERN, 'five fields: minute, hour, day of month, month, day of week')
+  .describe('Minute, hour, day of month, month, day of week, e.g. `30 8 * * 1-5`; read in timeZone')
+const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM')
+export const channel = z.int().min(0).max(7)
+export const eachOnce = (values: readonly number[]) => new Set(values).size === values.length
+export const channelsSchema = z.array(channel).max(8).refine(eachOnce, 'each channel once')
+export const targetNode = bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node')
+export const templateSchema = z
+  .string()
+  .max(400)
+  .refine((text) => text.trim() !== '', 'not empty')
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
+  .describe(`May hold tokens such as {longName}; at most ${MAX_TEXT_BYTES} bytes when they are filled in`)
+
+const quietHoursSchema = z
+  .strictObject({ from: timeOfDay, to: timeOfDay })
+  .refine(({ from, to }) => from !== to, 'from and to differ')
+  .describe('Nothing is sent from `from` to before `to`, in timeZone; may cross midnight')
+  .meta({ id: 'QuietHours' })
+
+/** Settings of rules of every kind. */
+export const common = {
+  name: nameSchema.describe('Unique without regard to case'),
+  enabled: z.boolean().default(false),
+  timeZone: z
+    .string()
+    .max(64)
+    .default('UTC')
+    .describe('IANA name; of cron patterns, quiet hours, and the tokens {date} and {time}'),
+  quietHours: quietHoursSchema.nullable().default(null),
+}

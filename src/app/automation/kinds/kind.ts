@@ -1,0 +1,104 @@
+import type * as z from 'zod'
+import { MINUTE_MS } from '../../../shared/time.ts'
+import type { TokenName } from '../../../shared/tokens.ts'
+import type { SpeakerFacts } from '../facts.ts'
+import type { Needs, Planned } from './planned.ts'
+
+/** A run that is later than this is skipped: what was due while the service did not run is not made up for. */
+export const GRACE_MS = 2 * MINUTE_MS
+
+/** Where in a rule something stands. */
+export type Path = readonly (string | number)[]
+export type Problem = { readonly path: Path; readonly message: string }
+
+/** When a rule by the clock runs: so far apart, or by a cron pattern in its time zone. */
+export type Timing =
+  | { readonly everyMs: number }
+  | {
+      readonly cron: string
+      readonly path: Path
+      /** By the clock on the wall, runs of a pattern that is saved are so far apart. */
+      readonly minGapMs: number
+      /** Two runs never come closer together than this, also when the clock jumps. */
+      readonly leastGapMs: number
+    }
+
+/** A text that was heard by the radio which would answer. */
+export type Said = {
+  readonly from: number
+  /** On the channel for everybody, or to our radio. */
+  readonly isDirect: boolean
+  readonly channel: number
+  readonly text: string
+  readonly isReply: boolean
+  /** The alarm of a detection sensor. */
+  readonly isSensor: boolean
+  /** By the clock of the radio; null: it has none. */
+  readonly rxTime: number | null
+  readonly receivedAt: number
+  readonly isReplayed: boolean
+  /** Somebody else seems to have sent it. */
+  readonly isSuspected: boolean
+}
+
+/** What is known of a message beside its words. */
+export type Signal = {
+  readonly packetId: number
+  readonly hopsAway: number | null
+  readonly snr: number | null
+  readonly rssi: number | null
+}
+
+/** What is answered. */
+export type Question = {
+  readonly said: Said
+  readonly speaker: SpeakerFacts
+  readonly signal: Signal
+  readonly now: number
+  /** The radio that heard it. */
+  readonly radio: string | null
+}
+
+/** Each kind of rule is one file in this folder, which exports one of these. They are summed in `../rules.ts`. */
+export type Kind<Rule> = TimedKind<Rule> | HeardKind<Rule>
+
+type EveryKind<Rule> = {
+  /** Tokens that its text may hold. */
+  readonly tokens: readonly TokenName[]
+  /** Its text with its tokens, and where it stands; null: it sends no text. */
+  textOf(rule: Rule): { readonly path: Path; readonly text: string } | null
+  /** What the schema can't say is wrong with it, besides its text and its times. */
+  problemsOf(rule: Rule): readonly Problem[]
+}
+
+/** Runs by the clock. */
+export type TimedKind<Rule> = EveryKind<Rule> & {
+  readonly runs: 'timed'
+  timingOf(rule: Rule): Timing
+  /** What a rule that is due would send; empty: there is no node to ask. */
+  plan(needs: Needs, rule: Rule, now: number): Promise<Planned[]>
+}
+
+/** Runs when something is said. */
+export type HeardKind<Rule> = EveryKind<Rule> & {
+  readonly runs: 'heard'
+  /** Whether a rule listens to this at all. */
+  listensTo(rule: Rule, said: Said): boolean
+  answer(needs: Needs, rule: Rule, question: Question): Promise<Planned>
+}
+
+/** A kind with the schema of its settings. */
+export function timedKind<Schema extends z.ZodObject>(
+  schema: Schema,
+  kind: Omit<TimedKind<z.infer<Schema>>, 'runs'>,
+): TimedKind<z.infer<Schema>> & { readonly schema: Schema } {
+  return { runs: 'timed', schema, ...kind }
+}
+
+/** A kind with the schema of its settings. */
+export function heardKind<Schema extends z.ZodObject>(
+  schema: Schema,
+  kind: Omit<HeardKind<z.infer<Schema>>, 'runs'>,
+): HeardKind<z.infer<Schema>> & { readonly schema: Schema } {
+  return { runs: 'heard', schema, ...kind }
+}

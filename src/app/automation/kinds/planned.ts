@@ -1,0 +1,49 @@
+import { chooseRadio } from '../../mesh/radios/choose-radio.ts'
+import { readTokens } from '../facts.ts'
+import { render } from '../template.ts'
+import type { Ports } from '../../context.ts'
+
+/** What a kind needs to plan what it sends. */
+export type Needs = Pick<Ports, 'store' | 'radio'>
+
+/** A packet that a rule would send, and the name of the radio that it goes by; null: there is none. */
+export type Planned = { readonly radio: string | null } & (
+  | {
+      readonly kind: 'text' | 'tapback'
+      readonly text: string
+      readonly to: number
+      readonly channel: number
+      /** Packet id of what is answered; null: nothing. */
+      readonly replyId: number | null
+    }
+  | { readonly kind: 'traceroute'; readonly to: number }
+)
+
+/** A text with its tokens filled in, as the radio would send it that is the right one for where it goes. */
+export async function planText(
+  needs: Needs,
+  rule: { readonly timeZone: string },
+  text: string,
+  { to, channel }: { readonly to: number; readonly channel: number },
+  now: number,
+): Promise<Planned> {
+  const radio = await chooseRadio(needs, { to, channel, replyId: null })
+  return {
+    kind: 'text',
+    text: render(text, await readTokens(needs, rule, now, radio)),
+    to,
+    channel,
+    replyId: null,
+    radio,
+  }
+}
+
+export async function planTraceroute(needs: Needs, to: number): Promise<Planned> {
+  return { kind: 'traceroute', to, radio: await chooseRadio(needs, { to, channel: 0, replyId: null }) }
+}
+
+/** What is said; null for a traceroute. */
+export function textOf(planned: readonly Planned[]): string | null {
+  const first = planned[0]
+  return first === undefined || first.kind === 'traceroute' ? null : first.text
+}
