@@ -27,7 +27,6 @@ export function demandEvents({ events }: SignedInCtx): Events {
  */
 export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefined): ReadableStream<Uint8Array> {
   const events = demandEvents(ctx)
-  const utf8 = new TextEncoder()
   const bell = createBell()
   const release = events.subscribe(ctx.viewer.user.id, bell.ring)
   if (release === null) throw new AppError('rate_limited', 'Too many event streams of this user', { retryAfter: 15 })
@@ -57,8 +56,8 @@ export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefine
     async pull(controller) {
       isAsking = true
       try {
-        const text = await reader.next()
-        if (text !== null) return controller.enqueue(utf8.encode(text))
+        const bytes = await reader.next()
+        if (bytes !== null) return controller.enqueue(bytes)
         stop()
         controller.close()
       } catch (error) {
@@ -77,7 +76,7 @@ export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefine
 
 type Reader = {
   /** What comes next, as soon as there is something; null at the end. */
-  next(): Promise<string | null>
+  next(): Promise<Uint8Array | null>
   /** Something is due, if only a comment. */
   beat(): void
   end(): void
@@ -97,15 +96,17 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
     rights = rightsOf(viewer)
     return rights === before ? '' : ACCESS
   }
-  const take = (viewer: Viewer): string => {
+  const take = (viewer: Viewer): Chunk => {
     const found = events.since(place, MAX_CHUNK)
     if (found === null) {
       place = events.last()
-      return `${RESET}${id()}\n`
+      return chunkOf(`${RESET}${id()}\n`)
     }
-    place = found.at(-1)?.seq ?? place
+    if (found.length === 0) return EMPTY
     isBehind = found.length === MAX_CHUNK
-    return found.map((event) => (mayGet(viewer, event) ? block(events, event) : '')).join('')
+    const chunk = sharedChunk(events, viewer, found)
+    place = found.at(-1)?.seq ?? place
+    return chunk
   }
   return {
     async next() {
@@ -114,12 +115,14 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         isBehind = false
         const viewer = isEnded || events.isClosed() ? null : await refreshViewer(ctx, ctx.viewer)
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
-        const told = opening + noteRights(viewer) + take(viewer)
+        const before = opening + noteRights(viewer)
+        const chunk = take(viewer)
         // With the number of the last event, also if that was not for this viewer: it is where to resume.
-        const text = isBeatDue ? `${told}: beat\n${id()}\n` : told
+        const after = isBeatDue ? `: beat\n${id()}\n` : ''
         opening = ''
         isBeatDue = false
-        if (text !== '') return text
+        if (before !== '' || after !== '') return utf8.encode(before + chunk.text + after)
+        if (chunk.text !== '') return chunk.bytes
         if (!events.isClosed()) await bell.heard()
       }
     },
@@ -131,6 +134,32 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
       isEnded = true
     },
   }
+}
+
+/** What some events are on the wire. */
+type Chunk = { readonly text: string; readonly bytes: Uint8Array }
+
+const utf8 = new TextEncoder()
+const chunkOf = (text: string): Chunk => ({ text, bytes: utf8.encode(text) })
+const EMPTY = chunkOf('')
+
+/** Chunks kept for readers at the same place. */
+const KEPT_CHUNKS = 16
+const kept = new WeakMap<Events, Map<string, Chunk>>()
+
+/** Readers at the same place who may see the same kinds get the same bytes: they are made once, however many read. */
+function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]): Chunk {
+  const chunks = kept.get(events) ?? new Map<string, Chunk>()
+  kept.set(events, chunks)
+  const seen = found.filter((event) => mayGet(viewer, event))
+  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${seen.length === found.length ? '' : seen.map(({ seq }) => seq).join()}`
+  const known = chunks.get(key)
+  if (known !== undefined) return known
+  const chunk = chunkOf(seen.map((event) => block(events, event)).join(''))
+  const [oldest] = chunks.size < KEPT_CHUNKS ? [] : chunks.keys()
+  if (oldest !== undefined) chunks.delete(oldest)
+  chunks.set(key, chunk)
+  return chunk
 }
 
 const RESET = 'event: reset\ndata: {}\n'

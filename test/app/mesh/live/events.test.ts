@@ -70,6 +70,29 @@ it('shows each event to those who may read it by now', async () => {
   expect(await stream.next()).toMatchObject({ id: id(6), data: { text: 'open' } })
 })
 
+it('gives readers at one place each what they may read, however the same events were told before', async () => {
+  const streams = [
+    await connect(await app.user('all', { nodes: READ, messages: READ })),
+    await connect(await app.user('nodes', { nodes: READ, messages: NONE })),
+    await connect(await app.user('messages', { nodes: NONE, messages: READ })),
+    await connect(await app.user('again', { nodes: READ, messages: READ })),
+  ]
+  for (const stream of streams) await stream.next()
+  events.publish([node(1), message('one'), node(2)])
+  const [all, nodes, messages, again] = streams
+  const read = async (stream: EventStream | undefined, count: number) => {
+    const found: unknown[] = []
+    while (found.length < count) found.push((await stream?.next())?.id)
+    return found
+  }
+  expect(await Promise.all([read(all, 3), read(nodes, 2), read(messages, 1), read(again, 3)])).toStrictEqual([
+    [id(1), id(2), id(3)],
+    [id(1), id(3)],
+    [id(2)],
+    [id(1), id(2), id(3)],
+  ])
+})
+
 it('says by the next beat that what the reader may do has changed, once', async () => {
   const reader = await app.user('reader')
   const admin = await app.admin()
