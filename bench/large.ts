@@ -37,12 +37,12 @@ function seed({ sqlite }: SqliteStore): void {
   const step = Math.floor(SPAN_MS / ROWS_A_CHART)
   const fill =
     sqlite.prepare(`with recursive i(n) as (select 0 union all select n + 1 from i where n < ${ROWS_A_CHART - 1})
-    insert into telemetry select ?, m.id, ${NOW - SPAN_MS} + n * ${step}, (n * 37 % 1000) / 9.0 from metrics m, i`)
+    insert into telemetry (node_id, metric, t, v) select ?, m.id, ${NOW - SPAN_MS} + n * ${step}, (n * 37 % 1000) / 9.0 from metrics m, i`)
   for (let node = 1; node <= NODES; node++) {
     fill.run(node)
     if (node % 10 === 0) sqlite.exec('commit; begin')
   }
-  sqlite.exec(`insert into telemetry_hourly select node_id, metric, t - t % ${HOUR_MS}, count(*), min(v), max(v), sum(v), max(v)
+  sqlite.exec(`insert into telemetry_hourly (node_id, metric, t, n, min, max, sum, last) select node_id, metric, t - t % ${HOUR_MS}, count(*), min(v), max(v), sum(v), max(v)
     from telemetry group by 1, 2, 3`)
   sqlite.exec(
     `insert into telemetry_dirty select node_id, metric, t from telemetry_hourly where t > ${NOW - 12 * HOUR_MS}`,

@@ -11,4 +11,5 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'packets.payload',
   'settings.value',
   'traceroutes.route',
+  'users.channels',
 ])

@@ -127,12 +127,12 @@ test('the cron trigger rolls measurements up, and once an hour deletes what is n
   await workerd.sql("insert into metrics (id, name) values (1, 'deviceMetrics.voltage')")
   await workerd.sql(`insert into nodes (id, node_num, first_heard) select value, value, 1 from json_each('${ids}')`)
   for (const table of ['telemetry', 'telemetry_dirty']) {
-    const v = table === 'telemetry' ? ', 4' : ''
+    const v = table === 'telemetry' ? ', 4, 0' : ''
     await workerd.sql(`insert into ${table} select value, 1, ${today}${v} from json_each('${ids}')`)
     await workerd.sql(`insert into ${table} select value, 1, ${old}${v} from json_each('${ids}')`)
   }
   await workerd.sql(
-    `insert into telemetry_hourly select value, 1, ${today - 500 * day}, 1, 4, 4, 4, 4 from json_each('${ids}')`,
+    `insert into telemetry_hourly (node_id, metric, t, n, min, max, sum, last) select value, 1, ${today - 500 * day}, 1, 4, 4, 4, 4 from json_each('${ids}')`,
   )
   await workerd.sql(
     `insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)

@@ -23,7 +23,7 @@ beforeAll(() => {
   store.sqlite.exec(`insert into nodes (node_num, first_heard, last_heard) values (7, ${now - 86_400_000}, ${now});
     insert into metrics (name) values ('a.a');
     with recursive i(n) as (select 1 union all select n + 1 from i where n < ${ROWS})
-      insert into telemetry select 1, 1, ${now - 3_600_000} + n, 1 from i`)
+      insert into telemetry (node_id, metric, t, v) select 1, 1, ${now - 3_600_000} + n, 1 from i`)
   store.close()
 })
 afterAll(() => {

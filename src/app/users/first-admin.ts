@@ -25,7 +25,7 @@ export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   const ctx: AuditContext = { store, viewer: null, ip: null, requestId: null, now: () => ports.now() }
   const id = userIdByName(username)
   const values = sql`select null, ${username}, null, null, 'local', null, null, ${passwordHash}, ${random === null ? 0 : 1},
-    1, 1, 0, ${ports.now()}, null, null where not exists (select 1 from ${users})`
+    1, 1, 0, ${ports.now()}, null, null, null, 0, 0 where not exists (select 1 from ${users})`
   await store.atomic([
     store.db.insert(users).select(values),
     audit(ctx, 'admin_bootstrapped', { username, userId: id }, { actor: SYSTEM, onlyIfChanged: true }),

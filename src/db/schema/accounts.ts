@@ -23,6 +23,10 @@ export const users = sqliteTable(
     createdAt: integer('created_at').notNull(),
     lastLoginAt: integer('last_login_at'),
     createdBy: integer('created_by').references((): AnySQLiteColumn => users.id),
+    /** Of which channels it may read and write the contents, as GET /api/channels numbers them; null: of all. */
+    channels: text('channels', { mode: 'json' }).$type<{ readonly read: number[]; readonly write: number[] }>(),
+    directRead: flag('direct_read').notNull().default(false),
+    directWrite: flag('direct_write').notNull().default(false),
   },
   (t) => [
     uniqueIndex('users_username').on(sql`lower(${t.username})`),

@@ -1,4 +1,5 @@
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { UNKNOWN_CHANNEL } from '../../shared/channels.ts'
 import { flag } from './flag.ts'
 
 /** The latest known state of each node. `nodeNum` is an unsigned 32-bit number, the same on every source. */
@@ -59,6 +60,12 @@ export const nodes = sqliteTable(
     heardByRadio: flag('heard_by_radio').notNull().default(false),
     /** Source that told of it first. */
     sourceId: integer('source_id'),
+    /** The channel on which the position came, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    positionChannel: integer('position_channel').default(UNKNOWN_CHANNEL),
+    /** The one channel of the device metrics. */
+    metricsChannel: integer('metrics_channel').default(UNKNOWN_CHANNEL),
+    /** Only those who may change nodes see it, and what it sends. */
+    isHidden: flag('is_hidden').notNull().default(false),
   },
   (t) => [index('nodes_last_heard').on(t.lastHeard)],
 )
@@ -73,6 +80,8 @@ export const positions = sqliteTable(
     longitude: real('longitude').notNull(),
     altitude: real('altitude'),
     precisionBits: integer('precision_bits'),
+    /** The channel it came on, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
 )

@@ -1,4 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { UNKNOWN_CHANNEL } from '../../shared/channels.ts'
 
 /** Metric names (`variant.metric`) as small integers, so that a telemetry row stays narrow. */
 export const metrics = sqliteTable('metrics', {
@@ -14,6 +15,8 @@ export const telemetry = sqliteTable(
     metric: integer('metric').notNull(),
     t: integer('t').notNull(),
     v: real('v').notNull(),
+    /** The channel it came on, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
 )
@@ -28,6 +31,8 @@ const rollUpColumns = () => ({
   max: real('max').notNull(),
   sum: real('sum').notNull(),
   last: real('last').notNull(),
+  /** The one channel of all that is summed up here; see `UNKNOWN_CHANNEL`. */
+  channel: integer('channel').default(UNKNOWN_CHANNEL),
 })
 
 /** WITHOUT ROWID in their migration, as `telemetry`. */

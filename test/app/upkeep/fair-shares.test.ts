@@ -56,14 +56,14 @@ describe('the counts', () => {
     await mesh.ingest.store(from.map((each) => heard(each, { source: BROKER })))
     addMessages(3, 2, 50)
     exec(`insert into receptions select id, 1, 7, 1, null, null, null from messages;
-      insert into telemetry values (1, 1, 1, 1), (1, 2, 1, 1); insert into telemetry_hourly select node_id, metric, t, 1, 1, 1, 1, 1 from telemetry;
+      insert into telemetry values (1, 1, 1, 1, 0), (1, 2, 1, 1, 0); insert into telemetry_hourly select node_id, metric, t, 1, 1, 1, 1, 1, 0 from telemetry;
       insert into telemetry_daily select * from telemetry_hourly;
       insert into neighbors values (1, 2, 1, 1), (1, 3, 1, 1);
       insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state, requested_by)
         values (1, 1, 1, 9, 1, 'sent', 'admin'), (1, 2, 1, 9, 1, 'delivered', null);
       insert into waypoints values (1, 5, 1, '', '', null, 1, 1, null, null);
       update waypoints set from_node_num = 6;
-      insert into telemetry values (1, 1, 1, 9) on conflict do nothing;
+      insert into telemetry values (1, 1, 1, 9, 0) on conflict do nothing;
       delete from messages where from_node_num = 51; delete from telemetry where metric = 2`)
     const owners: Record<string, string> = {
       messages: 'from_node_num',
@@ -129,9 +129,9 @@ describe('of a table with too many rows', () => {
 
   it('what a node measured too often is thinned out, and nobody loses a day', async () => {
     addNodes(2, 40)
-    exec(`${numbers(6000)} insert into telemetry select 1, 1 + n % 2, ${START} + n * 100, n from i;
-      ${numbers(240)} insert into telemetry select 1, 1, ${START - 30 * DAY} + n * ${HOUR}, n from i;
-      ${numbers(240)} insert into telemetry select 2, 1, ${START - 30 * DAY} + n * ${HOUR}, n from i;
+    exec(`${numbers(6000)} insert into telemetry select 1, 1 + n % 2, ${START} + n * 100, n, 0 from i;
+      ${numbers(240)} insert into telemetry select 1, 1, ${START - 30 * DAY} + n * ${HOUR}, n, 0 from i;
+      ${numbers(240)} insert into telemetry select 2, 1, ${START - 30 * DAY} + n * ${HOUR}, n, 0 from i;
       ${numbers(6000)} insert into positions select 1, ${START} + n * 100, 1, 1, null, null from i`)
     expect(await keep({ telemetry: 2000, positions: 700 }, 0.2)).toStrictEqual({ telemetry: 4480, positions: 5300 })
     expect(pluck(`select count(*) from telemetry where t < ${START}`)).toBe(480)

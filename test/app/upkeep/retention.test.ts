@@ -37,7 +37,7 @@ async function fill(days: readonly number[]): Promise<void> {
       packet(text('hello'), { from }),
     ])
     await store(mesh.ingest, packets, { at })
-    mesh.app.store.sqlite.exec(`insert into positions select id, ${at}, 1, 2, null, null from nodes`)
+    mesh.app.store.sqlite.exec(`insert into positions select id, ${at}, 1, 2, null, null, 0 from nodes`)
   }
 }
 
@@ -55,7 +55,7 @@ it('deletes what is older than its time and keeps the rest', async () => {
 it('works in slices and stops between two of them when told', async () => {
   await fill([1])
   mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)
-    insert into telemetry select 1, 1, ${START - 40 * DAY} + n, 1 from i`)
+    insert into telemetry select 1, 1, ${START - 40 * DAY} + n, 1, 0 from i`)
   const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
   const rows: unknown[] = []
   const pause = async () => {

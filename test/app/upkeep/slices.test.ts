@@ -70,10 +70,10 @@ describe('a slice', () => {
       insert into metrics (name) values ('a.a'), ('a.b'), ('a.c');
       with recursive i(n) as (select 1 union all select n + 1 from i where n < ${NODES})
         insert into nodes (node_num, first_heard) select n, 1 from i;
-      insert into telemetry select n.id, m.id, ${START - 100 * DAY} + d.value * 600000, 1
+      insert into telemetry select n.id, m.id, ${START - 100 * DAY} + d.value * 600000, 1, 0
         from nodes n, metrics m, json_each('[${Array.from({ length: 60 }, (_, n) => n).join()}]') d;
       insert into telemetry_dirty select distinct node_id, metric, t - t % 3600000 from telemetry;
-      insert into positions select node_id, t, 1, 2, null, null from telemetry where metric = 1;
+      insert into positions select node_id, t, 1, 2, null, null, 0 from telemetry where metric = 1;
       insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit, via_mqtt,
         pki_encrypted, replayed, payload) select 1, t, t, node_id, 1, 0, 3, 0, 0, 0, '{}' from telemetry;
       insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
@@ -84,7 +84,7 @@ describe('a slice', () => {
   it('is one of the packet log first: the charts of a large mesh may take all that a run has', async () => {
     const settings = await readSettings(mesh.app.store)
     mesh.app.store.sqlite.exec(
-      `insert into telemetry_hourly select node_id, metric, t - ${500 * DAY}, 1, 1, 1, 1, 1 from telemetry`,
+      `insert into telemetry_hourly select node_id, metric, t - ${500 * DAY}, 1, 1, 1, 1, 1, 0 from telemetry`,
     )
     const deleted = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause: async () => false })
     expect(deleted).toMatchObject({ hours: 0, packets: 1000, traceroutes: 0 })

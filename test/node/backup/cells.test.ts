@@ -115,7 +115,7 @@ test.each([
 test('the row is counted from the first one, and each table tells its own problem', () => {
   forge(backup, () => {
     const lines = readFileSync(file('telemetry.json'), 'utf8').split('\n')
-    lines[1234] = '[1,"x",1,1],'
+    lines[1234] = '[1,"x",1,1,0],'
     writeFileSync(file('telemetry.json'), lines.join('\n'))
   })
   forgeCell('nodes', 'notes', '1')

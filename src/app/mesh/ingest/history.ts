@@ -11,6 +11,8 @@ export type PositionRow = {
   readonly longitude: number
   readonly altitude: number | null
   readonly precisionBits: number | null
+  /** The channel it came on; see `UNKNOWN_CHANNEL`. */
+  readonly channel: number | null
 }
 
 /** What a node measured at `t`: values by `variant.metric`. */
@@ -18,6 +20,8 @@ export type Measurements = {
   readonly nodeNum: number
   readonly t: number
   readonly values: Readonly<Record<string, number>>
+  /** The channel they came on; see `UNKNOWN_CHANNEL`. */
+  readonly channel: number | null
 }
 
 const POSITION_VALUES = {
@@ -27,6 +31,7 @@ const POSITION_VALUES = {
   longitude: field('longitude'),
   altitude: field('altitude'),
   precisionBits: field('precisionBits'),
+  channel: field('channel'),
 } satisfies Record<keyof typeof positions.$inferSelect, SQL>
 
 const TELEMETRY_VALUES = {
@@ -34,6 +39,7 @@ const TELEMETRY_VALUES = {
   metric: sql`m.id`,
   t: field('t'),
   v: sql`e.value`,
+  channel: field('channel'),
 } satisfies Record<keyof typeof telemetry.$inferSelect, SQL>
 
 const DIRTY_VALUES = {

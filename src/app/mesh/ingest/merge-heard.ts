@@ -26,6 +26,7 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   // One that is signed goes before one that is not, whichever is older: the database knows.
   if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
+  if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
   return !hasMetrics(old) || !hasMetrics(fresh) || METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
 }
 
@@ -35,7 +36,7 @@ function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later =
 }
 
 const METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
-const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime'] as const
+const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
 
 const isKnown = (value: unknown): boolean => value !== null && value !== undefined
 const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
@@ -52,7 +53,7 @@ function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
 function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const older = new Set<string>([
     ...(isPlaceOlder(earlier, later) ? PLACE : []),
-    ...(areMetricsOlder(earlier, later) ? [...METRICS, 'deviceMetricsTime'] : []),
+    ...(areMetricsOlder(earlier, later) ? [...METRICS, 'deviceMetricsTime', 'metricsChannel'] : []),
   ])
   const told = Object.fromEntries(
     Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),
@@ -61,7 +62,11 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const place =
     !hasPlace(later) || isPlaceOlder(earlier, later)
       ? {}
-      : { precisionBits: later.precisionBits ?? null, positionTime: later.positionTime ?? null }
+      : {
+          precisionBits: later.precisionBits ?? null,
+          positionTime: later.positionTime ?? null,
+          positionChannel: later.positionChannel ?? null,
+        }
   const isTimed = later.lastHeard !== null && later.lastHeard !== undefined
   return {
     ...earlier,

@@ -11,6 +11,7 @@ import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './sources.ts'
 import { mergeHeard } from './merge-heard.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
 
 /** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
 export type NodeRow = {
@@ -48,12 +49,16 @@ export type NodeRow = {
   readonly altitude?: number | null
   readonly precisionBits?: number | null
   readonly positionTime?: number | null
+  /** Comes with `latitude`; see `UNKNOWN_CHANNEL`. */
+  readonly positionChannel?: number | null
   readonly batteryLevel?: number
   readonly voltage?: number
   readonly channelUtilization?: number
   readonly airUtilTx?: number
   readonly uptimeSeconds?: number
   readonly deviceMetricsTime?: number | null
+  /** Comes with any of the metrics; see `UNKNOWN_CHANNEL`. */
+  readonly metricsChannel?: number | null
   /** Only of a node that was heard directly. */
   readonly snr?: number | null
   readonly rssi?: number | null
@@ -113,11 +118,14 @@ const VALUES = {
   lastHeardDay: field('lastHeardDay'),
   heardByRadio: flag('heardByRadio'),
   sourceId: sql`(select id from sources where name = ${field('source')})`,
+  positionChannel: field('positionChannel'),
+  metricsChannel: field('metricsChannel'),
+  isHidden: sql`false`,
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
 const ARRIVAL_COLUMNS = ['hops_away', 'channel', 'snr', 'rssi'] as const
-const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time'] as const
+const PLACE_COLUMNS = ['latitude', 'longitude', 'precision_bits', 'position_time', 'position_channel'] as const
 
 const choose = (columns: readonly string[], by: (column: string) => string): string =>
   columns.map((column) => `${column} = ${by(column)}`).join(', ')
@@ -143,7 +151,22 @@ const places = (isTaken: string): string =>
 
 const measurements = (areTaken: string): string => `
   ${choose(METRIC_COLUMNS, (column) => `iif(${areTaken}, ${newest(column)}, ${oldest(column)})`)},
-  device_metrics_time = iif(${areTaken}, ${newest('device_metrics_time')}, device_metrics_time)`
+  device_metrics_time = iif(${areTaken}, ${newest('device_metrics_time')}, device_metrics_time),
+  metrics_channel = ${channelOfMetrics(areTaken)}`
+
+const allMetrics = (by: (column: string) => string): string =>
+  METRIC_COLUMNS.map((column) => `(${by(column)})`).join(' and ')
+
+/** The channel of all the metrics that are left then, or that there are several. */
+function channelOfMetrics(areTaken: string): string {
+  const areAllReplaced = allMetrics((column) => `${column} is null or excluded.${column} is not null`)
+  const areAllKept = allMetrics((column) => `${column} is not null or excluded.${column} is null`)
+  return `case when ${allMetrics((column) => `excluded.${column} is null`)} then metrics_channel
+    when iif(${areTaken}, ${areAllReplaced}, 0) then excluded.metrics_channel
+    when not (${areTaken}) and ${areAllKept} then metrics_channel
+    when ${allMetrics((column) => `${column} is null`)} or excluded.metrics_channel is metrics_channel then excluded.metrics_channel
+    else ${UNKNOWN_CHANNEL} end`
+}
 
 const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
 
@@ -248,22 +271,36 @@ export function userFields(user: NodeUser): Partial<NodeRow> {
   return { longName, shortName, hwModel, publicKey, ...role }
 }
 
-export function placeFields({ latitude, longitude, altitude, precisionBits }: PositionFix, time: number | null) {
-  return { latitude, longitude, altitude, precisionBits, positionTime: time } satisfies Partial<NodeRow>
+export function placeFields(
+  { latitude, longitude, altitude, precisionBits }: PositionFix,
+  { time, channel }: { readonly time: number | null; readonly channel: number | null },
+) {
+  return {
+    latitude,
+    longitude,
+    altitude,
+    precisionBits,
+    positionTime: time,
+    positionChannel: channel,
+  } satisfies Partial<NodeRow>
 }
 
 const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 
 type DeviceMetricsFields = { [Name in (typeof DEVICE_METRICS)[number]]?: number } & {
   deviceMetricsTime?: number | null
+  metricsChannel?: number | null
 }
 
 /** The device metrics among the metrics. */
-export function deviceMetricsFields(metrics: readonly Metric[], time: number | null): DeviceMetricsFields {
+export function deviceMetricsFields(
+  metrics: readonly Metric[],
+  { time, channel }: { readonly time: number | null; readonly channel: number | null },
+): DeviceMetricsFields {
   const values = new Map(metrics)
   const known = DEVICE_METRICS.flatMap((name) => {
     const value = values.get(`deviceMetrics.${name}`)
     return value === undefined ? [] : [[name, value] as const]
   })
-  return known.length === 0 ? {} : { ...Object.fromEntries(known), deviceMetricsTime: time }
+  return known.length === 0 ? {} : { ...Object.fromEntries(known), deviceMetricsTime: time, metricsChannel: channel }
 }

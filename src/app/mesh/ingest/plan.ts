@@ -14,6 +14,7 @@ import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** How far the clocks of two radios may be apart before the order of arrival is not that of hearing. */
@@ -203,6 +204,8 @@ function addNode(
   const fix = judgement.keepsPosition ? null : node.fix
   // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
+  // In its memory a radio does not keep on which channel something came.
+  const ofRadio = isOwn ? null : UNKNOWN_CHANNEL
   const arrival = isOwn ? {} : { hopsAway: node.hopsAway, snr: viaMqtt ? null : node.snr }
   rows.push({
     nodeNum,
@@ -217,18 +220,29 @@ function addNode(
     ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
-    ...(fix === null ? {} : placeFields(fix, fix.time)),
+    ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
     // When they were measured is not told: not after the node was last heard.
-    ...deviceMetricsFields(node.metrics, lastHeard),
+    ...deviceMetricsFields(node.metrics, { time: lastHeard, channel: ofRadio }),
     ...signedFields(judgement, seenAt, { isNamed: user !== null, isPlaced: fix !== null }),
   })
   noteLifted(plan, nodeNum, judgement)
-  if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, fix.time)
+  if (fix !== null && fix.time !== null) addPosition(plan, nodeNum, fix, { t: fix.time, channel: ofRadio })
 }
 
-function addPosition(plan: Plan, nodeNum: number, fix: NonNullable<NodeFacts['fix']>, t: number): void {
+function addPosition(
+  plan: Plan,
+  nodeNum: number,
+  fix: NonNullable<NodeFacts['fix']>,
+  { t, channel }: { readonly t: number; readonly channel: number | null },
+): void {
   const { latitude, longitude, altitude, precisionBits } = fix
-  plan.positions.push({ nodeNum, t, latitude, longitude, altitude, precisionBits })
+  plan.positions.push({ nodeNum, t, latitude, longitude, altitude, precisionBits, channel })
+}
+
+/** On which channel its content came: what is sealed for one node came on none. */
+function channelOf({ packet, isOwn }: Arrival): number | null {
+  if (isOwn) return null
+  return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
 }
 
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
@@ -320,7 +334,9 @@ function addContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
   }
 }
 
-function readContent(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): Partial<NodeRow> {
+function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
+  const { source, packet, receivedAt, isReplayed, judgement } = arrival
+  const channel = channelOf(arrival)
   const { from: nodeNum, payload, rxTime } = packet
   // Something remembered without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)
@@ -330,15 +346,15 @@ function readContent(plan: Plan, { source, packet, receivedAt, isReplayed, judge
     case 'position': {
       if (payload.fix === null) return {}
       const t = payload.fix.time ?? receiptTime
-      if (t !== null) addPosition(plan, nodeNum, payload.fix, t)
-      return placeFields(payload.fix, t)
+      if (t !== null) addPosition(plan, nodeNum, payload.fix, { t, channel })
+      return placeFields(payload.fix, { time: t, channel })
     }
     case 'mapreport':
-      return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, judgement })
+      return addMapReport(plan, nodeNum, payload.report, { source, seenAt: receivedAt, channel, judgement })
     case 'telemetry': {
       const t = payload.time ?? receiptTime
-      if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics) })
-      return deviceMetricsFields(payload.metrics, t)
+      if (t !== null) plan.telemetry.push({ nodeNum, t, values: Object.fromEntries(payload.metrics), channel })
+      return deviceMetricsFields(payload.metrics, { time: t, channel })
     }
     default:
       return {}
@@ -353,12 +369,18 @@ function addMapReport(
   {
     source,
     seenAt,
+    channel,
     judgement: { keepsUser, keepsPosition },
-  }: { readonly source: Source; readonly seenAt: number; readonly judgement: Judgement },
+  }: {
+    readonly source: Source
+    readonly seenAt: number
+    readonly channel: number | null
+    readonly judgement: Judgement
+  },
 ): Partial<NodeRow> {
   const { longName, shortName, latitude, longitude, altitude, precisionBits } = report
   if (latitude !== null && longitude !== null && !keepsPosition) {
-    const place = { latitude, longitude, altitude, precisionBits, positionTime: null }
+    const place = { latitude, longitude, altitude, precisionBits, positionTime: null, positionChannel: channel }
     plan.remembered.push({ nodeNum, source: source.name, seenAt, ...place })
   }
   const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)

@@ -2,6 +2,7 @@ import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /** Milliseconds. */
@@ -16,8 +17,14 @@ const keys = sql`with k as materialized (select value ->> 'nodeId' as node_id, v
 
 // What was counted once stays counted: a late measurement of an hour whose others are deleted does not replace it.
 const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
-  n = excluded.n, min = excluded.min, max = excluded.max, sum = excluded.sum, last = excluded.last
+  n = excluded.n, min = excluded.min, max = excluded.max, sum = excluded.sum, last = excluded.last,
+  channel = excluded.channel
   where excluded.n >= n`
+
+/** One channel for all that is summed up, or that there are several. */
+const ONE_CHANNEL = sql`case when count(x.channel) = 0 then null
+  when count(x.channel) = count(*) and min(x.channel) = max(x.channel) then min(x.channel)
+  else ${sql.raw(String(UNKNOWN_CHANNEL))} end`
 
 type Source = typeof telemetry | typeof telemetryHourly
 
@@ -33,7 +40,7 @@ function prepareRollUp(
   return db
     .insert(target)
     .select(
-      sql`${keys} select k.node_id, k.metric, k.t, ${sums}, ${latest} from k cross join ${from} x
+      sql`${keys} select k.node_id, k.metric, k.t, ${sums}, ${latest}, ${ONE_CHANNEL} from k cross join ${from} x
         where ${isWithin} group by k.node_id, k.metric, k.t ${KEEP_THE_FULLER}`,
     )
     .prepare()

@@ -54,6 +54,7 @@ function anyPacket(random: () => number, at: number) {
     hopStart: pick([0, 3]),
     hopLimit: pick([3, 1]),
     viaMqtt: random() < 0.2,
+    channel: pick([0, 0, 2]),
     ...maybe({ rxRssi: pick([-70, -90]), rxSnr: pick([0, 2]) }),
   })
 }

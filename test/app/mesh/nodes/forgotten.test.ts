@@ -29,15 +29,15 @@ beforeEach(async () => {
     insert into nodes (node_num, long_name, first_heard) values (${FAR}, 'Far Hill', 1), (7, 'Other', 1);
     insert into neighbors values (${FAR}, 7, 1, 1)`)
   for (const [table, rest] of [
-    ['telemetry', ', 1'],
-    ['telemetry_hourly', ', 1, 1, 1, 1, 1'],
-    ['telemetry_daily', ', 1, 1, 1, 1, 1'],
+    ['telemetry', ', 1, 0'],
+    ['telemetry_hourly', ', 1, 1, 1, 1, 1, 0'],
+    ['telemetry_daily', ', 1, 1, 1, 1, 1, 0'],
     ['telemetry_dirty', ''],
   ] as const) {
     sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${ROWS})
       insert into ${table} select nodes.id, 1, n * ${HOUR}${rest} from nodes, i`)
   }
-  sqlite.exec('insert into positions select node_id, t, 1, 2, null, null from telemetry')
+  sqlite.exec('insert into positions select node_id, t, 1, 2, null, null, null from telemetry')
 })
 afterEach(() => {
   app.close()

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
+import { START } from '../../../support/app.ts'
+import {
+  createTestMesh,
+  FAR,
+  LOCAL,
+  myInfo,
+  nodeInfo,
+  packet,
+  position,
+  seconds,
+  store,
+  telemetry,
+  type TestMesh,
+} from '../../../support/mesh/mesh.ts'
+
+const UNKNOWN = -1
+const MINUTE = 60_000
+
+let mesh: TestMesh
+
+beforeEach(async () => {
+  mesh = await createTestMesh()
+  await store(mesh.ingest, [myInfo])
+})
+afterEach(() => mesh.app.close())
+
+const rows = (sql: string) => mesh.app.store.sqlite.prepare(sql).raw().all()
+const latest = (nodeNum = FAR) =>
+  rows(`select position_channel, metrics_channel from nodes where node_num = ${nodeNum}`).flat()
+
+const place = (channel: number, at: number, more = {}) =>
+  packet(position({ latitudeI: 10_000_000, longitudeI: at, time: seconds(START + at) }), { channel, ...more })
+
+const metrics = (channel: number, at: number, value: object, more = {}) =>
+  packet(telemetry({ time: seconds(START + at), variant: { case: 'deviceMetrics', value } }), { channel, ...more })
+
+it('positions and measurements remember the channel they came on', async () => {
+  await store(mesh.ingest, [place(2, 0), metrics(1, 0, { batteryLevel: 50 })], { at: START + MINUTE })
+  expect(latest()).toEqual([2, 1])
+  expect(rows('select channel from positions')).toEqual([[2]])
+  expect(rows('select channel from telemetry')).toEqual([[1]])
+})
+
+it('what a radio of ours tells of itself came on no channel, and nobody knows that of what it remembers', async () => {
+  const own = { from: LOCAL, rxSnr: 0, rxRssi: 0 }
+  const fix = { latitudeI: 1, longitudeI: 2, time: seconds(START) }
+  await store(mesh.ingest, [
+    metrics(0, 0, { batteryLevel: 50 }, own),
+    nodeInfo({ num: LOCAL, position: fix }),
+    nodeInfo({ num: FAR, channel: 1, position: fix, deviceMetrics: { batteryLevel: 9 }, lastHeard: seconds(START) }),
+  ])
+  expect(latest(LOCAL)).toEqual([null, null])
+  expect(latest()).toEqual([UNKNOWN, UNKNOWN])
+  expect(rows('select channel from positions order by node_id')).toEqual([[null], [UNKNOWN]])
+})
+
+it('what is sealed for one node came on no channel that others read', async () => {
+  const sealed = { to: LOCAL, pkiEncrypted: true }
+  await store(mesh.ingest, [place(0, 0, sealed), metrics(0, 0, { batteryLevel: 50 }, sealed)])
+  expect(latest()).toEqual([UNKNOWN, UNKNOWN])
+})
+
+it('a place that replaces another one brings its channel, an older one does not', async () => {
+  await store(mesh.ingest, [place(2, MINUTE)], { at: START + MINUTE })
+  await store(mesh.ingest, [place(0, 0)], { at: START + 2 * MINUTE })
+  expect(latest()[0]).toBe(2)
+  await store(mesh.ingest, [place(0, 3 * MINUTE)], { at: START + 3 * MINUTE })
+  expect(latest()[0]).toBe(0)
+  expect(rows('select channel from positions order by t')).toEqual([[0], [2], [0]])
+})
+
+it('metrics of several channels are of an unknown one until one report replaces them all', async () => {
+  await store(mesh.ingest, [metrics(2, 0, { batteryLevel: 50, voltage: 4 })])
+  await store(mesh.ingest, [metrics(0, MINUTE, { batteryLevel: 49 })], { at: START + MINUTE })
+  expect(latest()[1]).toBe(UNKNOWN)
+  await store(mesh.ingest, [metrics(0, 2 * MINUTE, { batteryLevel: 48, voltage: 3.9 })], { at: START + 2 * MINUTE })
+  expect(latest()[1]).toBe(0)
+})
+
+it('an hour and a day have a channel when all that is summed up came on it', async () => {
+  await store(mesh.ingest, [metrics(2, 0, { batteryLevel: 50, voltage: 4 }), metrics(2, 1000, { batteryLevel: 49 })])
+  await rollUp(mesh.app.store, async () => true)
+  const hour = 'select m.name, h.channel from telemetry_hourly h join metrics m on m.id = h.metric order by m.name'
+  const battery = 'deviceMetrics.batteryLevel'
+  expect(rows(hour)).toEqual([
+    [battery, 2],
+    ['deviceMetrics.voltage', 2],
+  ])
+  await store(mesh.ingest, [metrics(0, 2000, { batteryLevel: 48 })])
+  await rollUp(mesh.app.store, async () => true)
+  expect(rows(hour)).toEqual([
+    [battery, UNKNOWN],
+    ['deviceMetrics.voltage', 2],
+  ])
+  expect(rows(hour.replace('hourly', 'daily'))).toEqual(rows(hour))
+})
