@@ -132,7 +132,7 @@ describe('of a table with too many rows', () => {
     exec(`${numbers(6000)} insert into telemetry select 1, 1 + n % 2, ${START} + n * 100, n, 0 from i;
       ${numbers(240)} insert into telemetry select 1, 1, ${START - 30 * DAY} + n * ${HOUR}, n, 0 from i;
       ${numbers(240)} insert into telemetry select 2, 1, ${START - 30 * DAY} + n * ${HOUR}, n, 0 from i;
-      ${numbers(6000)} insert into positions select 1, ${START} + n * 100, 1, 1, null, null from i`)
+      ${numbers(6000)} insert into positions select 1, ${START} + n * 100, 1, 1, null, null, 0 from i`)
     expect(await keep({ telemetry: 2000, positions: 700 }, 0.2)).toStrictEqual({ telemetry: 4480, positions: 5300 })
     expect(pluck(`select count(*) from telemetry where t < ${START}`)).toBe(480)
     const span = `(select max(t) - min(t) from`
