@@ -62,6 +62,36 @@ export function prepareOnce<T>(build: (db: Db) => T): (store: Store) => T {
   }
 }
 
+/** As `prepareOnce`, for a query of several shapes, such as each choice of filters: each is prepared when first asked for. */
+export function prepareShapes<T>(build: (db: Db, shape: string) => T): (store: Store, shape: string) => T {
+  const prepared = prepareOnce((db) => ({ db, shapes: new Map<string, T>() }))
+  return (store, shape) => {
+    const { db, shapes } = prepared(store)
+    const known = shapes.get(shape)
+    if (known !== undefined) return known
+    const built = build(db, shape)
+    shapes.set(shape, built)
+    return built
+  }
+}
+
+/** A stored value as the drivers answer it: flags are 0 and 1, a mode such as JSON is not applied. */
+export type Stored<T> = T extends boolean ? 0 | 1 : T
+
+/**
+ * The rows of a prepared select as arrays, in the order of its fields: Drizzle's mapping costs more than reading them.
+ * `Row` must have the type of each field, as `Stored` has it.
+ */
+export async function rawRows<Row extends readonly unknown[]>(
+  select: { values(values?: Record<string, unknown>): unknown },
+  values: Record<string, unknown> = {},
+): Promise<readonly Row[]> {
+  const rows: unknown = await select.values(values)
+  // Both drivers answer `values` with an array for each row (drizzle-orm, SQLitePreparedQuery).
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return rows as readonly Row[]
+}
+
 /**
  * What `load` answered for a key, as long as the database has not changed since. On a store without a version every call
  * loads. At most `limit` answers are kept.

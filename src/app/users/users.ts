@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { differs } from '../../db/differs.ts'
 import { apiTokens, users } from '../../db/schema.ts'
-import type { Statement, Store } from '../../db/store.ts'
+import { prepareShapes, type Statement, type Store } from '../../db/store.ts'
 import { audit, SYSTEM } from '../audit/audit.ts'
 import { forgiveAttempts } from '../auth/local/login-limiter.ts'
 import { hashNewPassword, randomPassword } from '../auth/local/passwords.ts'
@@ -142,25 +142,31 @@ export async function otherOwner(ctx: SignedInCtx, userId: number): Promise<{ us
   return userId === ctx.viewer.user.id ? {} : { userId, username: (await getUser(ctx.store, userId)).username }
 }
 
+const lists = prepareShapes((db, shape) => {
+  const q = sql.placeholder('q')
+  const columns = [users.username, users.displayName, users.email]
+  const found = shape === 'found' ? or(...columns.map((column) => contains(column, q))) : undefined
+  return {
+    page: db
+      .select(userColumns)
+      .from(users)
+      .where(found)
+      .orderBy(asc(sql`lower(${users.username})`))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare(),
+    total: db.select({ n: count() }).from(users).where(found).prepare(),
+  }
+})
+
 /** Users in the order of their names. `q` finds a part of username, display name or e-mail. */
 export async function listUsers(
   store: Store,
   page: { q?: string | undefined; limit: number; offset: number },
 ): Promise<{ users: User[]; total: number }> {
-  const { q } = page
-  const found = q
-    ? or(contains(users.username, q), contains(users.displayName, q), contains(users.email, q))
-    : undefined
-  const rows = await store.db
-    .select(userColumns)
-    .from(users)
-    .where(found)
-    .orderBy(asc(sql`lower(${users.username})`))
-    .limit(page.limit)
-    .offset(page.offset)
-    .all()
-  const total = await store.db.select({ n: count() }).from(users).where(found).get()
-  return { users: rows, total: total?.n ?? 0 }
+  const list = lists(store, page.q === undefined ? 'all' : 'found')
+  const total = await list.total.get(page)
+  return { users: await list.page.all(page), total: total?.n ?? 0 }
 }
 
 /**

@@ -2,10 +2,11 @@ import { and, desc, eq, getTableColumns, gte, lt, ne, or, sql, type SQL } from '
 import * as z from 'zod'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { createBodyCache } from '../nodes/body-cache.ts'
 import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
+import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const MAX_MESSAGES = 1000
@@ -53,7 +54,33 @@ export const messageColumns = {
     (select name from sources where sources.id = ${messages.sourceId}))`,
 }
 
-type MessageRow = typeof messages.$inferSelect & { readonly radio: string | null }
+type MessageRow = typeof messages.$inferSelect
+type Field<K extends keyof MessageRow> = Stored<MessageRow[K]>
+/** A row of `messageColumns` as it is stored. */
+export type RawMessage = readonly [
+  id: number,
+  sourceId: number | null,
+  packetId: number,
+  fromNodeNum: number,
+  toNodeNum: number,
+  channel: number,
+  text: string,
+  replyId: number | null,
+  emoji: Field<'emoji'>,
+  timestamp: number,
+  rxSnr: number | null,
+  rxRssi: number | null,
+  hopsAway: number | null,
+  viaMqtt: Field<'viaMqtt'>,
+  pkiEncrypted: Field<'pkiEncrypted'>,
+  signed: Field<'signed'>,
+  direction: Field<'direction'>,
+  deliveryState: Field<'deliveryState'>,
+  routingError: string | null,
+  notice: string | null,
+  sentBy: string | null,
+  radio: string | null,
+]
 
 export type MessageFilters = {
   readonly limit: number
@@ -69,77 +96,82 @@ export type MessageFilters = {
   readonly signed?: true | undefined
 }
 
-const queries = prepareOnce((db) => ({ newest: select(db, undefined).limit(sql.placeholder('limit')).prepare() }))
+/** Each filter that a page may have, as SQL. */
+const CONDITIONS = {
+  before: lt(messages.id, sql.placeholder('before')),
+  since: gte(messages.timestamp, sql.placeholder('since')),
+  channel: eq(messages.channel, sql.placeholder('channel')),
+  with: and(
+    ne(messages.toNodeNum, BROADCAST),
+    or(eq(messages.fromNodeNum, sql.placeholder('with')), eq(messages.toNodeNum, sql.placeholder('with'))),
+  ),
+  q: contains(messages.text, sql.placeholder('q')),
+  signed: sql`signed`,
+} as const satisfies Record<keyof Omit<MessageFilters, 'limit'>, SQL | undefined>
+const FILTERS = namesOf(CONDITIONS)
+
+/** A shape names the filters that a page has. */
+const pages = prepareShapes((db, shape) => {
+  const asked = shape.split(' ')
+  const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
+  return db
+    .select(messageColumns)
+    .from(messages)
+    .where(and(...conditions))
+    .orderBy(desc(messages.id))
+    .limit(sql.placeholder('limit'))
+    .prepare()
+})
 
 const plainList = createBodyCache('messages')
 
 /** A page as JSON, newest first. */
-export async function listMessages(store: Store, { limit, ...filters }: MessageFilters): Promise<string> {
-  // One more than asked for tells whether there is a next page.
-  const conditions = conditionsOf(filters)
-  if (conditions.length > 0) {
-    const found = await select(store.db, and(...conditions))
-      .limit(limit + 1)
-      .all()
-    return serialise(found, limit)
+export async function listMessages(store: Store, filters: MessageFilters): Promise<string> {
+  const { limit } = filters
+  const shape = FILTERS.filter((name) => filters[name] !== undefined).join(' ')
+  const page = async () => {
+    // One more than asked for tells whether there is a next page.
+    const rows = await rawRows<RawMessage>(pages(store, shape), { ...filters, limit: limit + 1 })
+    return serialise(rows, limit)
   }
-  const newest = async () => serialise(await queries(store).newest.all({ limit: limit + 1 }), limit)
-  return (await plainList(store, String(limit), newest)).json
+  return shape === '' ? (await plainList(store, String(limit), page)).json : page()
 }
 
-function serialise(rows: readonly MessageRow[], limit: number): string {
+function serialise(rows: readonly RawMessage[], limit: number): string {
   const messages = rows.slice(0, limit).map(publicMessage)
   const nextBefore = rows.length > limit ? (messages.at(-1)?.id ?? null) : null
   return JSON.stringify({ messages, nextBefore } satisfies z.infer<typeof messagePageSchema>)
 }
 
-function select(db: Db, where: SQL | undefined) {
-  return db.select(messageColumns).from(messages).where(where).orderBy(desc(messages.id)).$dynamic()
-}
-
-function conditionsOf({ before, since, channel, with: nodeNum, q, signed }: Omit<MessageFilters, 'limit'>): SQL[] {
-  const isWithNode =
-    nodeNum === undefined
-      ? undefined
-      : and(ne(messages.toNodeNum, BROADCAST), or(eq(messages.fromNodeNum, nodeNum), eq(messages.toNodeNum, nodeNum)))
-  return [
-    before === undefined ? undefined : lt(messages.id, before),
-    since === undefined ? undefined : gte(messages.timestamp, since),
-    channel === undefined ? undefined : eq(messages.channel, channel),
-    isWithNode,
-    q === undefined ? undefined : contains(messages.text, q),
-    signed === undefined ? undefined : sql`signed`,
-  ].filter((condition) => condition !== undefined)
-}
-
-/** What the API tells of a row. */
-export function publicMessage(row: MessageRow): Message {
-  const { id, fromNodeNum, toNodeNum, channel, text, replyId, emoji, timestamp, rxSnr, rxRssi, hopsAway } = row
-  const { viaMqtt, pkiEncrypted, signed, direction, deliveryState, routingError, notice, sentBy, radio } = row
-  return {
-    id,
+/** What the API tells of a row of `messageColumns`. */
+export function publicMessage(row: RawMessage): Message {
+  const [fromNodeNum, toNodeNum, notice] = [row[3], row[4], row[19]]
+  const message: Message = {
+    id: row[0],
     // Below 0: a stand-in for none.
-    packetId: Math.max(0, row.packetId),
+    packetId: Math.max(0, row[2]),
     fromNodeNum,
     fromNodeId: formatNodeId(fromNodeNum),
     toNodeNum,
-    toNodeId: formatNodeId(toNodeNum),
-    channel,
-    text,
-    replyId,
-    emoji,
-    timestamp,
-    rxSnr,
-    rxRssi,
-    hopsAway,
-    viaMqtt,
-    pkiEncrypted,
-    signed,
-    direction,
-    deliveryState,
-    routingError,
-    ...(notice === null ? {} : { notice }),
-    sentBy,
-    radio,
+    toNodeId: toNodeNum === BROADCAST ? EVERYBODY : formatNodeId(toNodeNum),
+    channel: row[5],
+    text: row[6],
+    replyId: row[7],
+    emoji: row[8] === 1,
+    timestamp: row[9],
+    rxSnr: row[10],
+    rxRssi: row[11],
+    hopsAway: row[12],
+    viaMqtt: row[13] === 1,
+    pkiEncrypted: row[14] === 1,
+    signed: row[15] === 1,
+    direction: row[16],
+    deliveryState: row[17],
+    routingError: row[18],
+    sentBy: row[20],
+    radio: row[21],
   }
+  return notice === null ? message : { ...message, notice }
 }
+
+const EVERYBODY = formatNodeId(BROADCAST)

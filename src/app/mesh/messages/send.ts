@@ -1,7 +1,7 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { idempotencyKeys, messages } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Statement } from '../../../db/store.ts'
+import { bind, prepareOnce, rawRows, type Statement } from '../../../db/store.ts'
 import { BROADCAST, parseNodeId } from '../../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText } from '../../../meshtastic/link/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
@@ -10,7 +10,7 @@ import { AppError } from '../../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { deliveryEvent } from '../live/events.ts'
-import { type Message, messageColumns, publicMessage } from './messages.ts'
+import { type Message, messageColumns, publicMessage, type RawMessage } from './messages.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
@@ -79,6 +79,8 @@ export const idempotencyKeySchema = z
   .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
   .describe('The same key again, within a day, sends nothing and answers the first message')
 
+type Remembered = readonly [requestHash: string, ...RawMessage]
+
 const value = sql.placeholder
 
 const queries = prepareOnce((db) => ({
@@ -88,7 +90,7 @@ const queries = prepareOnce((db) => ({
     .where(and(eq(messages.fromNodeNum, value('nodeNum')), eq(messages.packetId, value('packetId'))))
     .prepare(),
   byKey: db
-    .select({ requestHash: idempotencyKeys.requestHash, message: messageColumns })
+    .select({ requestHash: idempotencyKeys.requestHash, ...messageColumns })
     .from(idempotencyKeys)
     .innerJoin(messages, eq(messages.id, idempotencyKeys.messageId))
     .where(
@@ -194,7 +196,7 @@ async function storeAndSend(
     if (winner !== null) return winner
     throw error
   }
-  const row = await queries(ctx.store).byPacket.get({ nodeNum, packetId })
+  const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, { nodeNum, packetId })
   if (row === undefined) throw new Error('the message that was stored is gone')
   outgoing.send(packet)
   ctx.events?.publish([deliveryEvent({ nodeNum, packetId })])
@@ -239,10 +241,11 @@ function rememberKey(
 
 async function findEarlier(ctx: SendCtx, { userId, key, requestHash }: Idempotency): Promise<Message | null> {
   const since = ctx.now() - IDEMPOTENCY_MS
-  const found = await queries(ctx.store).byKey.get({ userId, key, since })
+  const [found] = await rawRows<Remembered>(queries(ctx.store).byKey, { userId, key, since })
   if (found === undefined) return null
-  if (found.requestHash !== requestHash) throw new AppError('idempotency_key_reused')
-  return publicMessage(found.message)
+  const [hash, ...message] = found
+  if (hash !== requestHash) throw new AppError('idempotency_key_reused')
+  return publicMessage(message)
 }
 
 async function hashRequest(message: NewMessage): Promise<string> {
