@@ -46,6 +46,14 @@ const ADDITIONS = [
     others: ['src/web/strings/permissions.ts'],
   },
   {
+    name: 'moreKind',
+    table: 'src/shared/rule-kinds.ts',
+    begin: 'export const RULE_KINDS = [',
+    line: "'moreKind', ",
+    // Where the files of the kinds are summed: these want a file of the new kind.
+    others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
+  },
+  {
     name: 'moreToken',
     table: 'src/shared/tokens.ts',
     begin: 'export const TOKENS = {\n',

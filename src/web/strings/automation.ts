@@ -1,6 +1,6 @@
 import type { Reason } from '../../app/automation/runs.ts'
 import type { TokenName } from '../../shared/tokens.ts'
-import type { MatchMode, Outcome, RuleKind } from '../../shared/rule-kinds.ts'
+import type { MatchMode, Outcome } from '../../shared/rule-kinds.ts'
 
 /** The texts of the pages of automation, which come with their code. */
 const tokenNames: Readonly<Record<TokenName, string>> = {
@@ -36,13 +36,13 @@ export const a = {
     acknowledge: 'Answer',
     traceroute: 'Trace routes',
     schedule: 'By calendar',
-  } satisfies Record<RuleKind, string>,
+  },
   kindHelp: {
     announce: 'Says something on channels again and again, at least three hours apart.',
     acknowledge: 'Answers those who write certain words, with a reaction or a text.',
     traceroute: 'Traces the routes to nodes, one after another.',
     schedule: 'Sends one text or asks for one route at certain times.',
-  } satisfies Record<RuleKind, string>,
+  },
   columns: { rule: 'Rule', on: 'On', next: 'Next run', last: 'Last run' },
   kind: 'Kind',
   switchLabel: (name: string) => `Switch on ${name}`,

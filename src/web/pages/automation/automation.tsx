@@ -14,8 +14,9 @@ import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 import '../../styles/automation.css'
 import { type Channels, useChannels } from './channels.ts'
-import type { Automation } from './draft.ts'
 import { NodeNames } from './fields.tsx'
+import { viewOf } from './kinds/kinds.ts'
+import type { Automation } from './rule.ts'
 import { Guards } from './try.tsx'
 import { deleteFirst, ifMatch } from './version.ts'
 import { airADay, summary } from './words.ts'
@@ -133,7 +134,7 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
         <a class="row-link" href={href(`/automation/${id}`)}>
           {rule.name}
         </a>{' '}
-        <span class="tag">{a.kinds[rule.kind]}</span>
+        <span class="tag">{viewOf(rule.kind).name}</span>
         <div class="faint break">{summary(rule, channels)}</div>
         {air.value !== null && rule.enabled && <div class="faint">{a.enabledHelp(air.value)}</div>}
         {rule.enabled && !runs && <div class="warn">{a.neverRuns}</div>}
@@ -189,7 +190,7 @@ async function switchRule(id: number, enabled: boolean): Promise<string | null> 
 export function Next({ automation: { rule, nextRunAt, runs } }: { automation: Automation }) {
   if (!rule.enabled) return <span class="faint">{a.off}</span>
   if (!runs) return <span class="faint">{a.noRadioHere}</span>
-  if (rule.kind === 'acknowledge') return <span>{a.whenSaid}</span>
+  if (viewOf(rule.kind).sampleOf !== undefined) return <span>{a.whenSaid}</span>
   if (nextRunAt === null) return <span class="faint">{a.noNextRun}</span>
   const text = age(now.value, nextRunAt)
   return (

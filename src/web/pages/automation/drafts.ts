@@ -1,6 +1,7 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import { user } from '../../state/session.ts'
-import { type Automation, type Draft, draftOf } from './draft.ts'
+import { type Draft, draftOf } from './draft.ts'
+import type { Automation } from './rule.ts'
 
 type Kept = { readonly draft: Draft; readonly seen: number }
 

@@ -10,25 +10,26 @@ import { can } from '../../state/session.ts'
 import { a } from '../../strings/automation.ts'
 import { t } from '../../strings.ts'
 import '../../styles/automation.css'
-import { useChannels } from './channels.ts'
-import { type Automation, type Draft, draftOf, emptyDraft, type NewRule, ruleOf, tryableOf } from './draft.ts'
+import { type Channels, useChannels } from './channels.ts'
+import { type Draft, draftOf, emptyDraft, ruleOf, tryableOf, withOwn } from './draft.ts'
 import { type Begun, forgetDraft, useKeptDraft } from './drafts.ts'
 import { type Form, NodeNames } from './fields.tsx'
 import { RuleFields } from './form.tsx'
 import { RunLog } from './log.tsx'
 import { RuleFacts } from './facts.tsx'
-import { type Sample, type Trial, useSavedTrial, useTrial } from './trial.ts'
+import { type KindName, KIND_NAMES, type OwnDraft, viewOf } from './kinds/kinds.ts'
+import type { Automation, NewRule, Sample } from './rule.ts'
+import { type Trial, useSavedTrial, useTrial } from './trial.ts'
 import { Guards, TryCard } from './try.tsx'
 import { deleteFirst, ifMatch, unlessChanged } from './version.ts'
 import { airADay } from './words.ts'
-import { RULE_KINDS } from '../../../shared/rule-kinds.ts'
 
 const UP = { path: '/automation', name: a.back }
 
 /** A rule that is not there yet. */
 export function NewAutomationPage() {
   const wanted = place.value.query.get('kind')
-  const initial = useRef(emptyDraft(RULE_KINDS.find((kind) => kind === wanted) ?? 'announce')).current
+  const initial = useRef(emptyDraft(KIND_NAMES.find((kind) => kind === wanted) ?? 'announce')).current
   const begun = useKeptDraft(null, initial)
   const { draft } = begun
   return (
@@ -36,7 +37,7 @@ export function NewAutomationPage() {
       <NodeNames />
       <fieldset class="kinds">
         <legend class="sr-only">{a.kind}</legend>
-        {RULE_KINDS.map((kind) => (
+        {KIND_NAMES.map((kind) => (
           <label class="kind" key={kind}>
             <input
               type="radio"
@@ -44,8 +45,8 @@ export function NewAutomationPage() {
               checked={draft.value.kind === kind}
               onChange={() => (draft.value = { ...draft.value, kind })}
             />
-            <strong>{a.kinds[kind]}</strong>
-            <span class="faint">{a.kindHelp[kind]}</span>
+            <strong>{viewOf(kind).name}</strong>
+            <span class="faint">{viewOf(kind).help}</span>
           </label>
         ))}
       </fieldset>
@@ -114,21 +115,25 @@ function ShowRule({ automation }: { automation: Automation }) {
         <Guards />
       </div>
       <div class="beside">
-        <TryCard kind={kind} timeZone={timeZone} trial={trial} channels={channels} sample={sample} />
+        <TryCard
+          answers={viewOf(kind).sampleOf !== undefined}
+          timeZone={timeZone}
+          trial={trial}
+          channels={channels}
+          sample={sample}
+        />
       </div>
     </div>
   )
 }
 
 /** What somebody might say, to begin with. */
-function useSample({ words, heardOn, direct }: Draft): Signal<Sample> {
-  const [first = 'ping'] = words.split('\n').filter((word) => word.trim() !== '')
-  const [channel = 0] = heardOn
-  return useSignal<Sample>({ text: first, channel, direct: heardOn.length === 0 && direct })
+function useSample({ kind, own }: Draft): Signal<Sample> {
+  return useSignal(viewOf(kind).sampleOf?.(own[kind]) ?? { text: 'ping', channel: 0, direct: false })
 }
 
-function sampleFor(kind: Draft['kind'], sample: Signal<Sample>): Sample | null {
-  return kind === 'acknowledge' && sample.value.text !== '' ? sample.value : null
+function sampleFor(kind: KindName, sample: Signal<Sample>): Sample | null {
+  return viewOf(kind).sampleOf !== undefined && sample.value.text !== '' ? sample.value : null
 }
 
 type EditorProps = {
@@ -164,11 +169,17 @@ function Editor({ begun, saved, initial, onSaved }: EditorProps) {
           void saving.save()
         }}
       >
-        <RuleFields form={createForm(draft, channels, trial, saving)} air={airOf(trial)} />
+        <RuleFields {...createForms(draft, channels, trial, saving)} air={airOf(trial)} />
         <SaveLine isNew={saved === null} isDirty={isDirty} saving={saving} onDiscard={() => (draft.value = initial)} />
       </form>
       <div class="beside">
-        <TryCard kind={kind} timeZone={timeZone} trial={trial} channels={channels} sample={sample} />
+        <TryCard
+          answers={viewOf(kind).sampleOf !== undefined}
+          timeZone={timeZone}
+          trial={trial}
+          channels={channels}
+          sample={sample}
+        />
         <Guards />
       </div>
     </div>
@@ -179,17 +190,23 @@ function airOf({ isWhole, result, error }: Trial): string | null {
   return !isWhole || result.value === null || error.value !== null ? null : airADay(result.value.estimate)
 }
 
-function createForm(draft: Signal<Draft>, channels: Form['channels'], trial: Trial, saving: Saving): Form {
-  const preview = trial.isWhole && trial.error.value === null ? (trial.result.value?.messages[0]?.text ?? null) : null
-  return {
-    draft: draft.value,
+type Forms = { readonly form: Form<Draft>; readonly own: Form<OwnDraft> }
+
+/** What is asked of every rule, and what its kind asks for. */
+function createForms(draft: Signal<Draft>, channels: Channels, trial: Trial, saving: Saving): Forms {
+  const { kind, own } = draft.value
+  const shared = {
     channels,
-    preview,
-    set: (changes) => (draft.value = { ...draft.value, ...changes }),
-    errorAt: (path) => {
+    tokens: viewOf(kind).tokens,
+    preview: trial.isWhole && trial.error.value === null ? (trial.result.value?.messages[0]?.text ?? null) : null,
+    errorAt: (path: string) => {
       const all = [...issuesOf(trial.error.value), ...saving.issuesFor(ruleOf(draft.value))]
       return all.find((issue) => issue.path === path || issue.path.startsWith(`${path}.`))?.message ?? null
     },
+  }
+  return {
+    form: { ...shared, draft: draft.value, set: (changes) => (draft.value = { ...draft.value, ...changes }) },
+    own: { ...shared, draft: own[kind], set: (changes) => (draft.value = withOwn(draft.value, changes)) },
   }
 }
 

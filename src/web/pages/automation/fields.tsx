@@ -1,18 +1,18 @@
-import { type Signal, useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { nameOfId, nodeName, nodes, useNodes } from '../../state/mesh.ts'
-import { Icon } from '../../parts/icon.tsx'
-import { Group, Labelled } from '../../parts/form/labelled.tsx'
+import { nodeName, nodes, useNodes } from '../../state/mesh.ts'
+import { Labelled } from '../../parts/form/labelled.tsx'
 import { can } from '../../state/session.ts'
 import { a } from '../../strings/automation.ts'
-import { type Draft, tokensFor, widestBytes } from './draft.ts'
+import { type TokenName, widestText } from '../../../shared/tokens.ts'
 import type { Channels } from './channels.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** What the fields of the form share. */
-export type Form = {
+export type Form<Draft> = {
   readonly draft: Draft
   readonly channels: Channels
+  /** Tokens that a text may hold. */
+  readonly tokens: readonly TokenName[]
   /** How the text reads now; null: not known. */
   readonly preview: string | null
   set(changes: Partial<Draft>): void
@@ -22,7 +22,7 @@ export type Form = {
 
 /** A line of text or a number. `error` stands in for the words of the service. */
 export function Line(props: {
-  form: Form
+  form: Pick<Form<unknown>, 'errorAt'>
   label: string
   hint?: string
   path: string
@@ -58,7 +58,7 @@ export function Line(props: {
 
 /** A cron pattern: what its five fields are, and some to begin with. */
 export function CronField(props: {
-  form: Form
+  form: Pick<Form<unknown>, 'errorAt'>
   path: string
   value: string
   help: string
@@ -87,8 +87,23 @@ export function CronField(props: {
   )
 }
 
+/** Fields of a cron pattern one space apart, however they were typed. */
+export function tidy(cron: string): string {
+  return cron.trim().split(/\s+/).join(' ')
+}
+
+/** Bytes of a text when its tokens are as wide as can be. */
+function widestBytes(text: string): number {
+  return new TextEncoder().encode(widestText(text)).length
+}
+
 /** A text with tokens, how long it may get, and how it reads now. */
-export function TemplateField(props: { form: Form; path: string; value: string; onInput(value: string): void }) {
+export function TemplateField(props: {
+  form: Pick<Form<unknown>, 'errorAt' | 'tokens' | 'preview'>
+  path: string
+  value: string
+  onInput(value: string): void
+}) {
   const { form, value, onInput } = props
   const box = useRef<HTMLTextAreaElement>(null)
   const used = widestBytes(value)
@@ -124,7 +139,7 @@ export function TemplateField(props: { form: Form; path: string; value: string; 
         <span class="faint" aria-hidden="true">
           {a.tokens}
         </span>
-        {tokensFor(form.draft.kind).map((token) => (
+        {form.tokens.map((token) => (
           <button type="button" class="chip" key={token} onClick={() => insert(`{${token}}`)}>
             {a.tokenNames[token]}
           </button>
@@ -214,53 +229,5 @@ export function NodeSelect(props: {
         </select>
       )}
     </Labelled>
-  )
-}
-
-/** Nodes in turn: a list that is added to and taken from. */
-export function NodeList({ form }: { form: Form }) {
-  const { draft, set } = form
-  const typed = useSignal('')
-  const add = (nodeId: string) => {
-    typed.value = ''
-    if (nodeId !== '' && !draft.nodes.includes(nodeId)) set({ nodes: [...draft.nodes, nodeId] })
-  }
-  const error = form.errorAt('targets.nodes')
-  return (
-    <Group legend={a.nodes} error={error && a.nodesNeeded}>
-      {draft.nodes.length > 0 && (
-        <ul class="picked">
-          {draft.nodes.map((nodeId) => (
-            <li key={nodeId}>
-              {nameOfId(nodeId)}
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={a.removeNode(nameOfId(nodeId))}
-                onClick={() => set({ nodes: draft.nodes.filter((one) => one !== nodeId) })}
-              >
-                <Icon name="close" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {can('nodes', 'read') ? (
-        <NodeSelect label={a.addNode} value="" none={a.chooseNode} onChange={add} />
-      ) : (
-        <AddById typed={typed} onAdd={add} />
-      )}
-    </Group>
-  )
-}
-
-function AddById({ typed, onAdd }: { typed: Signal<string>; onAdd(nodeId: string): void }) {
-  return (
-    <div class="add-line">
-      <NodeSelect label={a.addNode} value={typed.value} none="" onChange={(nodeId) => (typed.value = nodeId)} />
-      <button type="button" class="button" onClick={() => onAdd(typed.value)}>
-        {a.add}
-      </button>
-    </div>
   )
 }

@@ -8,7 +8,7 @@ import { nameOfId } from '../../state/mesh.ts'
 import { More } from '../../parts/list/log-table.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { a } from '../../strings/automation.ts'
-import { nodeIdOf } from './draft.ts'
+import { nodeIdOf } from './rule.ts'
 
 type Page = Extract<InferResponseType<(typeof api.automation)[':id']['runs']['$get']>, { runs: unknown }>
 type Run = Page['runs'][number]

@@ -1,13 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals'
-import type { InferRequestType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, type ApiError, ask } from '../../api.ts'
 import { asApiError } from '../../state/load.ts'
-import type { NewRule, Tryable } from './draft.ts'
-import type { DryRun } from './words.ts'
-
-type Body = InferRequestType<(typeof api.automation)['dry-run']['$post']>['json']
-export type Sample = NonNullable<Body['sample']>
+import type { Tryable } from './draft.ts'
+import type { DryRun, NewRule, Sample } from './rule.ts'
 
 export type Trial = {
   /** The form is complete; else its times are all that can be told. */

@@ -6,14 +6,15 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'
-import type { RuleKind } from '../../../shared/rule-kinds.ts'
 import { NodeSelect } from './fields.tsx'
-import type { Sample, Trial } from './trial.ts'
-import { airtime, type DryRun, modemName } from './words.ts'
+import type { DryRun, Sample } from './rule.ts'
+import type { Trial } from './trial.ts'
+import { airtime, modemName } from './words.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 type Props = {
-  kind: RuleKind
+  /** It answers what somebody says; else it runs by the clock. */
+  answers: boolean
   timeZone: string
   trial: Trial
   channels: Channels
@@ -21,18 +22,18 @@ type Props = {
 }
 
 /** What a rule would do, beside its form. */
-export function TryCard({ kind, timeZone, trial, channels, sample }: Props) {
+export function TryCard({ answers, timeZone, trial, channels, sample }: Props) {
   const result = trial.result.value
   const error = trial.error.value
   const isWrong = error !== null && error.issues.length > 0
   return (
     <Card title={a.try} help={a.tryHelp}>
-      {kind === 'acknowledge' && <SampleFields sample={sample} channels={channels} />}
+      {answers && <SampleFields sample={sample} channels={channels} />}
       {!trial.isWhole || isWrong ? <p class="faint">{a.tryIncomplete}</p> : <Failure error={error} />}
       {result !== null && error === null && (
         <div class="stack">
           {trial.isWhole && <Sending result={result} channels={channels} />}
-          {kind !== 'acknowledge' && <NextRuns runs={result.nextRuns} timeZone={timeZone} />}
+          {!answers && <NextRuns runs={result.nextRuns} timeZone={timeZone} />}
           {trial.isWhole && <Estimate result={result} />}
         </div>
       )}

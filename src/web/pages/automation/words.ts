@@ -1,13 +1,9 @@
-import type { InferResponseType } from 'hono/client'
-import type { api } from '../../api.ts'
 import { decimal, duration, humanize } from '../../format.ts'
-import { nameOfId } from '../../state/mesh.ts'
 import { a } from '../../strings/automation.ts'
 import type { Channels } from './channels.ts'
-import { nodeIdOf, type Rule } from './draft.ts'
+import { viewOf } from './kinds/kinds.ts'
+import type { DryRun, Rule } from './rule.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
-
-export type DryRun = Extract<InferResponseType<(typeof api.automation)['dry-run']['$post']>, { messages: unknown }>
 
 /** A time on the air, in words. */
 export function airtime(ms: number): string {
@@ -28,33 +24,5 @@ export function modemName(preset: string): string {
 
 /** A rule in one line. */
 export function summary(rule: Rule, channels: Channels): string {
-  const on = (indexes: readonly number[]) => indexes.map(channels.name)
-  switch (rule.kind) {
-    case 'announce':
-      return [
-        rule.when.kind === 'cron' ? rule.when.cron : a.every(duration(rule.when.hours * 3600)),
-        ...on(rule.channels),
-      ].join(' · ')
-    case 'acknowledge':
-      return [
-        rule.match.words.map((word) => `“${word}”`).join(', '),
-        ...on(rule.channels),
-        ...(rule.direct ? [a.directly] : []),
-      ].join(' · ')
-    case 'traceroute':
-      return [
-        a.every(duration(rule.everyMinutes * 60)),
-        rule.targets.kind === 'oldest'
-          ? a.targetKinds.oldest
-          : rule.targets.nodes.map((nodeNum) => nameOfId(nodeIdOf(nodeNum))).join(', '),
-      ].join(' · ')
-    case 'schedule': {
-      const { cron, action } = rule
-      const whom = action.to === null ? null : nameOfId(nodeIdOf(action.to))
-      if (action.kind === 'traceroute') return [cron, a.routeTo(whom ?? '')].join(' · ')
-      return [cron, whom ?? channels.name(action.channel)].join(' · ')
-    }
-    default:
-      return rule satisfies never
-  }
+  return viewOf(rule.kind).summary(rule, channels).join(' · ')
 }
