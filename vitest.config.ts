@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /** Logic alone, on a database in memory: what has a server of its own or waits for real bcrypt is left out. */
@@ -34,13 +34,14 @@ export default defineConfig({
       {
         test: {
           name: 'system',
+          globalSetup: 'test/support/builds.ts',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...UNIT],
-          // A file may have a browser, a build and a service of its own: memory ends before the cores of a big machine do.
-          maxWorkers: Math.max(1, Math.min(4, cores - 1)),
-          // For a machine that is busy with other things: what does not happen fails, late.
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
+          // A file may have a browser and services of its own, up to 1.5 GB, and waits for them half of its time.
+          maxWorkers: Math.max(1, Math.min(4, cores, Math.floor(totalmem() / 1.5e9))),
+          // For a machine that is busy with other things: the longest test takes 20 s on a quiet one.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           expect: { poll: { timeout: 60_000 } },
           sequence: { groupOrder: 1 },
         },

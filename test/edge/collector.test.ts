@@ -41,7 +41,6 @@ afterAll(async () => {
   await gate.stop()
   await workerd.close()
   rmSync(dataDir, { recursive: true })
-  built.remove()
 })
 
 function startCollector(): Promise<Service> {

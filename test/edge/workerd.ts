@@ -1,13 +1,17 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
+import { buildOnce, buildSite } from '../support/built-service.ts'
 
 // Nothing of a test reaches another host: neither usage statistics nor the made-up location of a client.
 process.env['WRANGLER_SEND_METRICS'] = 'false'
 process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false'
 
-const CONFIG = fileURLToPath(new URL('../../wrangler.toml', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export type Workerd = Service & {
   /** The D1 database itself. */
@@ -22,12 +26,14 @@ export type Workerd = Service & {
   runSchedule(at?: Date): Promise<void>
 }
 
-/** Bundles the worker as wrangler.toml says and runs it on workerd with an empty D1, as wrangler does. */
+/** Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. */
 export async function openWorkerd(
   env: Record<string, string>,
   options: { migrated: boolean } = { migrated: true },
 ): Promise<Workerd> {
-  const harness = createTestHarness({ workers: [{ configPath: CONFIG, secrets: env }] })
+  const dir = buildWorker()
+  const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
+  const harness = createTestHarness({ workers: [built] })
   const { url } = await harness.listen()
   const worker = harness.getWorker<{ DB: D1Database }>()
   if (options.migrated) await worker.applyD1Migrations('DB')
@@ -46,4 +52,21 @@ export async function openWorkerd(
     },
     close: () => harness.close(),
   }
+}
+
+/** The worker as `wrangler deploy` bundles it, with the pages beside it. */
+function buildWorker(): string {
+  const { files } = buildSite()
+  return buildOnce('worker', (dir) => {
+    for (const name of ['src', 'drizzle', 'node_modules', 'package.json'])
+      symlinkSync(join(ROOT, name), join(dir, name))
+    symlinkSync(dirname(files), join(dir, 'dist'))
+    // Without the command that builds the pages: it would do so again at each start, in the folder of the sources.
+    const config = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')
+    const [command] = /^\[build\]\ncommand = .*\n/m.exec(config) ?? []
+    if (command === undefined) throw new Error('wrangler.toml builds no pages')
+    writeFileSync(join(dir, 'wrangler.toml'), config.replace(command, ''))
+    const wrangler = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
+    execFileSync(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', 'out'], { cwd: dir, stdio: 'pipe' })
+  })
 }

@@ -1,16 +1,24 @@
 import { execFile, spawn } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, SCENARIO_ENV, type Service, signIn } from '../contract/service.ts'
 import { freePort } from '../support/free-port.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'mesh-wrangler-'))
+const clone = join(directory, 'clone')
+beforeAll(() => {
+  // A clone that builds its own pages: other files run at the same time.
+  for (const name of ['src', 'wrangler.toml', 'package.json', 'tsconfig.base.json']) {
+    cpSync(join(ROOT, name), join(clone, name), { recursive: true })
+  }
+  for (const name of ['drizzle', 'node_modules']) symlinkSync(join(ROOT, name), join(clone, name))
+})
 afterAll(() => rmSync(directory, { recursive: true }))
 
 const BIN = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
@@ -25,14 +33,10 @@ const ENV = {
   CLOUDFLARE_CF_FETCH_ENABLED: 'false',
 }
 
-async function wranglerIn(cwd: string, ...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { cwd, env: ENV })
-  return stdout
-}
-
 /** What the command that a user types prints. */
 async function wrangler(...args: string[]): Promise<string> {
-  return wranglerIn(ROOT, ...args)
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })
+  return stdout
 }
 
 test('wrangler applies the migrations, triggers and all, and then has none left', async () => {
@@ -57,15 +61,9 @@ test('the worker is at most 265 KB, compressed', async () => {
 })
 
 test('a local run takes its secrets from .dev.vars, and a lost administrator comes back', async () => {
-  const clone = join(directory, 'clone')
-  mkdirSync(clone)
-  for (const name of ['src', 'dist', 'drizzle', 'node_modules', 'package.json']) {
-    symlinkSync(join(ROOT, name), join(clone, name))
-  }
-  copyFileSync(join(ROOT, 'wrangler.toml'), join(clone, 'wrangler.toml'))
   const secrets = Object.entries({ ...SCENARIO_ENV, ADMIN_USERNAME: 'anna' })
   writeFileSync(join(clone, '.dev.vars'), secrets.map(([name, value]) => `${name}="${value}"\n`).join(''))
-  await wranglerIn(clone, 'd1', 'migrations', 'apply', 'DB', '--local')
+  await wrangler('d1', 'migrations', 'apply', 'DB', '--local')
   const url = new URL(`http://127.0.0.1:${await freePort()}`)
   const args = ['dev', '--local', '--ip', url.hostname, '--port', url.port, '--inspector-port', '0']
   const running = spawn(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })

@@ -27,7 +27,6 @@ beforeAll(() => {
   store.close()
 })
 afterAll(() => {
-  built.remove()
   rmSync(dir, { recursive: true })
 })
 

@@ -268,7 +268,6 @@ test('a service answers, and keeps what is real, while a broker floods it', asyn
   figure('real nodes that survived, nodes in the end', `${after.nodes.length}, ${countOf(store, 'nodes')}`)
   store.close()
   flooder.stop()
-  built.remove()
   expect(after).toStrictEqual(before)
   expect(bad).toBe(0)
   expect(longest).toBeLessThan(idle.longest + LIMIT_MS)

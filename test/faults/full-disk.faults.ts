@@ -25,7 +25,6 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
   afterAll(async () => {
     await service?.stop('SIGKILL')
     disk?.remove()
-    built?.remove()
   })
 
   const send = async (method: string, path: string, headers: Record<string, string>, body?: unknown) =>

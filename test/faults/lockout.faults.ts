@@ -19,7 +19,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service?.stop('SIGTERM')
-  built?.remove()
   rmSync(dir, { recursive: true })
 })
 

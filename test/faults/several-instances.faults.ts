@@ -31,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([...running].map((service) => service.stop('SIGKILL')))
   await device.stop()
-  built.remove()
   rmSync(dir, { recursive: true })
 })
 

@@ -30,7 +30,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop('SIGTERM')
   await provider?.close()
-  built?.remove()
   rmSync(dir, { recursive: true })
 })
 

@@ -41,7 +41,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await service.stop('SIGKILL')
-  built.remove()
   rmSync(dataDir, { recursive: true })
 })
 

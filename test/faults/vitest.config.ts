@@ -2,5 +2,11 @@ import { defineConfig } from 'vitest/config'
 
 // Attacks of minutes, bounded in count and time, against loopback only: `npm run test:faults`, apart from `npm test`.
 export default defineConfig({
-  test: { include: ['test/faults/*.faults.ts'], fileParallelism: false, testTimeout: 900_000, hookTimeout: 120_000 },
+  test: {
+    include: ['test/faults/*.faults.ts'],
+    globalSetup: 'test/support/builds.ts',
+    fileParallelism: false,
+    testTimeout: 900_000,
+    hookTimeout: 120_000,
+  },
 })

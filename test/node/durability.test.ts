@@ -19,7 +19,6 @@ beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'mesh-durable-'))
 })
 afterAll(() => {
-  built.remove()
   rmSync(dir, { recursive: true })
 })
 

@@ -52,17 +52,14 @@ test('its command starts the service, lists users, makes a backup and restores i
     (await run(command, ['cli', ...args], { cwd: dir, env: { ...env, DATA_DIR: data } })).stdout
   mkdirSync(data)
 
-  const service = await startService({ main: command, remove: () => undefined }, { DATA_DIR: data })
+  const service = await startService({ main: command }, { DATA_DIR: data })
   expect((await fetch(`${service.url}/api/health`)).status).toBe(200)
   expect(await (await fetch(service.url)).text()).toContain('<div id="app"')
   expect(await cli('list')).toMatch(/admin +local +admin +active/)
   const name = /\d{4}-\d{2}-\d{2}_\d{6}/.exec(await cli('backup'))?.[0] ?? ''
   expect(await service.stop('SIGTERM')).toBe(0)
 
-  const restored = await startService(
-    { main: command, remove: () => undefined },
-    { DATA_DIR: data, RESTORE_FROM_BACKUP: name },
-  )
+  const restored = await startService({ main: command }, { DATA_DIR: data, RESTORE_FROM_BACKUP: name })
   expect(restored.lines.some((line) => line.includes(`rows restored from ${name}`))).toBe(true)
   expect(await restored.stop('SIGTERM')).toBe(0)
 })

@@ -48,7 +48,6 @@ beforeAll(async () => {
 })
 afterAll(() => {
   here.remove()
-  built.remove()
 })
 
 /** Runs a process that kills itself before step `killAt`. Answers its steps when it came to its end. */

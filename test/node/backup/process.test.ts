@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/node/database.ts'
 import { buildProgram } from '../../support/built-program.ts'
 import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built-service.ts'
@@ -37,7 +37,6 @@ beforeAll(async () => {
   built = buildService()
   cliFile = await buildProgram(built, 'backup-cli')
 })
-afterAll(() => built.remove())
 
 let here: ReturnType<typeof makeDataDir>
 beforeEach(() => {

@@ -7,6 +7,7 @@ import { consoleContext } from '../../../src/node/console/context.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup.ts'
+import { buildCli } from '../../support/built-service.ts'
 
 let here: ReturnType<typeof makeDataDir>
 let app: TestApp
@@ -268,9 +269,9 @@ test('at the console the list is shown, and chosen ones are done again', async (
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await takeAway(people)
   await restore(name)
+  const file = buildCli()
   const cli = (...args: string[]) =>
     new Promise<{ out: string; err: string }>((resolve) => {
-      const file = new URL('../../../src/node/cli.ts', import.meta.url).pathname
       const env = { PATH: String(process.env['PATH']), DATA_DIR: here.dataDir }
       execFile(process.execPath, [file, 'reapply', ...args], { env }, (_error, out, err) => resolve({ out, err }))
     })

@@ -2,16 +2,21 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteTrimmed, GENESIS, sealAudit } from '../../../src/app/audit/chain.ts'
 import { trimAudit } from '../../../src/app/audit/trim.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { readExport } from '../../../src/node/console/audit-file.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
+import { buildCli } from '../../support/built-service.ts'
 
-const CLI = new URL('../../../src/node/cli.ts', import.meta.url).pathname
 const DAY_MS = 86_400_000
+
+let file: string
+beforeAll(() => {
+  file = buildCli()
+})
 
 let dir: string
 let app: TestApp
@@ -27,7 +32,7 @@ afterEach(() => {
 function cli(...args: string[]) {
   return new Promise<{ code: number; out: string; err: string }>((resolve) => {
     const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
-    const child = execFile(process.execPath, [CLI, 'audit', ...args], { env }, (_error, out, err) =>
+    const child = execFile(process.execPath, [file, 'audit', ...args], { env }, (_error, out, err) =>
       resolve({ code: child.exitCode ?? -1, out, err }),
     )
   })

@@ -2,16 +2,20 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/log.ts'
 import { openCounters } from '../../../src/node/metrics/counters.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { redisSessions } from '../../../src/node/redis/sessions.ts'
+import { buildCli } from '../../support/built-service.ts'
 import { startRedis } from '../../support/redis.ts'
 
-const CLI = new URL('../../../src/node/cli.ts', import.meta.url).pathname
-
+let file: string
 let dir: string
+
+beforeAll(() => {
+  file = buildCli()
+})
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'mesh-cli-'))
@@ -31,7 +35,7 @@ function cli(args: string[], env: Record<string, string> = {}) {
   return new Promise<{ code: number; out: string; err: string }>((resolve) => {
     const child = execFile(
       process.execPath,
-      [CLI, ...args],
+      [file, ...args],
       { env: { PATH: String(process.env['PATH']), DATA_DIR: dir, ...env } },
       (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }),
     )

@@ -3,18 +3,23 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
 import { auditedBy } from '../../support/answers.ts'
+import { buildCli } from '../../support/built-service.ts'
 
-const CLI = new URL('../../../src/node/cli.ts', import.meta.url).pathname
 const run = promisify(execFile)
 
 let app: TestApp
 let dir: string
+
+let file: string
+beforeAll(() => {
+  file = buildCli()
+})
 
 beforeEach(async () => {
   app = await createTestApp({ passwords: nativePasswordHasher() })
@@ -27,7 +32,7 @@ afterEach(() => {
 
 /** Runs the command in a folder without any database. */
 async function edgeAdmin(...args: string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [CLI, 'edge-admin', ...args], {
+  const { stdout } = await run(process.execPath, [file, 'edge-admin', ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'] },
   })

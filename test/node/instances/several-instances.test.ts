@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Built, buildService, type Service, startService } from '../../support/built-service.ts'
 import { type Nginx, startNginx } from '../../support/nginx.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
@@ -16,7 +16,6 @@ let built: Built
 beforeAll(() => {
   built = buildService()
 })
-afterAll(() => built.remove())
 
 let dir: string
 let device: RadioDevice

@@ -13,7 +13,6 @@ beforeAll(() => {
   built = buildService()
 })
 afterAll(() => {
-  built.remove()
   rmSync(dir, { recursive: true })
 })
 

@@ -22,7 +22,6 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await device.stop()
-  built.remove()
   rmSync(dir, { recursive: true })
 })
 

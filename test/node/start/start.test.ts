@@ -14,8 +14,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Built, buildService, runToEnd, startService } from '../../support/built-service.ts'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built-service.ts'
 
 const GOOD_PASSWORD = 'the first administrator'
 
@@ -23,7 +23,6 @@ let built: Built
 beforeAll(() => {
   built = buildService()
 })
-afterAll(() => built.remove())
 
 let dir: string
 beforeEach(() => {
@@ -104,7 +103,7 @@ describe('a start that is refused', () => {
   test('a database with a damaged page, which a backup then replaces', async () => {
     const env = { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)
-    const made = execFileSync(process.execPath, [join(built.main, '../cli.js'), 'backup'], {
+    const made = execFileSync(process.execPath, [buildCli(), 'backup'], {
       env: { ...env, PATH: String(process.env['PATH']) },
       encoding: 'utf8',
     })
@@ -201,7 +200,7 @@ describe('an old Node', () => {
 test('the command line on an old Node says so', async () => {
   const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.2'}})`
   const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
-  const { code, err } = await runToEnd({ main: join(built.main, '../cli.js') }, { DATA_DIR: data() }, { args })
+  const { code, err } = await runToEnd({ main: buildCli() }, { DATA_DIR: data() }, { args })
   expect([code, err]).toStrictEqual([
     1,
     'This service needs Node 22.12 or newer and was started on 20.19.2. Use "npm run cli", which brings its own Node.\n',

@@ -1,13 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { z } from 'zod'
-import { buildService } from '../built-service.ts'
-
-const ROOT = new URL('../../../', import.meta.url).pathname
+import { buildSite } from '../built-service.ts'
 
 const CHROMIUM = [
   '--no-sandbox',
@@ -44,16 +42,11 @@ export type Site = SiteBrowser & {
   readonly temporaryPassword: string | null
 }
 
-/** Builds service and web application into a place of their own, starts them and a browser. */
+/** Starts the built service with its web application, and a browser. */
 export async function openSite(env: Record<string, string> = {}): Promise<Site> {
-  const built = buildService()
-  const files = join(dirname(built.main), '../../web')
-  execFileSync('npm', ['run', '--silent', 'build:web', '--', '--outDir', files], {
-    cwd: ROOT,
-    stdio: 'pipe',
-  })
+  const { main, files } = buildSite()
   const data = mkdtempSync(join(tmpdir(), 'mesh-web-'))
-  const service = spawn(process.execPath, [built.main], {
+  const service = spawn(process.execPath, [main], {
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: data,
@@ -88,7 +81,6 @@ export async function openSite(env: Record<string, string> = {}): Promise<Site> 
       service.kill()
       await stopped
       rmSync(data, { recursive: true })
-      built.remove()
     },
   }
 }

@@ -1,0 +1,23 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The folder of what is built once for all files of a run. */
+    builds: string
+  }
+}
+
+let dir: string | undefined
+
+/** Gives a run of the tests a folder for its builds. */
+export function setup(project: TestProject): void {
+  dir = mkdtempSync(join(tmpdir(), 'mesh-builds-'))
+  project.provide('builds', dir)
+}
+
+export function teardown(): void {
+  if (dir !== undefined) rmSync(dir, { recursive: true })
+}
