@@ -30,6 +30,7 @@ async function bytesBehindSession() {
     radio: null,
     events: null,
     meter: null,
+    compressor: null,
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

@@ -10,6 +10,7 @@ import type { RuleKind as AutomationKind } from '../shared/rule-kinds.ts'
 import type { Profile } from './auth/oidc/profile.ts'
 import type { Config } from './config/config.ts'
 import type { Log } from './log.ts'
+import type { Compressor } from './http/compression.ts'
 import type { ByteRange } from './mesh/map/byte-range.ts'
 import type { Hearing } from './mesh/radios/choose-radio.ts'
 import type { LiveEvent, NewEvent } from './mesh/live/events.ts'
@@ -34,6 +35,8 @@ export interface Ports {
   readonly radio: Radio | null
   readonly events: Events | null
   readonly meter: Meter | null
+  /** Null: whoever stands before the service compresses its answers, or nobody. */
+  readonly compressor: Compressor | null
   /** The file of MAP_PMTILES, where there is a disk to keep it on. */
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is believed; null: it always is. */

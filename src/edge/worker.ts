@@ -79,6 +79,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     radio: null,
     events: null,
     meter: null,
+    compressor: null,
     mapArchive: null,
     clockWatch: null,
     version: manifest.version,

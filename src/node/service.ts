@@ -27,6 +27,7 @@ import { openRadio } from './radio/radio.ts'
 import { startSealing } from './upkeep/sealing.ts'
 import { keptSessionSecret } from './start/secret.ts'
 import { openSessions } from './sessions.ts'
+import { zlibCompressor } from './http/compressor.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, StartRefused } from './start/problems.ts'
 import { builtSite, serveSite } from './http/static.ts'
@@ -106,6 +107,7 @@ async function start(config: Config, log: Log): Promise<void> {
     radio,
     events,
     meter,
+    compressor: zlibCompressor(),
     mapArchive: await openMapArchive(config),
     clockWatch,
     version: readAppVersion(),

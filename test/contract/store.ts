@@ -204,6 +204,27 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       await store.db.delete(nodes).where(eq(nodes.nodeNum, 1)).run()
       expect(await revision()).toBe(before + 2)
     })
+
+    test('each node has the revision of its own latest change', async () => {
+      const store = await open()
+      const revisions = async () =>
+        (
+          await store.db.all<{ v: number }>(
+            sql`select revision as v from nodes where node_num in (81, 82) union all select value from revisions where name = 'nodes'`,
+          )
+        ).map(({ v }) => v)
+      await store.db
+        .insert(nodes)
+        .values([81, 82].map((nodeNum) => ({ nodeNum, firstHeard: NOW })))
+        .run()
+      const [first = 0, second = 0, all] = await revisions()
+      expect([second, all]).toEqual([first + 1, first + 1])
+      await store.db.update(nodes).set({ notes: 'x' }).where(eq(nodes.nodeNum, 81)).run()
+      expect(await revisions()).toEqual([first + 2, second, first + 2])
+      const given = sql`(select value + 1 from revisions where name = 'nodes')`
+      await store.db.update(nodes).set({ revision: given }).run()
+      expect(await revisions()).toEqual([first + 3, first + 3, first + 3])
+    })
   })
 }
 

@@ -9,6 +9,7 @@ import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
 import { createAddressing } from '../../src/node/http/client-address.ts'
+import { zlibCompressor } from '../../src/node/http/compressor.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { nativePasswordHasher } from '../../src/node/passwords.ts'
 import { listen } from '../../src/node/http/server.ts'
@@ -35,6 +36,7 @@ async function openNode(): Promise<Service> {
     radio: null,
     events: null,
     meter: null,
+    compressor: zlibCompressor(),
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

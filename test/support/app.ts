@@ -9,6 +9,7 @@ import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { AppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
+import { zlibCompressor } from '../../src/node/http/compressor.ts'
 import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { documentCheck } from './documented.ts'
 
@@ -86,6 +87,7 @@ export async function createTestApp(
     radio: NO_RADIO,
     events: null,
     meter: null,
+    compressor: zlibCompressor(),
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

@@ -66,6 +66,8 @@ export const nodes = sqliteTable(
     metricsChannel: integer('metrics_channel').default(UNKNOWN_CHANNEL),
     /** Only those who may change nodes see it, and what it sends. */
     isHidden: flag('is_hidden').notNull().default(false),
+    /** What `revisions` said of the nodes when this one changed last; triggers see to it. */
+    revision: integer('revision').notNull().default(0),
   },
   (t) => [index('nodes_last_heard').on(t.lastHeard)],
 )

@@ -22,6 +22,7 @@ export function consoleContext({
     radio: null,
     events: null,
     meter: null,
+    compressor: null,
     mapArchive: null,
     clockWatch: null,
     version: readAppVersion(),

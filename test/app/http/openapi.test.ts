@@ -134,7 +134,13 @@ test('tells which headers a request may have, and which its answer has', async (
       Object.keys(headers).map((header) => `${name} ${status} ${header}`),
     ),
   )
-  expect(given).toStrictEqual(['get /api/automation/{id} 200 ETag'])
+  expect(given).toStrictEqual([
+    'get /api/nodes 200 X-Total-Count',
+    'get /api/nodes 200 X-Next-Cursor',
+    'get /api/nodes 304 X-Total-Count',
+    'get /api/nodes 304 X-Next-Cursor',
+    'get /api/automation/{id} 200 ETag',
+  ])
 })
 
 test('a body that is required is refused when it is missing, on every route', async () => {

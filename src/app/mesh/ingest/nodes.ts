@@ -121,6 +121,7 @@ const VALUES = {
   positionChannel: field('positionChannel'),
   metricsChannel: field('metricsChannel'),
   isHidden: sql`false`,
+  revision: sql`(select value + 1 from revisions where name = 'nodes')`,
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -196,7 +197,8 @@ function identity(isTaken: string): string {
   spoof_claim = case when not excluded.spoof_suspected then spoof_claim when not spoof_suspected then excluded.spoof_claim
     when spoof_claim is excluded.spoof_claim then spoof_claim else '*' end,
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
-  last_heard = max(${oldest('last_heard')}, ${newest('last_heard')})`
+  last_heard = max(${oldest('last_heard')}, ${newest('last_heard')}),
+  revision = excluded.revision`
 }
 
 /** A node that was just heard: how it came, and who it says it is, replaces what was known. */

@@ -5,7 +5,7 @@ import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { readRange } from './byte-range.ts'
 import { mapSchema, openArchive, readMap } from './tiles.ts'
-import { matchesEtag } from '../nodes/list.ts'
+import { matchesEtag } from '../../http/compression.ts'
 
 const OCTETS = { mediaType: 'application/octet-stream' }
 

@@ -4,7 +4,7 @@ import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
-import { createBodyCache } from '../nodes/body-cache.ts'
+import { keepBodies, readRevision } from '../nodes/body-cache.ts'
 import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
@@ -123,7 +123,7 @@ const pages = prepareShapes((db, shape) => {
     .prepare()
 })
 
-const plainList = createBodyCache('messages')
+const plainLists = keepBodies<string>()
 
 /** A page as JSON, newest first. */
 export async function listMessages(store: Store, filters: MessageFilters): Promise<string> {
@@ -134,7 +134,8 @@ export async function listMessages(store: Store, filters: MessageFilters): Promi
     const rows = await rawRows<RawMessage>(pages(store, shape), { ...filters, limit: limit + 1 })
     return serialise(rows, limit)
   }
-  return shape === '' ? (await plainList(store, String(limit), page)).json : page()
+  if (shape !== '') return page()
+  return plainLists(store, await readRevision(store, 'messages'), String(limit), page)
 }
 
 function serialise(rows: readonly RawMessage[], limit: number): string {

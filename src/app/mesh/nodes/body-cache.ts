@@ -2,9 +2,6 @@ import { eq, sql } from 'drizzle-orm'
 import { revisions } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 
-/** A serialised list and its entity tag. */
-export type Body = { readonly json: string; readonly etag: string }
-
 // Clients poll the same few lists: as many bodies are kept for one state of a table.
 const KEPT_BODIES = 4
 
@@ -23,19 +20,23 @@ export async function readRevision(store: Store, table: 'nodes' | 'messages'): P
   return row.value
 }
 
-/** Serialises a list once for each state of its table, however many clients ask for it. */
-export function createBodyCache(table: 'nodes' | 'messages') {
-  const kept = new WeakMap<Db, { readonly revision: number; readonly bodies: Map<string, Body> }>()
-  return async (store: Store, key: string, make: () => Promise<string>): Promise<Body> => {
-    // Before the rows are read: a body may be newer than its tag, never older.
-    const revision = await readRevision(store, table)
+/**
+ * Keeps what was made of a table for each state of it, however many clients ask. `make` may be newer than the revision
+ * that it is kept for, never older.
+ */
+export function keepBodies<T>() {
+  const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()
+  return async (store: Store, revision: number, key: string, make: () => T | Promise<T>): Promise<T> => {
     const last = kept.get(store.db)
-    const bodies = last?.revision === revision ? last.bodies : new Map<string, Body>()
-    if (last?.bodies !== bodies) kept.set(store.db, { revision, bodies })
-    const known = bodies.get(key)
+    const made = last?.revision === revision ? last.made : new Map<string, T>()
+    if (last?.made !== made) kept.set(store.db, { revision, made })
+    const known = made.get(key)
     if (known !== undefined) return known
-    const body = { json: await make(), etag: `"${revision}-${key}"` }
-    if (bodies.size < KEPT_BODIES) bodies.set(key, body)
-    return body
+    const fresh = await make()
+    // Others may have asked meanwhile: all go on with the one that came first.
+    const earlier = made.get(key)
+    if (earlier !== undefined) return earlier
+    if (made.size < KEPT_BODIES) made.set(key, fresh)
+    return fresh
   }
 }

@@ -1,9 +1,11 @@
 import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
-import { type Body, createBodyCache, readRevision } from './body-cache.ts'
+import type { Db, Store } from '../../../db/store.ts'
+import { type Body, bodyOf } from '../../http/compression.ts'
+import { keepBodies, readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
+import { type SerialisedNode, type SerialisedNodes, serialiseNodes } from './serialised.ts'
 
 /** Nodes in one answer. */
 export const MAX_NODES = 5000
@@ -18,18 +20,78 @@ export type NodeQuery = {
   readonly activeWithin?: number | undefined
   /** Whether a signature of the node was verified. */
   readonly signed?: boolean | undefined
+  /** Of the answer before: those that it left out. Without filters. */
+  readonly cursor?: NodeCursor | undefined
 }
 
-const queries = prepareOnce((db) => ({ all: select(db, undefined).limit(sql.placeholder('limit')).prepare() }))
+/** Where a list of nodes was cut. */
+export type NodeCursor = {
+  /** The last node of the first page, when `revision` was that of the nodes. */
+  readonly lastHeard: number | null
+  readonly nodeNum: number
+  readonly revision: number
+  /** The highest node number of the later pages so far. */
+  readonly after: number
+}
 
-const plainList = createBodyCache('nodes')
+/** Null for what no list answered. */
+export function parseNodeCursor(text: string): NodeCursor | null {
+  const parts = /^(\d{0,15})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(text)
+  if (parts === null) return null
+  const [, lastHeard = '', nodeNum, revision, after] = parts
+  return {
+    lastHeard: lastHeard === '' ? null : Number(lastHeard),
+    nodeNum: Number(nodeNum),
+    revision: Number(revision),
+    after: Number(after),
+  }
+}
 
-/** Newest heard first. */
-export async function listNodes(store: Store, query: NodeQuery, now: number): Promise<Body> {
-  const { limit, since, q, activeWithin, signed } = query
+function formatNodeCursor({ lastHeard, nodeNum, revision, after }: NodeCursor): string {
+  return [lastHeard ?? '', nodeNum, revision, after].join('.')
+}
+
+export type NodeList = {
+  readonly body: Body
+  /** Of all nodes, on this page or not; null for a list with filters. */
+  readonly total: number | null
+  readonly next: string | null
+}
+
+const plainLists = keepBodies<NodeList>()
+
+/** Newest heard first; what a cursor asks for by node number. */
+export async function listNodes(store: Store, query: NodeQuery, now: number): Promise<NodeList> {
+  const { limit, cursor, since, q, activeWithin, signed } = query
   const isPlain = [since, q, activeWithin, signed].every((filter) => filter === undefined)
-  if (!isPlain) return filterNodes(store, query, now)
-  return plainList(store, String(limit), async () => serialise(await queries(store).all.all({ limit })))
+  if (!isPlain) return { body: await filterNodes(store, query, now), total: null, next: null }
+  const all = await serialiseNodes(store)
+  const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
+  return plainLists(store, all.revision, key, () => pageOf(all, limit, cursor, `"${all.revision}-${key}"`))
+}
+
+function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: NodeCursor | undefined, etag: string) {
+  const left = cursor === undefined ? list : leftOf(list, cursor)
+  const page = left.slice(0, limit)
+  const last = left.length > limit ? page.at(-1) : undefined
+  const body = bodyOf(`[${page.map(({ json }) => json).join(',')}]`, etag)
+  return { body, total: list.length, next: last === undefined ? null : formatNodeCursor(nextCursor(last)) }
+
+  function nextCursor({ lastHeard, nodeNum }: SerialisedNode): NodeCursor {
+    return cursor === undefined ? { lastHeard, nodeNum, revision, after: 0 } : { ...cursor, after: nodeNum }
+  }
+}
+
+/** What the first page left out, and what changed since: a node that was heard meanwhile would be on neither page. */
+function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision, after }: NodeCursor) {
+  const heardAt = lastHeard ?? -Infinity
+  const isBehind = (node: SerialisedNode) => {
+    const at = node.lastHeard ?? -Infinity
+    return at < heardAt || (at === heardAt && node.nodeNum > nodeNum)
+  }
+  return list
+    .filter((node) => node.nodeNum > after && (node.revision > revision || isBehind(node)))
+    .toSorted((a, b) => a.nodeNum - b.nodeNum)
 }
 
 /** Which nodes are active changes with time alone, but then their number does: the tag has it in it. */
@@ -47,11 +109,7 @@ async function filterNodes(store: Store, query: NodeQuery, now: number): Promise
     .limit(limit)
     .all()
   const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), signed ?? ''].join('-')
-  return { json: serialise(rows), etag: `"${revision}-${asked}-${rows.length}"` }
-}
-
-function serialise(rows: readonly (typeof nodes.$inferSelect)[]): string {
-  return JSON.stringify(rows.map(publicNode))
+  return bodyOf(JSON.stringify(rows.map(publicNode)), `"${revision}-${asked}-${rows.length}"`)
 }
 
 function matches(q: string): SQL | undefined {
@@ -61,11 +119,4 @@ function matches(q: string): SQL | undefined {
 
 function select(db: Db, where: SQL | undefined) {
   return db.select().from(nodes).where(where).orderBy(desc(nodes.lastHeard), asc(nodes.nodeNum)).$dynamic()
-}
-
-/** Whether an If-None-Match header has the tag (RFC 9110, 13.1.2: a list, `*`, weak comparison). */
-export function matchesEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  if (header.trim() === '*') return true
-  return header.match(/(?:W\/)?"[^"]*"/g)?.some((tag) => tag.replace(/^W\//, '') === etag) ?? false
 }

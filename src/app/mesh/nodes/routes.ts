@@ -2,10 +2,11 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
-import { answers } from '../../http/describe.ts'
+import { answerBody } from '../../http/compression.ts'
+import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
-import { listNodes, matchesEtag, MAX_NODES } from './list.ts'
+import { listNodes, MAX_NODES, parseNodeCursor } from './list.ts'
 import {
   acceptKey,
   deleteNode,
@@ -25,31 +26,61 @@ const END_OF_TIME = 8_640_000_000_000_000
 
 const nodeParam = z.object({ id: nodeNumSchema })
 
+const tellsRest = describing({
+  headers: {
+    'X-Total-Count': 'Of a list without filters: how many nodes there are',
+    'X-Next-Cursor': 'Of a list without filters that is not whole: `cursor` of the next page',
+  },
+})
+
 export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requirePermission('nodes', 'read'),
     inTurn('read'),
-    answers('All nodes, most recently heard first. With an ETag', { 200: z.array(nodeSchema), 304: null }),
+    answers(
+      'All nodes, most recently heard first. Beyond 5,000 in pages: what changes meanwhile may come twice, and the later one counts. With an ETag',
+      { 200: z.array(nodeSchema), 304: null },
+    ),
+    tellsRest,
     validate(
       'query',
-      z.object({
-        limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('The most that one answer holds'),
-        since: timeQuery.optional().describe('Heard at or after this time, ms'),
-        q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
-        activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
-        signed: z
-          .enum(['true', 'false'])
-          .transform((text) => text === 'true')
-          .optional()
-          .describe('Nodes of which a signature was verified, or the others'),
-      }),
+      z
+        .object({
+          limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('The most that one answer holds'),
+          since: timeQuery.optional().describe('Heard at or after this time, ms'),
+          q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
+          activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
+          signed: z
+            .enum(['true', 'false'])
+            .transform((text) => text === 'true')
+            .optional()
+            .describe('Nodes of which a signature was verified, or the others'),
+          cursor: z
+            .string()
+            .max(60)
+            .transform((text, { addIssue }) => {
+              const cursor = parseNodeCursor(text)
+              if (cursor !== null) return cursor
+              addIssue({ code: 'custom', message: 'X-Next-Cursor of the answer before' })
+              return z.NEVER
+            })
+            .optional()
+            .describe('X-Next-Cursor of the answer before: the next page, by node number. Not with filters'),
+        })
+        .refine(
+          ({ cursor, since, q, activeWithin, signed }) =>
+            cursor === undefined || [since, q, activeWithin, signed].every((filter) => filter === undefined),
+          { path: ['cursor'], message: 'not together with filters' },
+        ),
     ),
     async (c) => {
       const { ctx } = c.var
-      const { json, etag } = await listNodes(ctx.store, c.req.valid('query'), ctx.now())
-      if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, { ETag: etag })
-      return c.body(json, 200, { 'Content-Type': 'application/json', ETag: etag })
+      const { body, total, next } = await listNodes(ctx.store, c.req.valid('query'), ctx.now())
+      return answerBody(c, ctx.compressor, body, {
+        ...(total === null ? {} : { 'X-Total-Count': String(total) }),
+        ...(next === null ? {} : { 'X-Next-Cursor': next }),
+      })
     },
   )
   .get(

@@ -1,0 +1,77 @@
+import type { Context } from 'hono'
+
+/** Names of the IANA registry of content codings. */
+export type Encoding = 'zstd' | 'gzip'
+
+/** Makes answers smaller, off the thread that answers. */
+export interface Compressor {
+  /** The best first. */
+  readonly encodings: readonly Encoding[]
+  compress(encoding: Encoding, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>
+}
+
+/** Below so many bytes an answer fits into one packet anyway. */
+const LEAST_BYTES = 1400
+
+/** The bytes of an answer that many ask for, each compressed form made once, and its entity tag. */
+export type Body = {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** With its quotes; a compressed form has a tag of its own. */
+  readonly etag: string
+  readonly packed: Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>
+}
+
+const utf8 = new TextEncoder()
+
+export function bodyOf(json: string, etag: string): Body {
+  return { bytes: utf8.encode(json), etag, packed: new Map() }
+}
+
+/** Answers with a body, or 304 when the client has that version, compressed where that is possible and safe. */
+export async function answerBody(
+  c: Context,
+  compressor: Compressor | null,
+  body: Body,
+  more: Readonly<Record<string, string>> = {},
+) {
+  const encoding = compressor === null ? null : chooseEncoding(c, compressor, body)
+  const etag = encoding === null ? body.etag : body.etag.replace(/"$/, `-${encoding}"`)
+  const headers: Record<string, string> = { ...more, ETag: etag, Vary: 'Accept-Encoding, Sec-Fetch-Site' }
+  if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
+  headers['Content-Type'] = 'application/json'
+  if (compressor === null || encoding === null) return c.body(body.bytes, 200, headers)
+  headers['Content-Encoding'] = encoding
+  return c.body(await packOnce(compressor, encoding, body), 200, headers)
+}
+
+/**
+ * The best encoding that the client takes; null: none. What a page of another origin asks for stays as it is: it could
+ * learn of the content by the length (BREACH), since names in it are anybody's.
+ */
+function chooseEncoding(c: Context, { encodings }: Compressor, { bytes }: Body): Encoding | null {
+  if (bytes.length < LEAST_BYTES || (c.req.header('sec-fetch-site') ?? 'same-origin') !== 'same-origin') return null
+  const accepted = acceptedEncodings(c.req.header('accept-encoding') ?? '')
+  return encodings.find((encoding) => accepted.has(encoding)) ?? null
+}
+
+/** What an Accept-Encoding header names, but for what it refuses by `q=0` (RFC 9110, 12.5.3). */
+function acceptedEncodings(header: string): ReadonlySet<string> {
+  const wanted = header.split(',').filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part))
+  return new Set(wanted.map((part) => (part.split(';', 1)[0] ?? '').trim().toLowerCase()))
+}
+
+function packOnce(compressor: Compressor, encoding: Encoding, { bytes, packed }: Body) {
+  const known = packed.get(encoding)
+  if (known !== undefined) return known
+  const made = compressor.compress(encoding, bytes)
+  packed.set(encoding, made)
+  made.catch(() => packed.delete(encoding))
+  return made
+}
+
+/** Whether an If-None-Match header has the tag (RFC 9110, 13.1.2: a list, `*`, weak comparison). */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  return header.match(/(?:W\/)?"[^"]*"/g)?.some((tag) => tag.replace(/^W\//, '') === etag) ?? false
+}

@@ -1,0 +1,85 @@
+import { and, asc, gt, sql } from 'drizzle-orm'
+import { nodes } from '../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
+import { readRevision } from './body-cache.ts'
+import { publicNode } from './nodes.ts'
+
+/** A node as the API tells it. */
+export type SerialisedNode = {
+  readonly nodeNum: number
+  readonly lastHeard: number | null
+  /** Of its row. */
+  readonly revision: number
+  readonly json: string
+}
+
+export type SerialisedNodes = {
+  /** Of the table: another one after each change. */
+  readonly revision: number
+  /** Newest heard first. */
+  readonly list: readonly SerialisedNode[]
+}
+
+/** Nodes made into text before others have their turn. */
+const SLICE = 500
+
+const queries = prepareOnce((db) => ({
+  changed: db
+    .select()
+    .from(nodes)
+    .where(and(gt(nodes.revision, sql.placeholder('since')), gt(nodes.id, sql.placeholder('after'))))
+    .orderBy(asc(nodes.id))
+    .limit(sql.placeholder('limit'))
+    .prepare(),
+  count: db
+    .select({ n: sql<number>`count(*)` })
+    .from(nodes)
+    .prepare(),
+}))
+
+const kept = new WeakMap<Db, SerialisedNodes>()
+
+/** All nodes. Only those that changed since the last call are read and made into text again. */
+export async function serialiseNodes(store: Store): Promise<SerialisedNodes> {
+  // Before the rows are read: what is kept may be newer than its revision, never older.
+  const revision = await readRevision(store, 'nodes')
+  const known = kept.get(store.db)
+  if (known !== undefined && known.revision >= revision) return known
+  const found = known === undefined ? null : await addChanged(store, known, revision)
+  const next = found ?? { revision, list: await readChanged(store, -1) }
+  const latest = kept.get(store.db)
+  if (latest !== undefined && latest.revision >= revision) return latest
+  const sorted = { revision, list: next.list.toSorted(byLastHeard) }
+  kept.set(store.db, sorted)
+  return sorted
+}
+
+/** Null when some are gone since: which, no row tells. */
+async function addChanged(store: Store, known: SerialisedNodes, revision: number): Promise<SerialisedNodes | null> {
+  const changed = new Map((await readChanged(store, known.revision)).map((node) => [node.nodeNum, node]))
+  const same = known.list.filter(({ nodeNum }) => !changed.has(nodeNum))
+  const count = (await queries(store).count.get())?.n
+  return count === same.length + changed.size ? { revision, list: [...changed.values(), ...same] } : null
+}
+
+async function readChanged(store: Store, since: number): Promise<SerialisedNode[]> {
+  // Where each query is a journey of its own it brings everything, and nobody else waits for this thread.
+  const limit = store.version() === null ? -1 : SLICE
+  const all: SerialisedNode[] = []
+  for (let after = 0; ;) {
+    const rows = await queries(store).changed.all({ since, after, limit })
+    for (const row of rows) {
+      const { nodeNum, lastHeard, revision } = row
+      all.push({ nodeNum, lastHeard, revision, json: JSON.stringify(publicNode(row)) })
+    }
+    const last = rows.at(-1)
+    if (last === undefined || rows.length !== limit) return all
+    after = last.id
+    await nextTurn()
+  }
+}
+
+function byLastHeard(a: SerialisedNode, b: SerialisedNode): number {
+  return (b.lastHeard ?? -Infinity) - (a.lastHeard ?? -Infinity) || a.nodeNum - b.nodeNum
+}
