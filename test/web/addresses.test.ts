@@ -73,19 +73,19 @@ test('a node is found by the start of its !hex id and by its number, and by an i
 
 test('nobody is asked for the way to the own radio', async () => {
   const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
-  const panel = page.getByRole('region', { name: 'List of the map' })
+  const panel = page.getByRole('region', { name: 'Nodes and filters' })
   await panel.getByRole('link', { name: 'Traceroutes' }).click()
-  await page.getByRole('heading', { name: 'Ask for a route' }).waitFor()
-  await page.getByText('Only of Town Hall Gateway').waitFor()
+  await page.getByRole('heading', { name: 'New traceroute' }).waitFor()
+  await page.getByText('Only Town Hall Gateway').waitFor()
   await expect.poll(() => page.getByLabel('Node', { exact: true }).inputValue()).toBe('')
-  await expect.poll(() => page.getByRole('button', { name: 'Trace the route' }).isDisabled()).toBe(true)
+  await expect.poll(() => page.getByRole('button', { name: 'Start a traceroute' }).isDisabled()).toBe(true)
 })
 
 test('the id of a node is copied at a press', async () => {
   const { page } = await openSignedIn(site, '/nodes/!a0cb0102', { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.getByText('2697658626').waitFor()
-  await page.getByRole('button', { name: 'Copy: Node id' }).click()
-  await page.getByText('Node id copied').waitFor()
+  await page.getByRole('button', { name: 'Copy: Node ID' }).click()
+  await page.getByText('Node ID copied').waitFor()
   await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe('!a0cb0102')
 })
 

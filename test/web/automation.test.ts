@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => mesh.close())
 
-const tryCard = (page: Page) => page.locator('.card', { hasText: 'What the rule would do. Nothing is sent.' })
+const tryCard = (page: Page) => page.locator('.card', { hasText: 'Shows what the rule would do. Nothing is sent.' })
 const writeText = (page: Page, words: string) => page.getByRole('textbox', { name: 'Text' }).fill(words)
 
 test('an announcement is tried while it is written, and is off until somebody switches it on', async () => {
@@ -31,8 +31,8 @@ test('an announcement is tried while it is written, and is off until somebody sw
   await page.getByRole('button', { name: 'long name of the radio', exact: true }).click()
   await page.getByText('up to 50 of 200 bytes when filled in').waitFor()
   await card.getByText('Hello from Test Radio').waitFor()
-  await card.getByText(/^to everybody on Primary channel · 21 bytes, \d+ ms on air$/).waitFor()
-  await card.getByText('Reckoned for Long fast, since the radio has not told').waitFor()
+  await card.getByText(/^to everybody on Primary channel · 21 bytes, \d+ ms of airtime$/).waitFor()
+  await card.getByText('Calculated for Long fast, because the radio has not reported its preset').waitFor()
   await expect.poll(() => card.getByRole('listitem').count()).toBe(5)
   await expect.poll(() => page.getByRole('switch', { name: 'On' }).isChecked()).toBe(false)
   await page.getByRole('button', { name: 'Create rule' }).click()
@@ -62,7 +62,7 @@ test('a ping that the radio hears is answered, and the log says by what', async 
   await card.getByLabel('Sender').selectOption({ label: 'Far Hill' })
   await card.getByText('heard you, FH').waitFor()
   await card.getByLabel('Somebody writes').fill('shipping')
-  await card.getByText('The rule does not listen to this: other words, or another place.').waitFor()
+  await card.getByText('This would not be answered: the words or the channel do not match.').waitFor()
   await card.getByText(/^at most 480$/).waitFor()
   await page.getByRole('button', { name: 'Create rule' }).click()
   await page.getByText('This rule has not done anything yet.').waitFor()
@@ -76,7 +76,7 @@ test('a ping that the radio hears is answered, and the log says by what', async 
   await run.getByText('for Far Hill · one packet').waitFor()
   mesh.hear(text('ping again'), { id: 4712 })
   await page.getByText('Its sender was answered in the last minute').waitFor()
-  await expect.poll(() => run.locator('.tag').allTextContents()).toEqual(['held back', 'sent'])
+  await expect.poll(() => run.locator('.tag').allTextContents()).toEqual(['skipped', 'sent'])
   await admin.goto('/automation')
   await page.getByText('1 of at most 20 answers in the last hour').waitFor()
   await page
@@ -86,7 +86,7 @@ test('a ping that the radio hears is answered, and the log says by what', async 
     .waitFor()
 })
 
-test('times are read in the time zone of the rule, and those in quiet hours are held back', async () => {
+test('times are read in the time zone of the rule, and those in quiet hours are skipped', async () => {
   const { page } = admin
   await admin.goto('/automation/new?kind=schedule')
   await page.getByRole('button', { name: 'daily at 8:00' }).click()
@@ -102,7 +102,7 @@ test('times are read in the time zone of the rule, and those in quiet hours are 
   await page.getByLabel('Until').fill('09:00')
   await expect
     .poll(() => runs.allTextContents())
-    .toEqual(Array(5).fill(expect.stringMatching(/08:00held back: quiet hours$/)))
+    .toEqual(Array(5).fill(expect.stringMatching(/08:00skipped: quiet hours$/)))
   await tryCard(page).getByText('about 0', { exact: true }).waitFor()
 })
 
@@ -130,7 +130,7 @@ test('a rule is changed and deleted; a version of somebody else is not written o
   const headers = { origin: mesh.site.base }
   await page.request.put(`${mesh.site.base}/api/automation/1`, { headers, data: { ...rule, name: 'Evening' } })
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Meanwhile admin changed this rule.').waitFor()
+  await page.getByText('admin changed this rule.').waitFor()
   await page.getByRole('link', { name: 'All rules' }).click()
   await page.getByRole('link', { name: 'Evening' }).click()
   await expect.poll(() => page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Good morning')
@@ -164,7 +164,7 @@ test('what somebody else saves in the last moment is not written over, and no ru
     { times: 1 },
   )
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Meanwhile admin changed this rule. Your entries are kept').waitFor()
+  await page.getByText('admin changed this rule. Your entries are kept').waitFor()
   await page.getByRole('heading', { name: 'Theirs', level: 1 }).waitFor()
   await expect.poll(() => page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Mine')
   expect(await admin.violations()).toEqual([])
@@ -207,13 +207,13 @@ test('who may only read sees rules, their log and what they would do, and nothin
   const reader = await mesh.join('reader', { automation: { read: true, write: false } })
   const { page } = reader
   await reader.goto('/automation')
-  await page.getByText('You may see the rules, not change them.').waitFor()
+  await page.getByText('You can see the rules but not change them.').waitFor()
   await expect.poll(() => page.getByRole('switch').count()).toBe(0)
   await expect.poll(() => page.getByRole('link', { name: 'New rule' }).count()).toBe(0)
   await page.getByRole('link', { name: 'Ping' }).click()
   await page.getByText('heard you, {senderShortName}').waitFor()
   await tryCard(page).getByText('It would answer').waitFor()
-  await page.locator('.run-log').getByText('held back').waitFor()
+  await page.locator('.run-log').getByText('skipped').waitFor()
   await expect.poll(() => page.getByRole('button', { name: /Save|Delete/ }).count()).toBe(0)
   await expect.poll(() => page.locator('form').count()).toBe(0)
   expect(await reader.violations()).toEqual([])
@@ -237,7 +237,7 @@ test.each([
     for (const path of ['', '/2', ...kinds.map((kind) => `/new?kind=${kind}`)]) {
       await goto(`/automation${path}`)
       await page.locator('.guards').waitFor()
-      await page.getByText('What keeps rules polite').click()
+      await page.getByText('Limits that protect the mesh').click()
       expect([path, ...(await violations())]).toEqual([path])
       await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0])
     }

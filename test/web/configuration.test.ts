@@ -47,7 +47,7 @@ const open = async (visitor: Visitor, section: string) => {
 const review = (page: Page) => page.getByRole('button', { name: 'Review and send' }).click()
 const sendIt = (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Send to the radio' })
 async function confirmAll(page: Page): Promise<void> {
-  await page.getByText('To be confirmed').waitFor()
+  await page.getByText('Confirm these changes').waitFor()
   for (const box of await page.getByRole('dialog').getByRole('checkbox').all()) await box.check()
 }
 
@@ -64,7 +64,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   const { page } = admin
   await admin.goto('/configuration')
   await page.getByRole('link', { name: 'Device' }).click()
-  const field = page.getByLabel('Tells who it is every')
+  const field = page.getByLabel('Sends node info every')
   await expect.poll(() => field.inputValue()).toBe('10800')
   await page.getByText('In seconds = 3 h').waitFor()
   await field.fill('900')
@@ -72,7 +72,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   await page.getByText('One change').waitFor()
   await review(page)
   const rows = page.getByRole('dialog').locator('tbody tr')
-  await expect.poll(() => rows.allTextContents()).toEqual(['Tells who it is every10800 (3 h)900 (15 min)'])
+  await expect.poll(() => rows.allTextContents()).toEqual(['Sends node info every10800 (3 h)900 (15 min)'])
   expect(await admin.violations()).toEqual([])
   // It does not come back before that was seen.
   device.refuse(true)
@@ -81,7 +81,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   await expect.poll(() => field.isDisabled()).toBe(true)
   device.refuse(false)
   await applied(page)
-  await page.getByText('Changed: Tells who it is every · by admin').waitFor()
+  await page.getByText('Changed: Sends node info every · by admin').waitFor()
   await expect.poll(async () => [await field.inputValue(), await field.isEnabled()]).toEqual(['900', true])
   expect(device.starts()).toBe(2)
   expect(device.saved.configs.get('device')?.payloadVariant.value).toMatchObject({
@@ -95,7 +95,7 @@ test('a change of the region is sent only after it was confirmed', async () => {
   const { page } = admin
   await open(admin, 'lora')
   await page.getByLabel('Region').selectOption({ label: 'US' })
-  await page.getByLabel('Hops').fill('4')
+  await page.getByLabel('Hop limit').fill('4')
   await review(page)
   await expect.poll(() => sendIt(page).isDisabled()).toBe(true)
   await page.getByLabel('Region: I know the law where the radio stands.').check()
@@ -107,7 +107,7 @@ test('a change of the region is sent only after it was confirmed', async () => {
 test('flags are boxes to tick, and one that nobody knows stays as it is', async () => {
   const { page } = admin
   await open(admin, 'position')
-  const flags = page.getByRole('group', { name: 'What it tells besides' })
+  const flags = page.getByRole('group', { name: 'Position flags' })
   const ticked = () => flags.getByRole('checkbox', { checked: true }).count()
   await expect.poll(ticked).toBe(3)
   const unknown = flags.getByLabel('Unknown (bit 10)')
@@ -118,9 +118,7 @@ test('flags are boxes to tick, and one that nobody knows stays as it is', async 
   const rows = page.getByRole('dialog').locator('tbody tr')
   await expect
     .poll(() => rows.allTextContents())
-    .toEqual([
-      'What it tells besidesAltitude, Altitude above sea level, Unknown (bit 10)Altitude, Speed, Unknown (bit 10)',
-    ])
+    .toEqual(['Position flagsAltitude, Altitude above sea level, Unknown (bit 10)Altitude, Speed, Unknown (bit 10)'])
   await sendIt(page).click()
   await applied(page)
   expect(device.saved.configs.get('position')?.payloadVariant.value).toMatchObject({ positionFlags: 0x601 })
@@ -162,7 +160,7 @@ test('another broker wants the password again, before anything is sent', async (
   await open(admin, 'mqtt')
   const before = device.admin.length
   await page.getByLabel('Server').fill('mqtt.example.com')
-  await page.getByText('With another “Server” the radio would use the “Password” that it has there too.').waitFor()
+  await page.getByText('If you change “Server”, the radio uses its stored “Password” there too.').waitFor()
   const button = page.getByRole('button', { name: 'Review and send' })
   await expect.poll(() => button.isDisabled()).toBe(true)
   expect(await admin.violations()).toEqual([])
@@ -191,7 +189,7 @@ test('a channel gets a name and a random key; what is refused is said, and nothi
   await expect.poll(() => page.getByRole('button', { name: 'Review and send' }).isDisabled()).toBe(true)
   await channel.getByLabel('Name').fill('Hikers')
   await channel.getByRole('button', { name: 'Set: Key' }).click()
-  await channel.getByRole('button', { name: 'Make a random key' }).click()
+  await channel.getByRole('button', { name: 'Generate a random key' }).click()
   await channel.getByLabel('Role').selectOption({ label: 'Primary' })
   await review(page)
   await confirmAll(page)
@@ -219,7 +217,7 @@ test('what the radio makes otherwise is told, and the entry is kept', async () =
   await review(page)
   await sendIt(page).click()
   await page.getByText('The radio came back with other values').waitFor()
-  await page.getByText('Not as wanted: Long name').waitFor()
+  await page.getByText('Different from your change: Long name').waitFor()
   await expect.poll(() => page.getByLabel('Long name').inputValue()).toBe('Town Hall Gateway')
   await page
     .getByRole('link', { name: /^Owner/ })
@@ -270,7 +268,7 @@ test('who may only read sees values and no controls', async () => {
   const reader = await mesh.join('reader', { configuration: { read: true, write: false } })
   const { page } = reader
   await open(reader, 'network')
-  await page.getByText('You may see the settings, not change them.').waitFor()
+  await page.getByText('You can see the settings but not change them.').waitFor()
   await expect
     .poll(() => page.getByRole('definition').allTextContents())
     .toEqual(expect.arrayContaining(['on', 'home', 'set']))
@@ -310,7 +308,7 @@ test('without its radio the last known settings are shown, and what was typed wa
   await page.getByLabel('Short name').fill('TH')
   device.refuse(true)
   device.kick()
-  await page.getByText('The radio is not connected. These are its settings as it told them').waitFor()
+  await page.getByText('The radio is not connected. These are its settings as reported').waitFor()
   const field = page.getByLabel('Short name')
   await expect.poll(async () => [await field.isDisabled(), await field.inputValue()]).toEqual([true, 'TH'])
   await expect.poll(() => page.getByRole('button', { name: 'Review and send' }).isDisabled()).toBe(true)

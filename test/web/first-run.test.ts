@@ -25,7 +25,7 @@ test('the first run says what to do next, until all of it is done', async () => 
   await goto('/')
   await signIn('admin', site.temporaryPassword ?? '')
   await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
-  await page.getByLabel('New password again').fill(PASSWORD)
+  await page.getByLabel('Repeat the new password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Change password' }).click()
 
   const list = page.locator('.checklist > li')
@@ -36,25 +36,25 @@ test('the first run says what to do next, until all of it is done', async () => 
     .toEqual([
       expect.stringMatching(/^Replace the temporary password \(done\)/),
       expect.stringMatching(/^Connect a radio \(done\)/),
-      expect.stringMatching(/^Switch daily backups on \(to do\)/),
-      expect.stringMatching(/^Create accounts for the others \(to do\)/),
+      expect.stringMatching(/^Switch on daily backups \(to do\)/),
+      expect.stringMatching(/^Create accounts for other people \(to do\)/),
       expect.stringMatching(/^Optional: sign in through your organisation \(to do\).*OIDC_REDIRECT_URI/),
     ])
   expect(await violations()).toEqual([])
 
-  await page.getByRole('link', { name: 'Switch daily backups on' }).click()
+  await page.getByRole('link', { name: 'Switch on daily backups' }).click()
   await page.getByLabel('Make a backup every day').check()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Schedule saved').waitFor()
   await page.getByRole('link', { name: 'Dashboard' }).first().click()
   await expect.poll(steps).toEqual(['done', 'done', 'done', '', ''])
 
-  await page.getByRole('link', { name: 'Create accounts for the others' }).click()
+  await page.getByRole('link', { name: 'Create accounts for other people' }).click()
   await page.getByLabel('Username').fill('anna')
   await page.getByRole('button', { name: 'Create user' }).click()
   await page.getByRole('heading', { name: 'anna can sign in now' }).waitFor()
   await told(page, () => page.getByRole('link', { name: 'Dashboard' }).first().click())
-  await expect.poll(() => page.getByRole('heading', { name: 'What to do next' }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('heading', { name: 'Next steps' }).count()).toBe(0)
 })
 
 test('who has seen enough of the list hides it', async () => {
@@ -67,5 +67,5 @@ test('who has seen enough of the list hides it', async () => {
   await goto('/')
   await page.getByRole('button', { name: 'Hide this list' }).click()
   await told(page, () => goto('/'))
-  await expect.poll(() => page.getByRole('heading', { name: 'What to do next' }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('heading', { name: 'Next steps' }).count()).toBe(0)
 })

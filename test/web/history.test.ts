@@ -65,7 +65,7 @@ test('where nothing was measured there is no line, and a measurement alone is a 
 })
 
 test('keys walk along the points and read them out in local time', async () => {
-  await page.getByRole('group', { name: 'Arrow keys, Home and End read out the points.' }).focus()
+  await page.getByRole('group', { name: 'Press the arrow keys, Home and End to read the points.' }).focus()
   const told = page.locator('.chart-keys [role=status]')
   const time = async () => Date.parse(`${(await told.textContent())?.split(': ')[0]} GMT+0400`)
   await page.keyboard.press('End')
@@ -80,7 +80,7 @@ test('keys walk along the points and read them out in local time', async () => {
 
 test('over longer ranges a band reaches from least to greatest, and the table of it is exported', async () => {
   await page.getByRole('radio', { name: '30 days' }).check({ force: true })
-  await page.getByText('The line is the average; the band reaches from the least to the greatest value.').waitFor()
+  await page.getByText('The line shows the average, the band the range from minimum to maximum.').waitFor()
   await page.getByRole('img', { name: /from 40 % to 80 %/ }).waitFor()
   await page.getByRole('group', { name: 'Arrow keys' }).focus()
   await page.keyboard.press('Home')

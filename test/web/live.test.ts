@@ -58,7 +58,7 @@ test('a text that cannot be sent stays, and so does one that the writer may no l
   await isLive(writer)
   await mesh.grant(writer.id, { messages: READ })
   mesh.hear(text('anybody there?'))
-  await page.getByText('You may no longer send messages. Your text is kept in this tab.').waitFor()
+  await page.getByText('You don’t have permission to send messages now. Your text is kept in this tab.').waitFor()
   await expect
     .poll(async () => [await box.inputValue(), await box.getAttribute('readonly')])
     .toEqual(['Stay where you are', ''])
@@ -112,8 +112,8 @@ test('a stream that is cut goes on where it was; a service that is away is waite
   await isLive(visitor)
 
   proxy.setBroken(true)
-  await page.getByText('The service does not answer. Trying again…').waitFor()
-  await page.getByText(/What you see is from \d\d:\d\d:\d\d/).waitFor()
+  await page.getByText('The service does not respond. Trying again…').waitFor()
+  await page.getByText(/This page shows data from \d\d:\d\d:\d\d/).waitFor()
   mesh.hear(text('heard behind the mountain'))
   await said(page, 'heard in the tunnel').waitFor()
   proxy.setBroken(false)

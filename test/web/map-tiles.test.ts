@@ -67,7 +67,7 @@ describe('tiles of another host', () => {
     tiles.isUp = false
     tiles.asked.length = 0
     const { page } = await openSignedIn(site, '/map')
-    const notice = page.getByText('The map’s background can’t be loaded.')
+    const notice = page.getByText('The map background could not be loaded.')
     await notice.waitFor()
     await page.locator('.graticule-label').first().waitFor()
     await expect.poll(() => page.locator('.leaflet-tile').count()).toBe(0)
@@ -132,7 +132,7 @@ describe('a local map file', () => {
   test('without the file the page says so', async () => {
     rmSync(path)
     const { page } = await openSignedIn(site, '/map')
-    await page.getByText('The map’s background can’t be loaded.').waitFor()
+    await page.getByText('The map background could not be loaded.').waitFor()
     await page.locator('.graticule-label').first().waitFor()
   })
 })

@@ -28,9 +28,9 @@ test('the list beside the map has every node, and choosing one there tells of it
   await page.getByRole('button', { name: 'Town Hall Gateway' }).click()
   await expect.poll(() => page.url()).toBe(`${site.base}/map?node=%21a0cb0001`)
   await page.getByRole('heading', { name: 'Town Hall Gateway', level: 2 }).waitFor()
-  const panel = page.getByRole('region', { name: 'List of the map' })
+  const panel = page.getByRole('region', { name: 'Nodes and filters' })
   await panel.getByText('−4.75 dB').waitFor()
-  await expect.poll(() => panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Is heard by'])
+  await expect.poll(() => panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Heard by'])
   // Beside the lines themselves, each with an arrow and its number.
   await expect
     .poll(() => page.locator('.hop-label').allTextContents())
@@ -110,7 +110,7 @@ test('a link to a node shows it with its track, for the time that is chosen', as
 
 test('a traceroute is drawn hop by hop in both directions, an unknown hop without a number', async () => {
   const { page } = await openSignedIn(site, '/map?trace=1')
-  const panel = page.getByRole('region', { name: 'List of the map' })
+  const panel = page.getByRole('region', { name: 'Nodes and filters' })
   await panel.getByText('Back', { exact: true }).waitFor()
   await expect
     .poll(() => panel.locator('.way').allTextContents())
@@ -169,20 +169,20 @@ test('the map comes back where it was left', async () => {
 
 test('traceroutes: states, both directions, a new one by a form that says how long it takes', async () => {
   const { page, complaints } = await openSignedIn(site, '/traceroutes')
-  const list = page.getByRole('list', { name: 'Traceroutes, the newest first' })
+  const list = page.getByRole('list', { name: 'Traceroutes, newest first' })
   await list.getByText('Town Hall Gateway').first().waitFor()
   await expect
     .poll(() => list.locator('.trace-state').allTextContents())
-    .toEqual(['on its way', 'answered', 'no answer', 'no route found', 'answered', 'answered'])
+    .toEqual(['on its way', 'replied', 'no reply', 'no route found', 'replied', 'replied'])
   await list.getByText('The mesh found no route to the node. (No response)').waitFor()
   await page.getByText('at most one route every 30 seconds').waitFor()
   await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
-  await page.getByRole('button', { name: 'Trace the route' }).click()
+  await page.getByRole('button', { name: 'Start a traceroute' }).click()
   await page.getByText('Asked for the route.').waitFor()
   const first = list.locator('.trace').first()
   await first.getByText('Station Roof').waitFor()
   // The demo's radio answers after seconds.
-  await first.getByText('answered').waitFor()
+  await first.getByText('replied').waitFor()
   await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^ThereHALL.+ dB →STAT$/)
   await first.getByRole('link', { name: 'Show on the map' }).click()
   await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()

@@ -34,13 +34,13 @@ test('a text goes through each state, and says what the state means', async () =
   await message.getByText('Sent by the radio').waitFor()
   await expect.poll(() => page.getByLabel('Write a message').inputValue()).toBe('')
   mesh.confirm(outgoing, LOCAL)
-  await message.getByText('Repeated by another node').waitFor()
+  await message.getByText('Relayed by another node').waitFor()
   await message.getByRole('button', { name: 'Details' }).click()
   await message.getByText('The receiver has not confirmed it yet.').waitFor()
   expect(await admin.violations()).toEqual([])
   mesh.confirm(outgoing, FAR)
   await message.getByText('Delivered', { exact: true }).waitFor()
-  await message.getByText('The receiver confirmed it.').waitFor()
+  await message.getByText('The recipient acknowledged it.').waitFor()
 })
 
 test('a text that fails says why, and what to do', async () => {
@@ -104,7 +104,7 @@ test('who reads further up is not moved by what arrives, and comes down with one
   await isLive(admin)
   await page.locator('.log').hover()
   await page.mouse.wheel(0, -900)
-  const down = page.getByRole('button', { name: 'To the newest' })
+  const down = page.getByRole('button', { name: 'Go to the newest' })
   await down.waitFor()
   const place = () =>
     page.getByText('line 15 of a long story').evaluate((element) => element.getBoundingClientRect().top)
@@ -147,7 +147,7 @@ test('the message that another one answers is found further up', async () => {
   await page.locator('article:focus', { hasText: 'Who has the key of the tower?' }).waitFor()
   await answer.getByRole('button', { name: 'Far Hill Who has the key of the tower?' }).waitFor()
   const lost = page.locator('.message', { hasText: 'It never was' })
-  await lost.getByText('In reply to a message that is not here').waitFor()
+  await lost.getByText('In reply to a message that is not stored here').waitFor()
 })
 
 test('nothing is written to a channel that the radio has switched off', async () => {
@@ -233,7 +233,9 @@ test('a link leads to its message, also where many came after it', async () => {
     .poll(() => page.evaluate('document.activeElement.textContent'))
     .toContain('The spare key hangs in the shed')
   await goto('/messages?channel=0&message=999999999')
-  await page.getByText('The linked message is further up than was looked, or not here any more.').waitFor()
+  await page
+    .getByText('The linked message was not found. It is older than the messages searched, or was deleted.')
+    .waitFor()
 })
 
 test('all of this without an error in the console or a request to another host', () => {

@@ -26,11 +26,11 @@ afterAll(async () => {
 test('where two radios can send one may be chosen, and the message tells by which it went', async () => {
   const { page } = mesh.admin
   await mesh.admin.goto('/messages?channel=0')
-  const choice = page.getByLabel('Send by')
+  const choice = page.getByLabel('Send with')
   await choice.waitFor()
   await expect
     .poll(() => choice.getByRole('option').allTextContents())
-    .toEqual(['the radio that suits best', 'Test Radio', 'Lake'])
+    .toEqual(['the most suitable radio', 'Test Radio', 'Lake'])
   expect(await mesh.admin.violations()).toEqual([])
   const box = page.getByLabel('Write a message')
   await box.fill('by whoever')
@@ -59,12 +59,12 @@ test('who may not see the radios, or has but one that can send, has no choice', 
   await writer.page.getByRole('button', { name: 'Send' }).click()
   // By then a choice would be there.
   await writer.page.locator('.message.out', { hasText: 'from the writer' }).getByText('Sent by the radio').waitFor()
-  await expect.poll(() => writer.page.getByLabel('Send by').count()).toBe(0)
+  await expect.poll(() => writer.page.getByLabel('Send with').count()).toBe(0)
   const { page } = mesh.admin
   await mesh.admin.goto('/messages?channel=0')
-  await page.getByLabel('Send by').waitFor()
+  await page.getByLabel('Send with').waitFor()
   second.refuse(true)
   second.kick()
-  await expect.poll(() => page.getByLabel('Send by').count()).toBe(0)
+  await expect.poll(() => page.getByLabel('Send with').count()).toBe(0)
   await page.getByLabel('Write a message').waitFor()
 })

@@ -14,7 +14,7 @@ export const audit = {
   what: 'What',
   address: 'Address',
   nobody: 'nobody',
-  none: 'Nothing in the log matches.',
+  none: 'No entry matches.',
   exportAs: 'Export',
   csv: 'CSV',
   ndjson: 'JSON lines',
@@ -25,20 +25,20 @@ export const audit = {
   checking: (done: number, all: number) =>
     `Checking the log: ${numberFormat.format(done)} of ${quantity(all, 'entry', 'entries')} …`,
   check: (all: number) => `Check all ${quantity(all, 'entry', 'entries')}`,
-  unchecked: 'Each entry is sealed by a hash, so that nobody changes or removes one unnoticed.',
+  unchecked: 'A hash seals each entry, so nobody can change or remove one unnoticed.',
   whole: (entries: number) =>
-    `The log is whole: nobody changed or removed any of ${quantity(entries, 'entry', 'entries')}.`,
-  until: (at: string, hash: string) => `Checked until ${at}, hash ${hash}.`,
+    `The log is intact: none of ${quantity(entries, 'entry', 'entries')} was changed or removed.`,
+  until: (at: string, hash: string) => `Checked up to ${at}, hash ${hash}.`,
   unsealed: (entries: number) => `Not sealed yet: ${quantity(entries, 'newer entry', 'newer entries')}.`,
   trimmed: (id: number) => `Entries up to number ${id} were trimmed.`,
-  changed: (id: number) => `The log is broken: entry ${id} is not as it was written.`,
+  changed: (id: number) => `The log is broken: entry ${id} was changed.`,
   missing: (id: number) => `The log is broken: entry ${id} is missing.`,
   lostSeal: (id: number) => `The log is broken: entry ${id} has lost its seal.`,
-  untoldTrim: (id: number) => `The log is broken: entries up to ${id} were deleted, and no entry tells of it.`,
+  untoldTrim: (id: number) => `The log is broken: entries up to ${id} were deleted, and no entry records it.`,
   onlyUser: (name: string) => `Only ${name}`,
 } as const
 
-/** What people call the entries of the log; another name stands for itself. */
+/** The names of audit actions on the pages. */
 export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   login_success: 'Signed in',
   login_failed: 'Sign-in failed',
@@ -59,7 +59,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   settings_updated: 'Changed settings',
   system_restored: 'Restored a backup',
   restore_reapplied: 'Reapplied what a restore undid',
-  restore_accepted: 'Accepted what a restore undid',
+  restore_accepted: 'Kept what a restore undid',
   backup_created: 'Created a backup',
   backup_failed: 'A backup failed',
   backup_deleted: 'Deleted a backup',

@@ -20,6 +20,6 @@ export const common = {
   clear: 'Clear filters',
   ago: (age: string) => (age === 'now' ? 'just now' : `${age} ago`),
   optional: 'optional',
-  radioSays: (words: string) => `The radio says: ${words}`,
+  radioSays: (words: string) => `The radio reports: ${words}`,
   reference: (id: string) => `Reference ${id}`,
 } as const

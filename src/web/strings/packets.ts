@@ -4,7 +4,7 @@ export const packets = {
   ports: {
     '1': 'Texts',
     '3': 'Positions',
-    '4': 'Node information',
+    '4': 'Node info',
     '5': 'Routing',
     '67': 'Telemetry',
     '70': 'Traceroutes',
@@ -13,7 +13,7 @@ export const packets = {
   kinds: {
     TEXT_MESSAGE_APP: 'Text',
     POSITION_APP: 'Position',
-    NODEINFO_APP: 'Node information',
+    NODEINFO_APP: 'Node info',
     ROUTING_APP: 'Routing',
     TELEMETRY_APP: 'Telemetry',
     TRACEROUTE_APP: 'Traceroute',
@@ -27,7 +27,7 @@ export const packets = {
   to: 'To',
   kind: 'Kind',
   signal: 'Arrived',
-  spoofed: 'Somebody else seems to have sent this in the name of the node, so it is ignored',
+  spoofed: 'Spoofing suspected: somebody else seems to have sent this in the name of the node, so it is ignored',
   everybody: 'everybody',
   unreadable: 'encrypted',
   onlyFrom: (id: string) => `Only from ${id}`,

@@ -6,19 +6,19 @@ const WHAT: Readonly<Record<RevivableAction, string>> = {
   permissions_updated: 'lost permissions and has them again',
   password_reset: 'got a new password and has the old one again',
   password_changed: 'changed the password and has the old one again',
-  token_revoked: 'lost an API token that works again',
+  token_revoked: 'had an API token revoked that works again',
 }
 
 export const revived = {
-  title: (backup: string) => `The restore of ${backup} undid what was done after the backup`,
-  help: 'Choose what to reapply. Leave what an intruder may have done as it is in the backup.',
+  title: (backup: string) => `The restore of ${backup} undid changes made after the backup`,
+  help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
   what: (action: RevivableAction, token: string | null) =>
     token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
   by: (name: string) => `done by ${name}`,
-  again: 'Reapply the chosen ones',
+  again: 'Reapply selected',
   leave: 'Leave everything as restored',
-  leaveSure: 'Keep all of this as it is in the backup? The list is then deleted.',
+  leaveSure: 'Leave everything as restored? The list is then deleted.',
   all: 'All',
-  done: 'Done again',
+  done: 'Reapplied',
   refused: (name: string, why: string) => `${name}: ${why}`,
 } as const

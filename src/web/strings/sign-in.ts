@@ -6,37 +6,37 @@ export const signIn = {
   working: 'Signing in…',
   oidc: 'Sign in with your organisation',
   or: 'or',
-  oidcOnly: 'Accounts of this service are kept by your organisation.',
+  oidcOnly: 'Your organisation manages the accounts of this service.',
   cookie:
-    'The sign-in worked, but your browser did not keep the session cookie. Allow cookies for this site. If the service stands behind a proxy, reach it by the address the proxy announces.',
+    'The sign-in worked, but your browser did not keep the session cookie. Allow cookies for this site. If the service is behind a proxy, open it at the address of the proxy.',
   wait: (time: string) => `Too many attempts. You can try again in ${time}.`,
   waitOver: 'You can try again now.',
-  ended: 'Your session has ended: you were signed out elsewhere, or it was too old. Sign in to go on where you were.',
+  ended: 'Your session has ended: you were signed out elsewhere, or it expired. Sign in to continue where you were.',
   show: 'Show the password',
   hide: 'Hide the password',
   errors: {
     oidc_denied:
       'The sign-in was cancelled, or your organisation refused it. Try again, or ask whoever manages your account there.',
     oidc_failed:
-      'Your organisation’s answer could not be trusted, so nobody was signed in. Try again; if it stays, an administrator finds the reason in the audit log.',
-    oidc_state_invalid: 'This sign-in took too long or was begun in another window. Please start again.',
+      'Your organisation’s answer could not be trusted, so nobody was signed in. Try again; if it fails again, an administrator can find the reason in the audit log.',
+    oidc_state_invalid: 'This sign-in took too long or was started in another window. Please start again.',
     oidc_user_unknown: 'You have no account here yet. Ask an administrator to let you in.',
     oidc_user_inactive: 'Your account here is deactivated. Ask an administrator to reactivate it.',
-    oidc_unavailable: 'Your organisation’s sign-in does not answer right now. Try again in a minute.',
+    oidc_unavailable: 'Your organisation’s sign-in does not respond right now. Try again in a minute.',
   } satisfies Record<string, string>,
   otherError: 'The sign-in failed. Please try again.',
 } as const
 
 export const password = {
   title: 'Choose your own password',
-  why: 'You signed in with a temporary password. Choose one that only you know, then everything opens.',
+  why: 'You signed in with a temporary password. Choose your own password to continue.',
   current: 'Current password',
   new: 'New password',
-  repeat: 'New password again',
-  hint: 'Long beats complicated: four or five words that only you would put together.',
+  repeat: 'Repeat the new password',
+  hint: 'A long password is better than a complicated one: combine four or five words that only you would choose.',
   differ: 'The two passwords differ.',
-  revokeTokens: 'Also end my API tokens',
+  revokeTokens: 'Also revoke my API tokens',
   submit: 'Change password',
   changed: 'Password changed. Your other sessions have ended.',
-  oidc: 'You sign in through your organisation: your password is changed there.',
+  oidc: 'You sign in through your organisation. Change your password there.',
 } as const
