@@ -9,7 +9,7 @@ export const settings = {
   activity: 'Activity',
   names: {
     telemetryRetentionDays: 'Single measurements',
-    telemetryHourlyRetentionDays: 'Hourly averages',
+    telemetryHourlyRetentionDays: 'Hourly summaries of measurements',
     packetRetentionDays: 'Packet log',
     positionRetentionDays: 'Tracks of nodes',
     messageRetentionDays: 'Messages',
