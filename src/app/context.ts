@@ -6,7 +6,7 @@ import type { SectionKind } from '../meshtastic/config/sections.ts'
 import type { SectionView } from '../meshtastic/config/values.ts'
 import type { LoraSettings } from '../meshtastic/airtime.ts'
 import type { BatchCounts } from './mesh/ingest/ingest.ts'
-import type { RuleKind as AutomationKind } from '../shared/rule-kinds.ts'
+import type { RuleKind as AutomationKind, RunEnd } from '../shared/rule-kinds.ts'
 import type { Profile } from './auth/oidc/profile.ts'
 import type { Config } from './config/config.ts'
 import type { Log } from './log.ts'
@@ -355,7 +355,7 @@ export interface Meter {
   countPacket(portName: string | null): void
   countBatch(counts: BatchCounts): void
   /** A run of a rule of automation, as it ended. */
-  countAutomation(kind: AutomationKind, result: 'sent' | 'skipped' | 'failed'): void
+  countAutomation(kind: AutomationKind, result: RunEnd): void
   families(): readonly Family[]
 }
 

@@ -7,6 +7,11 @@ export function field(name: string): SQL {
   return sql.raw(`r.j ->> '${name}'`)
 }
 
+/** A list of names as SQL, for `in (…)`: an index knows them, other than parameters. Names of ours alone. */
+export function literals(names: readonly string[]): SQL {
+  return sql.raw(names.map((name) => `'${name}'`).join(', '))
+}
+
 /**
  * Prepares an insert of many rows whose one parameter is a JSON array of objects: one statement for a whole batch, which
  * D1 counts as one, and which SQLite reads about as fast as rows bound one by one. Rows go in in the order of the array.

@@ -35,3 +35,7 @@ export const AUDIT_ACTIONS = {
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS
 export type AuditResource = (typeof AUDIT_ACTIONS)[AuditAction]
+
+/** Of an export of the audit log. */
+export const EXPORT_FORMATS = ['csv', 'ndjson'] as const
+export type ExportFormat = (typeof EXPORT_FORMATS)[number]

@@ -3,3 +3,6 @@
  * nobody knows, or several channels are in one sum; only those who may read every channel see it.
  */
 export const UNKNOWN_CHANNEL = -1
+
+/** Of a channel, as Meshtastic names them. */
+export const CHANNEL_ROLES = ['DISABLED', 'PRIMARY', 'SECONDARY'] as const

@@ -5,3 +5,25 @@ export const MAX_TEXT_BYTES = 200
 export const MAX_RETENTION_DAYS = 36_500
 /** Seconds after which a node must be heard again to count as active. */
 export const MAX_ACTIVE_SECONDS = 2_592_000
+
+// Characters, unless they say bytes: what a field of a form takes, and what the service accepts.
+
+/** What is searched for in a list. */
+export const MAX_SEARCH = 200
+export const MAX_USERNAME = 64
+export const MAX_DISPLAY_NAME = 100
+export const MAX_EMAIL = 254
+/** A name that somebody signs in with: longer than any, so that a long one is wrong as any other. */
+export const MAX_SIGN_IN_NAME = 1024
+/** A password as it is typed; what a new one may have in bytes is a rule of its own. */
+export const MAX_TYPED_PASSWORD = 4096
+export const MAX_TOKEN_NAME = 100
+/** Notes about a node. */
+export const MAX_NOTES = 2000
+/** Of automation: the name of a rule, a text with its tokens, a reaction, and a message that is tried. */
+export const MAX_RULE_NAME = 64
+export const MAX_TEMPLATE = 400
+export const MAX_REACTION = 16
+export const MAX_SAMPLE = 300
+/** A cron pattern as it is typed, with more spaces than it needs. */
+export const MAX_CRON = 310

@@ -9,3 +9,5 @@ export type MatchMode = (typeof MATCH_MODES)[number]
 /** What became of a run. */
 export const OUTCOMES = ['sending', 'sent', 'skipped', 'failed'] as const
 export type Outcome = (typeof OUTCOMES)[number]
+/** How a run ended. */
+export type RunEnd = Exclude<Outcome, 'sending'>

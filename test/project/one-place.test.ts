@@ -3,11 +3,14 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { AUDIT_ACTIONS } from '../../src/shared/audit-actions.ts'
+import { AUDIT_ACTIONS, EXPORT_FORMATS } from '../../src/shared/audit-actions.ts'
+import { AUTH_PROVIDERS } from '../../src/shared/auth-providers.ts'
+import { CHANNEL_ROLES } from '../../src/shared/channels.ts'
 import { CHANGE_STATES } from '../../src/shared/change-states.ts'
-import { DELIVERY_STATES } from '../../src/shared/delivery-states.ts'
+import { DELIVERY_STATES, DIRECTIONS } from '../../src/shared/delivery-states.ts'
 import { EVENT_KIND_NAMES } from '../../src/shared/event-kinds.ts'
 import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/link-kinds.ts'
+import { STANDINGS, UNREADABLE, VOICES } from '../../src/shared/packets.ts'
 import { RESOURCE_NAMES } from '../../src/shared/resources.ts'
 import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/rule-kinds.ts'
 import { SPECIAL_SCOPES } from '../../src/shared/token-scopes.ts'
@@ -140,7 +143,14 @@ test('what is added to a table wants two more files at most, and the compiler na
 test('no table is written down a second time, in SQL either', async () => {
   const tables: Record<string, readonly string[]> = {
     AUDIT_ACTIONS: Object.keys(AUDIT_ACTIONS),
+    AUTH_PROVIDERS,
     CHANGE_STATES,
+    CHANNEL_ROLES,
+    DIRECTIONS,
+    EXPORT_FORMATS,
+    STANDINGS,
+    UNREADABLE,
+    VOICES,
     DELIVERY_STATES,
     EVENT_KIND_NAMES,
     LINK_KINDS,
@@ -166,4 +176,12 @@ test('no table is written down a second time, in SQL either', async () => {
     }
   }
   expect(copies).toStrictEqual([])
+})
+
+test('how long a field of a form may get stands in src/shared/limits.ts, where the service takes it from', async () => {
+  const pages = (await readdir(join(ROOT, 'src/web'), { recursive: true })).filter((name) => name.endsWith('.tsx'))
+  const texts = await Promise.all(pages.map((name) => readFile(join(ROOT, 'src/web', name), 'utf8')))
+  const all = texts.flatMap((text) => Array.from(text.matchAll(/maxLength=(\S+)/g), ([, limit]) => limit))
+  expect(all).toContain('{MAX_NOTES}')
+  expect(all.filter((limit) => !/^\{(MAX_\w+|props\.maxLength)\}$/.test(limit ?? ''))).toStrictEqual([])
 })

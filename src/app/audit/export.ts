@@ -1,9 +1,7 @@
 import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 import { type AuditFilters, type AuditRow, listRows } from './audit.ts'
-
-export const EXPORT_FORMATS = ['csv', 'ndjson'] as const
-export type ExportFormat = (typeof EXPORT_FORMATS)[number]
+import type { ExportFormat } from '../../shared/audit-actions.ts'
 
 export const EXPORT_COLUMNS = [
   'id',

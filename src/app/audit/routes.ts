@@ -7,8 +7,10 @@ import { inTurn } from '../http/limits/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../http/validate.ts'
 import { auditEntrySchema, listAudit } from './audit.ts'
 import { sealRecent } from './chain.ts'
-import { EXPORT_FORMATS, exportAudit } from './export.ts'
+import { EXPORT_FORMATS } from '../../shared/audit-actions.ts'
+import { exportAudit } from './export.ts'
 import { chainPartSchema, verifyChain } from './verify.ts'
+import { MAX_SEARCH } from '../../shared/limits.ts'
 
 const filters = z.object({
   userId: idSchema.optional().describe('Who did it'),
@@ -16,7 +18,7 @@ const filters = z.object({
   resource: z.string().max(100).optional().describe('Such as `users`'),
   from: timeQuery.optional().describe('At this time or later'),
   to: timeQuery.optional().describe('At this time or earlier'),
-  q: z.string().min(1).max(200).optional().describe('Part of the username or the details'),
+  q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the username or the details'),
 })
 
 export const auditRoutes = new Hono<AppEnv>()

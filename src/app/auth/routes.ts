@@ -22,6 +22,7 @@ import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
 import { signedInAnswer } from './viewer.ts'
 import { NO_PERMISSIONS } from '../../shared/resources.ts'
+import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../shared/limits.ts'
 
 const statusSchema = z.object({
   authenticated: z.boolean(),
@@ -37,12 +38,12 @@ const signedInSchema = z.object({
   mustChangePassword: z.boolean(),
 })
 const credentialsSchema = z.strictObject({
-  username: z.string().min(1).max(1024),
-  password: z.string().min(1).max(4096),
+  username: z.string().min(1).max(MAX_SIGN_IN_NAME),
+  password: z.string().min(1).max(MAX_TYPED_PASSWORD),
 })
 const passwordChangeSchema = z.strictObject({
-  currentPassword: z.string().min(1).max(4096),
-  newPassword: z.string().max(4096),
+  currentPassword: z.string().min(1).max(MAX_TYPED_PASSWORD),
+  newPassword: z.string().max(MAX_TYPED_PASSWORD),
   revokeTokens: z.boolean().optional().describe('true ends your API tokens, too'),
 })
 

@@ -23,6 +23,7 @@ import { readAnswers, readSaid, reasonSchema } from './runs.ts'
 import { upcomingSlots } from './slots.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/time.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
+import { MAX_SAMPLE } from '../../shared/limits.ts'
 
 const SHOWN_RUNS = 5
 /** Runs are counted over a week, so that patterns for some days of it are fair. */
@@ -31,7 +32,7 @@ const MAX_COUNTED = DAY_MS / (5 * MINUTE_MS)
 
 /** Something that somebody might say, to see what a rule of kind `acknowledge` makes of it. */
 export const sampleSchema = z.strictObject({
-  text: z.string().max(300),
+  text: z.string().max(MAX_SAMPLE),
   from: bodyNodeNum
     .refine((nodeNum) => nodeNum < BROADCAST, 'one node')
     .default(1)

@@ -4,7 +4,7 @@ import { automationRuns, automations } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { WITHDRAWN } from '../mesh/messages/delivery.ts'
 import type { PacketKey } from '../mesh/messages/delivery-records.ts'
-import { OUTCOMES } from '../../shared/rule-kinds.ts'
+import { OUTCOMES, type RunEnd } from '../../shared/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 
@@ -248,7 +248,7 @@ export async function settleRun(
   store: Store,
   id: number,
   end: {
-    readonly outcome: 'sent' | 'skipped' | 'failed'
+    readonly outcome: RunEnd
     readonly reason: Reason | null
     readonly packets: RunPacket[]
   },

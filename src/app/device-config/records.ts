@@ -5,7 +5,7 @@ import type { Statement, Store } from '../../db/store.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
 import type { LiveSection } from '../context.ts'
 import { type Source, writeSources } from '../mesh/ingest/sources.ts'
-import type { Change } from './schemas.ts'
+import { type Change, secretStateSchema } from './schemas.ts'
 
 /** A section as it was last read, of any radio. */
 export type StoredSection = SectionView & { readonly section: string; readonly readAt: number }
@@ -60,10 +60,7 @@ export async function readSections(store: Store, source: string): Promise<Stored
 }
 
 const valuesSchema = z.record(z.string(), z.json())
-const secretsSchema = z.record(
-  z.string(),
-  z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }),
-)
+const secretsSchema = z.record(z.string(), secretStateSchema)
 
 /** Sources whose settings are stored, with the node each of them is; the oldest first. */
 export function readConfiguredSources(store: Store): Promise<{ name: string; nodeNum: number | null }[]> {

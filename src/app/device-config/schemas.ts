@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { FIELD_TYPES, RISKS } from '../../meshtastic/config/fields.ts'
 import { SECTION_KINDS } from '../../meshtastic/config/sections.ts'
+import { KEY_KINDS } from '../../meshtastic/config/values.ts'
 import { CHANGE_STATES } from '../../shared/change-states.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 
@@ -59,6 +60,8 @@ const fieldSchema = z
   })
   .meta({ id: 'ConfigurationField', description: 'What an editor must know of a field' })
 
+export const secretStateSchema = z.object({ isSet: z.boolean(), kind: z.enum(KEY_KINDS).nullable() })
+
 export const sectionSchema = z
   .object({
     source: z.string(),
@@ -67,9 +70,7 @@ export const sectionSchema = z
     editable: z.boolean(),
     revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
     values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
-    secrets: z
-      .record(z.string(), z.object({ isSet: z.boolean(), kind: z.enum(['none', 'default', 'custom']).nullable() }))
-      .describe('By path: whether they are set, never what they are'),
+    secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never what they are'),
     fields: z.array(fieldSchema),
     renewals: z
       .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))

@@ -22,6 +22,7 @@ import {
   userChangesSchema,
   userSchema,
 } from './users.ts'
+import { MAX_SEARCH } from '../../shared/limits.ts'
 
 const userAnswer = z.object({ user: userSchema })
 const permissionsAnswer = z.object({ permissions: permissionsSchema, grants: z.array(storedGrantSchema) })
@@ -51,7 +52,7 @@ export const userRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        q: z.string().min(1).max(200).optional().describe('Part of the username, name or e-mail address'),
+        q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the username, name or e-mail address'),
         limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
         offset: integerQuery(0, 1_000_000).default(0).describe('How many to leave out'),
       }),

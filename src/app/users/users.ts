@@ -19,8 +19,8 @@ import {
 import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
 import { timeField } from '../http/fields.ts'
-
-export const AUTH_PROVIDERS = ['local', 'oidc'] as const
+import { AUTH_PROVIDERS } from '../../shared/auth-providers.ts'
+import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
 
 export const userSchema = z
   .object({
@@ -85,10 +85,10 @@ const printable = (max: number) =>
 /** ASCII on purpose: two usernames that look alike are alike. */
 export const usernameSchema = z
   .string()
-  .regex(/^[A-Za-z0-9._@-]{1,64}$/, '1–64 letters, digits and . _ - @')
+  .regex(new RegExp(`^[A-Za-z0-9._@-]{1,${MAX_USERNAME}}$`), `1–${MAX_USERNAME} letters, digits and . _ - @`)
   .refine((name) => name.toLowerCase() !== SYSTEM.username, 'not the name by which the audit log calls the service')
-export const emailSchema = printable(254).pipe(z.email())
-export const displayNameSchema = printable(100).min(1)
+export const emailSchema = printable(MAX_EMAIL).pipe(z.email())
+export const displayNameSchema = printable(MAX_DISPLAY_NAME).min(1)
 
 export const newUserSchema = z
   .strictObject({

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type AnySQLiteColumn, index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
+import { AUTH_PROVIDERS } from '../../shared/auth-providers.ts'
 
 // The tables of accounts, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
@@ -11,7 +12,7 @@ export const users = sqliteTable(
     username: text('username').notNull(),
     email: text('email'),
     displayName: text('display_name'),
-    authProvider: text('auth_provider', { enum: ['local', 'oidc'] }).notNull(),
+    authProvider: text('auth_provider', { enum: AUTH_PROVIDERS }).notNull(),
     oidcIssuer: text('oidc_issuer'),
     oidcSubject: text('oidc_subject'),
     passwordHash: text('password_hash'),

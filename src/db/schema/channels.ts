@@ -1,5 +1,6 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
+import { CHANNEL_ROLES } from '../../shared/channels.ts'
 
 /** Never their keys. `index`: the slot of a radio, or the number of a broker's channel. */
 export const channels = sqliteTable(
@@ -10,7 +11,7 @@ export const channels = sqliteTable(
       .references(() => sources.id, { onDelete: 'cascade' }),
     index: integer('channel_index').notNull(),
     name: text('name').notNull(),
-    role: text('role', { enum: ['DISABLED', 'PRIMARY', 'SECONDARY'] }).notNull(),
+    role: text('role', { enum: CHANNEL_ROLES }).notNull(),
     /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
     identity: text('identity'),
     /** Of a channel that is no slot of a radio: since when, and when last, it was heard. */

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
 import { sources } from './sources.ts'
-import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
+import { DELIVERY_STATES, DIRECTIONS } from '../../shared/delivery-states.ts'
 
 export const messages = sqliteTable(
   'messages',
@@ -25,7 +25,7 @@ export const messages = sqliteTable(
     pkiEncrypted: flag('pki_encrypted').notNull().default(false),
     /** The sender's signature was verified. */
     signed: flag('signed').notNull().default(false),
-    direction: text('direction', { enum: ['in', 'out'] }).notNull(),
+    direction: text('direction', { enum: DIRECTIONS }).notNull(),
     deliveryState: text('delivery_state', {
       enum: DELIVERY_STATES,
     }),

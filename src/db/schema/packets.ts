@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { flag } from './flag.ts'
+import { STANDINGS } from '../../shared/packets.ts'
 
 /** The latest packets: a ring, emptied from its old end. */
 export const packets = sqliteTable(
@@ -26,7 +27,7 @@ export const packets = sqliteTable(
      * `own`: a radio of ours told it of itself; `signed`: the sender's signature was verified; `spoofed`: somebody else
      * seems to have sent it in the sender's name.
      */
-    standing: text('standing', { enum: ['own', 'signed', 'spoofed'] }),
+    standing: text('standing', { enum: STANDINGS }),
     /** JSON, decoded; without what might be a key or a password. */
     payload: text('payload').notNull(),
   },

@@ -7,7 +7,10 @@ import { readFlags } from './flags.ts'
 import { enumName } from '../enum-name.ts'
 
 /** Whether a secret is set; of a channel key also whether everybody knows it. */
-export type SecretState = { readonly isSet: boolean; readonly kind: 'none' | 'default' | 'custom' | null }
+/** What a channel's key is. */
+export const KEY_KINDS = ['none', 'default', 'custom'] as const
+
+export type SecretState = { readonly isSet: boolean; readonly kind: (typeof KEY_KINDS)[number] | null }
 
 /** A section without its secrets. */
 export type SectionView = {

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs'
 import * as z from 'zod'
 import type { AuditRow } from '../../app/audit/audit.ts'
 import { hashEntry, type Sealed } from '../../app/audit/chain.ts'
-import { EXPORT_COLUMNS, type ExportFormat, isFormula } from '../../app/audit/export.ts'
+import { EXPORT_COLUMNS, isFormula } from '../../app/audit/export.ts'
+import type { ExportFormat } from '../../shared/audit-actions.ts'
 
 /** Which format a file has by its name. */
 export function formatOf(file: string): ExportFormat {

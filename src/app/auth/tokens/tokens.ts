@@ -17,6 +17,7 @@ import { type Permissions, permissionsFrom } from '../../../shared/resources.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { timeField } from '../../http/fields.ts'
+import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 const PREFIX = 'mm_'
 /** Of one user, those that expired among them. */
@@ -59,7 +60,7 @@ export const newTokenSchema = z.strictObject({
   name: z
     .string()
     .min(1)
-    .max(100)
+    .max(MAX_TOKEN_NAME)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u),
   scopes: z
     .array(z.enum(SCOPES))

@@ -8,6 +8,7 @@ import { render } from '../template.ts'
 import { channelsSchema, common, printable, templateSchema } from './fields.ts'
 import { heardKind } from './kind.ts'
 import { matches } from './matcher.ts'
+import { MAX_REACTION } from '../../../shared/limits.ts'
 
 const matchSchema = z.strictObject({
   mode: z
@@ -24,7 +25,7 @@ const matchSchema = z.strictObject({
 const answerSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('tapback'),
-    emoji: printable(16).refine((emoji) => emoji.trim() !== '' && countTextBytes(emoji) <= 32, 'one emoji'),
+    emoji: printable(MAX_REACTION).refine((emoji) => emoji.trim() !== '' && countTextBytes(emoji) <= 32, 'one emoji'),
   }),
   z.strictObject({
     kind: z.literal('text'),

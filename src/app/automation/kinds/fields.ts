@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { bodyNodeNum } from '../../mesh/messages/send.ts'
 import { CRON_PATTERN } from '../cron.ts'
-import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import { MAX_RULE_NAME, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** Least time between two runs of a traceroute or a schedule, in minutes. */
 export const MIN_RUN_MINUTES = 5
@@ -14,7 +14,7 @@ export const printable = (max: number) =>
     .max(max)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
 
-const nameSchema = printable(64).refine((name) => name === name.trim(), 'no space at the ends')
+const nameSchema = printable(MAX_RULE_NAME).refine((name) => name === name.trim(), 'no space at the ends')
 export const cronSchema = z
   .string()
   .regex(CRON_PATTERN, 'five fields: minute, hour, day of month, month, day of week')
@@ -26,7 +26,7 @@ export const channelsSchema = z.array(channel).max(8).refine(eachOnce, 'each cha
 export const targetNode = bodyNodeNum.refine((nodeNum) => nodeNum < BROADCAST, 'one node')
 export const templateSchema = z
   .string()
-  .max(400)
+  .max(MAX_TEMPLATE)
   .refine((text) => text.trim() !== '', 'not empty')
   .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
   .describe(`May hold tokens such as {longName}; at most ${MAX_TEXT_BYTES} bytes when they are filled in`)

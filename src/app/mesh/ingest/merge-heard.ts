@@ -27,7 +27,11 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
-  return !hasMetrics(old) || !hasMetrics(fresh) || METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
+  return (
+    !hasMetrics(old) ||
+    !hasMetrics(fresh) ||
+    DEVICE_METRICS.every((name) => !isKnown(old[name]) || isKnown(fresh[name]))
+  )
 }
 
 /** Both keys must reach the database: that they differ is news of its own. */
@@ -35,12 +39,13 @@ function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later =
   return earlier !== null && later !== null && earlier !== later
 }
 
-const METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
+/** What a node measures of itself, as columns of its row. */
+export const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
 
 const isKnown = (value: unknown): boolean => value !== null && value !== undefined
 const hasPlace = ({ latitude }: NodeRow): boolean => isKnown(latitude)
-const hasMetrics = (row: NodeRow): boolean => METRICS.some((name) => isKnown(row[name]))
+const hasMetrics = (row: NodeRow): boolean => DEVICE_METRICS.some((name) => isKnown(row[name]))
 
 function isPlaceOlder(earlier: NodeRow, later: NodeRow): boolean {
   return hasPlace(earlier) && hasPlace(later) && (later.positionTime ?? 0) < (earlier.positionTime ?? 0)
@@ -53,7 +58,7 @@ function areMetricsOlder(earlier: NodeRow, later: NodeRow): boolean {
 function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const older = new Set<string>([
     ...(isPlaceOlder(earlier, later) ? PLACE : []),
-    ...(areMetricsOlder(earlier, later) ? [...METRICS, 'deviceMetricsTime', 'metricsChannel'] : []),
+    ...(areMetricsOlder(earlier, later) ? [...DEVICE_METRICS, 'deviceMetricsTime', 'metricsChannel'] : []),
   ])
   const told = Object.fromEntries(
     Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),

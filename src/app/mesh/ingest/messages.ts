@@ -4,6 +4,7 @@ import { messages } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { WINDOW_MS } from './packet-window.ts'
 import type { Refiling } from '../radios/channel-table.ts'
+import type { DIRECTIONS } from '../../../shared/delivery-states.ts'
 import { OWN_KINDS } from '../../../shared/link-kinds.ts'
 
 /** One arrival of a text. */
@@ -23,7 +24,7 @@ export type MessageRow = {
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
   readonly signed: boolean
-  readonly direction: 'in' | 'out'
+  readonly direction: (typeof DIRECTIONS)[number]
 }
 
 const VALUES = {

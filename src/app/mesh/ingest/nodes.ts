@@ -10,7 +10,7 @@ import type { NodeUser } from '../../../meshtastic/payload/user.ts'
 import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './sources.ts'
-import { mergeHeard } from './merge-heard.ts'
+import { DEVICE_METRICS, mergeHeard } from './merge-heard.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
 
 /** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
@@ -286,8 +286,6 @@ export function placeFields(
     positionChannel: channel,
   } satisfies Partial<NodeRow>
 }
-
-const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 
 type DeviceMetricsFields = { [Name in (typeof DEVICE_METRICS)[number]]?: number } & {
   deviceMetricsTime?: number | null

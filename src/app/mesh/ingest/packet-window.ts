@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../../../shared/time.ts'
+import type { Voice } from '../../../shared/packets.ts'
 
 /** How long, and for how many packets, a packet is known again. */
 export const WINDOW_MS = 6 * HOUR_MS
@@ -13,11 +14,8 @@ export type Arrival = {
   /** False when nothing could be read of it. */
   readonly isReadable: boolean
   /** How sure it is who sent it. */
-  readonly standing?: Standing
+  readonly standing?: Voice
 }
-
-/** `own`: a radio of ours told it of itself; `signed`: its signature was verified. */
-export type Standing = 'own' | 'signed' | 'plain'
 
 /**
  * `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops; `surer`: a copy of
@@ -69,7 +67,7 @@ export function createPacketWindow(): PacketWindow {
   }
 }
 
-const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Standing, number>
+const SURENESS = { plain: 0, signed: 1, own: 2 } as const satisfies Record<Voice, number>
 
 function compare(known: Entry | undefined, { hopsAway, isReadable, standing = 'plain' }: Arrival): Sighting {
   if (known === undefined || (isReadable && !known.isReadable)) return 'first'
@@ -89,7 +87,7 @@ function merge(known: Entry | undefined, { at, hopsAway, isReadable, standing = 
   }
 }
 
-function surer(known: Standing = 'plain', now: Standing): Standing {
+function surer(known: Voice = 'plain', now: Voice): Voice {
   return SURENESS[known] > SURENESS[now] ? known : now
 }
 

@@ -4,6 +4,7 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
+import { UNREADABLE } from '../../../shared/packets.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {
@@ -52,7 +53,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     replayed: isReplayed,
     standing,
     payload: describePayload(packet),
-    isReadable: payload.kind !== 'encrypted' && payload.kind !== 'malformed',
+    isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
   if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
   // Without a request it answers, a route is a question passing by.

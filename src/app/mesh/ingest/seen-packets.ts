@@ -1,12 +1,16 @@
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import { packets } from '../../../db/schema.ts'
+import { literals } from '../../../db/json-rows.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import type { Heard } from './plan.ts'
-import { type Arrival, type Standing, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { UNREADABLE, type Voice } from '../../../shared/packets.ts'
 
 // Nobody keeps the sender's own packet out by sending one with its id first.
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
+
+const IS_READABLE = sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`
 
 const queries = prepareOnce((db) => ({
   seen: db
@@ -15,8 +19,8 @@ const queries = prepareOnce((db) => ({
       id: sql<number>`p.packet_id`,
       at: sql<number>`p.t`,
       hopsAway: sql<number | null>`p.hops_away`,
-      isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
-      standing: sql<Standing>`coalesce(p.standing, 'plain')`,
+      isReadable: IS_READABLE,
+      standing: sql<Voice>`coalesce(p.standing, 'plain')`,
     })
     .from(
       sql`json_each(${sql.placeholder('packets')}) k cross join packets p
@@ -33,8 +37,8 @@ const queries = prepareOnce((db) => ({
       id: sql<number>`p.packet_id`,
       at: sql<number>`p.t`,
       hopsAway: sql<number | null>`p.hops_away`,
-      isReadable: sql<number>`p.payload ->> 'kind' not in ('encrypted', 'malformed')`,
-      standing: sql<Standing>`coalesce(p.standing, 'plain')`,
+      isReadable: IS_READABLE,
+      standing: sql<Voice>`coalesce(p.standing, 'plain')`,
     })
     .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
     .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)

@@ -1,9 +1,10 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { field, literals, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { neighbors, packets, receptions, traceroutes, waypoints } from '../../../db/schema.ts'
 import { WINDOW_MS } from './packet-window.ts'
 import { isLocalNode } from './sources.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { type Standing, UNREADABLE, type Voice } from '../../../shared/packets.ts'
 
 /** More ways by which a message came are not kept. */
 const MOST_RECEPTIONS = 100
@@ -67,7 +68,7 @@ export type PacketRow = {
   readonly viaMqtt: boolean
   readonly pkiEncrypted: boolean
   readonly replayed: boolean
-  readonly standing: 'own' | 'signed' | 'plain' | 'spoofed'
+  readonly standing: Voice | Standing
   readonly payload: string
   /** Something of it was understood. */
   readonly isReadable: boolean
@@ -130,7 +131,7 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
       abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
     and (p.standing is 'spoofed') = (${field('standing')} = 'spoofed')
     and (${field('standing')} <> 'own' or p.standing is 'own')
-    and (not ${field('isReadable')} or p.payload ->> 'kind' not in ('encrypted', 'malformed')))`
+    and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)})))`
 
 // What comes late, or once more, never takes the place of what is newer.
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x

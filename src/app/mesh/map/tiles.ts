@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Ctx, OpenMapArchive } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
+import { TILE_FORMATS } from './pmtiles-header.ts'
 
 const attribution = z.string().nullable().describe('Whose tiles they are, plain text')
 const zoom = z.int().min(0)
@@ -17,7 +18,7 @@ export const mapSchema = z
         }),
         z.object({
           kind: z.literal('archive').describe('At /api/map/archive'),
-          format: z.enum(['raster', 'vector']),
+          format: z.enum(TILE_FORMATS),
           minZoom: zoom,
           maxZoom: zoom,
           bounds: z.tuple([z.number(), z.number(), z.number(), z.number()]).describe('West, south, east, north'),

@@ -5,7 +5,7 @@ import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
-import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
+import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
@@ -30,7 +30,7 @@ export const messageSchema = z
     viaMqtt: z.boolean(),
     pkiEncrypted: z.boolean(),
     signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
-    direction: z.enum(['in', 'out']),
+    direction: z.enum(DIRECTIONS),
     deliveryState: z.enum(DELIVERY_STATES).nullable(),
     routingError: z.string().nullable(),
     notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),

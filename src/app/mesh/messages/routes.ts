@@ -12,6 +12,7 @@ import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from './receptions.ts'
 import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const takesIdempotencyKey = describing({
   request: { part: 'header', schema: z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() }) },
@@ -31,7 +32,7 @@ export const messageRoutes = new Hono<AppEnv>()
         since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
-        q: z.string().min(1).max(200).optional().describe('Part of the text'),
+        q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the text'),
         signed: z
           .literal('true')
           .transform(() => true as const)

@@ -13,6 +13,7 @@ import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { MAX_NOTES } from '../../../shared/limits.ts'
 
 export const nodeSchema = z
   .object({
@@ -110,7 +111,7 @@ export const nodeChangesSchema = z.strictObject({
   isIgnored: z.boolean().optional(),
   notes: z
     .string()
-    .max(2000)
+    .max(MAX_NOTES)
     // Line breaks and tabs, but no other control characters and no lone surrogates.
     .regex(/^(?:[\n\r\t]|[^\p{Cc}\p{Cs}])*$/u)
     .optional(),

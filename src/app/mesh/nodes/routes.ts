@@ -19,6 +19,7 @@ import {
   updateNode,
 } from './nodes.ts'
 import { readTrack, trackSchema } from './positions.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const MAX_TRACK = 10_000
 const YEAR_SECONDS = 31_536_000
@@ -49,7 +50,7 @@ export const nodeRoutes = new Hono<AppEnv>()
         .object({
           limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('The most that one answer holds'),
           since: timeQuery.optional().describe('Heard at or after this time, ms'),
-          q: z.string().min(1).max(200).optional().describe('Part of a name or of the node id'),
+          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node id'),
           activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
           signed: z
             .enum(['true', 'false'])

@@ -5,6 +5,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { CHANNEL_ROLES } from '../../../shared/channels.ts'
 
 /** More are not shown, and not kept either: anybody can make them up. The latest count. */
 export const MAX_NEIGHBORS = 20_000
@@ -30,7 +31,7 @@ export const channelSchema = z
         '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
       ),
     name: z.string().describe('Empty: named after the modem preset'),
-    role: z.enum(['DISABLED', 'PRIMARY', 'SECONDARY']),
+    role: z.enum(CHANNEL_ROLES),
   })
   .meta({ id: 'Channel', description: 'A channel, without its key' })
 

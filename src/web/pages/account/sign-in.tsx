@@ -8,6 +8,7 @@ import { Logo } from '../../parts/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
 import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
+import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
 const RETURN_KEY = 'return-to'
 
@@ -114,7 +115,7 @@ function LocalForm() {
         autocomplete="username"
         autocapitalize="off"
         spellcheck={false}
-        maxLength={1024}
+        maxLength={MAX_SIGN_IN_NAME}
         required
         autofocus
       />
@@ -123,7 +124,7 @@ function LocalForm() {
         name="password"
         type="password"
         autocomplete="current-password"
-        maxLength={4096}
+        maxLength={MAX_TYPED_PASSWORD}
         required
       />
       <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />

@@ -13,6 +13,7 @@ import { type Scope, usableScopes } from '../../../shared/token-scopes.ts'
 import { isAdmin, status } from '../../state/session.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { t } from '../../strings.ts'
+import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 type NewToken = InferRequestType<typeof api.tokens.$post>['json']
 
@@ -143,7 +144,7 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
           label={t.account.tokenName}
           name="name"
           hint={t.account.tokenNameHint}
-          maxLength={100}
+          maxLength={MAX_TOKEN_NAME}
           pattern=".*\S.*"
           value={draft.name.value}
           onInput={(event) => (draft.name.value = event.currentTarget.value)}

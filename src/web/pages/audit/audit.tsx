@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
-import { Field, MAX_SEARCH, Select } from '../../parts/form/field.tsx'
+import { Field, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogTable, More } from '../../parts/list/log-table.tsx'
 import { Failure } from '../../parts/notice.tsx'
@@ -13,6 +13,8 @@ import { href, place, setQuery } from '../../router.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../../strings.ts'
 import { Chain } from './chain.tsx'
 import { AuditRow } from './entry.tsx'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
+import type { ExportFormat } from '../../../shared/audit-actions.ts'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
@@ -57,7 +59,7 @@ export function AuditPage() {
     busy.value = false
     void run(() => load(null))
   }, [key])
-  const exported = (format: 'csv' | 'ndjson') =>
+  const exported = (format: ExportFormat) =>
     href(`/api/audit/export?${new URLSearchParams({ format, ...filters }).toString()}`)
   return (
     <Page

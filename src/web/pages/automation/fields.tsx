@@ -5,7 +5,7 @@ import { can } from '../../state/session.ts'
 import { a } from '../../strings/automation.ts'
 import { type TokenName, widestText } from '../../../shared/tokens.ts'
 import type { Channels } from './channels.ts'
-import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import { MAX_CRON, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** What the fields of the form share. */
 export type Form<Draft> = {
@@ -72,7 +72,7 @@ export function CronField(props: {
         hint={`${a.cronHint} ${props.help}`}
         path={props.path}
         value={props.value}
-        maxLength={310}
+        maxLength={MAX_CRON}
         onInput={props.onInput}
       />
       <div class="chips">
@@ -128,7 +128,7 @@ export function TemplateField(props: {
             {...aria}
             ref={box}
             rows={3}
-            maxLength={400}
+            maxLength={MAX_TEMPLATE}
             value={value}
             onInput={(event) => onInput(event.currentTarget.value)}
           />

@@ -5,6 +5,7 @@ import { a } from '../../strings/automation.ts'
 import { type Draft, timeZones } from './draft.ts'
 import { type Form, Line } from './fields.tsx'
 import { type OwnDraft, viewOf } from './kinds/kinds.ts'
+import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 
 /** What a rule is made of, as far as its kind asks for it. */
 export function RuleFields(props: { form: Form<Draft>; own: Form<OwnDraft>; air: string | null }) {
@@ -20,7 +21,7 @@ export function RuleFields(props: { form: Form<Draft>; own: Form<OwnDraft>; air:
           hint={a.nameHint}
           path="name"
           value={draft.name}
-          maxLength={64}
+          maxLength={MAX_RULE_NAME}
           onInput={(name) => set({ name })}
         />
         <Switch

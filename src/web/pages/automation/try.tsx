@@ -11,6 +11,7 @@ import type { DryRun, Sample } from './rule.ts'
 import type { Trial } from './trial.ts'
 import { airtime, modemName } from './words.ts'
 import { DAY_MS } from '../../../shared/time.ts'
+import { MAX_SAMPLE } from '../../../shared/limits.ts'
 
 type Props = {
   /** It answers what somebody says; else it runs by the clock. */
@@ -104,7 +105,7 @@ function SampleFields({ sample, channels }: { sample: Signal<Sample>; channels: 
           <input
             {...aria}
             type="text"
-            maxLength={300}
+            maxLength={MAX_SAMPLE}
             value={sample.value.text}
             autocomplete="off"
             onInput={(event) => set({ text: event.currentTarget.value })}

@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useConversation, type Wanted } from '../../state/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNodes } from '../../state/mesh.ts'
-import { MAX_SEARCH } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
@@ -11,6 +10,7 @@ import { t } from '../../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
 import { type Channels, Conversations, useChannels } from './conversations.tsx'
 import { MessageLog } from './log.tsx'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 /** Channels and direct conversations, and the one that is open. */
 export function MessagesPage() {

@@ -23,6 +23,7 @@ import { NodeHistory } from './history.tsx'
 import { NodePackets } from './packets.tsx'
 import { NodeRoutes } from './routes.tsx'
 import { percent } from './nodes.tsx'
+import { MAX_NOTES } from '../../../shared/limits.ts'
 
 const POLL_MS = 10_000
 
@@ -338,7 +339,7 @@ function Notes({ node, onSaved }: { node: Node; onSaved(): Promise<void> }) {
           aria-label={t.nodes.notes}
           placeholder={t.nodes.notesHint}
           rows={3}
-          maxLength={2000}
+          maxLength={MAX_NOTES}
           value={edited.value ?? node.notes}
           onInput={(event) => (edited.value = event.currentTarget.value)}
         />

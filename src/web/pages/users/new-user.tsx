@@ -13,6 +13,7 @@ import { scopesOf } from '../../../shared/token-scopes.ts'
 import { href } from '../../router.ts'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
 type Made = { readonly user: User; readonly password: string }
 
@@ -76,8 +77,8 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             label={t.users.username}
             name="username"
             hint={t.users.usernameHint}
-            pattern="[A-Za-z0-9._@\-]{1,64}"
-            maxLength={64}
+            pattern={`[A-Za-z0-9._@\\-]{1,${MAX_USERNAME}}`}
+            maxLength={MAX_USERNAME}
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}
@@ -88,7 +89,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             label={t.users.displayName}
             name="displayName"
             hint={t.common.optional}
-            maxLength={100}
+            maxLength={MAX_DISPLAY_NAME}
             {...typedInto(draft.displayName)}
             autocomplete="off"
           />
@@ -97,7 +98,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             name="email"
             type="email"
             hint={t.common.optional}
-            maxLength={254}
+            maxLength={MAX_EMAIL}
             {...typedInto(draft.email)}
             autocomplete="off"
           />

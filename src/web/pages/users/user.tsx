@@ -15,6 +15,7 @@ import { refreshStatus, type User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { UserAccess } from './access.tsx'
 import { UserCredentials } from './credentials.tsx'
+import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
 export function UserPage({ id }: { id: string }) {
   const param = { id }
@@ -89,8 +90,8 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           name="username"
           {...typedInto(username)}
           hint={t.users.usernameHint}
-          pattern="[A-Za-z0-9._@\-]{1,64}"
-          maxLength={64}
+          pattern={`[A-Za-z0-9._@\\-]{1,${MAX_USERNAME}}`}
+          maxLength={MAX_USERNAME}
           autocomplete="off"
           required
         />
@@ -98,7 +99,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           label={t.users.displayName}
           name="displayName"
           {...typedInto(displayName)}
-          maxLength={100}
+          maxLength={MAX_DISPLAY_NAME}
           disabled={!isLocal}
           autocomplete="off"
         />
@@ -107,7 +108,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           name="email"
           type="email"
           {...typedInto(email)}
-          maxLength={254}
+          maxLength={MAX_EMAIL}
           disabled={!isLocal}
           autocomplete="off"
         />

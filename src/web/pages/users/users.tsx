@@ -3,7 +3,6 @@ import { api, ask } from '../../api.ts'
 import { date } from '../../format.ts'
 import { useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
-import { MAX_SEARCH } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { More } from '../../parts/list/log-table.tsx'
 import { Failure } from '../../parts/notice.tsx'
@@ -12,6 +11,7 @@ import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place } from '../../router.ts'
 import { status, type User, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const FIRST_PAGE = 100
 /** Of one answer at most. */

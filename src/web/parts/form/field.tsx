@@ -3,6 +3,7 @@ import { type ComponentChildren, h, type TargetedEvent } from 'preact'
 import { useId } from 'preact/hooks'
 import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
+import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 /** What the inputs of this application use of all that an input can have. */
 type InputProps = {
@@ -100,7 +101,6 @@ export function Select<K extends string>(props: {
 }
 
 /** Characters that the service looks for at most. */
-export const MAX_SEARCH = 200
 
 export function SearchBox(props: { label: string; hint: string; value: string; onInput(value: string): void }) {
   return (

@@ -4,6 +4,7 @@ import { useAction } from '../../state/load.ts'
 import { t } from '../../strings.ts'
 import { Field, formText, Submit } from './field.tsx'
 import { Failure } from '../notice.tsx'
+import { MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 
 /** Changes one's own password; `current` is known right after a sign-in with it. */
 export function PasswordForm(props: { username: string; current: string | null; onDone(): Promise<void> | void }) {
@@ -38,7 +39,7 @@ export function PasswordForm(props: { username: string; current: string | null; 
         type="password"
         autocomplete="new-password"
         hint={t.password.hint}
-        maxLength={4096}
+        maxLength={MAX_TYPED_PASSWORD}
         required
       />
       <Field
@@ -47,7 +48,7 @@ export function PasswordForm(props: { username: string; current: string | null; 
         type="password"
         autocomplete="new-password"
         error={differ.value ? t.password.differ : null}
-        maxLength={4096}
+        maxLength={MAX_TYPED_PASSWORD}
         required
       />
       <label class="check">

@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import {
+  ACTIONS,
   type Action,
   type Permissions,
   PRESET_NAMES,
@@ -47,7 +48,7 @@ export function PermissionGrid({ value, note }: { value: Signal<Permissions>; no
                 {t.resources[resource]}
                 {note !== undefined && <div class="faint note">{note(resource)}</div>}
               </th>
-              {(['read', 'write'] as const).map((action) => (
+              {ACTIONS.map((action) => (
                 <td key={action}>
                   <label class="box">
                     <input

@@ -14,14 +14,14 @@ import { type Checker, signatureChecker } from './signatures.ts'
 import { listLocalSources, type Source } from '../sources.ts'
 import { isOwnKind } from '../../../../shared/link-kinds.ts'
 import { MINUTE_MS } from '../../../../shared/time.ts'
+import type { Voice } from '../../../../shared/packets.ts'
 
 /** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
 
 /** Who says it, and how far it is believed. */
 export type Judgement = {
-  /** `own`: a radio of ours on its own connection; `signed`: the signature fits the sender's key. */
-  readonly voice: 'own' | 'signed' | 'plain'
+  readonly voice: Voice
   /**
    * `taken`; `set-aside`: nothing of it changes what is known of its node; `spoofed`: somebody else says it in the node's
    * name, and it goes into the packet log only.

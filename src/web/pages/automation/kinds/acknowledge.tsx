@@ -6,6 +6,7 @@ import { MATCH_MODES, type MatchMode } from '../../../../shared/rule-kinds.ts'
 import { ALL_TOKEN_NAMES } from '../../../../shared/tokens.ts'
 import { ChannelChecks, type Form, Line, TemplateField } from '../fields.tsx'
 import type { KindView, RuleOf } from './kind.ts'
+import { MAX_REACTION } from '../../../../shared/limits.ts'
 
 type Draft = {
   readonly mode: MatchMode
@@ -154,7 +155,7 @@ function AnswerCard({ form }: { form: Form<Draft> }) {
             path="answer.emoji"
             value={draft.emoji}
             type="number"
-            maxLength={16}
+            maxLength={MAX_REACTION}
             onInput={(emoji) => set({ emoji })}
           />
           <div class="chips">
