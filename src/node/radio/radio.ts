@@ -8,7 +8,8 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { openCollector } from '../collector/open-collector.ts'
 import { loseUnfinished, recordDelivery } from '../../app/mesh/messages/delivery-records.ts'
 import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
-import { changeEvent, deliveryEvent, linkEvent, type NewEvent } from '../../app/mesh/live/events.ts'
+import { readDelivery } from '../../app/mesh/live/details.ts'
+import { changeEvent, linkEvent, type NewEvent } from '../../app/mesh/live/events.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../app/mesh/ingest/plan.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
@@ -99,7 +100,7 @@ export function openRadio(needs: Needs): NodeRadio {
     log,
     clock,
     onStored(news, batch) {
-      announce({ store, log, events, meter }, news)
+      void announce({ store, log, events, meter }, news)
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
       onHeard?.(batch)
     },
@@ -246,7 +247,7 @@ function openLink(
       records.add(async () => {
         await recordDelivery(store, key, event)
         if (event.type === 'withdrawn') await noteWithdrawn(store, key, clock.now())
-        publish([deliveryEvent(key)])
+        publish([await readDelivery(store, key)])
       }),
     onSent: (message, kind, nodeNum) => onSent(name, message, kind, nodeNum),
   })

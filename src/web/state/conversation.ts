@@ -1,7 +1,10 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { api, type ApiError, askAs } from '../api.ts'
+import { conversationOf } from './inbox.ts'
+import type { LiveEvent } from './live.ts'
 import { useAction, useLoad } from './load.ts'
 import type { Message, MessagePage } from './mesh.ts'
+import { withNews } from './message-news.ts'
 
 const POLL_MS = 4000
 const PAGE_SIZE = 60
@@ -43,7 +46,20 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
         },
       }),
     )
-  const newest = useLoad(() => load(null), [], POLL_MS, ['message', 'delivery'])
+  const isWanted = (message: Message) => {
+    const address = conversationOf(message)
+    return channel !== null ? address === `channel=${channel}` : partner === null || address === `with=${partner}`
+  }
+  const take = (event: LiveEvent) => {
+    const known = messages.peek()
+    // What a search finds only the service knows.
+    if (event === null || known === null || q !== '') return false
+    const next = withNews(known, event, isWanted)
+    if (next === null) return false
+    if (next !== known) messages.value = merge(known, next)
+    return true
+  }
+  const newest = useLoad(() => load(null), [], POLL_MS, ['message', 'delivery'], take)
   useSignalEffect(() => {
     const page = newest.data.value
     if (page === null) return

@@ -1,7 +1,9 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, askAs } from '../api.ts'
+import type { LiveEvent } from './live.ts'
 import { asApiError, useFresh } from './load.ts'
+import { withNews } from './message-news.ts'
 import { BROADCAST, type Message, type MessagePage } from './mesh.ts'
 import { can, user } from './session.ts'
 
@@ -31,6 +33,16 @@ async function refreshInbox(): Promise<void> {
   }
 }
 
+/** Whether an event brings the very message, or what became of one: then it is in the inbox, and nothing is asked. */
+function takeEvent(event: LiveEvent): boolean {
+  const known = inbox.peek()
+  if (event === null || known === null) return false
+  const next = withNews(known, event)
+  if (next === null) return false
+  inbox.value = next.slice(0, INBOX_SIZE)
+  return true
+}
+
 /** Drops what was loaded for somebody else. */
 export function forgetInbox(): void {
   inbox.value = null
@@ -39,7 +51,7 @@ export function forgetInbox(): void {
 /** Where the inbox is kept fresh: once in the page. */
 export function InboxKeeper(): null {
   useEffect(() => void refreshInbox(), [])
-  useFresh(refreshInbox, POLL_MS, ['message', 'delivery'])
+  useFresh(refreshInbox, POLL_MS, ['message', 'delivery'], takeEvent)
   return null
 }
 

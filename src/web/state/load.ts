@@ -14,19 +14,21 @@ export type Loaded<T> = {
 
 /** At least so long between two loads that events ask for; longer for what is asked for seldom without events. */
 const GAP_MS = 1000
-/** Events tell what happens in the mesh, not what people change: that is looked for so often. */
+/** Events tell what happens in the mesh, not all that people change: that is looked for so often. */
 const TOLD_MS = 60_000
+/** And where events bring the very data: a row that nobody told of is rare. */
+const KEPT_MS = 15 * 60_000
 
 /**
  * Calls `refresh` after the service was away, at live events of the kinds `on`, and every `everyMs` while the page is
  * visible: seldom while the events tell all, and at once when the page is looked at again after longer than that.
- * `refresh` throws nothing.
+ * `refresh` throws nothing. `take` sees each event first, and answers whether all is known by it: then nothing is asked.
  */
 export function useFresh(
   refresh: () => Promise<void>,
   everyMs: number | undefined,
   on: readonly EventKind[] = [],
-  onEvent: (event: LiveEvent) => void = () => {},
+  take: ((event: LiveEvent) => boolean) | null = null,
 ): void {
   const latest = useRef(refresh)
   latest.current = refresh
@@ -42,8 +44,7 @@ export function useFresh(
     if (on.length === 0) return
     const paced = pace(run, Math.max(GAP_MS, (everyMs ?? 0) / 10))
     const stop = watchLive(on, (event) => {
-      onEvent(event)
-      paced.ask()
+      if (take?.(event) !== true) paced.ask()
     })
     return () => {
       stop()
@@ -53,7 +54,7 @@ export function useFresh(
   useEffect(() => {
     if (everyMs === undefined) return
     return effect(() => {
-      const pauseMs = isTold(on) ? Math.max(everyMs, TOLD_MS) : everyMs
+      const pauseMs = isTold(on) ? Math.max(everyMs, take === null ? TOLD_MS : KEPT_MS) : everyMs
       const tick = () => {
         if (document.visibilityState !== 'visible' || !online.peek()) return
         if (Date.now() - at.current >= pauseMs - GAP_MS) void run()
@@ -68,12 +69,13 @@ export function useFresh(
   }, [everyMs])
 }
 
-/** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. */
+/** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. `take` never changes. */
 export function useLoad<T>(
   load: () => Promise<T>,
   deps: readonly unknown[],
   everyMs?: number,
   on: readonly EventKind[] = [],
+  take: ((event: LiveEvent) => boolean) | null = null,
 ): Loaded<T> {
   const data = useSignal<T | null>(null)
   const error = useSignal<ApiError | null>(null)
@@ -103,7 +105,7 @@ export function useLoad<T>(
       turn.current++
     }
   }, deps)
-  useFresh(reload, everyMs, on)
+  useFresh(reload, everyMs, on, take)
   return { data, error, busy, reload }
 }
 

@@ -2,8 +2,8 @@ import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Message } from '../../app/mesh/messages/messages.ts'
 import type { Node } from '../../app/mesh/nodes/nodes.ts'
-import { api, type ApiError, ask, askAs, send } from '../api.ts'
-import type { LiveEvent } from './live.ts'
+import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
+import { isTold, type LiveEvent } from './live.ts'
 import { asApiError, useFresh } from './load.ts'
 import { can } from './session.ts'
 import { t } from '../strings.ts'
@@ -28,6 +28,30 @@ export function nodeByNum(nodeNum: number): Node | undefined {
 
 let etag: string | null = null
 
+/** Whole: beyond what one answer holds, page by page. */
+async function readPages(first: readonly Node[], cursor: string | null): Promise<readonly Node[]> {
+  if (cursor === null) return first
+  const all = new Map(first.map((node) => [node.nodeNum, node]))
+  // What came so far is no less true while the rest is on its way.
+  if (nodes.peek() === null) nodes.value = first
+  let next: string | null = cursor
+  while (next !== null) {
+    const page = await readPage(next)
+    for (const node of page.nodes) all.set(node.nodeNum, node)
+    next = page.next
+  }
+  return [...all.values()].toSorted(byLastHeard)
+}
+
+async function readPage(cursor: string): Promise<{ nodes: Node[]; next: string | null }> {
+  const response = await send(api.nodes.$get({ query: { cursor } }))
+  return { nodes: await askAs<Node[]>(Promise.resolve(response)), next: response.headers.get('x-next-cursor') }
+}
+
+function byLastHeard(a: Node, b: Node): number {
+  return (b.lastHeard ?? 0) - (a.lastHeard ?? 0)
+}
+
 /** Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. Throws nothing: see `nodesError`. */
 export async function refreshNodes(): Promise<void> {
   if (!can('nodes', 'read')) return
@@ -35,7 +59,8 @@ export async function refreshNodes(): Promise<void> {
     const headers: Record<string, string> = etag === null ? {} : { 'If-None-Match': etag }
     const response = await send(api.nodes.$get({ query: {} }, { headers }))
     if (response.status !== 304) {
-      nodes.value = await askAs<Node[]>(Promise.resolve(response))
+      const first = await askAs<Node[]>(Promise.resolve(response))
+      nodes.value = await readPages(first, response.headers.get('x-next-cursor'))
       etag = response.headers.get('etag')
     }
     nodesError.value = null
@@ -64,36 +89,72 @@ const MAX_SINGLE = 4
 /** How long the whole list may rest after it came. */
 const REST_MS_PER_NODE = 2
 const MAX_REST_MS = 5000
-/** Nodes that events told of; null: any may have changed. */
-let changed: Set<number> | null = null
+/** What an event says of a node: what is new, that it is gone, or only that something is. */
+type News = Partial<Node> | 'gone' | 'changed'
+/** By the number of the node; null: any may have changed. */
+let changed: Map<number, News> | null = null
 
-function noteChange(event: LiveEvent): void {
+function noteChange(event: LiveEvent): boolean {
   const nodeNum = event?.data['nodeNum']
-  if (typeof nodeNum === 'number' && nodeNum > 0 && nodeNum < BROADCAST) changed?.add(nodeNum)
-  else changed = null
+  if (event === null || typeof nodeNum !== 'number') changed = null
+  else if (nodeNum > 0 && nodeNum < BROADCAST) changed?.set(nodeNum, addNews(changed.get(nodeNum), newsOf(event.data)))
+  return false
+}
+
+function newsOf({ isDeleted, changes }: Readonly<Record<string, unknown>>): News {
+  if (isDeleted === true) return 'gone'
+  return isRecord(changes) ? changes : 'changed'
+}
+
+function addNews(before: News | undefined, next: News): News {
+  if (before === undefined || before === 'gone' || next === 'gone') return next
+  return before === 'changed' || next === 'changed' ? 'changed' : { ...before, ...next }
 }
 
 async function refreshChanged(): Promise<void> {
-  const nums = changed
+  const news = changed
   const known = nodes.peek()
-  changed = new Set()
-  if (nums === null || known === null || nums.size === 0 || nums.size > MAX_SINGLE) {
+  changed = new Map()
+  const told = news === null || known === null ? null : await tellNodes(news)
+  if (news === null || told === null || news.size === 0) {
     await refreshNodes()
     // Where thousands are known and many are heard, once in a few seconds is often enough.
     await new Promise((resolve) => setTimeout(resolve, Math.min(MAX_REST_MS, (known?.length ?? 0) * REST_MS_PER_NODE)))
     return
   }
+  const others = (nodes.peek() ?? []).filter(({ nodeNum }) => !news.has(nodeNum))
+  nodes.value = [...told, ...others].toSorted(byLastHeard)
+  nodesError.value = null
+}
+
+/** The nodes of which there is news, as they are now; null: the list tells more at once. */
+async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node[] | null> {
+  const known: Node[] = []
+  const unknown: number[] = []
+  for (const [nodeNum, what] of news) {
+    if (what === 'gone') continue
+    const node = what === 'changed' ? null : changedNode(nodeByNum(nodeNum), what)
+    if (node === null) unknown.push(nodeNum)
+    else known.push(node)
+  }
+  if (unknown.length > MAX_SINGLE) return null
   try {
-    const found = await Promise.all(
-      [...nums].map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } }))),
-    )
-    const others = (nodes.peek() ?? []).filter(({ nodeNum }) => !nums.has(nodeNum))
-    nodes.value = [...found, ...others].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0))
-    nodesError.value = null
+    const asked = unknown.map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } })))
+    return [...known, ...(await Promise.all(asked))]
   } catch {
     // One is gone again, or the service is: the list tells which.
-    await refreshNodes()
+    return null
   }
+}
+
+/** Null when that is not the whole node: only what is new of it was told, and the rest never was. */
+function changedNode(before: Node | undefined, changes: Partial<Node>): Node | null {
+  const node = { ...before, ...changes }
+  return isWhole(node) ? node : null
+}
+
+function isWhole(node: Partial<Node>): node is Node {
+  return node.nodeNum !== undefined && node.firstHeard !== undefined
 }
 
 let users = 0
@@ -103,9 +164,13 @@ export function useNodes(): void {
   useEffect(() => {
     // All who show nodes share one list: the first loads it, the others find it there.
     if (users++ === 0) {
-      changed = new Set()
       void refreshActive()
-      void refreshNodes()
+      // What came before is still kept up to date by what the events tell.
+      if (changed !== null && nodes.peek() !== null && isTold(['node'])) void refreshChanged()
+      else {
+        changed = new Map()
+        void refreshNodes()
+      }
     }
     return () => {
       users--

@@ -40,7 +40,7 @@ export async function storeDelivery(
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)
-  announce(
+  await announce(
     ctx,
     stored.flatMap(({ news }) => news),
   )

@@ -1,5 +1,6 @@
 import type { Ports } from '../../context.ts'
 import type { Db } from '../../../db/store.ts'
+import { addDetails } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'
 import type { Crowd } from './trust/newcomers.ts'
 import type { News } from './plan.ts'
@@ -10,12 +11,18 @@ type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 const named = new WeakMap<Db, Set<number>>()
 
 /** Tells what a stored batch brought: to those who watch, to the metrics, and to the log what nobody here understands. */
-export function announce({ store, log, events, meter }: Needs, news: readonly News[]): void {
+export async function announce({ store, log, events, meter }: Needs, news: readonly News[]): Promise<void> {
   if (news.length === 0) return
   log.debug('Packets stored', { packets: news.length })
   for (const { packet } of news) meter?.countPacket(packet.portName)
   nameUnknownPorts(store.db, log, news)
-  events?.publish(newsEvents(news))
+  if (events === null) return
+  const plain = newsEvents(news)
+  const detailed = await addDetails(store, plain).catch((error: unknown) => {
+    log.error('Live events go without their details', { error })
+    return plain
+  })
+  events.publish(detailed)
 }
 
 /** Once in an hour for each source: how many there are is in the metrics. */

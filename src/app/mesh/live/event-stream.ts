@@ -169,9 +169,9 @@ function rightsOf({ user, permissions }: Viewer): string {
   return JSON.stringify([user.isAdmin, permissions])
 }
 
-function block({ epoch }: Events, { seq, kind, data }: LiveEvent): string {
+function block({ epoch }: Events, { seq, kind, data, contents }: LiveEvent): string {
   // JSON has no line break: one line of data.
-  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`
+  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contents })}\n\n`
 }
 
 function mayGet({ permissions }: Viewer, { kind }: LiveEvent): boolean {

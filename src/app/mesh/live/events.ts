@@ -5,7 +5,12 @@ import type { EventKind } from '../../../shared/event-kinds.ts'
 import { type News, readText } from '../ingest/plan.ts'
 
 /** Something that has just happened; `data` is told as JSON. */
-export type NewEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> }
+export type NewEvent = {
+  readonly kind: EventKind
+  readonly data: Readonly<Record<string, unknown>>
+  /** More of it, which a viewer may go without: what is in it of the node can be read from the list. */
+  readonly contents?: Readonly<Record<string, unknown>>
+}
 
 export type LiveEvent = NewEvent & {
   /** Counts from 1, without a gap. */

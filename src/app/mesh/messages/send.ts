@@ -9,7 +9,7 @@ import type { Ctx, Outgoing, RuleMark } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
-import { deliveryEvent } from '../live/events.ts'
+import { readDelivery } from '../live/details.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from './messages.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 import { DAY_MS } from '../../../shared/time.ts'
@@ -199,7 +199,7 @@ async function storeAndSend(
   const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, { nodeNum, packetId })
   if (row === undefined) throw new Error('the message that was stored is gone')
   outgoing.send(packet)
-  ctx.events?.publish([deliveryEvent({ nodeNum, packetId })])
+  ctx.events?.publish([await readDelivery(ctx.store, { nodeNum, packetId })])
   return publicMessage(row)
 }
 

@@ -6,6 +6,7 @@ import { answerBody } from '../../http/compression.ts'
 import { answers, describing } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { announceNodes } from '../live/details.ts'
 import { listNodes, MAX_NODES, parseNodeCursor } from './list.ts'
 import {
   acceptKey,
@@ -97,7 +98,11 @@ export const nodeRoutes = new Hono<AppEnv>()
     answers('Change the notes and marks of a node', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     validate('json', nodeChangesSchema),
-    async (c) => c.json(await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))),
+    async (c) => {
+      const node = await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))
+      await announceNodes(c.var.ctx, [node.nodeNum])
+      return c.json(node)
+    },
   )
   .delete(
     '/:id',
@@ -110,6 +115,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     validate('param', nodeParam),
     async (c) => {
       await deleteNode(c.var.ctx, c.req.valid('param').id)
+      await announceNodes(c.var.ctx, [c.req.valid('param').id])
       return c.body(null, 204)
     },
   )
@@ -123,7 +129,11 @@ export const nodeRoutes = new Hono<AppEnv>()
     ),
     validate('param', nodeParam),
     validate('json', nodeKeySchema),
-    async (c) => c.json(await acceptKey(c.var.ctx, c.req.valid('param').id, c.req.valid('json').publicKey)),
+    async (c) => {
+      const node = await acceptKey(c.var.ctx, c.req.valid('param').id, c.req.valid('json').publicKey)
+      await announceNodes(c.var.ctx, [node.nodeNum])
+      return c.json(node)
+    },
   )
   .get(
     '/:id/positions',

@@ -13,11 +13,11 @@ import { Checklist } from './checklist.tsx'
 import { NodeFigures } from './figures.tsx'
 import { Radios } from './radios.tsx'
 
-const POLL_MS = 30_000
+const POLL_MS = 60_000
 
 /** What matters at a glance, from across the room too. */
 export function DashboardPage() {
-  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['node', 'message'])
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['message'])
   const found = data.value
   return (
     <Page title={t.dashboard.title}>

@@ -1,0 +1,41 @@
+import { isRecord } from '../api.ts'
+import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
+import type { LiveEvent } from './live.ts'
+import type { Message } from './mesh.ts'
+
+/**
+ * Messages, newest first, with what an event of the kind `message` or `delivery` tells; null when that is not enough to
+ * know. `isWanted`: which of them belong to the list.
+ */
+export function withNews(
+  known: readonly Message[],
+  { kind, data }: NonNullable<LiveEvent>,
+  isWanted: (message: Message) => boolean = () => true,
+): readonly Message[] | null {
+  if (kind === 'message') {
+    const { message } = data
+    if (!isMessage(message)) return null
+    const others = known.filter(({ id }) => id !== message.id)
+    return isWanted(message) ? [message, ...others].toSorted((a, b) => b.id - a.id) : known
+  }
+  // What became of a traceroute.
+  if (data['deliveryState'] === undefined) return known
+  const isIt = ({ packetId, fromNodeNum }: Message) =>
+    packetId === data['packetId'] && fromNodeNum === data['fromNodeNum']
+  const changes = stateOf(data)
+  return known.some(isIt) ? known.map((message) => (isIt(message) ? { ...message, ...changes } : message)) : null
+}
+
+// The service made them: what has an id is a message as the list has it.
+function isMessage(value: unknown): value is Message {
+  return isRecord(value) && typeof value['id'] === 'number' && typeof value['text'] === 'string'
+}
+
+function stateOf({ deliveryState, routingError, notice }: Readonly<Record<string, unknown>>): Partial<Message> {
+  const state = DELIVERY_STATES.find((name) => name === deliveryState)
+  return {
+    ...(state !== undefined && { deliveryState: state }),
+    routingError: typeof routingError === 'string' ? routingError : null,
+    ...(typeof notice === 'string' && { notice }),
+  }
+}

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Events } from '../../../../src/app/context.ts'
+import { announce } from '../../../../src/app/mesh/ingest/announce.ts'
+import { createIngest, type Ingest } from '../../../../src/app/mesh/ingest/ingest.ts'
+import { createEvents } from '../../../../src/app/mesh/live/events.ts'
+import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
+import { openEventStream } from '../../../support/event-stream.ts'
+import { createManualClock } from '../../../support/manual-clock.ts'
+import { FAR, heard, packet, text } from '../../../support/mesh/mesh.ts'
+
+let app: TestApp
+let events: Events
+let admin: Client
+let ingest: Ingest
+
+beforeEach(async () => {
+  const clock = createManualClock(START)
+  events = createEvents(clock)
+  app = await createTestApp({ ports: { events, now: () => clock.now() } })
+  admin = await app.admin()
+  ingest = createIngest(app.store)
+})
+afterEach(() => app.close())
+
+const store = async (...packets: Parameters<Ingest['store']>[0]) => announce(app.ports, await ingest.store(packets))
+const latest = (count: number) => events.since(events.last() - count, count)
+const listed = async (path: string): Promise<unknown> => (await admin.send('GET', path)).json()
+
+it('tells a node whole at first, then only what is new of it', async () => {
+  await store(heard(packet(text('one'))))
+  const [whole] = latest(2) ?? []
+  expect([whole?.contents?.['changes']]).toStrictEqual(await listed('/api/nodes'))
+  await store(heard(packet(text('two'), { rxSnr: -7.5 }), { at: START + 1000 }))
+  const [changed] = latest(2) ?? []
+  expect(changed?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: -7.5 } })
+})
+
+it('tells what people change of a node, and that they deleted it', async () => {
+  await store(heard(packet(text('one'))))
+  await admin.send('PUT', `/api/nodes/${FAR}`, { notes: 'on the mast' })
+  expect(latest(1)).toMatchObject([
+    { kind: 'node', data: { nodeNum: FAR }, contents: { changes: { notes: 'on the mast' } } },
+  ])
+  await admin.send('DELETE', `/api/nodes/${FAR}`)
+  expect(latest(1)).toMatchObject([{ kind: 'node', data: { nodeNum: FAR }, contents: { isDeleted: true } }])
+})
+
+it('tells a message as the list has it', async () => {
+  await store(heard(packet(text('one'))))
+  const [, told] = latest(2) ?? []
+  expect(await listed('/api/messages')).toMatchObject({ messages: [told?.data['message']] })
+})
+
+it('asks readers to read the list when very many nodes are heard at once', async () => {
+  await store(...Array.from({ length: 60 }, (_, n) => heard(packet(text('x'), { from: 1000 + n }))))
+  const nodes = (latest(120) ?? []).filter(({ kind }) => kind === 'node')
+  expect(nodes).toHaveLength(60)
+  expect(nodes.filter(({ contents }) => contents !== undefined)).toEqual([])
+})
+
+it('takes a few hundred bytes a packet', async () => {
+  await store(heard(packet(text('one'))))
+  const stream = await openEventStream(admin)
+  await stream.next()
+  await store(heard(packet(text('two'), { rxSnr: -7.5, rxRssi: -101 }), { at: START + 1000 }))
+  const event = await stream.next()
+  expect(JSON.stringify(event).length).toBeLessThan(300)
+  await stream.end()
+})
