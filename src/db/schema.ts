@@ -10,9 +10,17 @@ export * from './schema/row-counts.ts'
 export * from './schema/settings.ts'
 export * from './schema/sources.ts'
 export * from './schema/telemetry.ts'
+export * from './schema/text-indexes.ts'
 export * from './schema/topology.ts'
 
 // Every timestamp is an integer: milliseconds since the Unix epoch.
 
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
-export const EPHEMERAL_TABLES = ['sessions', 'rate_limits', 'revisions', 'collector_outbox', 'clock_marks'] as const
+export const EPHEMERAL_TABLES = [
+  'sessions',
+  'rate_limits',
+  'revisions',
+  'collector_outbox',
+  'clock_marks',
+  'text_indexes',
+] as const

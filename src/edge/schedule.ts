@@ -1,6 +1,7 @@
 import { sealAudit } from '../app/audit/chain.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
+import { buildTextIndexes } from '../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
@@ -20,6 +21,7 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   await sealAudit(ports.store, countSlices())
   await keepUp(ports, countSlices())
   await keepBounds(ports, countSlices())
+  await buildTextIndexes(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
 }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'vitest'
 import type { Store } from '../../src/db/store.ts'
 import { d1Store } from '../../src/edge/d1.ts'
 import { meshStoreContract } from '../contract/mesh-store.ts'
+import { textSearchContract } from '../contract/text-search.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
 let workerd: Workerd | undefined
@@ -13,7 +14,10 @@ beforeAll(async () => {
 })
 afterAll(() => workerd?.close())
 
-meshStoreContract('D1', () => {
+function opened(): Store {
   if (store === undefined) throw new Error('D1 did not start')
   return store
-})
+}
+
+meshStoreContract('D1', opened)
+textSearchContract('D1', opened, 8)

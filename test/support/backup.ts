@@ -129,7 +129,9 @@ export function contentOf(file: string): Record<string, unknown[]> {
       .pluck()
       .all()
       .map(String)
-      .filter((name) => !['sessions', 'rate_limits', 'revisions', 'audit_log', 'audit_chain'].includes(name))
+      .filter(
+        (name) => !['sessions', 'rate_limits', 'revisions', 'text_indexes', 'audit_log', 'audit_chain'].includes(name),
+      )
     return Object.fromEntries(
       tables.map((name) => {
         const rows = store.sqlite.prepare(`select * from "${name}"`).raw().safeIntegers().all()

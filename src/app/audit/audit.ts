@@ -4,7 +4,8 @@ import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Db, Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
-import { nextTurn } from '../http/limits/next-turn.ts'
+import { matching, readIndexedFrom } from '../search/text-index.ts'
+import { walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit-actions.ts'
@@ -110,12 +111,12 @@ export type AuditFilters = {
   q?: string | undefined
 }
 
-/** Ids that one query looks through when no index finds what is asked for: some milliseconds. */
-const WINDOW = 10_000
+/** So few entries of a time are read by that, and put in order; more are met soon on the way from the newest. */
+const FEW = 2000
 
 /**
- * Newest first: the entries with an id below `cursor`, and where to go on, null at the end. A search looks through a
- * window of ids at a time and lets other requests run in between.
+ * Newest first: the entries with an id below `cursor`, and where to go on, null at the end. Other requests run between
+ * the slices of a search.
  */
 export async function listAudit(
   store: Store,
@@ -143,17 +144,22 @@ function isIndexed({ action, resource, from, to, q }: AuditFilters): boolean {
   return action !== 'login_failed' && [resource, from, to, q].every((filter) => filter === undefined)
 }
 
-type Range = { readonly before: number | undefined; readonly since?: number; readonly limit: number }
+type Range = { readonly before: number | undefined; readonly from?: number; readonly limit: number }
 
-async function readRows(store: Store, filters: AuditFilters, { before, since, limit }: Range): Promise<StoredRow[]> {
+async function readRows(
+  store: Store,
+  filters: AuditFilters,
+  { before, from, limit }: Range,
+  table = sql`${auditLog}`,
+): Promise<StoredRow[]> {
   const range = [
     before === undefined ? undefined : lt(auditLog.id, before),
-    since === undefined ? undefined : gte(auditLog.id, since),
+    from === undefined ? undefined : gte(auditLog.id, from),
   ]
   // Rows as the driver has them: mapping each would cost an export of a long log more than reading it.
   const where = and(sql`true`, ...conditions(filters), ...range)
   return store.db.all<StoredRow>(
-    sql`select ${COLUMNS} from ${auditLog} where ${where} order by ${auditLog.id} desc limit ${limit}`,
+    sql`select ${COLUMNS} from ${table} where ${where} order by ${auditLog.id} desc limit ${limit}`,
   )
 }
 
@@ -163,15 +169,47 @@ const COLUMNS = sql.raw(
 
 async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
   const { first, last } = await boundsOf(store)
-  const found: StoredRow[] = []
-  let end = Math.min(before ?? last + 1, last + 1)
-  while (end > first && found.length < limit) {
-    const since = Math.max(first, end - WINDOW)
-    found.push(...(await readRows(store, filters, { before: end, since, limit: limit - found.length })))
-    end = since
-    if (end > first) await nextTurn()
+  const whole = { from: first, before: Math.max(first, Math.min(before ?? last + 1, last + 1)) }
+  if (await isFewAt(store, filters)) {
+    return readRows(store, filters, { ...whole, limit }, sql.raw('audit_log indexed by audit_log_timestamp'))
   }
-  return found
+  const match = filters.q === undefined ? null : matching(filters.q)
+  const indexedFrom = match === null ? whole.before : await readIndexedFrom(store, 'audit_log')
+  const bound = Math.min(whole.before, Math.max(first, indexedFrom))
+  const indexed = await walkBack({
+    from: bound,
+    before: whole.before,
+    limit,
+    read: (range, count) => findRows(store, filters, match ?? '', { ...range, limit: count }),
+  })
+  const read = (range: { from: number; before: number }, count: number) =>
+    readRows(store, filters, { ...range, limit: count })
+  const rest = { from: first, before: bound, limit: limit - indexed.found.length, read }
+  const { found } = await walkBack(rest)
+  return [...indexed.found, ...found]
+}
+
+/** Through the entries in which the text index finds what `match` asks for. */
+async function findRows(
+  { db }: Store,
+  filters: AuditFilters,
+  match: string,
+  { from, before, limit }: { from: number; before: number; limit: number },
+): Promise<StoredRow[]> {
+  const where = and(
+    sql`audit_log_text match ${match} and audit_log_text.rowid >= ${from} and audit_log_text.rowid < ${before}`,
+    ...conditions(filters),
+  )
+  return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log_text cross join audit_log
+    on audit_log.id = audit_log_text.rowid where ${where} order by audit_log_text.rowid desc limit ${limit}`)
+}
+
+async function isFewAt({ db }: Store, { from, to }: AuditFilters): Promise<boolean> {
+  if (from === undefined && to === undefined) return false
+  const range = sql`timestamp >= ${from ?? 0} and timestamp <= ${to ?? Number.MAX_SAFE_INTEGER}`
+  const first = sql`select 1 from audit_log indexed by audit_log_timestamp where ${range} limit ${FEW + 1}`
+  const [row] = await db.all<{ n: number }>(sql`select count(*) as n from (${first})`)
+  return row !== undefined && row.n <= FEW
 }
 
 /** The lowest and the highest id; none of both without entries. */

@@ -1,4 +1,4 @@
-import { desc, eq, sql } from 'drizzle-orm'
+import { desc, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
@@ -58,7 +58,7 @@ const queries = prepareOnce((db) => ({
       measuredAt: nodes.deviceMetricsTime,
     })
     .from(nodes)
-    .where(eq(nodes.isLocal, true))
+    .where(sql`is_local`)
     .orderBy(desc(nodes.deviceMetricsTime))
     .limit(1)
     .prepare(),

@@ -42,6 +42,16 @@ export const messages = sqliteTable(
     index('messages_signed')
       .on(t.id)
       .where(sql`signed`),
+    index('messages_unfinished')
+      .on(t.id)
+      .where(sql`delivery_state in ('queued', 'sent')`),
+    // Direct conversations: what one node sent, and what it was sent.
+    index('messages_direct_from')
+      .on(t.fromNodeNum, t.id)
+      .where(sql`to_node_num <> 4294967295`),
+    index('messages_direct_to')
+      .on(t.toNodeNum, t.id)
+      .where(sql`to_node_num <> 4294967295`),
   ],
 )
 

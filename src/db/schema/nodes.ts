@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { UNKNOWN_CHANNEL } from '../../shared/channels.ts'
 import { flag } from './flag.ts'
@@ -69,7 +70,12 @@ export const nodes = sqliteTable(
     /** What `revisions` said of the nodes when this one changed last; triggers see to it. */
     revision: integer('revision').notNull().default(0),
   },
-  (t) => [index('nodes_last_heard').on(t.lastHeard)],
+  (t) => [
+    index('nodes_last_heard').on(t.lastHeard),
+    index('nodes_local')
+      .on(t.deviceMetricsTime)
+      .where(sql`is_local`),
+  ],
 )
 
 /** WITHOUT ROWID in its migration. Rows of a node that is gone wait for their turn, as those of `telemetry` do. */

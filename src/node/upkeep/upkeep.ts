@@ -1,4 +1,5 @@
 import type { ClockWatch, Ports } from '../../app/context.ts'
+import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from './disk.ts'
 import { createPace } from './pace.ts'
@@ -29,6 +30,7 @@ export function startUpkeep(ports: Watched): Upkeep {
       { ...ports, now: clockWatch.trusted },
       { name: 'Deleting old data', job: withRoom(deleteOld), everyMs: HOUR_MS },
     ),
+    startJob(ports, { name: 'Indexing texts', job: buildTextIndexes, everyMs: MINUTE_MS }),
     startJob(ports, { name: 'Keeping bounds', job: withRoom(keepBounds), everyMs: 10 * MINUTE_MS }),
   ]
   return {

@@ -6,6 +6,8 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
+import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
+import { buildTextIndexes } from '../../../src/app/search/text-index.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
 import { copyMigrations, migrationTags } from '../../../src/node/backup/restore/migrations.ts'
 import {
@@ -321,4 +323,21 @@ test('what a restore that was cut off has left is finished or forgotten, and onl
   recoverRestore(options)
   expect(readFileSync(join(here.dataDir, '.restore-completed'), 'utf8')).toBe('done')
   expect(existsSync(scratch)).toBe(false)
+})
+
+test('texts are found after a restore, before their indexes are built and after', async () => {
+  change(`insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    values (9001, 5, 4294967295, 0, 'the Tower is up', 1, 'in')`)
+  await tryRestore(here.dataDir, await makeBackup(here.dataDir))
+  const store = openDatabase(here.database)
+  try {
+    const find = async () => Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }))).messages
+    const entries = () => store.sqlite.prepare("select count(*) from messages_text where messages_text match 'tow'")
+    const found = [expect.objectContaining({ text: 'the Tower is up' })]
+    expect([await find(), entries().pluck().get()]).toStrictEqual([found, 0])
+    await buildTextIndexes({ store, log: keptLog().log }, async () => true)
+    expect([await find(), entries().pluck().get()]).toStrictEqual([found, 1])
+  } finally {
+    store.close()
+  }
 })

@@ -58,7 +58,8 @@ const queries = prepareOnce((db) => ({
   loseMessages: db
     .update(messages)
     .set({ deliveryState: 'unknown' })
-    .where(and(eq(messages.direction, 'out'), inArray(messages.deliveryState, ['queued', 'sent'])))
+    // In the words of the index `messages_unfinished`, which is not used for values that are bound.
+    .where(and(eq(messages.direction, 'out'), sql`delivery_state in ('queued', 'sent')`))
     .prepare(),
   loseTraceroutes: db
     .update(traceroutes)

@@ -1,6 +1,5 @@
-import { and, desc, eq, getTableColumns, gte, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, lt, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -8,6 +7,7 @@ import { keepBodies, readRevision } from '../nodes/body-cache.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { findMessages, type MessageSearch } from './find.ts'
 
 export const MAX_MESSAGES = 1000
 
@@ -43,7 +43,12 @@ export type Message = z.infer<typeof messageSchema>
 export const messagePageSchema = z
   .object({
     messages: z.array(messageSchema),
-    nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+    nextBefore: z
+      .int()
+      .nullable()
+      .describe(
+        '`before` of the next page; null: this is the last one. With `q`, a page of fewer messages than `limit` that has a next one says that the search has not come to an end yet: go on',
+      ),
   })
   .meta({ id: 'MessagePage' })
 
@@ -82,32 +87,13 @@ export type RawMessage = readonly [
   radio: string | null,
 ]
 
-export type MessageFilters = {
-  readonly limit: number
-  /** Id of a message: only those that arrived before it. */
-  readonly before?: number | undefined
-  /** Time in milliseconds, inclusive. */
-  readonly since?: number | undefined
-  readonly channel?: number | undefined
-  /** Direct messages from and to this node. */
-  readonly with?: number | undefined
-  readonly q?: string | undefined
-  /** Only those whose signature was verified. */
-  readonly signed?: true | undefined
-}
-
-/** Each filter that a page may have, as SQL. */
+/** Each filter by which an index finds the rows in their order, as SQL; the others need a search. */
 const CONDITIONS = {
   before: lt(messages.id, sql.placeholder('before')),
-  since: gte(messages.timestamp, sql.placeholder('since')),
   channel: eq(messages.channel, sql.placeholder('channel')),
-  with: and(
-    ne(messages.toNodeNum, BROADCAST),
-    or(eq(messages.fromNodeNum, sql.placeholder('with')), eq(messages.toNodeNum, sql.placeholder('with'))),
-  ),
-  q: contains(messages.text, sql.placeholder('q')),
   signed: sql`signed`,
-} as const satisfies Record<keyof Omit<MessageFilters, 'limit'>, SQL | undefined>
+  ids: sql`${messages.id} in (select value from json_each(${sql.placeholder('ids')}))`,
+} as const satisfies Record<string, SQL>
 const FILTERS = namesOf(CONDITIONS)
 
 /** A shape names the filters that a page has. */
@@ -126,22 +112,31 @@ const pages = prepareShapes((db, shape) => {
 const plainLists = keepBodies<string>()
 
 /** A page as JSON, newest first. */
-export async function listMessages(store: Store, filters: MessageFilters): Promise<string> {
-  const { limit } = filters
-  const shape = FILTERS.filter((name) => filters[name] !== undefined).join(' ')
+export async function listMessages(store: Store, search: MessageSearch): Promise<string> {
+  const { limit } = search
+  if (needsSearch(search)) {
+    const { ids, next } = await findMessages(store, search)
+    const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
+    return pageOf(rows, next)
+  }
+  const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
   const page = async () => {
     // One more than asked for tells whether there is a next page.
-    const rows = await rawRows<RawMessage>(pages(store, shape), { ...filters, limit: limit + 1 })
-    return serialise(rows, limit)
+    const rows = await rawRows<RawMessage>(pages(store, shape), { ...search, limit: limit + 1 })
+    const shown = rows.slice(0, limit)
+    return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
   }
   if (shape !== '') return page()
   return plainLists(store, await readRevision(store, 'messages'), String(limit), page)
 }
 
-function serialise(rows: readonly RawMessage[], limit: number): string {
-  const messages = rows.slice(0, limit).map(publicMessage)
-  const nextBefore = rows.length > limit ? (messages.at(-1)?.id ?? null) : null
-  return JSON.stringify({ messages, nextBefore } satisfies z.infer<typeof messagePageSchema>)
+function needsSearch({ since, with: nodeNum, q, channel, signed }: MessageSearch): boolean {
+  return since !== undefined || nodeNum !== undefined || q !== undefined || (channel !== undefined && signed === true)
+}
+
+function pageOf(rows: readonly RawMessage[], nextBefore: number | null): string {
+  const page = { messages: rows.map(publicMessage), nextBefore }
+  return JSON.stringify(page satisfies z.infer<typeof messagePageSchema>)
 }
 
 /** What the API tells of a row of `messageColumns`. */

@@ -3,6 +3,7 @@ import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import type { Db, Store } from '../../../db/store.ts'
 import { type Body, bodyOf } from '../../http/compression.ts'
+import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
 import { type SerialisedNode, type SerialisedNodes, serialiseNodes } from './serialised.ts'
@@ -102,7 +103,7 @@ async function filterNodes(store: Store, query: NodeQuery, now: number): Promise
   const conditions = [
     since === undefined ? undefined : gte(nodes.lastHeard, since),
     activeSince === undefined ? undefined : gte(nodes.lastHeard, activeSince),
-    q === undefined ? undefined : matches(q),
+    ...(q === undefined ? [] : [matches(q), await indexFinds(store, q)]),
     signed === undefined ? undefined : signed ? isNotNull(nodes.signedAt) : isNull(nodes.signedAt),
   ]
   const rows = await select(store.db, and(...conditions))
@@ -110,6 +111,13 @@ async function filterNodes(store: Store, query: NodeQuery, now: number): Promise
     .all()
   const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), signed ?? ''].join('-')
   return bodyOf(JSON.stringify(rows.map(publicNode)), `"${revision}-${asked}-${rows.length}"`)
+}
+
+/** Undefined while the index is being built, and for a `q` that is too short for it. */
+async function indexFinds(store: Store, q: string): Promise<SQL | undefined> {
+  const match = matching(q)
+  if (match === null || (await readIndexedFrom(store, 'nodes')) > 1) return undefined
+  return sql`${nodes.id} in (select rowid from nodes_text where nodes_text match ${match})`
 }
 
 function matches(q: string): SQL | undefined {

@@ -1,0 +1,103 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { integer, sqliteTable, text as textColumn } from 'drizzle-orm/sqlite-core'
+import { textIndexes } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
+import type { Ports } from '../context.ts'
+import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
+import type { Pause } from '../upkeep/upkeep.ts'
+
+/**
+ * What is found in a row, as the triggers of the migration put it into the index. FTS5 reads no further than a NUL: a text
+ * with one begins with `MARK`, which every search looks for too.
+ */
+const TEXTS = {
+  messages: 'text',
+  nodes: "coalesce(long_name, '') || char(10) || coalesce(short_name, '') || char(10) || printf('!%08x', node_num)",
+  audit_log: "coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')",
+} as const
+export type TextTable = keyof typeof TEXTS
+
+const TEXT_TABLES: readonly TextTable[] = ['messages', 'nodes', 'audit_log']
+
+const MARK = '\u{e000}\u{e001}\u{e002}'
+
+/** Rows of a full slice: each takes some 50 µs. */
+const SLICE = 1000
+
+const queries = prepareOnce((db) => ({
+  indexedFrom: db
+    .select({ id: textIndexes.indexedFrom })
+    .from(textIndexes)
+    .where(eq(textIndexes.table, sql.placeholder('table')))
+    .prepare(),
+}))
+
+/** The lowest id that the index of a table has; below it nothing is indexed yet. 1 once it is whole. */
+export async function readIndexedFrom(store: Store, table: TextTable): Promise<number> {
+  const row = await queries(store).indexedFrom.get({ table })
+  if (row === undefined) throw new Error(`no text index of ${table}`)
+  return row.id
+}
+
+/**
+ * What the index is asked for, so that it finds all texts that have `part` in them, and some more. Null for one of fewer
+ * than three characters, which the index does not find.
+ */
+export function matching(part: string): string | null {
+  const characters = [...part]
+  if (characters.length < 3) return null
+  const last = characters.length - 3
+  // What is quoted is no syntax. Runs that overlap find little more, and each costs a look-up for every row.
+  const starts = Array.from({ length: Math.ceil(last / 3) }, (_, run) => run * 3)
+  const runs = [...starts, last].map((at) => characters.slice(at, at + 3).join(''))
+  const known = runs.filter((run) => !run.includes('\0')).map((run) => `"${run.replaceAll('"', '""')}"`)
+  return known.length === 0 ? `"${MARK}"` : `(${known.join(' AND ')}) OR "${MARK}"`
+}
+
+/** The index of each table. Virtual tables have no place in the schema, of which backups and migrations are made. */
+function textRowsOf<Name extends string>(name: Name) {
+  return sqliteTable(name, { rowid: integer('rowid'), text: textColumn('text') })
+}
+const TEXT_ROWS = {
+  messages: textRowsOf('messages_text'),
+  nodes: textRowsOf('nodes_text'),
+  audit_log: textRowsOf('audit_log_text'),
+} as const satisfies Record<TextTable, unknown>
+
+/** Brings into the indexes what an older version or a backup has left, the newest rows first. */
+export async function buildTextIndexes(
+  { store, log }: Pick<Ports, 'store' | 'log'>,
+  pause: Pause,
+  share: Share = wholeSlices,
+): Promise<void> {
+  for (const table of TEXT_TABLES) {
+    const from = await readIndexedFrom(store, table)
+    if (from === 1) continue
+    for (let left = from; left > 1;) {
+      left = await buildSlice(store, table, left, partOf(SLICE, share()))
+      if (!(await pause())) return
+    }
+    log.info('Texts can be searched by an index', { table })
+  }
+}
+
+/** Indexes the `rows` rows below `from`, and answers where the next slice goes on. */
+async function buildSlice(store: Store, table: TextTable, from: number, rows: number): Promise<number> {
+  const { db } = store
+  const name = sql.raw(table)
+  const text = sql.raw(TEXTS[table])
+  const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${rows - 1}`
+  const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
+  // Nothing of it happens when another instance was faster.
+  const isOurTurn = and(eq(textIndexes.table, table), eq(textIndexes.indexedFrom, from))
+  await store.atomic(
+    [
+      db.insert(TEXT_ROWS[table])
+        .select(sql`select id, iif(instr(${text}, char(0)) > 0, ${MARK}, '') || ${text} from ${name}
+          where id >= ${lowest} and id < ${from} and exists (select 1 from ${textIndexes} where ${isOurTurn})`),
+      db.update(textIndexes).set({ indexedFrom: lowest }).where(isOurTurn),
+    ],
+    'lazily',
+  )
+  return readIndexedFrom(store, table)
+}

@@ -1,0 +1,328 @@
+import { sql } from 'drizzle-orm'
+import * as fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { listAudit } from '../../src/app/audit/audit.ts'
+import { listNodes } from '../../src/app/mesh/nodes/list.ts'
+import { listMessages } from '../../src/app/mesh/messages/messages.ts'
+import { buildTextIndexes } from '../../src/app/search/text-index.ts'
+import { createLog } from '../../src/app/log.ts'
+import { auditLog, messages, nodes } from '../../src/db/schema.ts'
+import type { Store } from '../../src/db/store.ts'
+import { BROADCAST } from '../../src/meshtastic/node-id.ts'
+
+const NOW = Date.UTC(2026, 0, 15, 12)
+
+const log = createLog({ level: 'error', format: 'json', now: () => NOW, write: () => {} })
+
+/** What SQLite's lower() makes of a text: only ASCII letters have a case. */
+const lowered = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+const has = (text: string, part: string) => lowered(text).includes(lowered(part))
+
+/** Few characters, so that parts are found: cases in and beyond ASCII, signs of LIKE and of FTS5, combining ones, emoji, NUL. */
+const CHARACTERS = ['a', 'A', 'b', 'B', 'ä', 'Ä', 'ß', 'İ', 'ı', 'ſ', 'K', 'é', 'e\u0301', ' ', '%', '_', '"', "'"]
+const SIGNS = [
+  '*',
+  '^',
+  '-',
+  '(',
+  ')',
+  ':',
+  '\\',
+  '\n',
+  '\0',
+  '👍',
+  '👍🏽',
+  '日',
+  '本',
+  '\u{e000}',
+  '\u{e001}',
+  '\u{e002}',
+]
+const character = fc.constantFrom(...CHARACTERS, ...SIGNS, 'AND', 'NEAR')
+const words = (max: number) => fc.array(character, { minLength: 1, maxLength: max }).map((all) => all.join(''))
+
+/** Texts, and what is looked for: mostly a part of one of them. */
+const search = fc.array(words(12), { minLength: 1, maxLength: 12 }).chain((texts) => {
+  const part = fc
+    .tuple(fc.constantFrom(...texts), fc.nat(11), fc.integer({ min: 1, max: 9 }), fc.boolean())
+    .map(([text, at, length, isUpper]) => {
+      const all = [...text]
+      const cut = all.slice(at % all.length, (at % all.length) + length).join('')
+      return isUpper ? cut.toUpperCase() : cut
+    })
+  return fc.record({
+    texts: fc.constant(texts),
+    parts: fc.array(fc.oneof(part, words(4)), { minLength: 1, maxLength: 6 }),
+  })
+})
+
+/** Searching texts on each store. `open` answers one with a migrated database, the same one at each call. */
+export function textSearchContract(name: string, open: () => Store, runs: number): void {
+  const insert = async (texts: readonly string[], at = 1) => {
+    for (const [index, text] of texts.entries()) {
+      await open()
+        .db.insert(messages)
+        .values({
+          packetId: at + index,
+          fromNodeNum: 7,
+          toNodeNum: BROADCAST,
+          channel: 0,
+          text,
+          timestamp: NOW,
+          direction: 'in',
+        })
+        .run()
+    }
+  }
+  /** The texts of the messages that are found, newest first. */
+  const find = async (query: Partial<Parameters<typeof listMessages>[1]>): Promise<string[]> => {
+    const page: { messages: { text: string }[] } = JSON.parse(await listMessages(open(), { limit: 1000, ...query }))
+    return page.messages.map(({ text }) => text)
+  }
+  /** As after an upgrade, or a restore: nothing is indexed. */
+  const forget = async () => {
+    const { db } = open()
+    for (const table of ['messages', 'nodes', 'audit_log']) {
+      const index = sql.raw(`${table}_text`)
+      await db.run(sql`insert into ${index} (${index}) values ('delete-all')`)
+      await db.run(sql`update text_indexes set indexed_from = (select coalesce(max(id), 0) + 1 from ${sql.raw(table)})
+        where table_name = ${table}`)
+    }
+  }
+  /** Builds the indexes, in slices of one row; `slices` ends it early. */
+  const build = async (slices = Number.POSITIVE_INFINITY) => {
+    let left = slices
+    await buildTextIndexes(
+      { store: open(), log },
+      async () => --left > 0,
+      () => 0.001,
+    )
+  }
+  const isWhole = async (table: string) => {
+    const index = sql.raw(`${table}_text`)
+    await open().db.run(sql`insert into ${index} (${index}) values ('integrity-check')`)
+  }
+
+  describe(`text search: ${name}`, () => {
+    beforeEach(async () => {
+      await open().db.delete(messages).run()
+      await open().db.delete(nodes).run()
+    })
+
+    test('finds what has the part in it, indexed by triggers, not at all, by half and in slices', async () => {
+      await fc.assert(
+        fc.asyncProperty(search, async ({ texts, parts }) => {
+          await open().db.delete(messages).run()
+          const expectAll = async (state: string) => {
+            for (const q of parts) {
+              const expected = texts.filter((text) => has(text, q)).toReversed()
+              expect(await find({ q }), `${state}: ${JSON.stringify(q)}`).toStrictEqual(expected)
+            }
+          }
+          await insert(texts)
+          await expectAll('triggers')
+          await forget()
+          await expectAll('no index')
+          await build(Math.ceil(texts.length / 2))
+          await expectAll('half an index')
+          await build()
+          await expectAll('built')
+          await isWhole('messages')
+        }),
+        { numRuns: runs },
+      )
+    })
+
+    test('changed and deleted texts are found as they are, whether they were indexed or not', async () => {
+      const { db } = open()
+      await insert(['the old words', 'other words', 'words to delete'])
+      const change = async () => {
+        await db
+          .update(messages)
+          .set({ text: 'the new speech' })
+          .where(sql`text = 'the old words'`)
+          .run()
+        await db
+          .delete(messages)
+          .where(sql`text = 'words to delete'`)
+          .run()
+      }
+      await forget()
+      await build(1)
+      await change()
+      await insert(['latest words'], 100)
+      await build()
+      expect(await find({ q: 'words' })).toStrictEqual(['latest words', 'other words'])
+      expect(await find({ q: 'new speech' })).toStrictEqual(['the new speech'])
+      await db
+        .update(messages)
+        .set({ text: 'the old words' })
+        .where(sql`text = 'the new speech'`)
+        .run()
+      await change()
+      expect(await find({ q: 'old words' })).toStrictEqual([])
+      expect(await find({ q: 'new speech' })).toStrictEqual(['the new speech'])
+      await db.delete(messages).run()
+      const [row] = await db.all<{ n: number }>(
+        sql`select count(*) as n from messages_text where messages_text match '"wor" or "the"'`,
+      )
+      expect(row).toEqual({ n: 0 })
+      await isWhole('messages')
+    })
+
+    test('where no index finds a text, a page ends after so many messages and says where to go on', async () => {
+      const { db } = open()
+      await insert(['far back 👍', 'then nothing', 'far again 👍'])
+      for (const [text, id] of [
+        ['far back 👍', 5],
+        ['then nothing', 400_000],
+        ['far again 👍', 700_000],
+      ] as const) {
+        await db
+          .update(messages)
+          .set({ id: 1_000_000 + id })
+          .where(sql`text = ${text}`)
+          .run()
+      }
+      await forget()
+      for (const q of ['👍', 'far']) {
+        const pages: unknown[] = []
+        let before: number | null | undefined
+        while (before !== null) {
+          const page: { messages: { text: string }[]; nextBefore: number | null } = JSON.parse(
+            await listMessages(open(), { limit: 1, q, before }),
+          )
+          pages.push(page.messages.map(({ text }) => text))
+          before = page.nextBefore
+        }
+        expect(pages).toStrictEqual([['far again 👍'], [], ['far back 👍']])
+      }
+      await db.delete(messages).run()
+    })
+
+    test('nodes are found by a part of their names and of their id', async () => {
+      const { db } = open()
+      const names: [string | null, string | null][] = [
+        ['Häuschen am See', 'HAUS'],
+        ['%_"hill"', '👍'],
+        ['NUL\0byte', null],
+        [null, null],
+      ]
+      for (const [index, [longName, shortName]] of names.entries()) {
+        await db
+          .insert(nodes)
+          .values({ nodeNum: 0xa0cb0001 + index, longName, shortName, firstHeard: NOW })
+          .run()
+      }
+      const findNodes = async (q: string) => {
+        const found: { nodeNum: number }[] = JSON.parse(
+          new TextDecoder().decode((await listNodes(open(), { limit: 10, q }, NOW)).body.bytes),
+        )
+        return found.map(({ nodeNum }) => nodeNum - 0xa0cb0000)
+      }
+      const expectAll = async () => {
+        const parts = [
+          'haus',
+          'ÄUS',
+          'äus',
+          'am s',
+          'HAUS\n',
+          '%_',
+          '"hi',
+          '👍',
+          'byte',
+          '\0by',
+          '!A0CB',
+          'cb0004',
+          '0',
+        ]
+        expect(await Promise.all(parts.map(findNodes))).toStrictEqual([
+          [1],
+          [],
+          [1],
+          [1],
+          [],
+          [2],
+          [2],
+          [2],
+          [3],
+          [3],
+          [1, 2, 3, 4],
+          [4],
+          [1, 2, 3, 4],
+        ])
+      }
+      await expectAll()
+      await db
+        .update(nodes)
+        .set({ longName: 'elsewhere', nodeNum: 0xa0cb0009 })
+        .where(sql`long_name is null`)
+        .run()
+      expect([await findNodes('cb0004'), await findNodes('elsew'), await findNodes('cb0009')]).toStrictEqual([
+        [],
+        [9],
+        [9],
+      ])
+      await db
+        .update(nodes)
+        .set({ longName: null, nodeNum: 0xa0cb0004 })
+        .where(sql`long_name = 'elsewhere'`)
+        .run()
+      await forget()
+      await expectAll()
+      await build()
+      await expectAll()
+      await isWhole('nodes')
+      await db.delete(nodes).run()
+    })
+
+    test('entries of the audit log are found by a part of what they tell', async () => {
+      const { db } = open()
+      await db
+        .insert(auditLog)
+        .values([
+          {
+            timestamp: NOW,
+            username: 'Änne',
+            action: 'text_search',
+            resource: 'auth',
+            details: '{"a":"x"}',
+            ip: '192.0.2.77',
+          },
+          {
+            timestamp: NOW,
+            username: null,
+            action: 'text_search',
+            resource: 'auth',
+            details: '{"b":"100%"}',
+            ip: null,
+          },
+        ])
+        .run()
+      const findEntries = async (q: string) => {
+        const { entries } = await listAudit(open(), { q, action: 'text_search' }, { limit: 10 })
+        return entries.map(({ details }) => Object.keys(details).join(''))
+      }
+      const expectAll = async () => {
+        const parts = ['nne', 'änne', 'TEXT_S', '2.77', '"B":', '0%', 'auth', 'x"}\n192', '👍']
+        expect(await Promise.all(parts.map(findEntries))).toStrictEqual([
+          ['a'],
+          [],
+          ['b', 'a'],
+          ['a'],
+          ['b'],
+          ['b'],
+          [],
+          [],
+          [],
+        ])
+      }
+      await expectAll()
+      await forget()
+      await expectAll()
+      await build()
+      await expectAll()
+      await isWhole('audit_log')
+    })
+  })
+}
