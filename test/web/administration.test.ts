@@ -95,7 +95,7 @@ test('an administrator made on the page sees what administrators see; write brin
   await karl.page.getByRole('link', { name: 'Settings' }).first().waitFor()
   await expect.poll(() => audit.count()).toBe(0)
   await confirm('Make administrator')
-  await page.getByText('Administrators may do everything.').waitFor()
+  await page.getByText('Administrators have every permission.').waitFor()
   await karl.page.reload()
   await audit.first().waitFor()
   await confirm('Remove administrator role')
@@ -221,9 +221,11 @@ test('the audit log is exported as it is filtered', async () => {
 
 test('the audit page says whether the log is whole, until where, and where it is broken', async () => {
   await page.goto(`${site.base}/audit`)
-  const whole = page.locator('.notice', { hasText: 'The log is whole' })
+  const whole = page.locator('.notice', { hasText: 'The log is intact' })
   await whole.waitFor()
-  expect(await whole.textContent()).toMatch(/removed any of \d+ entries\.Checked up to .+, hash [0-9a-f]{64}\./)
+  expect(await whole.textContent()).toMatch(
+    /none of \d+ entries was changed or removed\.Checked up to .+, hash [0-9a-f]{64}\./,
+  )
   expect(await overflowOf(page)).toBe(0)
   const store = openDatabase(join(site.data, 'mesh.db'))
   const trigger = "select sql from sqlite_schema where name = 'audit_log_no_update'"

@@ -130,7 +130,7 @@ test('a rule is changed and deleted; a version of somebody else is not written o
   const headers = { origin: mesh.site.base }
   await page.request.put(`${mesh.site.base}/api/automation/1`, { headers, data: { ...rule, name: 'Evening' } })
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('admin changed this rule.').waitFor()
+  await page.getByText('In the meantime admin changed this rule.').waitFor()
   await page.getByRole('link', { name: 'All rules' }).click()
   await page.getByRole('link', { name: 'Evening' }).click()
   await expect.poll(() => page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Good morning')
@@ -164,7 +164,7 @@ test('what somebody else saves in the last moment is not written over, and no ru
     { times: 1 },
   )
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('admin changed this rule. Your entries are kept').waitFor()
+  await page.getByText('In the meantime admin changed this rule. Your entries are kept').waitFor()
   await page.getByRole('heading', { name: 'Theirs', level: 1 }).waitFor()
   await expect.poll(() => page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe('Mine')
   expect(await admin.violations()).toEqual([])
@@ -176,7 +176,7 @@ test('what somebody else saves in the last moment is not written over, and no ru
   await page.getByRole('button', { name: 'Delete' }).click()
   const sure = page.getByRole('dialog')
   await sure.getByRole('button', { name: 'Delete' }).click()
-  await sure.getByText('Somebody changed this rule meanwhile.').waitFor()
+  await sure.getByText('Somebody changed this rule in the meantime.').waitFor()
   await sure.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('heading', { name: 'Theirs again', level: 1 }).waitFor()
   expect((await page.request.get(`${url}/${id}`)).status()).toBe(200)

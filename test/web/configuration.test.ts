@@ -254,7 +254,7 @@ test('settings that changed meanwhile are shown anew, and what was typed is kept
     return route.continue({ postData: JSON.stringify({ ...body, revision: 'of yesterday' }) })
   })
   await sendIt(page).click()
-  await page.getByText('The radio’s settings were changed elsewhere and are shown anew.').waitFor()
+  await page.getByText('The radio’s settings were changed elsewhere and have been reloaded.').waitFor()
   await page.unroute('**/api/configuration/owner*')
   await toComplainOnce('status of 409')
   await expect.poll(() => page.getByLabel('Long name').inputValue()).toBe('My name')

@@ -175,10 +175,10 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
     .poll(() => list.locator('.trace-state').allTextContents())
     .toEqual(['on its way', 'replied', 'no reply', 'no route found', 'replied', 'replied'])
   await list.getByText('The mesh found no route to the node. (No response)').waitFor()
-  await page.getByText('at most one route every 30 seconds').waitFor()
+  await page.getByText('at most one traceroute every 30 seconds').waitFor()
   await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
   await page.getByRole('button', { name: 'Start a traceroute' }).click()
-  await page.getByText('Asked for the route.').waitFor()
+  await page.getByText('Traceroute requested.').waitFor()
   const first = list.locator('.trace').first()
   await first.getByText('Station Roof').waitFor()
   // The demo's radio answers after seconds.

@@ -59,7 +59,7 @@ describe('beside local accounts', () => {
     }
     await failure('The sign-in was cancelled, or your organisation refused it.')
     provider.behave = { token: { status: 500 } }
-    await failure('an administrator finds the reason in the audit log')
+    await failure('an administrator can find the reason in the audit log')
     provider.behave = { callback: (query) => query.set('state', 'of somebody else') }
     await failure('Please start again.')
     provider.behave = {}
@@ -83,7 +83,7 @@ describe('beside local accounts', () => {
     ['oidc_state_invalid', 'took too long'],
     ['oidc_user_unknown', 'no account here yet'],
     ['oidc_user_inactive', 'deactivated'],
-    ['oidc_unavailable', 'does not answer right now'],
+    ['oidc_unavailable', 'does not respond right now'],
     ['of_a_later_version', 'Please try again'],
   ])('the code %s has words of its own', async (code, words) => {
     const { page, goto } = await site.visit()

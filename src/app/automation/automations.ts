@@ -82,7 +82,7 @@ async function getRow(store: Store, id: number): Promise<Row> {
 function readable(needs: Needs, row: Row): Automation {
   const automation = readAutomation(needs, row)
   if (automation !== null) return automation
-  throw new AppError('automation_unreadable', 'Another version made this rule, or it is damaged; it can be deleted')
+  throw new AppError('automation_unreadable', 'Another version made this rule, or it is damaged; you can delete it')
 }
 
 /** The entity tag of a version: it stands for the rule alone, which is what is replaced. */
@@ -95,13 +95,13 @@ function requireMatch(wanted: Precondition, row: Pick<Row, 'revision' | 'updated
 }
 
 function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
-  return new AppError('automation_changed', `It was changed by ${row.updatedBy ?? 'somebody'}; read it again`)
+  return new AppError('automation_changed', `Changed by ${row.updatedBy ?? 'somebody'} in the meantime; reload it`)
 }
 
 /** Throws `automation_name_taken`, `too_many_automations`. */
 export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation> {
   if ((await queries(ctx.store).all.all()).length >= MAX_AUTOMATIONS) {
-    throw new AppError('too_many_automations', `There can be ${MAX_AUTOMATIONS} automations`)
+    throw new AppError('too_many_automations', `There can be at most ${MAX_AUTOMATIONS} rules`)
   }
   if ((await queries(ctx.store).byName.get({ name: rule.name })) !== undefined)
     throw new AppError('automation_name_taken')

@@ -60,39 +60,39 @@ const variable = <T extends z.ZodType>(schema: T, expected: string, meaning: str
 
 /** Every environment variable of the service, on every runtime. */
 export const VARIABLES = {
-  PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 takes a free one'),
+  PORT: variable(integer(0, 65535, 8080), 'a port number 0–65535', 'Port of the Node service; 0 chooses a free one'),
   HOST: variable(z.string().min(1).default('0.0.0.0'), 'an address', 'Address the Node service listens on'),
   DATA_DIR: variable(z.string().min(1).default('./data'), 'a directory', 'Database, secret and backups'),
   PUBLIC_URL: variable(
     url.nullable().default(null),
     'an http(s) URL',
-    'External origin, when it differs from the request; https means Secure cookies and HSTS',
+    'External address, if it differs from that of the request; https sets Secure cookies and HSTS',
   ),
   TRUSTED_PROXIES: variable(
     list.pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))),
     'addresses or CIDR ranges, comma-separated',
-    'Proxies whose X-Forwarded-For, -Proto and -Host are believed',
+    'Proxies whose X-Forwarded-For, -Proto and -Host are trusted',
   ),
   SESSION_SECRET: variable(
     list.pipe(z.array(z.string().min(32)).max(10)),
     'one or more secrets of at least 32 characters, comma-separated',
-    'Signs the session cookies: the first signs, all verify. Node makes one and keeps it in DATA_DIR',
+    'Signs the session cookies: the first secret signs, all verify. Without a value, Node creates one in DATA_DIR',
     true,
   ),
   SESSION_IDLE_TIMEOUT_SECONDS: variable(
     integer(60, 31_536_000, 86_400),
     'seconds, 60–31536000',
-    'A session unused for so long ends',
+    'Time after which an unused session ends',
   ),
   SESSION_ABSOLUTE_TIMEOUT_SECONDS: variable(
     integer(60, 31_536_000, 2_592_000),
     'seconds, 60–31536000',
-    'A session older than this ends',
+    'Time after which every session ends',
   ),
   SESSION_STORE: variable(
     z.enum(['database', 'memory', 'redis']).default('database'),
     'database, memory or redis',
-    'Where sessions are kept; redis keeps the counters of logins and changes as well',
+    'Where sessions are stored; redis also stores the counters of logins and changes',
   ),
   REDIS_URL: variable(
     z
@@ -100,7 +100,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a redis:// or rediss:// URL',
-    'The server of SESSION_STORE=redis',
+    'The server for SESSION_STORE=redis',
     true,
   ),
   REDIS_PREFIX: variable(
@@ -109,12 +109,12 @@ export const VARIABLES = {
       .regex(/^[\w.-]{1,63}:$/)
       .default('mesh:'),
     '1–63 letters, digits, dots, hyphens or underscores, and a colon',
-    'What the names of all keys in redis begin with; services that share a server need different ones',
+    'Prefix of all keys in redis; services that share a server need different ones',
   ),
   COOKIE_SECURE: variable(
     z.enum(['auto', 'true', 'false']).default('auto'),
     'auto, true or false',
-    'Secure session cookies; auto: when PUBLIC_URL is https or the request came by HTTPS',
+    'Secure session cookies; auto: if PUBLIC_URL is https or the request came over HTTPS',
   ),
   ADMIN_USERNAME: variable(
     z
@@ -122,12 +122,12 @@ export const VARIABLES = {
       .regex(/^[A-Za-z0-9._@-]{1,64}$/)
       .default('admin'),
     '1–64 letters, digits and . _ - @',
-    'The first administrator, made while there are no users',
+    'Username of the first administrator, who is created while there are no users',
   ),
   ADMIN_PASSWORD: variable(
     z.string().min(1).nullable().default(null),
     'a password that meets the rules',
-    'Its password; without one a random, temporary one is printed once',
+    'Password of the first administrator; without a value a random, temporary one is printed once',
     true,
   ),
   OIDC_ENABLED: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect'),
@@ -139,12 +139,12 @@ export const VARIABLES = {
   OIDC_CLIENT_ID: variable(
     z.string().max(1024).nullable().default(null),
     'the client id given by the provider',
-    'This service at the provider',
+    'The client ID of this service at the provider',
   ),
   OIDC_CLIENT_SECRET: variable(
     z.string().max(4096).nullable().default(null),
     'the client secret given by the provider',
-    'Its secret there',
+    'The client secret of this service at the provider',
     true,
   ),
   OIDC_REDIRECT_URI: variable(
@@ -154,7 +154,7 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'an http(s) URL without fragment, such as https://mesh.example.org/api/auth/oidc/callback',
-    'Where the provider sends the browser back: /api/auth/oidc/callback of this service',
+    'Where the provider redirects the browser: /api/auth/oidc/callback of this service',
   ),
   OIDC_SCOPES: variable(
     z
@@ -163,51 +163,55 @@ export const VARIABLES = {
       .transform((v) => [...new Set(['openid', ...v.split(' ').filter((scope) => scope !== '')])])
       .default(['openid', 'profile', 'email']),
     'scopes separated by spaces',
-    'What is asked of the provider; openid always is',
+    'Scopes requested from the provider; openid is always requested',
   ),
   OIDC_AUTO_CREATE_USERS: variable(
     boolean(true),
     'true or false',
-    'Makes an account at the first sign-in by OpenID Connect',
+    'Creates an account at the first sign-in with OpenID Connect',
   ),
-  DISABLE_LOCAL_AUTH: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect only'),
-  PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Characters a new password must have'),
+  DISABLE_LOCAL_AUTH: variable(
+    boolean(false),
+    'true or false',
+    'Disables sign-in with passwords; only OpenID Connect remains',
+  ),
+  PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Minimum number of characters of a new password'),
   LOGIN_MAX_FAILURES: variable(
     integer(1, 1000, 10),
     'a number 1–1000',
-    'Failed logins in a window: per account, address, and browser that signed in before',
+    'Allowed failed logins in a window: per account, address, and browser that has signed in before',
   ),
   LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
   WRITES_PER_MINUTE: variable(
     integer(1, 60_000, 120),
     'a number 1–60000',
-    'Changes that each user may make in the long run; one address may make five times as many',
+    'Changes per minute that each user may make in the long run; one address may make five times as many',
   ),
   WRITE_BURST: variable(
     integer(1, 60_000, 600),
     'a number 1–60000',
-    'Changes that each user may make at once before that limit holds; one address five times as many',
+    'Changes that each user may make at once before that limit applies; one address may make five times as many',
   ),
   RESTORE_FROM_BACKUP: variable(
     z.string().min(1).max(255).nullable().default(null),
     'the name of a backup',
-    'The backup that the next start restores, once',
+    'The backup that the next start restores once',
   ),
   RESTORE_REAPPLY: variable(
     boolean(false),
     'true or false',
-    'A restore does again what was taken away from users and tokens after the backup, instead of asking administrators',
+    'A restore reapplies the revocations made after the backup, instead of asking administrators',
   ),
   RESTORE_REQUIRE_SIGNATURE: variable(
     boolean(false),
     'true or false',
-    'Refuses to restore a backup that none of the secrets in SESSION_SECRET signed',
+    'Refuses to restore a backup that was not signed with one of the secrets in SESSION_SECRET',
   ),
-  LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Least level that is logged'),
+  LOG_LEVEL: variable(z.enum(LOG_LEVELS).default('info'), LOG_LEVELS.join(', '), 'Minimum level that is logged'),
   LOG_FORMAT: variable(
     z.enum(LOG_FORMATS).nullable().default(null),
     LOG_FORMATS.join(' or '),
-    'Without a value: pretty on a terminal, else json',
+    'Without a value: pretty on a terminal, otherwise json',
   ),
   TZ: variable(
     z.string().refine(isTimeZone).nullable().default(null),
@@ -238,7 +242,7 @@ export const VARIABLES = {
   MESHTASTIC_MQTT_CA: variable(
     z.string().min(1).nullable().default(null),
     'a file of certificates in PEM form',
-    "Whom else to believe about the broker's certificate, such as the club's own authority",
+    "Additional certificate authorities to trust for the broker, such as the club's own",
   ),
   MESHTASTIC_MQTT_TOPIC: variable(
     z
@@ -247,24 +251,24 @@ export const VARIABLES = {
       .regex(/^(?:(?:\+|[^+#/\0]*)\/)*(?:\+|#|[^+#/\0]+)$/)
       .default('msh/#'),
     'a topic filter such as msh/EU_868/#',
-    'What to listen to there',
+    'Topics to subscribe to at the broker',
   ),
   MESHTASTIC_MQTT_KEYS: variable(
     list.pipe(z.array(parsed(parseChannelKey))),
     'name=base64 of a channel, comma-separated',
-    'Channel keys for what is heard there; the default key always is tried',
+    'Channel keys to decrypt packets from the broker; the default key is always tried',
     true,
   ),
   MESHTASTIC_MQTT_PRIVATE_KEYS: variable(
     list.pipe(z.array(parsed(parsePrivateKey))),
     '!nodeid=base64 of a radio, comma-separated',
-    'Private keys of own radios, to read direct messages to them that are heard there',
+    'Private keys of own radios, to read direct messages to them from the broker',
     true,
   ),
   COLLECTOR_TARGET_URL: variable(
     url.refine(isCollectorTarget).nullable().default(null),
     'an https URL (http only to this machine or a private network)',
-    'Another of these services, mostly on the edge: what is heard here is delivered there too',
+    'Another service of this kind, usually on the edge, to which this one delivers what it hears',
   ),
   COLLECTOR_TOKEN: variable(
     z
@@ -283,17 +287,17 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     '1–40 letters, digits and . _ -',
-    'Goes before the names of the radios there, when several collectors have radios of the same name',
+    'Prefix for the names of the radios at the target, if several collectors have radios of the same name',
   ),
   COLLECTOR_ONLY: variable(
     list.pipe(z.array(z.enum(COLLECTED_KINDS))),
     `${COLLECTED_KINDS.join(', ')}: one or more, comma-separated`,
-    'Kinds of packets that are delivered; without a value all. What own radios send and are sent always is',
+    'Kinds of packets to deliver; without a value all. Packets from and to own radios are always delivered',
   ),
   COLLECTOR_SAMPLE_SECONDS: variable(
     integer(0, 86_400, 0),
     'seconds, 0–86400',
-    'Of each sender at most one position, one node info and one telemetry of each kind is delivered in so long; 0: all',
+    'Delivers from each sender at most one position, one node info and one telemetry of each kind in this time; 0: all',
   ),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
@@ -309,15 +313,19 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'a line of at most 300 characters',
-    'Whose tiles they are, in plain words on the map; most licences ask for it',
+    'Attribution of the tiles, shown on the map as plain text; most licences require it',
   ),
-  MAP_TILE_MAX_ZOOM: variable(integer(1, 24, 19), 'a number 1–24', 'The closest zoom that MAP_TILE_URL has tiles for'),
+  MAP_TILE_MAX_ZOOM: variable(
+    integer(1, 24, 19),
+    'a number 1–24',
+    'The highest zoom level for which MAP_TILE_URL has tiles',
+  ),
   MAP_PMTILES: variable(
     z.string().min(1).nullable().default(null),
     'a file',
     'A map in one local file (PMTiles 3, images or vector tiles), instead of MAP_TILE_URL',
   ),
-  DEMO: variable(boolean(false), 'true or false', 'Plays a made-up mesh'),
+  DEMO: variable(boolean(false), 'true or false', 'Simulates a mesh'),
 } as const satisfies Record<string, Variable>
 
 /** The names of those that are secrets. */

@@ -85,7 +85,7 @@ export async function changeSection(
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   if (!SECTION_SCHEMAS.has(section)) throw new AppError('section_not_found')
   const { device } = pick(await listRadios(ctx), source)
-  if (device === null) throw new AppError('radio_unavailable', 'This radio is not one of those that are connected now')
+  if (device === null) throw new AppError('radio_unavailable', 'This radio is not connected')
   const prepared = device.prepare(section, asked)
   try {
     const { fields, secretsChanged, before, after } = prepared

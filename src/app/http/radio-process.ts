@@ -5,7 +5,8 @@ import { AppError } from './errors.ts'
 /** Has the process with the radios answer, when that is another one. Throws `radio_unavailable`. */
 export const whereTheRadioIs = asking((elsewhere) =>
   elsewhere().then((answer) => {
-    if (answer === null) throw new AppError('radio_unavailable', 'No instance of this service has the radio now')
+    if (answer === null)
+      throw new AppError('radio_unavailable', 'No instance of this service has the radio at the moment')
     return answer
   }),
 )

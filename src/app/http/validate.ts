@@ -38,7 +38,7 @@ export function validate<S extends z.ZodType, T extends Target>(target: T, schem
   })
   const strict: typeof validator = async (c, next) => {
     // A body that is missing is not an empty object, which hono would make of it.
-    if (target === 'json' && (await readText(c)) === '') throw new AppError('invalid_json', 'A JSON body is expected')
+    if (target === 'json' && (await readText(c)) === '') throw new AppError('invalid_json', 'Expected a JSON body')
     return validator(c, next)
   }
   return describe(strict, { request: { part: target, schema } })

@@ -48,7 +48,7 @@ export type BackupContext = AuditContext & Pick<Ports, 'backups'>
 
 /** Throws `unsupported_on_this_runtime`. */
 export function demandBackups(ctx: Pick<Ports, 'backups'>): Backups {
-  if (ctx.backups === null) throw new AppError('unsupported_on_this_runtime', 'There are no backups on this runtime')
+  if (ctx.backups === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no backups')
   return ctx.backups
 }
 

@@ -126,7 +126,7 @@ export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): 
   const pending = await readPending(ctx.store)
   const chosen = pending.filter(({ id }) => ids === 'all' || ids.includes(id))
   if (ids !== 'all' && chosen.length !== ids.length) {
-    throw new AppError('not_found', 'Not in the list of what the restore revived; read it again')
+    throw new AppError('not_found', 'Not in the list of what the restore revived; reload it')
   }
   const done: Pending[] = []
   const refused: Reapplication['refused'] = []

@@ -100,7 +100,7 @@ function refuseOtherGrants(grants: readonly StoredGrant[], repeated: readonly St
 }
 
 function adminHoldsAll(): AppError {
-  return new AppError('invalid_request', 'An administrator holds every permission')
+  return new AppError('invalid_request', 'An administrator has every permission')
 }
 
 function isOther(userId: number, resource: Resource, grant: Grant | undefined): SQL {

@@ -112,7 +112,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/
 
 async function trim(ctx: Ctx, before: string, file: string): Promise<number> {
   const at = DAY.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN
-  if (!(at <= ctx.now())) throw new AppError('invalid_request', 'Expected --before with a past day, as in 2026-01-31')
+  if (!(at <= ctx.now())) throw new AppError('invalid_request', 'Expected --before with a past day, such as 2026-01-31')
   await sealAudit(ctx.store)
   const { trimmedId, trimmedHash } = await readChain(ctx.store)
   const lastId = await lastBefore(ctx.store, at)
@@ -179,7 +179,7 @@ function create(file: string): number {
     return openSync(file, 'wx', 0o600)
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown'
-    throw new AppError('invalid_request', `${file} cannot be made: ${why}`)
+    throw new AppError('invalid_request', `${file} cannot be created: ${why}`)
   }
 }
 

@@ -212,10 +212,10 @@ async function reapply(ctx: Ctx, chosen: string): Promise<string> {
   const { backup, revived } = await listRevived(ctx.store)
   if (backup === null) return 'Nothing waits for a decision\n'
   if (chosen === '') return `Since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
-  if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected ids, as in 1,2, or all')
+  if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected IDs such as 1,2, or all')
   const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
   const { reapplied, refused } = await reapplyRevived(ctx, ids)
-  const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Done again: ${revivedLine(one)}`)
+  const done = revived.filter(({ id }) => reapplied.includes(id)).map((one) => `Reapplied: ${revivedLine(one)}`)
   const not = refused.map(({ id, detail }) => `Not done again: ${id}, ${detail}\n`)
   return [...done, ...not].join('')
 }

@@ -66,7 +66,7 @@ function keep(file: string, text: string): void {
   } catch (error) {
     throw new AppError(
       'invalid_request',
-      `${file} cannot be made: ${error instanceof Error ? error.message : 'unknown'}`,
+      `${file} cannot be created: ${error instanceof Error ? error.message : 'unknown'}`,
     )
   }
 }

@@ -49,7 +49,7 @@ function parserError(error: Error): AppError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AppError('request_timeout')
     default:
-      return new AppError('invalid_request', 'Not a request of HTTP/1.1')
+      return new AppError('invalid_request', 'Not an HTTP/1.1 request')
   }
 }
 

@@ -181,7 +181,7 @@ async function answered<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await inTime(call())
   } catch (error) {
-    throw new AppError('database_unavailable', 'The session store does not answer', { cause: error })
+    throw new AppError('database_unavailable', 'The session store does not respond', { cause: error })
   }
 }
 

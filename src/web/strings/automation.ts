@@ -180,7 +180,7 @@ export const a = {
   discard: 'Discard changes',
   lookAbove: 'Not saved: check the fields marked above.',
   changedMeanwhile: (who: string) =>
-    `${who} changed this rule in the meantime. Your entries are kept: save again to replace the other version, or discard them.`,
+    `In the meantime ${who} changed this rule. Your entries are kept: save again to replace the other version, or discard them.`,
   somebody: 'somebody else',
   deleteLabel: (name: string) => `Delete ${name}`,
   deleteSure: (name: string) => `Delete the rule “${name}” and its log? This cannot be undone.`,

@@ -286,9 +286,9 @@ test('at the console the list is shown, and chosen ones are done again', async (
     expect.stringMatching(/^ {3}5 {2}emil: token_revoked cron \(mm_.{6}…\) at .* by emil$/),
     '',
   ])
-  expect(await cli('1,x')).toStrictEqual({ out: '', err: 'Expected ids, as in 1,2, or all\n' })
+  expect(await cli('1,x')).toStrictEqual({ out: '', err: 'Expected IDs such as 1,2, or all\n' })
   expect((await cli('9')).err).toMatch(/^Not in the list/)
-  expect((await cli('1,5')).out).toMatch(/^Done again: {4}1 {2}anna: .*\nDone again: {4}5 {2}emil: .*\n$/)
+  expect((await cli('1,5')).out).toMatch(/^Reapplied: {4}1 {2}anna: .*\nReapplied: {4}5 {2}emil: .*\n$/)
   expect((await cli('all')).out.split('\n')).toHaveLength(4)
   expect((await cli('all')).out).toBe('Nothing waits for a decision\n')
   await expect(app.signIn('anna')).rejects.toThrow(/401/)

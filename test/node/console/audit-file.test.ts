@@ -127,7 +127,7 @@ test.each([
   ['trim', ['--before', 'yesterday', '--export', 'x'], 1, 'Expected --before with a past day'],
   ['trim', ['--before', '2999-01-01', '--export', 'x'], 1, 'Expected --before with a past day'],
   ['trim', ['--before', '2026-02-01'], 2, 'audit trim --before'],
-  ['trim', ['--before', '2026-02-01', '--export', '/proc/no/such'], 1, 'cannot be made'],
+  ['trim', ['--before', '2026-02-01', '--export', '/proc/no/such'], 1, 'cannot be created'],
 ])('%s %j ends with %i', async (name, args, code, reason) => {
   fill(3)
   expect(await cli(name, ...args)).toMatchObject({ code, out: '', err: expect.stringContaining(reason) })

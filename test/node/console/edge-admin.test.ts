@@ -139,7 +139,7 @@ describe('refuses', () => {
   test.each([
     [["o'brien"], 1, 'A username is 1–64 letters'],
     [['system'], 1, 'A username is 1–64 letters'],
-    [['anna', 'no/such/folder.sql'], 1, 'no/such/folder.sql cannot be made'],
+    [['anna', 'no/such/folder.sql'], 1, 'no/such/folder.sql cannot be created'],
     [[], 2, 'edge-admin <username> [file]'],
     [['anna', 'a', 'b'], 2, 'edge-admin <username> [file]'],
   ])('%j with %i and a reason', async (args, code, reason) => {

@@ -95,7 +95,7 @@ export async function createToken(
   input: z.infer<typeof newTokenSchema>,
 ): Promise<Token & { token: string }> {
   const { user, permissions, credential } = ctx.viewer
-  if (credential.kind !== 'session') throw new AppError('forbidden', 'A token makes no other one')
+  if (credential.kind !== 'session') throw new AppError('forbidden', 'A token cannot create another token')
   for (const scope of input.scopes.filter(isSpecialScope)) {
     const reason = ownerRefusal({ isAdmin: user.isAdmin, permissions }, scope)
     if (reason !== null) throw reason
@@ -125,7 +125,7 @@ export async function createToken(
 async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
   const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
   if (owned < MOST_TOKENS) return new AppError('unauthenticated')
-  return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that nothing uses`)
+  return new AppError('too_many_tokens', `At most ${MOST_TOKENS} tokens; revoke one that you do not use`)
 }
 
 /** Revokes one token of a user. Throws `user_not_found`, `token_not_found`. */

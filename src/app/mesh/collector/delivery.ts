@@ -60,7 +60,7 @@ export async function storeDelivery(
 async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Promise<KnownSource> {
   const before = await readSource(store, name)
   if (before !== null && before.kind !== 'ingest') {
-    throw new AppError('source_taken', 'This service listens to a source of this name itself')
+    throw new AppError('source_taken', 'This service itself has a source of this name')
   }
   if (before !== null && before.tokenId === tokenId) return before
   const claimed = await claimSource(store, { name, tokenId, now: now() })
@@ -71,7 +71,7 @@ async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Pr
       "Another owner's token delivers under this name; revoke it, or choose another name",
     )
   }
-  throw new AppError('too_many_sources', 'This token, or all together, have as many sources as they may')
+  throw new AppError('too_many_sources', 'This token, or the whole service, has reached the limit of sources')
 }
 
 /** A radio has a number of its own; of two that take turns under one name, each hears the other's as a forgery. */

@@ -16,7 +16,7 @@ const RETRY_MS = 3000
 
 /** Throws `unsupported_on_this_runtime`. */
 export function demandEvents({ events }: SignedInCtx): Events {
-  if (events === null) throw new AppError('unsupported_on_this_runtime', 'There are no live events on this runtime')
+  if (events === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no live events')
   return events
 }
 

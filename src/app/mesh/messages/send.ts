@@ -120,7 +120,7 @@ export async function sendMessage(
 ): Promise<Message> {
   const bytes = countTextBytes(message.text)
   if (bytes > MAX_TEXT_BYTES) {
-    throw new AppError('text_too_long', `The text has ${bytes} bytes, at most ${MAX_TEXT_BYTES} can be sent`, {
+    throw new AppError('text_too_long', `The text has ${bytes} bytes; at most ${MAX_TEXT_BYTES} can be sent`, {
       size: { bytes, limit: MAX_TEXT_BYTES },
     })
   }

@@ -200,7 +200,7 @@ function check(section: RawSection, change: SectionChange): SectionPlan {
   const risky = planned.plan.changes.filter(({ leaf }) => leaf.field.risk !== null).map(({ leaf }) => leaf.path)
   const missing = risky.filter((path) => !change.confirm.includes(path))
   if (missing.length > 0) {
-    throw new AppError('confirmation_required', `To be confirmed: ${missing.join(', ')}`, { confirm: missing })
+    throw new AppError('confirmation_required', `Confirmation required: ${missing.join(', ')}`, { confirm: missing })
   }
   return completeKeys(section, planned.plan)
 }

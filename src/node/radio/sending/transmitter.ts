@@ -82,7 +82,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
       }
       if (!isTxEnabled) throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
       if (!queue.reserve(rule)) {
-        throw new AppError('queue_full', 'Too many packets wait to be sent', { retryAfter: PLACE_FREE_AFTER_S })
+        throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: PLACE_FREE_AFTER_S })
       }
       const packetId = nextId()
       const place: OpenPlace = { rule, isStale: false }
