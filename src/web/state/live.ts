@@ -46,18 +46,19 @@ const PATIENCE = 3
 /**
  * Keeps one stream of events open while somebody is signed in and looks at this tab; a hidden one gives its connection
  * back, and resumes where it was. Read by `fetch`, since an EventSource hides statuses and beats, and cannot resume
- * after it gave up.
+ * after it gave up. Until the answered function is called.
  */
-export function keepLive(): void {
+export function keepLive(): () => void {
   const isVisible = signal(document.visibilityState === 'visible')
-  document.addEventListener('visibilitychange', () => {
+  const look = () => {
     isVisible.value = document.visibilityState === 'visible'
-  })
+  }
+  document.addEventListener('visibilitychange', look)
   const reader = computed(() => {
     const known = status.value
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })
-  effect(() => {
+  const stopReading = effect(() => {
     if (reader.value === null || !isVisible.value) return
     if (!has('events')) {
       liveState.value = 'polling'
@@ -67,6 +68,10 @@ export function keepLive(): void {
     void stream.keepOpen()
     return stream.stop
   })
+  return () => {
+    stopReading()
+    document.removeEventListener('visibilitychange', look)
+  }
 }
 
 /** Where the stream was when it ended, and whose it was. */

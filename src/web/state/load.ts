@@ -37,8 +37,11 @@ export function useFresh(
     at.current = Date.now()
     await latest.current()
   }
+  const known = useRef(reconnects.peek())
   useSignalEffect(() => {
-    if (reconnects.value > 0) void run()
+    if (reconnects.value === known.current) return
+    known.current = reconnects.value
+    void run()
   })
   useEffect(() => {
     if (on.length === 0) return

@@ -1,7 +1,12 @@
-import { afterEach, expect, test } from 'vitest'
-import './page.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createStream, eventText, mountHook, pass, serve, signInAs, statusOf, type Stream } from './service.ts'
+import { keepLive } from '../../../src/web/state/live.ts'
 import {
+  forgetNodes,
   isCalled,
+  nodeByNum,
+  NodeKeeper,
+  useNodes,
   nameOf,
   nameOfId,
   type Node,
@@ -55,4 +60,86 @@ test('a position of few bits lies somewhere in a cell; an exact one has none', (
   expect([precisionMeters(32), precisionMeters(null), precisionMeters(9)]).toStrictEqual([null, null, null])
   expect(precisionMeters(13)).toBeCloseTo(2918, 0)
   expect((precisionMeters(13) ?? 0) / (precisionMeters(14) ?? 1)).toBe(2)
+})
+
+describe('the list of nodes', () => {
+  const ids = ['!a0cb0001', '!a0cb0002', '!a0cb0003', '!a0cb0004', '!a0cb0005', '!a0cb0006']
+  const node = (nodeId: string, lastHeard: number, longName = nodeId): Node =>
+    Object({ nodeNum: Number.parseInt(nodeId.slice(1), 16), nodeId, longName, lastHeard })
+  let stored: Node[]
+  let asked: string[]
+  let stream: Stream
+  let unmount: (() => void)[]
+
+  beforeEach(async () => {
+    vi.useFakeTimers()
+    stored = ids.map((id, n) => node(id, 100 - n))
+    asked = []
+    serve((path, init) => {
+      if (path === '/api/auth/status') return Response.json(statusOf(1))
+      if (path === '/api/events') {
+        const { stream: opened, response } = createStream(init)
+        stream = opened
+        return response
+      }
+      asked.push(path)
+      const [, num] = /^\/api\/nodes\/(\d+)$/.exec(path) ?? []
+      if (num !== undefined) {
+        const found = stored.find(({ nodeNum }) => nodeNum === Number(num))
+        return found === undefined ? Response.json({ code: 'not_found' }, { status: 404 }) : Response.json(found)
+      }
+      const etag = JSON.stringify(stored.length)
+      if (new Headers(init.headers).get('if-none-match') === etag) return new Response(null, { status: 304 })
+      return path === '/api/nodes' ? Response.json(stored, { headers: { etag } }) : Response.json({}, { status: 404 })
+    })
+    signInAs(1)
+    unmount = [mountHook(NodeKeeper).unmount, mountHook(useNodes).unmount, keepLive()]
+    await pass(100)
+    await stream.say(': beat\n\n')
+    await pass(2000)
+    asked = []
+  })
+  afterEach(async () => {
+    for (const each of unmount) each()
+    await pass(100)
+    signInAs(null)
+    forgetNodes()
+    vi.unstubAllGlobals()
+    vi.useRealTimers()
+  })
+
+  const tellOf = async (...told: string[]) => {
+    const nums = told.map((id) => Number.parseInt(id.slice(1), 16))
+    await stream.say(nums.map((nodeNum, n) => eventText(String(n), 'node', { nodeNum })).join(''))
+    await pass(2000)
+  }
+
+  test('a node that is heard is asked for alone, and comes first', async () => {
+    stored = stored.map((each) => (each.nodeId === ids[4] ? node(each.nodeId, 200, 'Far Hill') : each))
+    await tellOf('!a0cb0005')
+    expect(asked).toStrictEqual(['/api/nodes/2697658373'])
+    expect(nodes.value?.map(({ nodeId }) => nodeId)).toStrictEqual([ids[4], ...ids.toSpliced(4, 1)])
+    expect(nodeByNum(0xa0cb0005)?.longName).toBe('Far Hill')
+  })
+
+  test('where more than four changed at once, or one is gone, the list is asked for', async () => {
+    stored = stored.slice(1)
+    // The first is asked for before the others are told.
+    await tellOf(...ids.toReversed())
+    expect(asked).toStrictEqual(['/api/nodes/2697658374', '/api/nodes'])
+    expect(nodes.value?.map(({ nodeId }) => nodeId)).toStrictEqual(ids.slice(1))
+    stored = stored.slice(1)
+    asked = []
+    await tellOf('!a0cb0002')
+    expect(asked).toStrictEqual(['/api/nodes/2697658370', '/api/nodes'])
+    expect(nodes.value?.map(({ nodeId }) => nodeId)).toStrictEqual(ids.slice(2))
+  })
+
+  test('an unchanged list stays the same object', async () => {
+    const before = nodes.value
+    await stream.say('event: reset\ndata: {}\n\n')
+    await pass(2000)
+    expect(asked).toStrictEqual(['/api/nodes'])
+    expect(nodes.value).toBe(before)
+  })
 })

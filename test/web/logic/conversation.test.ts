@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { held, mountHook, pass, serve } from './service.ts'
+import { type Conversation, useConversation } from '../../../src/web/state/conversation.ts'
+import type { Message } from '../../../src/web/state/mesh.ts'
+
+const unmounts: (() => void)[] = []
+/** Ids of all messages that the service has, and what it says of each. */
+let stored: number[]
+let state: string
+let asked: string[]
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  stored = []
+  state = 'sent'
+  asked = []
+  serve((path) => {
+    asked.push(path)
+    return page(path)
+  })
+})
+afterEach(() => {
+  for (const unmount of unmounts.splice(0)) unmount()
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+const message = (id: number): Message => Object({ id, text: `text ${id}`, deliveryState: state })
+
+/** As `GET /api/messages` answers: the newest first. */
+function page(path: string): Response {
+  const query = new URL(path, 'https://mesh.example.org').searchParams
+  const before = Number(query.get('before') ?? Infinity)
+  const limit = Number(query.get('limit'))
+  const found = stored.toSorted((a, b) => b - a).filter((id) => id < before)
+  const messages = found.slice(0, limit).map(message)
+  return Response.json({ messages, nextBefore: found.length > limit ? messages.at(-1)?.id : null })
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
+
+async function open(wanted = { channel: '0', partner: null, q: '' }): Promise<() => Conversation> {
+  const { current, unmount } = mountHook(() => useConversation(wanted))
+  unmounts.push(unmount)
+  await pass(100)
+  return current
+}
+const idsOf = (conversation: () => Conversation) => conversation().messages?.map(({ id }) => id)
+
+test('it shows the newest, oldest first, and earlier ones stay once they were loaded', async () => {
+  stored = range(1, 150)
+  const conversation = await open()
+  expect([idsOf(conversation), conversation().hasOlder]).toStrictEqual([range(91, 150), true])
+  conversation().older()
+  await pass(50)
+  expect(idsOf(conversation)).toStrictEqual(range(31, 150))
+  stored.push(151)
+  await pass(4000)
+  expect(idsOf(conversation)).toStrictEqual(range(31, 151))
+  conversation().older()
+  await pass(50)
+  expect([idsOf(conversation), conversation().hasOlder]).toStrictEqual([range(1, 151), false])
+  expect(asked[0]).toBe('/api/messages?limit=60&channel=0')
+})
+
+test('a message that says the same stays the same object, one that changed does not', async () => {
+  stored = [1, 2]
+  const conversation = await open()
+  const before = conversation().messages
+  stored = [1, 2, 3]
+  await pass(4000)
+  const after = conversation().messages
+  expect(after?.map((each, n) => each === before?.[n])).toStrictEqual([true, true, false])
+  state = 'delivered'
+  await pass(4000)
+  expect(conversation().messages?.map(({ deliveryState }) => deliveryState)).toStrictEqual(Array(3).fill('delivered'))
+})
+
+test('after more than a page came meanwhile it begins anew, without a hole', async () => {
+  stored = range(1, 70)
+  const conversation = await open()
+  expect(idsOf(conversation)).toStrictEqual(range(11, 70))
+  stored = range(1, 200)
+  await pass(4000)
+  expect(idsOf(conversation)).toStrictEqual(range(141, 200))
+  conversation().older()
+  await pass(50)
+  expect(idsOf(conversation)).toStrictEqual(range(81, 200))
+})
+
+test('earlier messages that were asked for before it began anew are not put in front of a hole', async () => {
+  stored = range(1, 150)
+  const conversation = await open()
+  const late = held<Response>()
+  const older = page('/api/messages?limit=60&before=91')
+  serve((path) => (path.includes('before=91') ? late.promise : page(path)))
+  conversation().older()
+  await pass(0)
+  stored = range(1, 400)
+  await pass(4000)
+  expect(idsOf(conversation)).toStrictEqual(range(341, 400))
+  late.resolve(older)
+  await pass(50)
+  expect(idsOf(conversation)).toStrictEqual(range(341, 400))
+})
+
+test('a message that was just sent is shown at once, and not twice when the service tells of it', async () => {
+  stored = [1, 2]
+  const conversation = await open()
+  conversation().add(message(3))
+  await pass(0)
+  expect(idsOf(conversation)).toStrictEqual([1, 2, 3])
+  stored = [1, 2, 3]
+  await pass(4000)
+  expect(idsOf(conversation)).toStrictEqual([1, 2, 3])
+})
+
+test('one message is looked for further up, up to a bound, and from there on again', async () => {
+  stored = range(1, 2000)
+  const conversation = await open()
+  expect((await run(conversation().seek(({ id }) => id === 1700)))?.id).toBe(1700)
+  expect(asked).toHaveLength(2)
+  expect(await run(conversation().seek(({ id }) => id === 3))).toBeNull()
+  expect(asked).toHaveLength(6)
+  expect((await run(conversation().seek(({ id }) => id === 3)))?.id).toBe(3)
+  expect(await run(conversation().seek(({ id }) => id === 0))).toBeNull()
+  expect(idsOf(conversation)).toStrictEqual(range(1, 2000))
+})
+
+/** Lets the clock go on until it is done. */
+async function run<T>(work: Promise<T>): Promise<T> {
+  await pass(50)
+  return work
+}

@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createStream, eventText as event, pass, serve, signInAs, statusOf, type Stream } from './service.ts'
+import { keepLive, type LiveEvent, liveState, watchLive } from '../../../src/web/state/live.ts'
+
+const document: EventTarget & { visibilityState: string } = Object(globalThis).document
+
+let userId = 100
+/** Streams that the page opened, and how often it asked who is signed in. */
+let streams: Stream[]
+let asked: number
+/** In place of a stream. */
+let refusal: (() => Response) | null
+let heard: LiveEvent[]
+let stopWatching: () => void
+
+let stopLive: () => void
+beforeAll(() => {
+  stopLive = keepLive()
+})
+afterAll(() => stopLive())
+beforeEach(() => {
+  vi.useFakeTimers()
+  userId++
+  streams = []
+  asked = 0
+  refusal = null
+  heard = []
+  stopWatching = watchLive(['node', 'message'], (event) => heard.push(event))
+  serve((path, init) => {
+    if (path === '/api/events') {
+      if (refusal !== null) return refusal()
+      const { stream, response } = createStream(init)
+      streams.push(stream)
+      return response
+    }
+    asked++
+    return Response.json(statusOf(userId))
+  })
+})
+afterEach(async () => {
+  signInAs(null)
+  await pass(0)
+  stopWatching()
+  document.visibilityState = 'visible'
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+async function last(): Promise<Stream> {
+  await pass(0)
+  const stream = streams.at(-1)
+  if (stream === undefined) throw new Error('no stream')
+  return stream
+}
+
+async function open(): Promise<Stream> {
+  signInAs(userId)
+  const stream = await last()
+  await stream.say(': beat\n\n')
+  return stream
+}
+
+test('it is live with the first words, and then anything may have happened before', async () => {
+  signInAs(userId)
+  const stream = await last()
+  expect([liveState.value, heard]).toStrictEqual(['connecting', []])
+  await stream.say(': beat\n\n')
+  expect([liveState.value, heard, stream.after]).toStrictEqual(['live', [null], null])
+  signInAs(null)
+  expect([liveState.value, stream.signal.aborted]).toStrictEqual(['off', true])
+})
+
+test.each([1, 2, 7, 1000])(
+  'events that come in pieces of %i bytes are each told once, beats and others are not',
+  async (size) => {
+    const stream = await open()
+    const node = { nodeNum: 7, longName: 'Høyden: über 9 m 📡' }
+    const bytes = new TextEncoder().encode(
+      `${event('1', 'node', node)}: beat\n\n${event('2', 'link', {})}${event('3', 'newer', {})}${event('4', 'message', { id: 3 })}`,
+    )
+    for (let at = 0; at < bytes.length; at += size) await stream.say(bytes.slice(at, at + size))
+    expect(heard).toStrictEqual([null, { kind: 'node', data: node }, { kind: 'message', data: { id: 3 } }])
+  },
+)
+
+test('a stream that ends is opened again where it was, and tells nothing twice', async () => {
+  const stream = await open()
+  await stream.say(event('41', 'node', { nodeNum: 7 }))
+  await stream.end()
+  expect([liveState.value, asked]).toStrictEqual(['cut', 1])
+  await pass(1000)
+  const again = await last()
+  expect([streams.length, again.after, liveState.value]).toStrictEqual([2, '41', 'cut'])
+  await again.say(event('42', 'node', { nodeNum: 8 }))
+  expect([liveState.value, heard.slice(1)]).toStrictEqual([
+    'live',
+    [
+      { kind: 'node', data: { nodeNum: 7 } },
+      { kind: 'node', data: { nodeNum: 8 } },
+    ],
+  ])
+})
+
+test('a hidden page gives its stream back, and goes on where it was', async () => {
+  const stream = await open()
+  await stream.say(event('7', 'node', { nodeNum: 7 }))
+  document.visibilityState = 'hidden'
+  document.dispatchEvent(new Event('visibilitychange'))
+  expect([liveState.value, stream.signal.aborted]).toStrictEqual(['off', true])
+  await pass(120_000)
+  expect(streams).toHaveLength(1)
+  document.visibilityState = 'visible'
+  document.dispatchEvent(new Event('visibilitychange'))
+  expect((await last()).after).toBe('7')
+})
+
+test('somebody else begins anew', async () => {
+  const stream = await open()
+  await stream.say(event('7', 'node', { nodeNum: 7 }))
+  signInAs(++userId)
+  expect([(await last()).after, streams.length]).toStrictEqual([null, 2])
+})
+
+test('after three failures in a row pages ask from time to time, and the stream is still tried, ever more seldom', async () => {
+  let tries = 0
+  refusal = () => {
+    tries++
+    throw new TypeError('fetch failed')
+  }
+  signInAs(userId)
+  await pass(0)
+  expect([tries, liveState.value]).toStrictEqual([1, 'cut'])
+  await pass(2000)
+  expect([tries, liveState.value]).toStrictEqual([2, 'cut'])
+  await pass(4000)
+  expect([tries, liveState.value]).toStrictEqual([3, 'polling'])
+  await pass(600_000)
+  // Each pause is at most 30 s, and at least half of that.
+  expect(tries).toBeGreaterThanOrEqual(20)
+  expect(tries).toBeLessThanOrEqual(45)
+  refusal = null
+  await pass(30_000)
+  await (await last()).say(': beat\n\n')
+  expect(liveState.value).toBe('live')
+})
+
+test('who has too many streams asks from time to time at once, and waits as long as was said', async () => {
+  let tries = 0
+  refusal = () => {
+    tries++
+    return Response.json({ code: 'rate_limited' }, { status: 429, headers: { 'retry-after': '60' } })
+  }
+  signInAs(userId)
+  await pass(59_000)
+  expect([tries, liveState.value]).toStrictEqual([1, 'polling'])
+  await pass(1500)
+  expect(tries).toBe(2)
+})
+
+test('a stream without a beat for 40 s is dead; one that beats is not', async () => {
+  const stream = await open()
+  for (let beat = 0; beat < 8; beat++) {
+    await pass(15_000)
+    await stream.say(': beat\n\n')
+  }
+  expect([streams.length, stream.signal.aborted]).toStrictEqual([1, false])
+  await pass(39_000)
+  expect(stream.signal.aborted).toBe(false)
+  await pass(3000)
+  expect([streams.length, stream.signal.aborted]).toStrictEqual([2, true])
+})
+
+test('reset says that anything may have happened; access asks who is signed in', async () => {
+  const stream = await open()
+  await stream.say('event: reset\ndata: {}\n\n')
+  expect([heard, asked]).toStrictEqual([[null, null], 0])
+  await stream.say('event: access\ndata: {}\n\n')
+  expect(asked).toBe(1)
+})
