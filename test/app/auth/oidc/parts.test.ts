@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createAllowance } from '../../../../src/app/auth/oidc/allowance.ts'
 import { wrongClaim } from '../../../../src/app/auth/oidc/claims.ts'
@@ -140,6 +141,90 @@ describe('the claims of an ID token', () => {
     ['at_hash null', { at_hash: null }, 'claim_at_hash'],
   ])('%s', (_what, change, wrong) => {
     expect(wrongClaim({ ...good, ...change }, expected)).toBe(wrong)
+  })
+
+  const anything = fc.oneof(fc.anything(), fc.string(), fc.double(), fc.constantFrom(undefined, null, '', 0, [], {}))
+  const notText = anything.filter((value) => typeof value !== 'string')
+  const notNumber = anything.filter((value) => typeof value !== 'number')
+  const given = anything.filter((value) => value !== undefined)
+  const outside = (least: number, most: number) =>
+    fc.oneof(fc.double({ max: least, maxExcluded: true }), fc.double({ min: most, minExcluded: true, noNaN: true }))
+  const controls = fc.constantFrom('\0', '\n', '\u007f', '\u0085', '\ud800', '\udfff')
+
+  /** By claim: values that make an otherwise good token a bad one. */
+  const mutations = {
+    iss: anything.filter((value) => value !== good.iss),
+    sub: fc.oneof(
+      notText,
+      fc.string({ minLength: 256, maxLength: 300 }),
+      fc.tuple(fc.string(), controls, fc.string()).map((parts) => parts.join('x')),
+    ),
+    aud: fc.oneof(
+      anything.filter((value) => value !== good.aud && !Array.isArray(value)),
+      fc.array(anything.filter((value) => value !== good.aud)),
+      fc
+        .array(
+          given.filter((value) => value !== good.aud),
+          { minLength: 1 },
+        )
+        .map((others) => [good.aud, ...others]),
+    ),
+    azp: given.filter((value) => value !== expected.clientId),
+    exp: fc.oneof(notNumber, fc.double({ max: 999_940 }), fc.constantFrom(Infinity, Number.NaN)),
+    iat: fc.oneof(notNumber, outside(999_340, 1_000_060)),
+    nbf: fc.oneof(
+      given.filter((value) => typeof value !== 'number'),
+      fc.double({ min: 1_000_060, minExcluded: true }),
+    ),
+    nonce: anything.filter((value) => value !== good.nonce),
+    at_hash: given.filter((value) => typeof value !== 'string' || !expected.atHashes.includes(value)),
+  } as const
+  const isChecked = (name: string) => Object.hasOwn(mutations, name)
+  const unchecked = fc.dictionary(
+    fc
+      .oneof(
+        fc.string(),
+        fc.constantFrom('email', 'acr', 'auth_time', 'jti', 'sid', 'c_hash', 'groups', '__proto__', 'ISS', 'Nonce'),
+      )
+      .filter((name) => !isChecked(name)),
+    anything,
+  )
+  /** A token that is good, whatever else it says. */
+  const goodClaims = fc
+    .tuple(
+      unchecked,
+      fc.record(
+        {
+          sub: fc.stringMatching(/^[\w|:.@-]{1,255}$/),
+          exp: fc.integer({ min: 999_941 }),
+          iat: fc.integer({ min: 999_340, max: 1_000_060 }),
+          nbf: fc.integer({ max: 1_000_060 }),
+          azp: fc.constant(expected.clientId),
+          at_hash: fc.constantFrom(...expected.atHashes),
+          aud: fc.constantFrom('mesh', ['mesh'], ['mesh', 'mesh']),
+        },
+        { requiredKeys: [] },
+      ),
+    )
+    .map(([more, right]) => ({ ...more, ...good, ...right }))
+
+  test('that is good stays so with any other claims beside them', () => {
+    fc.assert(
+      fc.property(goodClaims, (claims) => {
+        expect(wrongClaim(claims, expected)).toBeNull()
+      }),
+    )
+  })
+
+  test.each(Object.entries(mutations))('that is good is bad with any other %s', (name, wrong) => {
+    fc.assert(
+      fc.property(goodClaims, wrong, (claims, value) => {
+        // Further audiences are good where `azp` says so, which has cases of its own.
+        const { azp: _azp, ...others } = claims
+        const rest = name === 'aud' ? others : claims
+        expect(wrongClaim({ ...rest, [name]: value }, expected)).toBe(`claim_${name}`)
+      }),
+    )
   })
 })
 

@@ -1,4 +1,5 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { createPacketWindow } from '../../../../src/app/mesh/ingest/packet-window.ts'
@@ -299,5 +300,45 @@ describe('createPacketWindow', () => {
   it('knows no packet again that has no id', () => {
     const sightings = createPacketWindow().open()
     expect([sightings.see(arrival(0)), sightings.see(arrival(0))]).toStrictEqual(['first', 'first'])
+  })
+
+  /** Copies of one packet, as its receivers bring them. */
+  const copies = fc.array(
+    fc.record({
+      from: fc.constant(1),
+      id: fc.constant(1),
+      at: fc.constant(START),
+      hopsAway: fc.option(fc.integer({ min: 0, max: 7 })),
+      isReadable: fc.constant(true),
+      standing: fc.constantFrom('own', 'signed', 'plain'),
+    }),
+    { minLength: 1, maxLength: 8 },
+  )
+
+  it('knows each copy again once it saw them, in whatever order and batches they came', () => {
+    const inAnyOrder = copies.chain((all) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length }),
+        fc.integer({ min: 0, max: all.length }),
+        copies,
+      ),
+    )
+    fc.assert(
+      fc.property(inAnyOrder, ([all, shuffled, cut, later]) => {
+        const [one, other] = [createPacketWindow(), createPacketWindow()]
+        const seen = (window: typeof one, batch: typeof all) => {
+          const sightings = window.open()
+          const answers = batch.map((each) => sightings.see(each))
+          sightings.commit()
+          return answers
+        }
+        expect(seen(one, all)[0]).toBe('first')
+        seen(other, shuffled.slice(0, cut))
+        seen(other, shuffled.slice(cut))
+        for (const window of [one, other]) expect(new Set(seen(window, all))).toStrictEqual(new Set(['copy']))
+        expect(seen(other, later)).toStrictEqual(seen(one, later))
+      }),
+    )
   })
 })
