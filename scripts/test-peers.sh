@@ -1,11 +1,12 @@
 #!/bin/sh
-# The tests talk to real peers; four of them are Debian packages, and those that are named are more. Installs what is
+# The tests talk to real peers; five of them are Debian packages, and those that are named are more. Installs what is
 # missing when it may, else says so.
 set -eu
 missing=''
 [ -x /usr/bin/redis-server ] || missing="$missing redis-server"
 [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 [ -x /usr/bin/chromium ] || missing="$missing chromium"
+[ -x /usr/bin/oathtool ] || missing="$missing oathtool"
 for command in curl "$@"; do
   command -v "$command" > /dev/null || missing="$missing $command"
 done

@@ -74,6 +74,11 @@ export type Viewer = {
   /** What this request may do: a token's scopes are already taken off. */
   readonly permissions: Permissions
   readonly mustChangePassword: boolean
+  readonly secondFactor: {
+    readonly isSetUp: boolean
+    /** When an administrator took the second factors away; null once the user has read it. */
+    readonly resetAt: number | null
+  }
   readonly credential:
     | { readonly kind: 'session'; readonly session: StoredSession }
     | {
@@ -101,6 +106,10 @@ export type StoredSession = {
   readonly userAgent: string | null
   /** Issuer that signed the user in; null for a local sign-in. */
   readonly oidcIssuer: string | null
+  /** When the user last proved who they are; null: when the session began. */
+  readonly authenticatedAt: number | null
+  /** How many factors that took; null: not known. */
+  readonly factors: number | null
 }
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */

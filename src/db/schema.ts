@@ -3,6 +3,8 @@ export * from './schema/automation.ts'
 export * from './schema/channels.ts'
 export * from './schema/collector.ts'
 export * from './schema/device-config.ts'
+export * from './schema/factors.ts'
+export * from './schema/identities.ts'
 export * from './schema/messages.ts'
 export * from './schema/nodes.ts'
 export * from './schema/packets.ts'
@@ -18,6 +20,7 @@ export * from './schema/topology.ts'
 /** Tables that a backup leaves out: a restored database starts with what its migrations put there. */
 export const EPHEMERAL_TABLES = [
   'sessions',
+  'provider_sessions',
   'rate_limits',
   'revisions',
   'collector_outbox',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { auditScenarios } from './audit-scenarios.ts'
 import { automationScenarios } from './automation-scenarios.ts'
 import { configurationScenarios } from './configuration-scenarios.ts'
+import { factorScenarios } from './factor-scenarios.ts'
 import { ingestScenarios } from './ingest-scenarios.ts'
 import { meshScenarios } from './mesh-scenarios.ts'
 import { requestScenarios } from './request-scenarios.ts'
@@ -27,6 +28,7 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     })
     afterAll(() => service?.close())
     describe('signing in', () => signInScenarios(admin))
+    describe('second factors', () => factorScenarios(admin))
     describe('users', () => userScenarios(admin))
     describe('audit', () => auditScenarios(admin))
     describe('the mesh', () => meshScenarios(admin))

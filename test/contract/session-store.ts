@@ -16,6 +16,8 @@ function session(id: number, changes: Partial<StoredSession> = {}): StoredSessio
     ip: '2001:db8::1',
     userAgent: 'Mozilla/5.0 (ünïcode)',
     oidcIssuer: null,
+    authenticatedAt: null,
+    factors: null,
     ...changes,
   }
 }

@@ -109,10 +109,21 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       const named = (username: string) => eq(users.username, username)
       const row = await store.db.select().from(users).where(named('zara')).get()
       if (row === undefined) throw new Error('no zara')
-      const at = { createdAt: NOW, lastSeenAt: NOW, expiresAt: NOW + 1, ip: null, userAgent: null, oidcIssuer: null }
+      const at = {
+        createdAt: NOW,
+        lastSeenAt: NOW,
+        expiresAt: NOW + 1,
+        ip: null,
+        userAgent: null,
+        oidcIssuer: null,
+        authenticatedAt: null,
+        factors: null,
+      }
       const session = { id: 1, tokenHash: 'a hash', userId: row.id, epoch: row.sessionEpoch, ...at }
       const [permissions, mustChangePassword] = [ALL_PERMISSIONS, false]
-      const viewer: Viewer = { user: row, permissions, mustChangePassword, credential: { kind: 'session', session } }
+      const secondFactor = { isSetUp: false, resetAt: null }
+      const credential = { kind: 'session', session } as const
+      const viewer: Viewer = { user: row, permissions, mustChangePassword, secondFactor, credential }
       const rename = (displayName: string) =>
         store.atomic([
           store.db.update(users).set({ displayName }).where(named('zoe')),

@@ -109,7 +109,7 @@ test('over HTTPS the cookie is a __Host- one; of all addresses only CF-Connectin
 test('the cron trigger sweeps what has expired and nothing else', async () => {
   const workerd = await start(SCENARIO_ENV)
   const client = await signIn(workerd, 'admin', ADMIN_PASSWORD)
-  await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null)")
+  await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null, null, null)")
   await workerd.sql("insert into rate_limits values ('old', 3, 2), ('new', 3, 8640000000000000)")
   await workerd.runSchedule()
   expect(await workerd.sql('select count(*) as n from sessions')).toEqual([{ n: 1 }])

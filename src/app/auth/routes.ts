@@ -1,13 +1,16 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../http/access.ts'
-import type { AppEnv, Ports } from '../context.ts'
+import type { AppEnv, Ports, Viewer } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { reply } from '../http/security.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { userSchema } from '../users/users.ts'
 import { idParam, validate } from '../http/validate.ts'
+import { handOutAttempt } from './factors/attempts.ts'
+import { factorRoutes } from './factors/routes.ts'
+import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
 import { providerLogoutUrl } from './oidc/sign-in.ts'
 import {
@@ -20,7 +23,9 @@ import {
 } from './sessions/sessions.ts'
 import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
-import { signedInAnswer } from './viewer.ts'
+import { signedInAnswer, signedInSchema } from './viewer.ts'
+import { SECOND_FACTORS } from '../../shared/factors.ts'
+import { timeField } from '../http/fields.ts'
 import { NO_PERMISSIONS } from '../../shared/resources.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../shared/limits.ts'
 
@@ -31,11 +36,17 @@ const statusSchema = z.object({
   mustChangePassword: z.boolean(),
   oidcEnabled: z.boolean(),
   localAuthDisabled: z.boolean(),
+  secondFactor: z.object({
+    isSetUp: z.boolean(),
+    resetAt: timeField
+      .nullable()
+      .describe('When an administrator removed your second factors; null once you have read it'),
+  }),
 })
-const signedInSchema = z.object({
-  user: userSchema,
-  permissions: permissionsSchema,
-  mustChangePassword: z.boolean(),
+const loginAnswer = z.union([signedInSchema, z.object({ secondFactor: z.array(z.enum(SECOND_FACTORS)) })]).meta({
+  type: 'object',
+  description:
+    'Who is signed in; or secondFactor alone: the password was right, and one of these must follow within 5 minutes',
 })
 const credentialsSchema = z.strictObject({
   username: z.string().min(1).max(MAX_SIGN_IN_NAME),
@@ -56,6 +67,11 @@ function unsupportedBy(ports: Ports): Record<string, string> {
   return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
 }
 
+/** A session that takes the place of another one proves as much as that one. */
+function factorsOf({ credential }: Viewer): number | null {
+  return credential.kind === 'session' ? credential.session.factors : null
+}
+
 export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), (c) => {
     const ctx = c.get('ctx')
@@ -67,6 +83,7 @@ export const authRoutes = new Hono<AppEnv>()
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
+      secondFactor: viewer?.secondFactor ?? { isSetUp: false, resetAt: null },
     }
     return reply(c, status, unsupportedBy(ctx))
   })
@@ -74,7 +91,7 @@ export const authRoutes = new Hono<AppEnv>()
     '/login',
     anyone,
     requireLocalAuth,
-    answers('Sign in with a local account', { 200: signedInSchema }, [
+    answers('Sign in with a local account', { 200: loginAnswer }, [
       'invalid_credentials',
       'local_auth_disabled',
       'rate_limited',
@@ -84,12 +101,20 @@ export const authRoutes = new Hono<AppEnv>()
       const { ctx } = c.var
       const credentials = c.req.valid('json')
       const result = await signIn(ctx, credentials, await findKnownBrowser(c, ctx, credentials.username))
-      if (!result.ok) throw new AppError('invalid_credentials')
-      await startSession(c, ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null })
-      await rememberBrowser(c, ctx, result.userId)
-      return c.json(await signedInAnswer(ctx, result.userId))
+      if (result.kind === 'refused') throw new AppError('invalid_credentials')
+      let answer: z.output<typeof loginAnswer>
+      if (result.kind === 'half') {
+        await handOutAttempt(c, ctx, result)
+        answer = { secondFactor: result.factors }
+      } else {
+        await startSession(c, ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null, factors: 1 })
+        await rememberBrowser(c, ctx, result.userId)
+        answer = await signedInAnswer(ctx, result.userId)
+      }
+      return c.json(answer)
     },
   )
+  .route('/login', factorSignInRoutes)
   .post('/logout', anyone, answers('Sign out', { 200: z.object({ logoutUrl: z.string().nullable() }) }), async (c) => {
     await signOut(c, c.var.ctx)
     return c.json({ logoutUrl: await providerLogoutUrl(c.var.ctx) })
@@ -109,7 +134,7 @@ export const authRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const { epoch } = await changePassword(ctx, c.req.valid('json'))
-      await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null })
+      await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null, factors: factorsOf(ctx.viewer) })
       await rememberBrowser(c, ctx, ctx.viewer.user.id)
       return c.body(null, 204)
     },
@@ -134,4 +159,5 @@ export const authRoutes = new Hono<AppEnv>()
       return c.body(null, 204)
     },
   )
+  .route('/factors', factorRoutes)
   .route('/oidc', oidcRoutes)

@@ -1,11 +1,13 @@
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
+import * as z from 'zod'
 import { apiTokens, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
-import { packedPermissions, unpackPermissions } from '../users/permissions.ts'
-import { publicUser, userColumns } from '../users/users.ts'
+import { packedPermissions, permissionsSchema, unpackPermissions } from '../users/permissions.ts'
+import { publicUser, userColumns, userSchema } from '../users/users.ts'
+import { hasSecondFactor } from './factors/factors.ts'
 import { hashToken } from './sessions/session-token.ts'
 import { findLive, findSession, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
@@ -21,6 +23,10 @@ const account = {
   mustChangePassword: users.mustChangePassword,
   epoch: users.sessionEpoch,
   packed: packedPermissions,
+  hasFactor: hasSecondFactor,
+  factorsResetAt: sql<
+    number | null
+  >`(select "reset_at" from "factor_resets" where "factor_resets"."user_id" = "users"."id")`,
 }
 
 // Permissions come as one packed sub-select: a join would repeat the user's row for each resource.
@@ -72,8 +78,8 @@ async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   const found = await findAccount(ctx, session.userId)
   if (found === null || found.epoch !== session.epoch) return null
   await unlessUnwritable(touchSession(ctx, session))
-  const { user, permissions, mustChangePassword } = found
-  return { user, permissions, mustChangePassword, credential: { kind: 'session', session } }
+  const { user, permissions, mustChangePassword, secondFactor } = found
+  return { user, permissions, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
 }
 
 async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | null> {
@@ -100,12 +106,13 @@ type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
 
 /** A token can do what its scopes say, and never more than its owner may do now. */
 function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
-  const { user, permissions: held, mustChangePassword } = account
+  const { user, permissions: held, mustChangePassword, secondFactor } = account
   const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
   return {
     user,
     permissions: withinScopes(held, scopes),
     mustChangePassword,
+    secondFactor,
     credential: { kind: 'token', tokenId: token.id, scopes, held },
   }
 }
@@ -114,11 +121,11 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
   const found = await findAccount(ctx, user.id)
   if (found === null) return null
-  const { mustChangePassword } = found
+  const { mustChangePassword, secondFactor } = found
   if (credential.kind === 'session') {
     const session = await findLive(ctx, credential.session.tokenHash)
     if (session === null || session.epoch !== found.epoch) return null
-    return { user: found.user, permissions: found.permissions, mustChangePassword, credential }
+    return { user: found.user, permissions: found.permissions, mustChangePassword, secondFactor, credential }
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
   return token === undefined ? null : byToken(found, token)
@@ -133,6 +140,7 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
     oidcIssuer: row.oidcIssuer,
     mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
+    secondFactor: { isSetUp: row.hasFactor === 1, resetAt: row.factorsResetAt },
   }
 })
 
@@ -161,6 +169,12 @@ export function demandViewer(ctx: Ctx): Viewer {
   if (ctx.viewer === null) throw new AppError('unauthenticated')
   return ctx.viewer
 }
+
+export const signedInSchema = z.object({
+  user: userSchema,
+  permissions: permissionsSchema,
+  mustChangePassword: z.boolean(),
+})
 
 /** The answer to a sign-in: the account as it is now. */
 export async function signedInAnswer(ctx: Ctx, userId: number) {

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { resetSecondFactor } from '../auth/factors/factors.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../auth/sessions/sessions.ts'
 import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/tokens/tokens.ts'
 import { requireAdmin, requireLocalAuth } from '../http/access.ts'
@@ -135,6 +136,20 @@ export const userRoutes = new Hono<AppEnv>()
     ),
     validate('param', idParam),
     async (c) => c.json({ password: await resetPassword(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .post(
+    '/:id/reset-second-factor',
+    requireAdmin,
+    answers(
+      'Remove the second factors and recovery codes of somebody who lost them. Their sessions end, and they are told',
+      { 204: null },
+      ['user_not_found', 'no_second_factor', 'self_change_forbidden'],
+    ),
+    validate('param', idParam),
+    async (c) => {
+      await resetSecondFactor(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
   )
   .get(
     '/:id/permissions',

@@ -1,5 +1,6 @@
 import { and, eq, isNotNull } from 'drizzle-orm'
-import { users } from '../../db/schema.ts'
+import { totpFactors, users } from '../../db/schema.ts'
+import { isSeedReadable } from '../auth/factors/totp.ts'
 import type { Ports } from '../context.ts'
 
 /** Says in the log, in one line, when the configuration and the users there are let nobody ever sign in. */
@@ -7,7 +8,24 @@ export async function warnIfNobodyEnters(ports: Ports): Promise<void> {
   const local = await whyNotLocally(ports)
   const oidc = local === null ? null : await whyNotByOidc(ports)
   if (local !== null && oidc !== null) ports.log.error(`Nobody can sign in: ${local}, and ${oidc}`)
+  await warnIfSealedElsewhere(ports)
 }
+
+/** After a restore on another machine, say: then users need their recovery codes, or somebody at the console. */
+async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
+  const { userId, seed } = totpFactors
+  const rows = await ports.store.db.select({ userId, seed }).from(totpFactors).limit(MOST_LOOKED_AT).all()
+  const unreadable = await Promise.all(rows.map(async (row) => !(await isSeedReadable(ports, row.userId, row.seed))))
+  const users = unreadable.filter(Boolean).length
+  if (users === 0) return
+  ports.log.warn(
+    'Authenticator apps of users were set up under another SESSION_SECRET: they need recovery codes, or cli reset-second-factor',
+    { users },
+  )
+}
+
+/** Each opens with a derived key: a start need not look at thousands. */
+const MOST_LOOKED_AT = 20
 
 async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
   if (config.DISABLE_LOCAL_AUTH) return 'DISABLE_LOCAL_AUTH is true'

@@ -86,6 +86,10 @@ export const sessions = sqliteTable(
     ip: text('ip'),
     userAgent: text('user_agent'),
     oidcIssuer: text('oidc_issuer'),
+    /** When the user last proved who they are; null: when the session began. */
+    authenticatedAt: integer('authenticated_at'),
+    /** How many factors that took; null: not known. */
+    factors: integer('factors'),
   },
   (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
 )

@@ -14,6 +14,7 @@ import {
   type User,
   usernameSchema,
 } from '../../app/users/users.ts'
+import { resetSecondFactor } from '../../app/auth/factors/factors.ts'
 import { forgiveAddresses } from '../../app/auth/local/login-limiter.ts'
 import { AUDIT_USAGE, readAuditCommand } from './audit.ts'
 import { BACKUP_USAGE, isBackupCommand, runBackupCommand } from '../backup/cli.ts'
@@ -33,6 +34,8 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
   promote <username>          make a user an administrator
   reset-password <username>   a temporary password for a local user; the user's sessions end, and failed sign-ins of
                               the user and of all addresses no longer count
+  reset-second-factor <username>
+                              remove the second factors and recovery codes of a user who lost them; sessions end
   confirm-clock               the clock of this machine is right: data is deleted by its age again
   reapply                     what the latest restore gave back to users and tokens
   reapply <id>,<id>…|all      take these away again
@@ -59,6 +62,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['create-admin', { run: createAdmin, argument: 'needed' }],
   ['promote', { run: promote, argument: 'needed' }],
   ['reset-password', { run: giveNewPassword, argument: 'needed' }],
+  ['reset-second-factor', { run: removeSecondFactor, argument: 'needed' }],
   ['confirm-clock', { run: sayClockIsRight, argument: 'none' }],
   ['reapply', { run: reapply, argument: 'optional' }],
 ])
@@ -193,6 +197,17 @@ async function giveNewPassword(ctx: ConsoleCtx, username: string): Promise<strin
     // Whoever typed wrong ones did so from an address.
     await forgiveAddresses(inService)
     return temporaryPassword(user.username, password)
+  } finally {
+    await sessions?.close()
+  }
+}
+
+async function removeSecondFactor(ctx: ConsoleCtx, username: string): Promise<string> {
+  const user = await userNamed(ctx, username)
+  const sessions = await sessionsOfService(ctx)
+  try {
+    await resetSecondFactor(sessions === null ? ctx : { ...ctx, sessions: sessions.store }, user.id)
+    return `${user.username} signs in without a second factor\n`
   } finally {
     await sessions?.close()
   }

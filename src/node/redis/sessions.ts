@@ -162,6 +162,8 @@ const sessionFields = z.object({
   ip: text,
   userAgent: text,
   oidcIssuer: text,
+  authenticatedAt: integer.nullable().default(null),
+  factors: integer.nullable().default(null),
 })
 
 /** Names and values in turn; null is a field that is not there. */

@@ -5,6 +5,12 @@ export const errors = {
   internal:
     'Something went wrong in the service. Try again. If it happens again, give an administrator the reference below.',
   invalid_credentials: 'Username or password is wrong. Check capital letters. After several failures you have to wait.',
+  invalid_code: 'This code is wrong or already used. Wait for the next one, or check the clock of your phone.',
+  wrong_code: 'This code is wrong. Wait for the next one, or check the clock of your phone.',
+  attempt_ended: 'This sign-in took too long, or too many codes were wrong. Start again with your password.',
+  enrolment_ended: 'This took too long. Begin again.',
+  no_second_factor: 'There is no second factor.',
+  factor_not_found: 'This second factor is already gone.',
   unauthenticated: 'Your session has ended. Please sign in again.',
   forbidden: 'You do not have permission to do this. An administrator can give it to you.',
   admin_required: 'Only administrators can do this.',

@@ -78,6 +78,11 @@ export const users = {
   resetHelp: 'Creates a temporary password and ends all sessions and API tokens of the user.',
   resetSure: (name: string) => `Reset the password of ${name}? All of their sessions and API tokens end.`,
   resetDone: (name: string) => `New password for ${name}`,
+  resetFactors: 'Remove second factors',
+  resetFactorsHelp: 'For somebody who lost phone and recovery codes. Their sessions end, and they are told.',
+  resetFactorsSure: (name: string) =>
+    `Remove the second factors of ${name}? Make sure that it is really them who asks: from then on the password is enough.`,
+  factorsReset: 'Second factors removed',
   deactivate: 'Deactivate',
   deactivateHelp: 'Ends sessions and tokens at once. Nothing is deleted; you can reactivate the user.',
   deactivateSure: (name: string) => `Deactivate ${name}? Sessions and API tokens end at once.`,

@@ -24,6 +24,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/auth/status': anyone,
   'POST /api/auth/login': anyone,
+  'POST /api/auth/login/totp': anyone,
+  'POST /api/auth/login/recovery': anyone,
   'POST /api/auth/logout': anyone,
   'POST /api/auth/change-password': anySession,
   'GET /api/auth/oidc/login': anyone,
@@ -31,6 +33,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/auth/sessions': session,
   'DELETE /api/auth/sessions': session,
   'DELETE /api/auth/sessions/:id': session,
+
+  'GET /api/auth/factors': session,
+  'POST /api/auth/factors/totp': session,
+  'POST /api/auth/factors/totp/confirm': session,
+  'DELETE /api/auth/factors/totp': session,
+  'POST /api/auth/factors/recovery-codes': session,
+  'DELETE /api/auth/factors/reset-notice': session,
 
   'GET /api/tokens': session,
   'POST /api/tokens': session,
@@ -43,6 +52,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'DELETE /api/users/:id': admin,
   'PUT /api/users/:id/admin': admin,
   'POST /api/users/:id/reset-password': admin,
+  'POST /api/users/:id/reset-second-factor': admin,
   'GET /api/users/:id/permissions': admin,
   'PUT /api/users/:id/permissions': admin,
   'GET /api/users/:id/sessions': admin,

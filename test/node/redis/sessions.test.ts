@@ -56,6 +56,8 @@ const session = (id: number, now: number): StoredSession => ({
   ip: null,
   userAgent: null,
   oidcIssuer: null,
+  authenticatedAt: null,
+  factors: null,
 })
 
 test('a server that is not there stops the start with one sentence that hides the password', async () => {

@@ -3,7 +3,7 @@ import type { TestProvider } from '../oidc/provider.ts'
 /** Sends requests to one site, keeps its cookies, and stays where it is when told to go elsewhere. */
 export type Browser = {
   readonly cookies: Map<string, string>
-  request(path: string, init?: { method?: string; headers?: Record<string, string> }): Promise<Response>
+  request(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
 }
 
 export function createBrowser(send: (path: string, init: RequestInit) => Response | Promise<Response>): Browser {

@@ -25,6 +25,9 @@ const keys = {
   browsersOf: (userId: number | '%d') => `login:browser:${userId}:`,
   browsers: (userId: number | '%d') => `login:browsers:${userId}`,
   password: (userId: number | '%d') => `password:user:${userId}`,
+  code: (userId: number | '%d') => `code:user:${userId}`,
+  codeBrowser: ({ userId, nonce }: KnownBrowser) => `code:browser:${userId}:${nonce}`,
+  codeBrowsersOf: (userId: number | '%d') => `code:browser:${userId}:`,
 }
 const ADDRESSES = 'login:address:'
 const refusedKey = (key: string) => `refused:${key}`
@@ -63,8 +66,36 @@ export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => 
   return counted(ctx, { key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }, check)
 }
 
-/** Forgets all failed attempts at a user's password. */
-export async function forgiveAttempts({ sessions }: Ctx, user: { id: number; username: string }): Promise<void> {
+/**
+ * As `attemptLogin`, at the second factor of somebody whose password was right. Counted by itself: a right password
+ * clears the count of passwords.
+ */
+export async function attemptCode<T>(
+  ctx: Ctx,
+  { userId, browser }: { readonly userId: number; readonly browser: KnownBrowser | null },
+  check: () => Promise<T | null>,
+  onRefused: (limit: RefusedLimit) => Promise<void>,
+): Promise<T | null> {
+  const { LOGIN_MAX_FAILURES: most } = ctx.config
+  const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven']): Limit => {
+    return { key, most, forgiven, onRefused: () => onRefused(name) }
+  }
+  if (browser !== null) return counted(ctx, limit('browser', keys.codeBrowser(browser), 'all'), check)
+  const attempt = () => counted(ctx, limit('account', keys.code(userId), 'all'), check)
+  return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
+}
+
+/** Forgets all wrong codes of a user. */
+export async function forgiveCodes({ sessions }: Ctx, userId: number): Promise<void> {
+  await sessions.forgive(keys.code(userId), 'all')
+  await sessions.forgive(refusedKey(keys.code(userId)), 'all')
+  await sessions.clear(keys.codeBrowsersOf(userId))
+}
+
+/** Forgets all failed attempts at a user's password and second factor. */
+export async function forgiveAttempts(ctx: Ctx, user: { id: number; username: string }): Promise<void> {
+  const { sessions } = ctx
+  await forgiveCodes(ctx, user.id)
   await sessions.forgive(keys.account(user.username), 'all')
   await sessions.forgive(refusedKey(keys.account(user.username)), 'all')
   await sessions.forgive(keys.browsers(user.id), 'all')
@@ -89,19 +120,23 @@ export function forgiveInDatabase(
   const { key } = rateLimits
   const begins = (prefix: string | SQL) => sql`substr(${key}, 1, length(${prefix})) = ${prefix}`
   const ofUser = (make: (id: '%d') => string) => sql`printf(${make('%d')}, ${userId})`
-  return db
-    .delete(rateLimits)
-    .where(
-      or(
-        eq(key, keys.account(username)),
-        eq(key, refusedKey(keys.account(username))),
-        eq(key, ofUser(keys.browsers)),
-        eq(key, ofUser(keys.password)),
-        begins(ofUser(keys.browsersOf)),
-        begins(ADDRESSES),
-        begins(refusedKey(ADDRESSES)),
+  return db.delete(rateLimits).where(
+    or(
+      eq(key, keys.account(username)),
+      eq(key, refusedKey(keys.account(username))),
+      eq(key, ofUser(keys.browsers)),
+      eq(key, ofUser(keys.password)),
+      eq(key, ofUser(keys.code)),
+      eq(
+        key,
+        ofUser((id) => refusedKey(keys.code(id))),
       ),
-    )
+      begins(ofUser(keys.browsersOf)),
+      begins(ofUser(keys.codeBrowsersOf)),
+      begins(ADDRESSES),
+      begins(refusedKey(ADDRESSES)),
+    ),
+  )
 }
 
 type Limit = {

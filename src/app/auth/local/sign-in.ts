@@ -1,13 +1,19 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, not, sql } from 'drizzle-orm'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
+import { hasFactor, hasSecondFactor, listSecondFactors } from '../factors/factors.ts'
+import type { SecondFactor } from '../../../shared/factors.ts'
 import { attemptLogin, attemptPassword, type KnownBrowser, type RefusedLimit } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
-export type SignIn = { ok: true; userId: number; epoch: number } | { ok: false }
+export type SignIn =
+  | { readonly kind: 'signed-in'; readonly userId: number; readonly epoch: number }
+  /** The password was right; one of these factors must follow. */
+  | { readonly kind: 'half'; readonly userId: number; readonly epoch: number; readonly factors: SecondFactor[] }
+  | { readonly kind: 'refused' }
 
 /**
  * Checks a local user's password and records the outcome. Unknown, inactive and OpenID Connect users take the same
@@ -26,11 +32,17 @@ export async function signIn(
   const renewed = await renewHash(ctx.passwords, password, user.hash)
   // A deactivation or a new password while this one was being checked wins.
   const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
+  const factors = user.hasFactor ? await listSecondFactors(ctx, user.id) : []
+  if (factors.length > 0) {
+    if (renewed !== null) await ctx.store.db.update(users).set({ passwordHash: renewed }).where(unchanged).run()
+    return { kind: 'half', userId: user.id, epoch: user.epoch, factors }
+  }
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
       .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
-      .where(unchanged),
+      // A second factor that was added while the password was being checked is asked for.
+      .where(and(unchanged, not(hasFactor(user.id)))),
     audit(
       ctx,
       'login_success',
@@ -38,8 +50,12 @@ export async function signIn(
       { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
     ),
   ])
-  const after = await ctx.store.db.select({ id: users.id }).from(users).where(unchanged).get()
-  return after === undefined ? refuse(ctx, username) : { ok: true, userId: user.id, epoch: user.epoch }
+  const after = await ctx.store.db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(unchanged, not(hasFactor(user.id))))
+    .get()
+  return after === undefined ? refuse(ctx, username) : { kind: 'signed-in', userId: user.id, epoch: user.epoch }
 }
 
 /** The active local user with this name and password; null when there is none. Always costs one hash. */
@@ -55,6 +71,7 @@ async function findByPassword(
       hash: users.passwordHash,
       epoch: users.sessionEpoch,
       isAdmin: users.isAdmin,
+      hasFactor: hasSecondFactor,
     })
     .from(users)
     .where(
@@ -67,14 +84,14 @@ async function findByPassword(
     .get()
   const hash = user?.hash ?? null
   const matches = await verifyPassword(ctx.passwords, attempt, hash)
-  return user !== undefined && hash !== null && matches ? { ...user, hash } : null
+  return user !== undefined && hash !== null && matches ? { ...user, hash, hasFactor: user.hasFactor === 1 } : null
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
   // Whoever has no password waits for no disk, and keeps nobody else waiting.
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')
-  return { ok: false }
+  return { kind: 'refused' }
 }
 
 /** Once a window: what is refused for its number alone must not fill the disk. */

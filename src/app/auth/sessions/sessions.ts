@@ -46,7 +46,7 @@ export function isSecure(c: Context, ctx: Ctx): boolean {
 export async function startSession(
   c: Context,
   ctx: Ctx,
-  user: { id: number; epoch: number; oidcIssuer: string | null },
+  user: { id: number; epoch: number; oidcIssuer: string | null; factors: number | null },
 ): Promise<void> {
   await endPresentedSession(c, ctx)
   const token = randomToken()
@@ -62,6 +62,8 @@ export async function startSession(
     ip: ctx.ip,
     userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
     oidcIssuer: user.oidcIssuer,
+    authenticatedAt: now,
+    factors: user.factors,
   })
   noteUse(ctx.sessions, hashToken(token), now)
   await endSurplus(ctx, user.id, hashToken(token))

@@ -9,6 +9,7 @@ import { PasswordForm } from '../../parts/form/password-form.tsx'
 import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { theme, THEMES } from '../../theme.ts'
+import { Factors } from './factors.tsx'
 import { Tokens } from './tokens.tsx'
 
 export function AccountPage() {
@@ -51,6 +52,7 @@ export function AccountPage() {
           )}
         </Card>
       </div>
+      {me.authProvider === 'local' && !status.value?.localAuthDisabled && <Factors />}
       <Sessions />
       <Tokens />
     </Page>

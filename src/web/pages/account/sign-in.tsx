@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
@@ -9,6 +9,8 @@ import { href, place, safeReturn, setQuery } from '../../router.ts'
 import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
+import type { SecondFactor } from '../../../shared/factors.ts'
+import { SecondStep } from './second-step.tsx'
 
 const RETURN_KEY = 'return-to'
 
@@ -39,6 +41,7 @@ export function SignInPage() {
     const { query } = place.peek()
     if (query.has('error') && !query.has('returnTo')) setQuery({ returnTo: recallReturn() })
   }, [])
+  const half = useSignal<readonly SecondFactor[] | null>(null)
   if (known === null) return null
   return (
     <main class="alone">
@@ -54,9 +57,9 @@ export function SignInPage() {
           </div>
         )}
         <ProviderFailure code={place.value.query.get('error')} />
-        {!known.localAuthDisabled && <LocalForm />}
-        {known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
-        {known.oidcEnabled && (
+        {!known.localAuthDisabled && <LocalForm half={half} />}
+        {half.value === null && known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
+        {half.value === null && known.oidcEnabled && (
           <a
             class={known.localAuthDisabled ? 'button primary wide' : 'button wide'}
             href={`${href('/api/auth/oidc/login')}?returnTo=${encodeURIComponent(href(returnTo))}`}
@@ -81,34 +84,57 @@ function ProviderFailure({ code }: { code: string | null }) {
   )
 }
 
-function LocalForm() {
-  const { busy, error, run } = useAction()
+type Half = Signal<readonly SecondFactor[] | null>
+
+function LocalForm({ half }: { half: Half }) {
   const hasNoCookie = useSignal(false)
+  const entered = async () => {
+    await refreshStatus()
+    tellTabs()
+    hasNoCookie.value = status.value?.authenticated === false
+  }
+  return (
+    <>
+      {hasNoCookie.value && (
+        <div class="notice notice-bad" role="alert">
+          {t.signIn.cookie}
+        </div>
+      )}
+      {half.value === null ? (
+        <PasswordStep half={half} onBegin={() => (hasNoCookie.value = false)} onEntered={entered} />
+      ) : (
+        <SecondStep factors={half.value} onEntered={entered} onBack={() => (half.value = null)} />
+      )}
+    </>
+  )
+}
+
+type PasswordStepProps = { half: Half; onBegin(): void; onEntered(): Promise<void> }
+
+function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
+  const { busy, error, run } = useAction()
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const form = event.currentTarget
     if (!(form instanceof HTMLFormElement)) return
     const text = formText(form)
     const password = text('password')
-    hasNoCookie.value = false
+    onBegin()
     // What went wrong at the provider is no longer what is being tried.
     if (place.peek().query.has('error')) setQuery({ error: '' })
     await run(async () => {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))
+      if ('secondFactor' in answer) {
+        half.value = answer.secondFactor
+        return
+      }
       temporaryPassword.value = answer.mustChangePassword ? password : null
-      await refreshStatus()
-      tellTabs()
-      hasNoCookie.value = status.value?.authenticated === false
+      await onEntered()
     })
   }
   return (
     <form onSubmit={submit} class="stack">
       <Failure error={error.value} />
-      {hasNoCookie.value && (
-        <div class="notice notice-bad" role="alert">
-          {t.signIn.cookie}
-        </div>
-      )}
       <Field
         label={t.signIn.username}
         name="username"

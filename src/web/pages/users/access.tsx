@@ -24,8 +24,20 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
       password.value = (await ask(api.users[':id']['reset-password'].$post({ param }))).password
     },
   }
+  const resetFactors: Step = {
+    name: t.users.resetFactors,
+    help: t.users.resetFactorsHelp,
+    sure: t.users.resetFactorsSure(name),
+    isDangerous: true,
+    act: async () => {
+      await send(api.users[':id']['reset-second-factor'].$post({ param }))
+      say(t.users.factorsReset)
+    },
+  }
   const canReset = user.authProvider === 'local' && user.isActive && !isSelf && !status.value?.localAuthDisabled
-  const steps = isSelf ? [] : [...(canReset ? [reset] : []), ...roleSteps(user, name), activeStep(user, name)]
+  const steps = isSelf
+    ? []
+    : [...(canReset ? [reset, resetFactors] : []), ...roleSteps(user, name), activeStep(user, name)]
   return (
     <Card title={t.users.danger}>
       {isSelf && <p class="faint">{t.users.self}</p>}

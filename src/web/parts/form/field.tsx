@@ -11,9 +11,10 @@ type InputProps = {
   name?: string
   value?: string
   defaultValue?: string | number
-  autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
+  autocomplete?: 'off' | 'username' | 'current-password' | 'new-password' | 'one-time-code'
   autocapitalize?: 'off'
   spellcheck?: boolean
+  inputmode?: 'numeric'
   pattern?: string
   min?: number
   max?: number

@@ -331,6 +331,7 @@ describe('a refusal says what is missing', () => {
       user,
       permissions: held,
       mustChangePassword: false,
+      secondFactor: { isSetUp: false, resetAt: null },
       credential: { kind: 'token', tokenId: 1, scopes: ['backup', 'nodes:read'], held },
     }
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })

@@ -1,0 +1,152 @@
+import { and, asc, count, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { factorResets, passkeys, recoveryCodes, totpFactors, users } from '../../../db/schema.ts'
+import type { Statement } from '../../../db/store.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { timeField } from '../../http/fields.ts'
+import { stillAdmin } from '../../users/still-admin.ts'
+import { getUser, nextEpoch } from '../../users/users.ts'
+import type { SecondFactor } from '../../../shared/factors.ts'
+import { forgiveCodes } from '../local/login-limiter.ts'
+import { isSeedReadable } from './totp.ts'
+
+const passkeySchema = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    createdAt: timeField,
+    lastUsedAt: timeField.nullable(),
+    isBackedUp: z.boolean().describe('Whether it is kept in more than one place, by a password manager for example'),
+  })
+  .meta({ id: 'Passkey' })
+
+export const factorsSchema = z
+  .object({
+    totp: z
+      .object({
+        createdAt: timeField,
+        lastUsedAt: timeField.nullable(),
+        isReadable: z.boolean().describe('false: SESSION_SECRET is another one than when it was set up'),
+      })
+      .nullable(),
+    passkeys: z.array(passkeySchema),
+    recoveryCodesLeft: z.int(),
+  })
+  .meta({ id: 'SecondFactors', description: 'What a user signs in with beside a password' })
+
+/** What a user has. */
+export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typeof factorsSchema>> {
+  const { db } = ctx.store
+  const totp = await db.select().from(totpFactors).where(eq(totpFactors.userId, userId)).get()
+  const { id, name, createdAt, lastUsedAt, isBackedUp } = passkeys
+  return {
+    totp:
+      totp === undefined
+        ? null
+        : {
+            createdAt: totp.createdAt,
+            lastUsedAt: totp.lastUsedAt,
+            isReadable: await isSeedReadable(ctx, userId, totp.seed),
+          },
+    passkeys: await db
+      .select({ id, name, createdAt, lastUsedAt, isBackedUp })
+      .from(passkeys)
+      .where(eq(passkeys.userId, userId))
+      .orderBy(asc(passkeys.id))
+      .all(),
+    recoveryCodesLeft: await db.$count(
+      recoveryCodes,
+      and(eq(recoveryCodes.userId, userId), isNull(recoveryCodes.usedBy)),
+    ),
+  }
+}
+
+/** Whether the row of `users` that a query is at has a second factor. Recovery codes alone are none. */
+export const hasSecondFactor = sql<number>`(exists (select 1 from "totp_factors" where "totp_factors"."user_id" = "users"."id")
+  or exists (select 1 from "passkeys" where "passkeys"."user_id" = "users"."id"))`
+
+/** Whether this user has a second factor by the time the statement runs. */
+export function hasFactor(userId: number): SQL {
+  return sql`exists (select 1 from ${users} where ${and(eq(users.id, userId), hasSecondFactor)})`
+}
+
+/** How this user proves a second time who they are; empty without a second factor. */
+export async function listSecondFactors(ctx: Ctx, userId: number): Promise<SecondFactor[]> {
+  const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId)
+  if (totp === null && keys.length === 0) return []
+  if (totp?.isReadable === false) {
+    ctx.log.warn('A second factor can not be read: SESSION_SECRET is another one than when it was set up', { userId })
+  }
+  const offered: [isOffered: boolean, factor: SecondFactor][] = [
+    [totp?.isReadable === true, 'totp'],
+    [keys.length > 0, 'passkey'],
+    [recoveryCodesLeft > 0, 'recovery'],
+  ]
+  // Somebody with a factor that can't be read and no code left still can't do without: the console helps.
+  const factors = offered.flatMap(([isOffered, factor]) => (isOffered ? [factor] : []))
+  return factors.length === 0 ? ['recovery'] : factors
+}
+
+/** With the last second factor go the recovery codes. */
+function dropIdleCodes({ store }: Ctx, userId: number): Statement {
+  return store.db.delete(recoveryCodes).where(and(eq(recoveryCodes.userId, userId), sql`not ${hasFactor(userId)}`))
+}
+
+/** Takes the viewer's authenticator app away. Throws `factor_not_found`. */
+export async function removeTotp(ctx: SignedInCtx): Promise<void> {
+  const { id } = ctx.viewer.user
+  const own = eq(totpFactors.userId, id)
+  const known = await ctx.store.db.select({ id: totpFactors.userId }).from(totpFactors).where(own).get()
+  if (known === undefined) throw new AppError('factor_not_found')
+  await ctx.store.atomic([
+    ctx.store.db.delete(totpFactors).where(own),
+    audit(ctx, 'second_factor_removed', { factor: 'totp' }, { onlyIfChanged: true }),
+    dropIdleCodes(ctx, id),
+  ])
+}
+
+/**
+ * Takes every second factor and recovery code of a user away, for somebody who lost them: sessions end, and the user is
+ * told at the next sign-in. Throws `user_not_found`, `self_change_forbidden`, `no_second_factor`.
+ */
+export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
+  const user = await getUser(ctx.store, id)
+  // Own factors are removed on the own page.
+  if (id === ctx.viewer?.user.id) throw new AppError('self_change_forbidden')
+  const { db } = ctx.store
+  const has = hasFactor(id)
+  const counted = {
+    totp: sql`(select count(*) from ${totpFactors} where ${eq(totpFactors.userId, id)})`,
+    passkeys: sql`(select count(*) from ${passkeys} where ${eq(passkeys.userId, id)})`,
+  }
+  const before = await db
+    .select({ n: count() })
+    .from(users)
+    .where(and(eq(users.id, id), hasSecondFactor))
+    .get()
+  if (before?.n !== 1) throw new AppError('no_second_factor')
+  await ctx.store.atomic([
+    audit(ctx, 'second_factor_reset', { userId: id, username: user.username, ...counted }, { onlyIf: has }),
+    db
+      .insert(factorResets)
+      .select(sql`select ${id}, ${ctx.now()} where ${has}`)
+      .onConflictDoUpdate({ target: factorResets.userId, set: { resetAt: ctx.now() } }),
+    db
+      .update(users)
+      .set({ sessionEpoch: nextEpoch })
+      .where(and(eq(users.id, id), has)),
+    db.delete(totpFactors).where(eq(totpFactors.userId, id)),
+    db.delete(passkeys).where(eq(passkeys.userId, id)),
+    db.delete(recoveryCodes).where(eq(recoveryCodes.userId, id)),
+    ...stillAdmin(ctx),
+  ])
+  await ctx.sessions.removeForUser(id)
+  await forgiveCodes(ctx, id)
+}
+
+/** The user has read that an administrator took the second factors away. */
+export async function dismissReset({ store, viewer }: SignedInCtx): Promise<void> {
+  await store.db.delete(factorResets).where(eq(factorResets.userId, viewer.user.id)).run()
+}

@@ -1,0 +1,88 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { requireLocalAuth, requireSession } from '../../http/access.ts'
+import type { AppEnv } from '../../context.ts'
+import { answers } from '../../http/describe.ts'
+import { AppError } from '../../http/errors.ts'
+import { validate } from '../../http/validate.ts'
+import { dismissReset, factorsSchema, hasFactor, listFactors, removeTotp } from './factors.ts'
+import { renewCodes } from './recovery-codes.ts'
+import { beginTotp, confirmTotp, totpCodeSchema } from './totp.ts'
+
+const codesField = z.array(z.string())
+
+const confirmSchema = z.strictObject({
+  enrolment: z.string().max(4096).describe('As the beginning answered it'),
+  code: totpCodeSchema,
+})
+
+/** The second factors of the caller. */
+export const factorRoutes = new Hono<AppEnv>()
+  .get('/', requireSession, answers('Your second factors', { 200: factorsSchema }), async (c) =>
+    c.json(await listFactors(c.var.ctx, c.var.ctx.viewer.user.id)),
+  )
+  .post(
+    '/totp',
+    requireSession,
+    requireLocalAuth,
+    answers(
+      'Begin to set up an authenticator app. Nothing is stored until one of its codes is sent',
+      {
+        200: z.object({
+          secret: z.string().describe('Base32, to be typed into the app'),
+          uri: z.string().describe('otpauth:// URI, for a QR code'),
+          enrolment: z.string().describe('To be sent with the code, within 10 minutes'),
+        }),
+      },
+      ['local_auth_disabled', 'not_a_local_user'],
+    ),
+    async (c) => {
+      if (c.var.ctx.viewer.user.authProvider !== 'local') throw new AppError('not_a_local_user')
+      return c.json(await beginTotp(c.var.ctx))
+    },
+  )
+  .post(
+    '/totp/confirm',
+    requireSession,
+    requireLocalAuth,
+    answers(
+      'Finish setting up an authenticator app; it takes the place of an earlier one',
+      {
+        200: z.object({
+          recoveryCodes: codesField.nullable().describe('Shown this once; null: the earlier ones stay'),
+        }),
+      },
+      ['wrong_code', 'enrolment_ended', 'local_auth_disabled'],
+    ),
+    validate('json', confirmSchema),
+    async (c) => c.json({ recoveryCodes: await confirmTotp(c.var.ctx, c.req.valid('json')) }),
+  )
+  .delete(
+    '/totp',
+    requireSession,
+    answers('Remove your authenticator app', { 204: null }, ['factor_not_found']),
+    async (c) => {
+      await removeTotp(c.var.ctx)
+      return c.body(null, 204)
+    },
+  )
+  .post(
+    '/recovery-codes',
+    requireSession,
+    answers('Ten new recovery codes. The earlier ones are void', { 200: z.object({ recoveryCodes: codesField }) }, [
+      'no_second_factor',
+    ]),
+    async (c) => {
+      const { ctx } = c.var
+      return c.json({ recoveryCodes: await renewCodes(ctx, hasFactor(ctx.viewer.user.id)) })
+    },
+  )
+  .delete(
+    '/reset-notice',
+    requireSession,
+    answers('You have read that an administrator removed your second factors', { 204: null }),
+    async (c) => {
+      await dismissReset(c.var.ctx)
+      return c.body(null, 204)
+    },
+  )

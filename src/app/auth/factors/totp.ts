@@ -1,0 +1,170 @@
+import { constantTimeEqual } from '@oslojs/crypto/subtle'
+import { decodeHex, encodeBase32UpperCaseNoPadding, encodeHexLowerCase } from '@oslojs/encoding'
+import { and, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm'
+import { TimeSpan } from 'oslo'
+import { createTOTPKeyURI, generateHOTP } from 'oslo/otp'
+import * as z from 'zod'
+import { totpFactors, users } from '../../../db/schema.ts'
+import type { Statement } from '../../../db/store.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
+import { seal, unseal } from '../sealing.ts'
+import { hashToken, randomToken } from '../sessions/session-token.ts'
+import type { Proof } from './proof.ts'
+import { codesForFirstFactor } from './recovery-codes.ts'
+import { isUnchanged } from './unchanged.ts'
+
+const ISSUER = 'Mesh Monitoring Service'
+/** RFC 4226, section 4: as long as the hash. */
+const SEED_BYTES = 20
+const PERIOD_S = 30
+/** The phone's clock may be so many steps before or behind ours. */
+const DRIFT_STEPS = 1
+const ENROLMENT_MS = 10 * MINUTE_MS
+const SEED_LABEL = 'totp-seed'
+const ENROLMENT_LABEL = 'totp-enrolment'
+
+const utf8 = new TextEncoder()
+
+export const totpCodeSchema = z.string().regex(/^\d{6}$/, 'six digits')
+
+const enrolmentSchema = z.strictObject({
+  userId: z.int(),
+  epoch: z.int(),
+  seed: z.string(),
+  expiresAt: z.int(),
+})
+
+/** A new authenticator app: nothing is stored before a code of it is seen. */
+export async function beginTotp(ctx: SignedInCtx): Promise<{ secret: string; uri: string; enrolment: string }> {
+  const { user } = ctx.viewer
+  const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES))
+  const content: z.infer<typeof enrolmentSchema> = {
+    userId: user.id,
+    epoch: sessionEpoch(ctx),
+    seed: encodeHexLowerCase(seed),
+    expiresAt: ctx.now() + ENROLMENT_MS,
+  }
+  const uri = createTOTPKeyURI(ISSUER, user.username, seed.buffer, {
+    digits: 6,
+    period: new TimeSpan(PERIOD_S, 's'),
+  })
+  return {
+    secret: encodeBase32UpperCaseNoPadding(seed),
+    uri,
+    enrolment: await seal(ctx.config.SESSION_SECRET, ENROLMENT_LABEL, JSON.stringify(content)),
+  }
+}
+
+function sessionEpoch({ viewer }: SignedInCtx): number {
+  if (viewer.credential.kind !== 'session') throw new AppError('forbidden')
+  return viewer.credential.session.epoch
+}
+
+/**
+ * Stores the app that `beginTotp` answered, in place of an earlier one, if the code is its. With the first second factor
+ * come recovery codes, shown this once; null where there are some. Throws `wrong_code`, `enrolment_ended`.
+ */
+export async function confirmTotp(
+  ctx: SignedInCtx,
+  input: { readonly enrolment: string; readonly code: string },
+): Promise<string[] | null> {
+  const opened = await unseal(ctx.config.SESSION_SECRET, ENROLMENT_LABEL, input.enrolment)
+  const content = opened === null ? null : enrolmentSchema.parse(JSON.parse(opened))
+  const { user } = ctx.viewer
+  const now = ctx.now()
+  const isOurs = content?.userId === user.id && content.epoch === sessionEpoch(ctx)
+  if (content === null || !isOurs || content.expiresAt <= now || content.expiresAt > now + ENROLMENT_MS) {
+    throw new AppError('enrolment_ended')
+  }
+  const step = await findStep(decodeHex(content.seed), input.code, now)
+  if (step === null) throw new AppError('wrong_code')
+  const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(user.id), content.seed)
+  // Right only once, like the code that it came with.
+  const { count } = await ctx.sessions.hit(`factor:enrolment:${hashToken(input.enrolment)}`, ENROLMENT_MS, now)
+  if (count > 1) throw new AppError('enrolment_ended')
+  const use = randomToken()
+  const { db } = ctx.store
+  const unchanged = isUnchanged(ctx.store, { userId: user.id, epoch: content.epoch })
+  const isNew = sql`exists (select 1 from ${totpFactors} where ${eq(totpFactors.lastUse, use)})`
+  const codes = codesForFirstFactor(ctx, user.id, isNew)
+  await ctx.store.atomic([
+    db
+      .insert(totpFactors)
+      .select(
+        sql`select ${users.id}, ${sealed}, ${step}, ${use}, ${now}, null from ${users} where ${eq(users.id, user.id)} and ${unchanged}`,
+      )
+      .onConflictDoUpdate({
+        target: totpFactors.userId,
+        set: { seed: sealed, lastStep: step, lastUse: use, createdAt: now, lastUsedAt: null },
+      }),
+    audit(ctx, 'second_factor_added', { factor: 'totp' }, { onlyIfChanged: true }),
+    ...codes.statements,
+  ])
+  const after = await db
+    .select({ use: totpFactors.lastUse })
+    .from(totpFactors)
+    .where(eq(totpFactors.userId, user.id))
+    .get()
+  if (after?.use !== use) throw new AppError('enrolment_ended')
+  return codes.read()
+}
+
+/** A code of the user's app; null when it is none, when there is no app, or its seed is sealed under another secret. */
+export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promise<Proof | null> {
+  const row = await ctx.store.db
+    .select({ seed: totpFactors.seed, lastStep: totpFactors.lastStep })
+    .from(totpFactors)
+    .where(eq(totpFactors.userId, userId))
+    .get()
+  const seed = row === undefined ? null : await openSeed(ctx, userId, row.seed)
+  const now = ctx.now()
+  const step = seed === null ? null : await findStep(seed, code, now)
+  // Further ahead than a code can be: the clock was ahead then, and has been put right.
+  const latest = stepAt(now) + DRIFT_STEPS
+  if (row === undefined || step === null || (row.lastStep >= step && row.lastStep <= latest)) return null
+  const use = randomToken()
+  const isFresh = or(lt(totpFactors.lastStep, step), gt(totpFactors.lastStep, latest))
+  return {
+    factor: 'totp',
+    claim: (unchanged: SQL): Statement =>
+      ctx.store.db
+        .update(totpFactors)
+        .set({ lastStep: step, lastUse: use, lastUsedAt: now })
+        .where(and(eq(totpFactors.userId, userId), isFresh, unchanged)),
+    isClaimed: sql`exists (select 1 from ${totpFactors} where ${totpFactors.userId} = ${userId} and ${totpFactors.lastUse} = ${use})`,
+  }
+}
+
+/** Whether a stored seed opens under today's secrets. */
+export async function isSeedReadable(ctx: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<boolean> {
+  return (await openSeed(ctx, userId, sealed)) !== null
+}
+
+async function openSeed({ config }: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<Uint8Array | null> {
+  const opened = await unseal(config.SESSION_SECRET, labelOf(userId), sealed)
+  return opened === null ? null : decodeHex(opened)
+}
+
+/** Moved to another user's row a seed opens no more. */
+function labelOf(userId: number): string {
+  return `${SEED_LABEL}:${userId}`
+}
+
+function stepAt(now: number): number {
+  return Math.floor(now / 1000 / PERIOD_S)
+}
+
+/** The time step that has this code; null when none of those that are accepted now has. RFC 6238, 5.2 and 6. */
+async function findStep(seed: Uint8Array, code: string, now: number): Promise<number | null> {
+  const today = stepAt(now)
+  let found: number | null = null
+  // All of them, whichever it is: the time taken tells nothing.
+  for (let step = today - DRIFT_STEPS; step <= today + DRIFT_STEPS; step++) {
+    const expected = await generateHOTP(new Uint8Array(seed).buffer, step)
+    if (constantTimeEqual(utf8.encode(expected), utf8.encode(code))) found = step
+  }
+  return found
+}

@@ -1,0 +1,49 @@
+import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { users } from './accounts.ts'
+import { flag } from './flag.ts'
+
+// What OpenID providers say of users, as a part of schema.ts.
+
+/** A link by which somebody takes over an account that was prepared: one use. */
+export const invitations = sqliteTable('invitations', {
+  userId: integer('user_id')
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  /** SHA-256, hexadecimal. */
+  tokenHash: text('token_hash').notNull().unique(),
+  createdAt: integer('created_at').notNull(),
+  expiresAt: integer('expires_at').notNull(),
+  createdBy: integer('created_by').references(() => users.id),
+})
+
+/** What the groups at the provider gave a user at the latest sign-in. */
+export const providerRoles = sqliteTable('provider_roles', {
+  userId: integer('user_id')
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  issuer: text('issuer').notNull(),
+  /** Null: the groups say nothing about it. */
+  isAdmin: flag('is_admin'),
+  /** JSON of the permissions; null: the groups say nothing about them. */
+  permissions: text('permissions'),
+  appliedAt: integer('applied_at').notNull(),
+})
+
+/** What a provider calls a session, to end it on both sides. Never in a backup. */
+export const providerSessions = sqliteTable(
+  'provider_sessions',
+  {
+    tokenHash: text('token_hash').primaryKey(),
+    userId: integer('user_id').notNull(),
+    issuer: text('issuer').notNull(),
+    sid: text('sid'),
+    /** The ID token, sealed under SESSION_SECRET: a hint for the provider's sign-out. */
+    idToken: text('id_token'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [
+    index('provider_sessions_sid').on(t.issuer, t.sid),
+    index('provider_sessions_user').on(t.userId),
+    index('provider_sessions_created').on(t.createdAt),
+  ],
+)

@@ -1,0 +1,209 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { encode } from 'uqr'
+import type { InferResponseType } from 'hono/client'
+import { api, ask, send } from '../../api.ts'
+import { useAction, useLoad } from '../../state/load.ts'
+import { Age } from '../../parts/age.tsx'
+import { CopyText } from '../../parts/copy.tsx'
+import { askFirst, Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { refreshStatus, status } from '../../state/session.ts'
+import { t } from '../../strings.ts'
+
+/** Own second factors and recovery codes. */
+export function Factors() {
+  const { data, error, reload } = useLoad(() => ask(api.auth.factors.$get()), [])
+  const codes = useSignal<readonly string[] | null>(null)
+  const isAdding = useSignal(false)
+  const found = data.value
+  const changed = async () => {
+    await Promise.all([reload(), refreshStatus()])
+  }
+  const hasFactor = found !== null && (found.totp !== null || found.passkeys.length > 0)
+  return (
+    <Card
+      title={t.factors.title}
+      help={t.factors.help}
+      actions={
+        <button type="button" class="button" onClick={() => (isAdding.value = true)}>
+          {found?.totp ? t.factors.replace : t.factors.setUp}
+        </button>
+      }
+    >
+      <ResetNotice />
+      <Failure error={error.value} retry={reload} />
+      {found !== null && !hasFactor && <p class="faint">{t.factors.none}</p>}
+      <ul class="rows">
+        {found?.totp && (
+          <li>
+            <div class="grow">
+              {t.factors.totp}
+              <div class="faint">
+                {t.factors.since} <Age at={found.totp.createdAt} />
+              </div>
+              {!found.totp.isReadable && <div class="bad">{t.factors.unreadable}</div>}
+            </div>
+            <RemoveButton
+              name={t.factors.totp}
+              sure={t.factors.removeTotpSure}
+              act={() => send(api.auth.factors.totp.$delete())}
+              onDone={changed}
+            />
+          </li>
+        )}
+        {hasFactor && (
+          <li>
+            <div class="grow">{t.factors.codesLeft(found.recoveryCodesLeft)}</div>
+            <button type="button" class="button small" onClick={() => renewCodes(codes, reload)}>
+              {t.factors.newCodes}
+            </button>
+          </li>
+        )}
+      </ul>
+      {isAdding.value && (
+        <AddTotp
+          onClose={() => (isAdding.value = false)}
+          onAdded={async (made) => {
+            isAdding.value = false
+            codes.value = made
+            await changed()
+          }}
+        />
+      )}
+      {codes.value !== null && <Codes codes={codes.value} onClose={() => (codes.value = null)} />}
+    </Card>
+  )
+}
+
+function renewCodes(codes: Signal<readonly string[] | null>, reload: () => Promise<void>): void {
+  askFirst({
+    text: t.factors.newCodesSure,
+    confirm: t.factors.newCodes,
+    isDangerous: true,
+    act: async () => {
+      codes.value = (await ask(api.auth.factors['recovery-codes'].$post())).recoveryCodes
+      await reload()
+    },
+  })
+}
+
+type RemoveProps = { name: string; sure: string; act(): Promise<unknown>; onDone(): Promise<void> }
+
+function RemoveButton({ name, sure, act, onDone }: RemoveProps) {
+  const remove = () =>
+    askFirst({
+      text: sure,
+      confirm: t.factors.remove,
+      isDangerous: true,
+      act: async () => {
+        await act()
+        say(t.factors.removed)
+        await onDone()
+      },
+    })
+  return (
+    <button type="button" class="button small" aria-label={t.factors.removeLabel(name)} onClick={remove}>
+      {t.factors.remove}
+    </button>
+  )
+}
+
+/** What an administrator did to this account, until it was read. */
+function ResetNotice() {
+  const at = status.value?.secondFactor.resetAt ?? null
+  const { busy, run } = useAction()
+  if (at === null) return null
+  const dismiss = () =>
+    run(async () => {
+      await send(api.auth.factors['reset-notice'].$delete())
+      await refreshStatus()
+    })
+  return (
+    <div class="notice" role="status">
+      <div>{t.factors.wasReset(new Date(at).toLocaleString())}</div>
+      <button type="button" class="button small" disabled={busy.value} onClick={() => void dismiss()}>
+        {t.factors.understood}
+      </button>
+    </div>
+  )
+}
+
+type Begun = InferResponseType<typeof api.auth.factors.totp.$post, 200>
+
+function AddTotp(props: { onClose(): void; onAdded(codes: readonly string[] | null): Promise<void> }) {
+  const { data, error } = useLoad(() => ask(api.auth.factors.totp.$post()), [])
+  return (
+    <Dialog title={t.factors.setUp} onClose={props.onClose}>
+      <Failure error={error.value} />
+      {data.value !== null && <ConfirmTotp begun={data.value} onAdded={props.onAdded} />}
+    </Dialog>
+  )
+}
+
+type ConfirmProps = { begun: Begun; onAdded(codes: readonly string[] | null): Promise<void> }
+
+function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
+  const { busy, error, run } = useAction()
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const json = { enrolment: begun.enrolment, code: formText(form)('code').trim() }
+    await run(async () => {
+      const { recoveryCodes } = await ask(api.auth.factors.totp.confirm.$post({ json }))
+      say(t.factors.added)
+      await onAdded(recoveryCodes)
+    })
+  }
+  return (
+    <form onSubmit={submit} class="stack">
+      <p class="measure">{t.factors.scan}</p>
+      <QrCode text={begun.uri} />
+      <div>
+        <div class="faint">{t.factors.secret}</div>
+        <CopyText text={begun.secret} label={t.factors.secret} />
+      </div>
+      <Failure error={error.value} />
+      <Field
+        label={t.factors.code}
+        name="code"
+        autocomplete="one-time-code"
+        inputmode="numeric"
+        pattern="\s*[0-9]{6}\s*"
+        maxLength={10}
+        required
+      />
+      <Actions>
+        <Submit busy={busy.value} idle={t.factors.confirm} working={t.common.saving} />
+      </Actions>
+    </form>
+  )
+}
+
+/** Black on white in every theme: cameras expect it so. */
+function QrCode({ text }: { text: string }) {
+  const { data, size } = encode(text, { border: 4 })
+  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
+  return (
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={t.factors.qr} shape-rendering="crispEdges">
+      <rect width={size} height={size} fill="#fff" />
+      <path d={dark.join('')} fill="#000" />
+    </svg>
+  )
+}
+
+function Codes({ codes, onClose }: { codes: readonly string[]; onClose(): void }) {
+  return (
+    <Dialog title={t.factors.codesTitle} onClose={onClose}>
+      <p class="measure">{t.factors.codesHelp}</p>
+      <CopyText text={codes.join('\n')} label={t.factors.codesTitle} />
+      <Actions>
+        <button type="button" class="button primary" onClick={onClose}>
+          {t.factors.codesKept}
+        </button>
+      </Actions>
+    </Dialog>
+  )
+}

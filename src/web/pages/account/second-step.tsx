@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals'
+import { api, ask } from '../../api.ts'
+import { useAction } from '../../state/load.ts'
+import { Field, formText, Submit } from '../../parts/form/field.tsx'
+import { Failure } from '../../parts/notice.tsx'
+import { t } from '../../strings.ts'
+import type { SecondFactor } from '../../../shared/factors.ts'
+
+type Props = { factors: readonly SecondFactor[]; onEntered(): Promise<void>; onBack(): void }
+
+/** After the right password: the code of the app, or a recovery code. */
+export function SecondStep({ factors, onEntered, onBack }: Props) {
+  const typed = factors.filter((factor) => factor !== 'passkey')
+  const chosen = useSignal(typed[0] ?? 'recovery')
+  const { busy, error, run } = useAction()
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const json = { code: formText(form)('code').trim() }
+    await run(async () => {
+      await ask(chosen.value === 'totp' ? api.auth.login.totp.$post({ json }) : api.auth.login.recovery.$post({ json }))
+      await onEntered()
+    })
+  }
+  const other = typed.find((factor) => factor !== chosen.value)
+  return (
+    <form onSubmit={submit} class="stack" key={chosen.value}>
+      <p>{chosen.value === 'totp' ? t.factors.stepHelp : t.factors.recoveryHelp}</p>
+      <Failure error={error.value} />
+      <Field {...fieldOf(chosen.value)} name="code" required autofocus />
+      <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />
+      {other !== undefined && (
+        <button type="button" class="button wide" onClick={() => (chosen.value = other)}>
+          {other === 'totp' ? t.factors.useTotp : t.factors.useRecovery}
+        </button>
+      )}
+      <button type="button" class="button wide" onClick={onBack}>
+        {t.factors.back}
+      </button>
+    </form>
+  )
+}
+
+/** What the field of each factor is like. */
+function fieldOf(factor: 'totp' | 'recovery') {
+  return factor === 'totp'
+    ? ({
+        label: t.factors.code,
+        autocomplete: 'one-time-code',
+        inputmode: 'numeric',
+        pattern: '\\s*[0-9]{6}\\s*',
+        maxLength: 10,
+      } as const)
+    : ({
+        label: t.factors.recovery,
+        autocomplete: 'off',
+        autocapitalize: 'off',
+        spellcheck: false,
+        maxLength: 100,
+      } as const)
+}

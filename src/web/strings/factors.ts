@@ -1,0 +1,40 @@
+import { quantity } from './quantity.ts'
+
+export const factors = {
+  title: 'Second factor',
+  help: 'Beside your password: a code from an app on your phone, so that a stolen password alone opens nothing.',
+  totp: 'Authenticator app',
+  none: 'You sign in with your password alone.',
+  setUp: 'Set up an app',
+  replace: 'Set up another app',
+  scan: 'Scan this code with an authenticator app, then enter the six digits that it shows.',
+  qr: 'QR code for the authenticator app',
+  secret: 'Or type this key into the app',
+  code: 'Six digits from the app',
+  confirm: 'Confirm',
+  added: 'The second factor is set up',
+  codesTitle: 'Keep these recovery codes',
+  codesHelp:
+    'Each opens your account once, should you lose your phone. They are shown this once: print them, or keep them in a password manager.',
+  codesKept: 'I have kept them',
+  codesLeft: (left: number) => `${quantity(left, 'recovery code', 'recovery codes')} left`,
+  newCodes: 'New recovery codes',
+  newCodesSure: 'Make ten new recovery codes? The old ones stop working.',
+  remove: 'Remove',
+  removeLabel: (name: string) => `Remove ${name}`,
+  removeTotpSure: 'Remove the authenticator app? Its codes stop working at once.',
+  removed: 'Removed',
+  unreadable:
+    'The service can’t read this factor any more: it was restored without its old SESSION_SECRET. Set the app up again.',
+  since: 'Set up',
+  wasReset: (at: string) =>
+    `An administrator removed your second factors on ${at}. Set them up again; if you did not ask for it, talk to them.`,
+  understood: 'Understood',
+  step: 'Confirm that it is you',
+  stepHelp: 'Your password was right. Enter the six digits from your authenticator app.',
+  recoveryHelp: 'Enter one of your recovery codes. It works once.',
+  recovery: 'Recovery code',
+  useRecovery: 'Use a recovery code',
+  useTotp: 'Use the authenticator app',
+  back: 'Start again',
+} as const
