@@ -227,9 +227,9 @@ export type CollectorInfo = {
   readonly lastDeliveredAt: number | null
   /** Since the start. */
   readonly delivered: number
-  /** Given up since the start: too many waited, for too long, or the other service did not understand them. */
+  /** Dropped since the start: too many waited, for too long, or the other service did not understand them. */
   readonly dropped: number
-  /** Left out since the start, as COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS ask. */
+  /** Left out since the start because of COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS. */
   readonly filtered: number
   /** Why nothing is delivered, in words. */
   readonly reason: string | null
@@ -274,7 +274,7 @@ export type LiveSection = SectionView & {
 
 /** What is asked of a section. */
 export type SectionChange = SectionInput & {
-  /** Paths whose change is meant, although it is a risk. */
+  /** Paths of risky fields whose change is confirmed. */
   readonly confirm: readonly string[]
   /** The revision that was read; null: whatever there is. */
   readonly revision: string | null

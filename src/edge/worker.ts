@@ -45,7 +45,7 @@ function start(env: Env): Service {
   if (!environment.ok) return { ok: false, log: consoleLog(null), problems: environment.problems }
   const { config, ignored } = environment
   const log = consoleLog(config)
-  if (ignored.length > 0) log.warn('These variables mean nothing on the edge', { variables: ignored })
+  if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
   const ports = portsFrom(env.DB, config, log)
   const app = createApp(() => ports)
   return {
@@ -117,7 +117,7 @@ function readyOnce(ports: Ports): () => Promise<void> {
     await warnIfNobodyEnters(ports)
     done = true
     if (!admin.made) return
-    ports.log.info('First administrator made', { username: admin.username })
+    ports.log.info('First administrator created', { username: admin.username })
     if (admin.randomPassword === null) return
     // A Worker has no console but its log.
     console.log(`Sign in as "${admin.username}" with the temporary password ${admin.randomPassword} (shown this once)`)
@@ -156,7 +156,7 @@ async function seal({ store, log }: Ports): Promise<void> {
   try {
     await sealAudit(store)
   } catch (error) {
-    log.error('Sealing the audit log failed; it is tried again', { error })
+    log.error('Sealing the audit log failed; retrying', { error })
   }
 }
 

@@ -188,7 +188,7 @@ function sweep(ports: Ports): void {
 async function announceFirstAdmin(ports: Ports): Promise<void> {
   const admin = await makeFirstAdmin(ports)
   if (!admin.made) return
-  ports.log.info('First administrator made', { username: admin.username })
+  ports.log.info('First administrator created', { username: admin.username })
   if (admin.randomPassword === null) return
   // On the console, not in the log: a log is kept and shipped.
   process.stdout.write(

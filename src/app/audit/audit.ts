@@ -87,11 +87,11 @@ export const auditEntrySchema = z
     hash: z
       .string()
       .nullable()
-      .describe('Seals the entry and all before it; null until that is done, some seconds after it was written'),
+      .describe('Seals the entry and all before it; null until it is sealed, some seconds after it was written'),
     previousHash: z
       .string()
       .nullable()
-      .describe('The hash of the entry before: 64 zeros for the first one; null until that one is sealed'),
+      .describe('The hash of the previous entry: 64 zeros for the first one; null until that one is sealed'),
   })
   .meta({ id: 'AuditEntry', description: 'Who changed what, when and from where' })
 export type AuditEntry = z.infer<typeof auditEntrySchema>

@@ -32,7 +32,7 @@ export const auditRoutes = new Hono<AppEnv>()
     validate(
       'query',
       filters.extend({
-        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
+        limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
         cursor: idSchema.optional().describe('`nextCursor` of the page before'),
       }),
     ),
@@ -49,10 +49,7 @@ export const auditRoutes = new Hono<AppEnv>()
     answers('All matching entries of the audit log, as a file', {
       200: { mediaType: ['text/csv', 'application/x-ndjson'] },
     }),
-    validate(
-      'query',
-      filters.extend({ format: z.enum(EXPORT_FORMATS).describe('CSV, or a JSON object on each line') }),
-    ),
+    validate('query', filters.extend({ format: z.enum(EXPORT_FORMATS).describe('CSV, or one JSON object per line') })),
     async (c) => {
       const { format, ...by } = c.req.valid('query')
       await sealRecent(c.var.ctx.store)
@@ -67,7 +64,7 @@ export const auditRoutes = new Hono<AppEnv>()
       'query',
       z.object({
         after: idSchema.optional().describe('`next` of the part before'),
-        limit: integerQuery(1, 10_000).default(10_000).describe('The most that one answer holds'),
+        limit: integerQuery(1, 10_000).default(10_000).describe('Maximum number of entries in the response'),
       }),
     ),
     async (c) => {

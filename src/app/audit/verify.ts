@@ -18,16 +18,16 @@ const BREAKS = ['changed', 'missing', 'unsealed', 'trim_unrecorded'] as const
 
 export const chainPartSchema = z
   .object({
-    entries: z.int().describe('Entries that were looked at'),
+    entries: z.int().describe('Number of checked entries'),
     until: z
       .object({ id: z.int(), timestamp: timeField, hash: z.string() })
       .nullable()
-      .describe('The last entry that is as it was sealed, and so are all before it'),
+      .describe('The last unchanged entry; all entries before it are unchanged too'),
     unsealed: z.int().describe('Entries after it that are not sealed yet'),
     broken: z
       .object({ id: z.int(), reason: z.enum(BREAKS) })
       .nullable()
-      .describe('The first entry that is not as it should be'),
+      .describe('The first entry that is changed or missing'),
     trimmed: z
       .object({ id: z.int(), hash: z.string() })
       .nullable()

@@ -36,7 +36,7 @@ export const sampleSchema = z.strictObject({
   from: bodyNodeNum
     .refine((nodeNum) => nodeNum < BROADCAST, 'one node')
     .default(1)
-    .describe('Node number or !hex of the sender; without it a node that is not known'),
+    .describe('Node number or !hex of the sender; without it an unknown node'),
   channel: z.int().min(0).max(7).default(0),
   direct: z.boolean().default(false),
   isReply: z.boolean().default(false),
@@ -53,7 +53,7 @@ const messageSchema = z.object({
   toNodeId: nodeIdField,
   channel: z.int(),
   text: z.string().nullable(),
-  bytes: z.int().describe('Of the text; at most 200 can be sent'),
+  bytes: z.int().describe('Bytes of the text; at most 200 can be sent'),
   airtimeMs: z.number(),
 })
 
@@ -71,17 +71,17 @@ export const dryRunSchema = z
         airtimeMsPerDay: z.number(),
         isUpperBound: z.boolean().describe('True for acknowledge: as many answers as are allowed'),
       })
-      .describe('Of this radio alone, without repetitions by it or by others'),
+      .describe('Airtime of this radio, without retransmissions by it or by others'),
     modem: z.object({
       preset: z.string().describe('Name of the modem preset, or custom'),
-      isAssumed: z.boolean().describe('The radio did not tell'),
+      isAssumed: z.boolean().describe('The radio did not report it'),
       spreadFactor: z.int(),
       bandwidthKhz: z.number(),
       codingRate: z.int(),
     }),
     sample: z
       .object({
-        isHeard: z.boolean().describe('The rule listens to such a message'),
+        isHeard: z.boolean().describe('The message matches the rule'),
         skippedBy: reasonSchema.nullable().describe('Why it would not be answered all the same'),
       })
       .nullable(),

@@ -24,7 +24,7 @@ export const automationSchema = z
     state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
     blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
     runs: z.boolean().describe('false: this runtime has no radios, so that nothing here ever runs it, on or off'),
-    nextRunAt: timeField.nullable().describe('Outside of quiet hours; null: off, or it runs when something is said'),
+    nextRunAt: timeField.nullable().describe('Outside quiet hours; null: the rule is off, or it answers messages'),
     lastRun: lastRunSchema.nullable(),
     ...version.shape,
   })
@@ -37,7 +37,7 @@ export const automationListSchema = z.object({
     .array(z.object({ id: z.int(), name: z.string(), kind: z.string(), ...version.shape }))
     .describe('Rules that another version made, or that are damaged: they never run, and can be deleted'),
   maxAutomations: z.int(),
-  answersLastHour: z.int().describe('Of all rules together'),
+  answersLastHour: z.int().describe('Total of all rules'),
   maxAnswersPerHour: z.int(),
 })
 

@@ -49,7 +49,7 @@ export const automationRoutes = new Hono<AppEnv>()
     '/dry-run',
     requirePermission('automation', 'write'),
     inTurn('read'),
-    answers('Dry run of a rule that is not saved. Nothing is sent or stored', { 200: dryRunSchema }),
+    answers('Dry run of an unsaved rule. Nothing is sent or stored', { 200: dryRunSchema }),
     validate('json', z.strictObject({ rule: newRuleSchema, sample: sampleSchema.optional() })),
     async (c) => {
       const { rule, sample = null } = c.req.valid('json')
@@ -71,7 +71,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .put(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Replace a rule. Packets of it that still wait are withdrawn', { 200: shown }, [
+    answers('Replace a rule. Its queued packets are withdrawn', { 200: shown }, [
       'automation_not_found',
       'automation_name_taken',
       'automation_unreadable',
@@ -90,7 +90,7 @@ export const automationRoutes = new Hono<AppEnv>()
   .delete(
     '/:id',
     requirePermission('automation', 'write'),
-    answers('Delete a rule. Packets of it that still wait are withdrawn', { 204: null }, [
+    answers('Delete a rule. Its queued packets are withdrawn', { 204: null }, [
       'automation_not_found',
       'automation_changed',
     ]),
@@ -106,13 +106,15 @@ export const automationRoutes = new Hono<AppEnv>()
     '/:id/runs',
     requirePermission('automation', 'read'),
     inTurn('read'),
-    answers('The runs of a rule, newest first, and why it held back', { 200: runPageSchema }, ['automation_not_found']),
+    answers('The runs of a rule, newest first, with the reasons for skipping', { 200: runPageSchema }, [
+      'automation_not_found',
+    ]),
     validate('param', idParam),
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
-        before: idSchema.optional().describe('Id of a run: earlier ones'),
+        limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+        before: idSchema.optional().describe('ID of a run: returns earlier ones'),
       }),
     ),
     async (c) => {

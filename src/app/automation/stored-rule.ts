@@ -32,7 +32,7 @@ export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row
   const version = `${id} ${revision}`
   if (!known.has(version) && known.size < MOST_TOLD) {
     known.add(version)
-    log.error('An automation can not be read and does not run', { automation: id, name })
+    log.error('An automation cannot be read and does not run', { automation: id, name })
   }
   return null
 }

@@ -13,7 +13,7 @@ export const changeSchema = z
     section: z.string(),
     state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
     at: timeField,
-    settledAt: timeField.nullable().describe('Null: it is not over, and the state may still change'),
+    settledAt: timeField.nullable().describe('Null: the change is not finished, and its state may still change'),
     by: z.string().nullable().describe('Username, as it was then'),
     fields: paths.describe('What was to change; of secrets the path alone'),
     differing: paths.describe('What of it the radio did not take over'),
@@ -34,14 +34,14 @@ export const overviewSchema = z.object({
   source: z.string().nullable().describe('Null: no radio is known'),
   sources: z.array(z.string()).describe('All radios with settings'),
   nodeNum: nodeNumField.nullable(),
-  editable: z.boolean().describe('The radio is connected, and told its settings on this connection'),
+  editable: z.boolean().describe('The radio is connected and has reported its settings on this connection'),
   sections: z.array(z.object(sectionEntry)),
   lastChange: changeSchema.nullable(),
 })
 
 const fieldSchema = z
   .object({
-    path: z.string().describe('Names with dots into the values; in channels * stands for the index'),
+    path: z.string().describe('Path in the values, with dots; in channels * stands for the index'),
     type: z
       .enum(FIELD_TYPES)
       .describe(
@@ -52,7 +52,7 @@ const fieldSchema = z
     min: z.number().nullable(),
     max: z.number().nullable(),
     maxBytes: z.int().nullable().describe('Bytes of UTF-8'),
-    sizes: z.array(z.int()).nullable().describe('How many bytes there may be'),
+    sizes: z.array(z.int()).nullable().describe('Maximum number of bytes'),
     maxItems: z.int().nullable(),
     secret: z.boolean().describe('Written and never shown'),
     readOnly: z.boolean(),
@@ -70,11 +70,13 @@ export const sectionSchema = z
     editable: z.boolean(),
     revision: z.string().nullable().describe('Changes with any value, also a secret one; null: not connected'),
     values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
-    secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never what they are'),
+    secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never their values'),
     fields: z.array(fieldSchema),
     renewals: z
       .array(z.object({ path: z.string(), value: z.boolean().nullable(), secret: z.string() }))
-      .describe('A change of path (null: any, else to this value) needs the secret anew, or cleared, while it is set'),
+      .describe(
+        'While the secret is set, a change of path (null: any change, otherwise to this value) must set or clear it',
+      ),
   })
   .meta({ id: 'ConfigurationSection', description: 'A section of a radio’s settings, without its secrets' })
 
@@ -83,13 +85,18 @@ const path = z.string().min(1).max(100)
 export const sectionChangeSchema = z.strictObject({
   values: z.record(z.string().max(100), z.unknown()).default({}).describe('Nested; only what changes'),
   secrets: z.record(path, z.string().max(500).nullable()).default({}).describe('By path; null clears'),
-  confirm: z.array(path).max(100).default([]).describe('Paths whose change is meant, although it is a risk'),
-  revision: z.string().max(100).nullable().default(null).describe('As read: 409 when the section has changed since'),
+  confirm: z.array(path).max(100).default([]).describe('Paths of risky fields whose change is confirmed'),
+  revision: z
+    .string()
+    .max(100)
+    .nullable()
+    .default(null)
+    .describe('The revision that was read: 409 if the section has changed since'),
 })
 
 export const sourceQuery = z.object({
   source: z.string().min(1).max(300).optional().describe('Name of the radio; without it the first one'),
 })
 export const sectionParam = z.object({
-  section: z.string().min(1).max(60).describe('As GET /api/configuration lists it'),
+  section: z.string().min(1).max(60).describe('Name as in GET /api/configuration'),
 })

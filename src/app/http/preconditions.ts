@@ -10,7 +10,7 @@ export const takesIfMatch = describing({
   request: {
     part: 'header',
     schema: z.object({
-      'If-Match': z.string().optional().describe('ETag of the version that is meant; without it whatever there is'),
+      'If-Match': z.string().optional().describe('ETag of the version to change; without it the current version'),
     }),
   },
 })

@@ -77,7 +77,7 @@ export async function buildTextIndexes(
       left = await buildSlice(store, table, left, partOf(SLICE, share()))
       if (!(await pause())) return
     }
-    log.info('Texts can be searched by an index', { table })
+    log.info('The search index for texts is ready', { table })
   }
 }
 

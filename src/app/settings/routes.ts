@@ -15,7 +15,7 @@ export const settingsRoutes = new Hono<AppEnv>()
   .put(
     '/',
     requirePermission('settings', 'write'),
-    answers('Set the named settings. The others stay as they are', { 200: settingsSchema }),
+    answers('Change the given settings. The others stay unchanged', { 200: settingsSchema }),
     validate('json', settingsChangesSchema),
     async (c) => c.json(await updateSettings(c.var.ctx, c.req.valid('json'))),
   )

@@ -104,7 +104,7 @@ export const backupRoutes = new Hono<AppEnv>()
     '/:name/verify',
     requireAdminOrScope('backup'),
     inTurn('stream'),
-    answers('Verify a backup: read all of it and list what is wrong', { 200: verificationSchema }, [
+    answers('Verify a backup: read all of it and list the problems', { 200: verificationSchema }, [
       'backup_not_found',
       'unsupported_on_this_runtime',
     ]),

@@ -22,7 +22,7 @@ export const backupSettingsSchema = z.strictObject({
     .describe(
       'Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one',
     ),
-  keepMonthly: z.int().min(0).max(240).describe('The same of months'),
+  keepMonthly: z.int().min(0).max(240).describe('The same for months'),
   backupTime: z
     .string()
     .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM')

@@ -37,7 +37,7 @@ export const verificationSchema = z
     ok: z.boolean(),
     tables: z.int(),
     rows: z.int(),
-    signature: z.enum(SIGNATURES).describe('Only `own` tells that nobody without the secret has changed the backup'),
+    signature: z.enum(SIGNATURES).describe('Only `own` proves that nobody without the secret has changed the backup'),
     problems: z.array(z.string()),
   })
   .meta({ id: 'BackupVerification' })

@@ -20,25 +20,25 @@ const linkSchema = z
   })
   .meta({ id: 'DashboardLink', description: 'The connection to a radio or a broker' })
 
-const hourSchema = z.object({ t: timeField.describe('Begin of the hour'), messages: z.int(), packets: z.int() })
+const hourSchema = z.object({ t: timeField.describe('Start of the hour'), messages: z.int(), packets: z.int() })
 
 export const dashboardSchema = z
   .object({
     counts: z.object({
       nodes: z.int(),
       activeNodes: z.int().describe('Heard in the last activeSeconds'),
-      messages: z.int().describe('In the hours told below'),
-      packets: z.int().describe('In the hours told below, as far as the packet log goes back'),
+      messages: z.int().describe('In the hours listed below'),
+      packets: z.int().describe('In the hours listed below, as far as the packet log goes back'),
     }),
     activeSeconds: z.int().describe('The setting nodeActiveSeconds'),
     hours: z.array(hourSchema).describe('The last 24 hours of the clock, oldest first; the last one is not over'),
-    channelUtilization: z.number().nullable().describe('Percent, as the radio of this service measured last'),
+    channelUtilization: z.number().nullable().describe('Percent, as last measured by the first radio of this service'),
     airUtilTx: z.number().nullable().describe('Percent of the last hour that this radio sent'),
     measuredAt: timeField.nullable(),
     link: linkSchema.nullable().describe('The first link; null without any'),
     links: z.array(linkSchema),
     lastBackup: backupSchema.pick({ name: true, createdAt: true, kind: true, sizeBytes: true }).nullable(),
-    storage: z.object({ databaseBytes: z.int().nullable().describe('Null: this runtime does not tell') }),
+    storage: z.object({ databaseBytes: z.int().nullable().describe('Null: unknown on this runtime') }),
   })
   .meta({ id: 'Dashboard' })
 export type Dashboard = z.infer<typeof dashboardSchema>

@@ -18,15 +18,18 @@ export const restoreRoutes = new Hono<AppEnv>()
   .get(
     '/revived',
     requireAdmin,
-    answers('What the latest restore gave back to users. The list is kept until somebody decides about it', {
-      200: z.object({ backup: z.string().nullable(), revived: z.array(revivedSchema) }),
-    }),
+    answers(
+      'The revoked access that the latest restore gave back. The list is kept until an administrator decides about it',
+      {
+        200: z.object({ backup: z.string().nullable(), revived: z.array(revivedSchema) }),
+      },
+    ),
     async (c) => c.json(await listRevived(c.var.ctx.store)),
   )
   .delete(
     '/revived',
     requireAdmin,
-    answers('Accept what the restore gave back, and forget the list', { 204: null }),
+    answers('Accept what the restore gave back, and delete the list', { 204: null }),
     async (c) => {
       await acceptRevived(c.var.ctx)
       return c.body(null, 204)

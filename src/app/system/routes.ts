@@ -27,7 +27,7 @@ const healthSchema = z.object({
     .enum(CLOCK_STATES)
     .exclude(['confirmed'])
     .optional()
-    .describe('The clock of the machine is far from what is stored, and not believed; absent: all is well'),
+    .describe('The clock of the machine is far from the stored times and not confirmed; absent: the clock is right'),
 })
 const unhealthySchema = z.object({
   status: z.literal('error'),
@@ -38,7 +38,7 @@ const unhealthySchema = z.object({
 export const healthRoutes = new Hono<AppEnv>().get(
   '/',
   anyone,
-  answers('Whether the service works. Uptime is in seconds', { 200: healthSchema, 503: unhealthySchema }),
+  answers('The health of the service. Uptime is in seconds', { 200: healthSchema, 503: unhealthySchema }),
   async (c) => {
     const { store, sessions, disk, now } = c.get('ctx')
     const age = now() - (answeredAt.get(store) ?? 0)

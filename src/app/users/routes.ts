@@ -28,12 +28,12 @@ import { MAX_SEARCH } from '../../shared/limits.ts'
 const userAnswer = z.object({ user: userSchema })
 const permissionsAnswer = z.object({ permissions: permissionsSchema, grants: z.array(storedGrantSchema) })
 
-const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('Id of the session') })
-const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('Id of the token') })
+const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('ID of the session') })
+const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('ID of the token') })
 
 /** Also a body as GET answers it. */
 const changesBody = userChangesSchema
-  .extend({ user: userChangesSchema.optional().describe('The same fields, as GET answers them') })
+  .extend({ user: userChangesSchema.optional().describe('The same fields as in the response of GET') })
   .refine(({ user, ...beside }) => user === undefined || Object.keys(beside).length === 0, {
     path: ['user'],
     message: 'the fields stand here or beside it, not in both places',
@@ -54,8 +54,8 @@ export const userRoutes = new Hono<AppEnv>()
       'query',
       z.object({
         q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the username, name or e-mail address'),
-        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
-        offset: integerQuery(0, 1_000_000).default(0).describe('How many to leave out'),
+        limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+        offset: integerQuery(0, 1_000_000).default(0).describe('Number of entries to skip'),
       }),
     ),
     async (c) => c.json(await listUsers(c.var.ctx.store, c.req.valid('query'))),

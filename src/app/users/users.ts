@@ -37,7 +37,7 @@ export const userSchema = z
     createdBy: z
       .int()
       .nullable()
-      .describe('Id of the administrator who made it; null: the service or the OpenID provider'),
+      .describe('ID of the administrator who created it; null: the service or the OpenID provider'),
   })
   .meta({ id: 'User' })
 export type User = z.infer<typeof userSchema>
@@ -101,7 +101,9 @@ export const newUserSchema = z
     permissions: permissionsSchema
       .partial()
       .optional()
-      .describe('Resources that are not named get what a new regular user has; an administrator holds everything'),
+      .describe(
+        'Resources that are not named get the permissions of a new user; an administrator has every permission',
+      ),
   })
   .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
     path: ['permissions'],

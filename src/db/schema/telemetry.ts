@@ -24,7 +24,7 @@ export const telemetry = sqliteTable(
 const rollUpColumns = () => ({
   nodeId: integer('node_id').notNull(),
   metric: integer('metric').notNull(),
-  /** Begin of the hour or day, UTC. */
+  /** Start of the hour or day, UTC. */
   t: integer('t').notNull(),
   n: integer('n').notNull(),
   min: real('min').notNull(),
@@ -49,7 +49,7 @@ export const telemetryDirty = sqliteTable(
   {
     nodeId: integer('node_id').notNull(),
     metric: integer('metric').notNull(),
-    /** Begin of the hour, UTC. */
+    /** Start of the hour, UTC. */
     t: integer('t').notNull(),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],

@@ -110,7 +110,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     memory.reason = reason
     if (!isNews) return
     if (reason === null) log.info('The collector delivers', { target: host, waiting: memory.waiting })
-    else log.warn('The collector can not deliver', { target: host, reason, waiting: memory.waiting })
+    else log.warn('The collector cannot deliver', { target: host, reason, waiting: memory.waiting })
   }
   const drop = (rows: number, why: string) => {
     if (rows === 0) return
@@ -235,7 +235,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     try {
       pauseMs = await drain()
     } catch (error) {
-      log.error('The outbox of the collector can not be read', { error })
+      log.error('The outbox of the collector cannot be read', { error })
       pauseMs = fail('the database of this service has trouble', null)
     }
     isRunning = false
@@ -246,10 +246,10 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const begin = async () => {
     memory.waiting += await countOutbox(store)
     if (memory.waiting === 0) return
-    log.info('Packets wait for their delivery', { target: host, waiting: memory.waiting })
+    log.info('Packets are waiting for delivery', { target: host, waiting: memory.waiting })
     start()
   }
-  const begun = begin().catch((error: unknown) => log.error('The outbox of the collector can not be read', { error }))
+  const begun = begin().catch((error: unknown) => log.error('The outbox of the collector cannot be read', { error }))
   return {
     info: () => {
       const { state, reason, waiting, lastDeliveredAt, delivered, dropped, filtered } = memory
@@ -262,7 +262,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
       memory.waiting += rows
       if (!isDue && !isRunning && !isClosed) startIn(timings.gatherMs)
       if (memory.waiting > maxWaiting + TRIM_AT && !isRunning) {
-        trim().catch((error: unknown) => log.error('The outbox of the collector can not be trimmed', { error }))
+        trim().catch((error: unknown) => log.error('The outbox of the collector cannot be trimmed', { error }))
       }
     },
     async close() {

@@ -16,7 +16,7 @@ export function openCollector({ config, store, log, clock, clockWatch, random }:
   const { COLLECTOR_ONLY: only, COLLECTOR_SAMPLE_SECONDS: sampleSeconds } = config
   if (url === null || token === null) return null
   if (!isSecureUrl(url)) {
-    log.warn('COLLECTOR_TARGET_URL is not https: everybody on the way there can read the token and the packets')
+    log.warn('COLLECTOR_TARGET_URL is not https: anybody on the network path can read the token and the packets')
   }
   return startCollector({
     target: { url, token, name },

@@ -78,7 +78,7 @@ export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: 
         sweep.run(now() - MEMBER_MS, now() + MEMBER_MS)
         return
       }
-      log.warn('Another instance has taken over the radios, since this one was silent for too long')
+      log.warn('Another instance has taken over the radios because this one was silent for too long')
       endDuties('lost')
     } else if (ending === null && lease.acquire()) {
       log.info('This instance has the radios and the schedules')
@@ -104,7 +104,7 @@ export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: 
       run()
       isFailing = false
     } catch (error) {
-      if (!isFailing) log.error('What the instances tell each other can not be read or written', { error })
+      if (!isFailing) log.error('The file that the instances share cannot be read or written', { error })
       isFailing = true
     }
   }

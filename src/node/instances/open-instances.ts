@@ -44,7 +44,7 @@ export function openInstances(needs: {
     own,
     hasOthers: () => instance.hasOthers(),
     onForgetNode: (nodeNum) => instance.duties()?.radio.forgetNode?.(nodeNum),
-    onError: (error) => log.error('The other instances could not be told what happens', { error }),
+    onError: (error) => log.error('Events could not be passed to the other instances', { error }),
   })
   let stateAt = 0
   const instance = joinInstances({

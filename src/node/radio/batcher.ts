@@ -103,7 +103,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       // What is left is less than a batch.
       if (waiting.length > 0) start()
       await running
-      if (waiting.length > 0) log.error('Events were lost: the database did not take them', { events: waiting.length })
+      if (waiting.length > 0) log.error('Events were lost: the database did not store them', { events: waiting.length })
     },
   }
 }
@@ -125,14 +125,14 @@ async function persist(
     }
     const { error } = result
     if (isRefusedContent(error)) {
-      if (batch.length === 1) log.error('An event is dropped: it can not be stored', { ...describe(batch), error })
+      if (batch.length === 1) log.error('An event is dropped: it cannot be stored', { ...describe(batch), error })
       const middle = batch.length >> 1
       const halves = batch.length === 1 ? [] : [batch.slice(0, middle), batch.slice(middle)]
       for (const half of halves) if (!(await persist(half, options, patience, onAttempt))) return false
       return true
     }
     onAttempt(false)
-    log.error('Storing failed and is tried again', { events: batch.length, inMs: delayMs, error })
+    log.error('Storing failed; retrying', { events: batch.length, inMs: delayMs, error })
     if (!(await patience.wait(delayMs))) return false
   }
 }

@@ -134,7 +134,7 @@ export function openRadio(needs: Needs): NodeRadio {
       for (const { configurator } of radios) {
         const own = lost.filter(({ source }) => source === configurator.device.source)
         for (const { source, section } of own) {
-          log.warn('A change of settings was cut off: the radio is restarted when it connects', { source, section })
+          log.warn('A change of settings was interrupted: the radio is restarted when it connects', { source, section })
         }
         configurator.recover(own)
       }

@@ -17,7 +17,7 @@ export function createRecordQueue(log: Log, clock: LinkClock): RecordQueue {
   let isDone = false
   let last = Promise.resolve()
   const add = (write: () => Promise<void>) => {
-    last = last.then(write).catch((error: unknown) => log.error('What a radio told could not be stored', { error }))
+    last = last.then(write).catch((error: unknown) => log.error('Data from a radio could not be stored', { error }))
   }
   const keep = (write: () => Promise<void>) =>
     add(async () => {

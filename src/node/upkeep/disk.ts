@@ -47,12 +47,12 @@ export function openReserve({ dataDir, log, spareBytes = () => 0 }: Needs): Disk
     if (isFull === !isRoom) return
     isFull = !isRoom
     if (isFull)
-      log.error('Disk full: nothing that is heard is stored', {
+      log.error('Disk full: packets are not stored', {
         file: join(dataDir, 'mesh.db'),
         freeBytes: free,
         remedy: REMEDY,
       })
-    else log.info('There is room on the disk again', { dataDir, freeBytes: free })
+    else log.info('The disk has space again', { dataDir, freeBytes: free })
   }
   const make = async (): Promise<void> => {
     const draft = `${file}.new`
@@ -69,7 +69,7 @@ export function openReserve({ dataDir, log, spareBytes = () => 0 }: Needs): Disk
       await rename(draft, file)
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {})
-      if (!isDiskFull(error)) log.warn('No room on the disk could be reserved', { file, error })
+      if (!isDiskFull(error)) log.warn('No disk space could be reserved', { file, error })
     }
   }
   return {
@@ -81,7 +81,7 @@ export function openReserve({ dataDir, log, spareBytes = () => 0 }: Needs): Disk
       look()
       if (!isFull || !existsSync(file)) return
       rmSync(file, { force: true })
-      log.warn('The reserve on the disk is freed for administrators', { file })
+      log.warn('The disk reserve is released for administrators', { file })
     },
     async keep() {
       if (!existsSync(file) && freeBytes(dataDir) >= ENOUGH_BYTES) await make()

@@ -22,7 +22,7 @@ export function startSealing(
       hasFailed = false
     } catch (error) {
       // Once, not each second: most likely the disk is full.
-      if (!hasFailed) log.error('Sealing the audit log failed; it is tried again', { error })
+      if (!hasFailed) log.error('Sealing the audit log failed; retrying', { error })
       hasFailed = true
     }
     if (!isStopping) due.start(SECOND_MS, run)

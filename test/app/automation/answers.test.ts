@@ -106,7 +106,7 @@ describe('is not answered', () => {
     ],
     'a reply': ['is_answer', (t) => t.say('ping', { data: { replyId: 5 } })],
     'a reaction': ['is_answer', (t) => t.say('ping', { data: { replyId: 5, emoji: 1 } })],
-    'a device that nobody sits at': [
+    'an unattended device': [
       'bot',
       async (t) => {
         await t.hear(heard(packet(user({ id: '!a0cb0002', longName: 'Far Hill', shortName: 'FH', role: 6 }))))

@@ -181,7 +181,7 @@ describe('a target that fails', () => {
     clock.advance(8000)
     await untilEmpty()
     expect(sent().at(-1)).toStrictEqual(items)
-    const told = logged.filter((line) => /can not deliver|collector delivers/.test(line))
+    const told = logged.filter((line) => /cannot deliver|collector delivers/.test(line))
     expect(told).toHaveLength(2)
   })
 

@@ -42,9 +42,9 @@ describe.skipIf(!canMount)('on a small disk', () => {
     await reserve.keep()
     expect([hasReserve(), reserve.isFull()]).toStrictEqual([true, false])
     expect(logged.map((line) => Object(JSON.parse(line)).message)).toStrictEqual([
-      'Disk full: nothing that is heard is stored',
-      'The reserve on the disk is freed for administrators',
-      'There is room on the disk again',
+      'Disk full: packets are not stored',
+      'The disk reserve is released for administrators',
+      'The disk has space again',
     ])
     expect(JSON.parse(String(logged[0]))).toMatchObject({
       file: join(disk.dir, 'mesh.db'),

@@ -8,7 +8,9 @@ import { AppError } from '../../http/errors.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
 import { sitePath } from './return-to.ts'
 
-const loginQuery = z.object({ returnTo: z.string().optional().describe('Path of this site where it ends') })
+const loginQuery = z.object({
+  returnTo: z.string().optional().describe('Path of this site to which the sign-in returns'),
+})
 const callbackQuery = z.object({
   state: z.string().optional().describe('As the sign-in began'),
   code: z.string().optional().describe('What is redeemed for tokens'),
@@ -43,7 +45,7 @@ export const oidcRoutes = new Hono<AppEnv>()
   .get(
     '/callback',
     anyone,
-    answers('Where the OpenID provider sends the browser back to', { 302: null }, [
+    answers('The callback to which the OpenID provider redirects the browser', { 302: null }, [
       'oidc_disabled',
       'method_not_allowed',
     ]),

@@ -106,7 +106,7 @@ async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
 }
 
 function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {
-  ctx.log.warn('Sign-in by OpenID Connect failed', { requestId: ctx.requestId, reason, ...details })
+  ctx.log.warn('Sign-in with OpenID Connect failed', { requestId: ctx.requestId, reason, ...details })
 }
 
 /**

@@ -33,7 +33,7 @@ const answerSchema = z.discriminatedUnion('kind', [
     direct: z
       .boolean()
       .default(false)
-      .describe('Answer what was said on a channel to its sender alone; a direct message is always answered directly'),
+      .describe('Answer messages on a channel by direct message; a direct message is always answered directly'),
   }),
 ])
 

@@ -12,12 +12,12 @@ import { isRefusedContent } from './refused-content.ts'
 
 export const ingestAnswerSchema = z
   .object({
-    accepted: z.int().describe('Items that are stored, now or before'),
-    duplicates: z.int().describe('Packets among them that were known already'),
+    accepted: z.int().describe('Items that are stored, by this delivery or an earlier one'),
+    duplicates: z.int().describe('Stored packets that were duplicates'),
     rejected: z
       .array(z.object({ index: z.int(), reason: z.enum(REJECTIONS) }))
       .max(MAX_ITEMS)
-      .describe('Items that are not, by their place in the delivery; sending them again is of no use'),
+      .describe('Rejected items, by their index in the delivery; do not send them again'),
   })
   .meta({ id: 'IngestAnswer' })
 
@@ -36,7 +36,7 @@ export async function storeDelivery(
   const { taken, rejected } = readItems(delivery, known, ctx.now())
   const changed = taken.find(({ heard: { event } }) => isOtherNode(event, known))
   if (changed !== undefined)
-    log.warn('A source is another node than before; do two collectors use its name?', { source })
+    log.warn('A source is a different node than before; do two collectors use its name?', { source })
   const beside = { known, radios: configuredRadios(ctx.radio), now: ctx.now() }
   const { stored, refused } = await storeTaken(store, taken, beside)
   for (const { crowds } of stored) for (const crowd of crowds) logCrowd(log, crowd)

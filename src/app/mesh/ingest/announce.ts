@@ -19,7 +19,7 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
   if (events === null) return
   const plain = newsEvents(news)
   const detailed = await addDetails(store, plain).catch((error: unknown) => {
-    log.error('Live events go without their details', { error })
+    log.error('Live events are sent without their details', { error })
     return plain
   })
   events.publish(detailed)
@@ -27,7 +27,7 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
 
 /** Once in an hour for each source: how many there are is in the metrics. */
 export function logCrowd(log: Needs['log'], { source, newNodes }: Crowd): void {
-  log.warn('A source brings too many new nodes: until the next hour no others are stored', { source, newNodes })
+  log.warn('A source delivers too many new nodes: no more are stored until the next hour', { source, newNodes })
 }
 
 /** Each port once: what a mesh carries is in the metrics, and the packets are in the packet log. */
@@ -46,7 +46,7 @@ function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): voi
     )
       continue
     known.add(port)
-    log.info('Packets of a port that is not understood', { port, portName, from })
+    log.info('Packets of an unknown port', { port, portName, from })
   }
 }
 

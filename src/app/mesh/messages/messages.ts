@@ -19,14 +19,14 @@ export const messageSchema = z
     fromNodeId: nodeIdField,
     toNodeNum: nodeNumField.describe('4294967295: everybody'),
     toNodeId: nodeIdField,
-    channel: z.int().describe('As GET /api/channels numbers it; of no meaning when pkiEncrypted'),
+    channel: z.int().describe('Number as in GET /api/channels; without meaning if pkiEncrypted'),
     text: z.string().meta({ examples: ['Is anybody on the hill?'] }),
     replyId: z.int().nullable().describe('The packetId this answers'),
     emoji: z.boolean().describe('The text is a reaction to replyId'),
     timestamp: timeField,
     rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
     rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
-    hopsAway: z.int().nullable().describe('The fewest hops a copy of it came by'),
+    hopsAway: z.int().nullable().describe('The fewest hops of its receptions'),
     viaMqtt: z.boolean(),
     pkiEncrypted: z.boolean(),
     signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
@@ -35,7 +35,7 @@ export const messageSchema = z
     routingError: z.string().nullable(),
     notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
     sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
-    radio: z.string().nullable().describe('Name of the radio that this service sends it by; null for all others'),
+    radio: z.string().nullable().describe('Name of the radio with which this service sends it; null for all others'),
   })
   .meta({ id: 'Message', description: 'A text of the mesh, received or sent' })
 export type Message = z.infer<typeof messageSchema>

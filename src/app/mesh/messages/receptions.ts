@@ -8,7 +8,7 @@ import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const receptionSchema = z
   .object({
-    source: z.string().describe('The radio or broker it came by'),
+    source: z.string().describe('The radio or broker that received it'),
     gateway: nodeNumField.nullable().describe('Node that published it at the broker; null: the radio itself heard it'),
     gatewayId: nodeIdField.nullable(),
     timestamp: timeField,

@@ -27,10 +27,10 @@ export const messageRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, MAX_MESSAGES).default(100).describe('The most that one answer holds'),
-        before: idSchema.optional().describe('Id of a message: those that arrived before it'),
+        limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
+        before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
         since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
-        channel: integerQuery(0, MAX_NUMBER).optional().describe('As GET /api/channels numbers it'),
+        channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
         q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the text'),
         signed: z
@@ -62,7 +62,7 @@ export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/:id/receptions',
     requirePermission('messages', 'read'),
-    answers('How a message arrived: each reception', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
+    answers('The receptions of a message', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
       'message_not_found',
     ]),
     validate('param', idParam),

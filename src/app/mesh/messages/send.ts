@@ -45,7 +45,7 @@ export const newMessageSchema = z
       .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
       .describe(`At most ${MAX_TEXT_BYTES} bytes of UTF-8`),
     to: bodyNodeNum.default(BROADCAST).describe('Node number or !hex; without it everybody'),
-    channel: z.int().min(0).max(7).default(0).describe('As GET /api/channels numbers it'),
+    channel: z.int().min(0).max(7).default(0).describe('Number as in GET /api/channels'),
     replyId: z.int().min(1).max(0xffffffff).optional().describe('packetId of the message this answers'),
     emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
     wantAck: z.boolean().optional().describe('Ask for an acknowledgement; true unless hopLimit is 0'),
@@ -77,7 +77,7 @@ export type Automatic = RuleMark & {
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
-  .describe('The same key again, within a day, sends nothing and answers the first message')
+  .describe('Repeating the key within a day sends nothing and returns the first message')
 
 type Remembered = readonly [requestHash: string, ...RawMessage]
 

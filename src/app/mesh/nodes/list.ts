@@ -15,9 +15,9 @@ export type NodeQuery = {
   readonly limit: number
   /** Heard at or after this time, in milliseconds. */
   readonly since?: number | undefined
-  /** Part of a name or of the node id. */
+  /** Part of a name or of the node ID. */
   readonly q?: string | undefined
-  /** Heard in the last so many seconds. */
+  /** Heard in the last n seconds. */
   readonly activeWithin?: number | undefined
   /** Whether a signature of the node was verified. */
   readonly signed?: boolean | undefined

@@ -36,7 +36,7 @@ export const nodeSchema = z
         latitude: z.number().describe('Degrees, north is positive'),
         longitude: z.number().describe('Degrees, east is positive'),
         altitude: z.number().nullable().describe('Metres'),
-        precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of so many bits; 32: exact'),
+        precisionBits: z.int().nullable().describe('10 to 31: somewhere in a cell of that many bits; 32: exact'),
         time: timeField.nullable(),
       })
       .nullable(),
@@ -56,7 +56,7 @@ export const nodeSchema = z
     lastHeard: timeField.nullable(),
     firstHeard: timeField,
     viaMqtt: z.boolean().describe('Last heard through a broker'),
-    channel: z.int().nullable().describe('The one it was last heard on, as GET /api/channels numbers it'),
+    channel: z.int().nullable().describe('The channel it was last heard on, numbered as in GET /api/channels'),
     isFavorite: z.boolean(),
     isIgnored: z.boolean(),
     isLocal: z.boolean().describe('A radio of this service'),
@@ -93,15 +93,15 @@ export const nodeDetailSchema = nodeSchema
     refusedPublicKey: z
       .string()
       .nullable()
-      .describe('Base64: the latest key that was announced in the name of the node and not believed'),
+      .describe('Base64: the latest key that was announced in the name of the node and not accepted'),
     weakKey: z
       .boolean()
       .describe(
         'publicKey is one of those that firmware made with too little entropy: others have its private key too',
       ),
     signedAt: timeField.nullable().describe('When the latest packet came whose signature was verified'),
-    nameSigned: z.boolean().describe('The names were signed: only names that are signed too replace them'),
-    positionSigned: z.boolean().describe('The position was signed: only one that is signed too replaces it'),
+    nameSigned: z.boolean().describe('The names were signed: only signed names replace them'),
+    positionSigned: z.boolean().describe('The position was signed: only a signed position replaces it'),
   })
   .meta({ id: 'NodeDetail', description: 'A node with what only a look at it alone tells' })
 type NodeDetail = z.infer<typeof nodeDetailSchema>

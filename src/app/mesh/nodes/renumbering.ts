@@ -214,7 +214,7 @@ export async function followRenumbered(
   for (const { publicKey: _, ...pair } of able) {
     await store.atomic([bind(prepared.begin, { ...pair, now: now() })])
     const { from, to } = pair
-    log.info('A node goes on under another number', { from: formatNodeId(from), to: formatNodeId(to) })
+    log.info('A node has a new number', { from: formatNodeId(from), to: formatNodeId(to) })
   }
   // What has begun is ended before anything goes back.
   for (const { isHeardAgain, ...renumbering } of await prepared.open.all()) {
@@ -251,6 +251,6 @@ const undo: Step = async ({ store, log, now }, renumbering, pause, share) => {
     bind(settle, { ...renumbering, now: now() }),
   ])
   const ends = { from: formatNodeId(from), to: formatNodeId(to) }
-  log.warn('A node that went on under another number is heard under its old one', ends)
+  log.warn('A node that had a new number is heard under its old one', ends)
   return pause()
 }

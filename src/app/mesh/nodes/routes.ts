@@ -49,15 +49,15 @@ export const nodeRoutes = new Hono<AppEnv>()
       'query',
       z
         .object({
-          limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('The most that one answer holds'),
+          limit: integerQuery(1, MAX_NODES).default(MAX_NODES).describe('Maximum number of entries in the response'),
           since: timeQuery.optional().describe('Heard at or after this time, ms'),
-          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node id'),
-          activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last so many seconds'),
+          q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of a name or of the node ID'),
+          activeWithin: integerQuery(1, YEAR_SECONDS).optional().describe('Heard in the last n seconds'),
           signed: z
             .enum(['true', 'false'])
             .transform((text) => text === 'true')
             .optional()
-            .describe('Nodes of which a signature was verified, or the others'),
+            .describe('Nodes with a verified signature, or without one'),
           cursor: z
             .string()
             .max(60)
@@ -88,7 +88,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/:id',
     requirePermission('nodes', 'read'),
-    answers('One node. A former number of it works too', { 200: nodeDetailSchema }, ['node_not_found']),
+    answers('One node. Its former numbers also work', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
     async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
   )
@@ -147,7 +147,7 @@ export const nodeRoutes = new Hono<AppEnv>()
         .object({
           from: timeQuery.default(0).describe('At this time or later'),
           to: timeQuery.default(END_OF_TIME).describe('At this time or earlier'),
-          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK).describe('The most that one answer holds'),
+          limit: integerQuery(1, MAX_TRACK).default(MAX_TRACK).describe('Maximum number of entries in the response'),
         })
         .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' }),
     ),

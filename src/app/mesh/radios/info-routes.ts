@@ -52,11 +52,11 @@ const collectorSchema = z
     waiting: z.int().describe('Messages that are not delivered yet'),
     lastDeliveredAt: timeField.nullable(),
     delivered: z.int().describe('Since the start'),
-    dropped: z.int().describe('Given up since the start'),
-    filtered: z.int().describe('Left out since the start, as COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS ask'),
+    dropped: z.int().describe('Dropped since the start'),
+    filtered: z.int().describe('Left out since the start because of COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS'),
     reason: z.string().nullable(),
   })
-  .describe('How the delivery of what is heard here to another service goes; null when there is none')
+  .describe('State of the delivery to another service; null if this service is not a collector')
 const sourceSchema = z
   .object({
     name: z.string(),
@@ -83,7 +83,7 @@ const infoSchema = z
         'Whether the clock of the machine is believed, and the time from which ages count when data is deleted',
       ),
   })
-  .describe('All links, and beside them what the first one says; null without any, as always on the edge')
+  .describe('All links, with the values of the first one; null without links, as always on the edge')
   .meta({ id: 'Info' })
 
 export const infoRoutes = new Hono<AppEnv>().get(

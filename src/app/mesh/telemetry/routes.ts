@@ -19,7 +19,7 @@ const querySchema = z
       .describe('Without it: which metrics there are, of the node or of all'),
     from: timeQuery.optional().describe('ms, inclusive; a day before `to` unless given'),
     to: timeQuery.optional().describe('ms, inclusive; now unless given'),
-    points: integerQuery(10, 5000).default(2000).describe('The most points to answer with'),
+    points: integerQuery(10, 5000).default(2000).describe('Maximum number of points'),
   })
   .refine(({ nodeId, metric }) => metric === undefined || nodeId !== undefined, {
     path: ['nodeId'],

@@ -40,7 +40,7 @@ export type Range = {
   /** Inclusive, milliseconds. */
   readonly from: number
   readonly to: number
-  /** The most points to answer with. */
+  /** Maximum number of points. */
   readonly points: number
 }
 

@@ -11,7 +11,7 @@ import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 export const packetSchema = z
   .object({
     id: z.int(),
-    source: z.string().nullable().describe('The radio or broker it came by'),
+    source: z.string().nullable().describe('The radio or broker that received it'),
     timestamp: timeField,
     packetId: z.int(),
     fromNodeNum: nodeNumField,
@@ -19,7 +19,7 @@ export const packetSchema = z
     toNodeNum: nodeNumField,
     toNodeId: nodeIdField,
     gateway: nodeNumField.nullable().describe('Node that published it at the broker'),
-    channel: z.int().describe('As GET /api/channels numbers it; of what could not be read the hash in its header'),
+    channel: z.int().describe('Number as in GET /api/channels; for an undecrypted packet the hash in its header'),
     port: z.int().nullable().describe('Null: nobody here could decrypt it'),
     portName: z.string().nullable(),
     rxSnr: z.number().nullable(),
@@ -32,10 +32,10 @@ export const packetSchema = z
     signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
     spoofSuspected: z
       .boolean()
-      .describe('Somebody else seems to have sent it in the name of its sender: it is only here'),
+      .describe('Somebody else seems to have sent it in the name of its sender: it is only in the packet log'),
     payload: z
       .looseObject({ kind: z.string() })
-      .describe('Decoded; only its kind where the viewer may not read messages or nodes'),
+      .describe('Decoded; only its kind if the viewer cannot read messages or nodes'),
   })
   .meta({ id: 'Packet', description: 'An entry of the packet log' })
 export type LoggedPacket = z.infer<typeof packetSchema>

@@ -21,7 +21,7 @@ export const neighborRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('info', 'read'),
   inTurn('read'),
-  answers('Who hears whom, by the latest report of each node', {
+  answers('The neighbours of each node, by its latest report', {
     200: z.object({ neighbors: z.array(neighborSchema) }),
   }),
   async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx.store) }),
@@ -56,8 +56,8 @@ export const packetRoutes = new Hono<AppEnv>().get(
   validate(
     'query',
     z.object({
-      limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
-      before: idSchema.optional().describe('Id of a logged packet: earlier ones'),
+      limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+      before: idSchema.optional().describe('ID of a logged packet: returns earlier ones'),
       since: timeQuery.optional().describe('ms, inclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
       to: z.union([nodeNumSchema, everybody]).optional().describe('Node number or !hex; !ffffffff: everybody'),

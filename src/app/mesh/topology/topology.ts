@@ -24,7 +24,7 @@ export const neighborSchema = z
 
 export const channelSchema = z
   .object({
-    source: z.string().describe('The radio or broker; of several that have it the first'),
+    source: z.string().describe('The radio or broker; the first one if several have it'),
     index: z
       .int()
       .describe(

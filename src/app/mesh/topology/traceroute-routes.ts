@@ -18,8 +18,8 @@ export const tracerouteRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
-        before: idSchema.optional().describe('Id of a traceroute: earlier ones'),
+        limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+        before: idSchema.optional().describe('ID of a traceroute: returns earlier ones'),
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
       }),
     ),
@@ -28,7 +28,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
   .post(
     '/',
     requirePermission('info', 'write'),
-    answers('Trace the route to a node', { 202: z.object({ traceroute: tracerouteSchema }) }, [
+    answers('Send a traceroute to a node', { 202: z.object({ traceroute: tracerouteSchema }) }, [
       'queue_full',
       'unsupported_on_this_runtime',
       'radio_unavailable',

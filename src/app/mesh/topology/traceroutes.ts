@@ -12,7 +12,7 @@ import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
 import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
-const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: did not tell its number')
+const hops = z.array(z.int().nullable()).describe('Nodes between the ends; null: the node did not report its number')
 const signal = z.array(z.number().nullable()).describe('dB of each hop, so one more than nodes; null: unknown')
 
 const routeSchema = z.object({ route: hops, snrTowards: signal, routeBack: hops, snrBack: signal })
@@ -32,10 +32,10 @@ export const tracerouteSchema = z
     notice: z.string().optional().describe('What the radio that asked said of it, in its own words'),
     route: hops.nullable().describe('Null until there is an answer'),
     snrTowards: signal.nullable(),
-    routeBack: hops.nullable().describe('Empty: the answer came without a way back'),
+    routeBack: hops.nullable().describe('Empty: the reply had no route back'),
     snrBack: signal.nullable(),
     requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
-    radio: z.string().nullable().describe('Name of the radio that asked; null: overheard'),
+    radio: z.string().nullable().describe('Name of the radio that sent the request; null: overheard'),
   })
   .meta({ id: 'Traceroute', description: 'A request for the route to a node, and its reply' })
 export type Traceroute = z.infer<typeof tracerouteSchema>

@@ -29,7 +29,7 @@ export function settleReplaced(file: string, log: Log): Replaced {
       throw new RestoreRefused(`Restore failed: ${file} is in use; stop the service first`, { cause: error })
     }
     if (!isBroken(error)) throw error
-    log.warn('The replaced database cannot be read; its audit entries are not carried over', { error })
+    log.warn('The replaced database cannot be read; its audit entries are not copied', { error })
     return 'unreadable'
   } finally {
     database?.close()
@@ -58,7 +58,7 @@ export function carryAudit(database: Database.Database, replacedFile: string, cr
     return copyEntries(database, createdAt)
   } catch (error) {
     if (!isBroken(error)) throw error
-    log.warn('The audit log of the replaced database cannot be read; its entries are not carried over', { error })
+    log.warn('The audit log of the replaced database cannot be read; its entries are not copied', { error })
     return 0
   } finally {
     database.exec('detach replaced')

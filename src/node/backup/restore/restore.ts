@@ -267,7 +267,7 @@ function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRe
     return findRevived(facts)
   } catch (error) {
     if (!isBroken(error)) throw error
-    log.warn('The users of the replaced database cannot be read; what the restore revives is not known', { error })
+    log.warn('The users of the replaced database cannot be read; it is unknown what the restore revives', { error })
     return null
   }
 }

@@ -246,7 +246,7 @@ describe('beside the radios of this service', () => {
     expect(events.since(2, 1)).toMatchObject([{ kind: 'node', data: { nodeNum: 9, heardAt: START - HOUR } }])
     const named = app.logged.map((line) => Object(JSON.parse(line))).filter(({ port }) => port !== undefined)
     expect(named).toMatchObject([
-      { level: 'info', message: 'Packets of a port that is not understood', port: 77, portName: 'CAYENNE_APP' },
+      { level: 'info', message: 'Packets of an unknown port', port: 77, portName: 'CAYENNE_APP' },
       { level: 'info', port: 300, portName: 'UNKNOWN_300', from: FAR },
     ])
     const { packets: log } = Object(await get('/api/packets?port=300'))

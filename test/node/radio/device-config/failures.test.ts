@@ -121,7 +121,7 @@ it('what became of a change is stored as soon as the database takes it', async (
   await until(() => expect(service.device.starts()).toBe(2))
   await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
   await service.untilConnected(500)
-  await until(() => expect(service.lines.join('\n')).toContain('What a radio told could not be stored'))
+  await until(() => expect(service.lines.join('\n')).toContain('Data from a radio could not be stored'))
   service.store.sqlite.exec('alter table away rename to device_config_changes')
   expect((await service.read('mqtt'))['lastChange']).toMatchObject({ state: 'applying' })
   service.clock.advance(30_000)
