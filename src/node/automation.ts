@@ -9,7 +9,7 @@ import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 const FIRST_MS = 30_000
 /** A timer is never longer, so that a rule that was saved, or a clock that was set, is noticed soon. */
 const MAX_TIMER_MS = 10_000
-/** Nor shorter: a run that can not be noted as missed is due again at once. */
+/** Nor shorter: a run that cannot be noted as missed is due again at once. */
 const MIN_TIMER_MS = 1000
 
 export type Automatons = {

@@ -117,7 +117,7 @@ export function automationScenarios(admin: () => Client): void {
     expect((await admin().send('GET', PATH)).body).toStrictEqual(before)
   })
 
-  test('what can not be right is refused with its place', async () => {
+  test('what cannot be right is refused with its place', async () => {
     const wrong = [
       [{ ...ANNOUNCE, timeZone: 'Europe/Atlantis' }, 'timeZone'],
       [{ ...ANNOUNCE, when: { kind: 'cron', cron: '*/10 * * * *' } }, 'when.cron'],

@@ -106,7 +106,7 @@ test('nothing is lost while the edge is away, and the service says so', async ()
   const collector = async () => (await info())['collector']
   gate.mode = 'shut'
   for (let n = 0; n < 20; n++) hear(`away ${n}`)
-  const reason = expect.stringMatching(/^the target can not be reached/)
+  const reason = expect.stringMatching(/^the target cannot be reached/)
   await expect.poll(collector).toMatchObject({ state: 'waiting', waiting: 20, reason })
   gate.mode = 'open'
   await untilDelivered()

@@ -36,7 +36,7 @@ test.each([
     { ...SCENARIO_ENV, ADMIN_PASSWORD: 'short' },
     'ADMIN_PASSWORD: found (not shown), expected a password with: at least 15 characters',
   ],
-])('a configuration that can not work is refused on every request and named in the log: %j', async (env, problem) => {
+])('a configuration that cannot work is refused on every request and named in the log: %j', async (env, problem) => {
   const workerd = await start(env)
   const client = createClient(workerd)
   for (const path of ['/api/health', '/api/auth/status']) {
@@ -183,7 +183,7 @@ test('a query that fails tells the client nothing and the log none of its values
   expect(logged()).not.toMatch(/somebody|198\.51\.100/)
 })
 
-test('what the edge can not do answers 501, and says so in the API document', async () => {
+test('what the edge cannot do answers 501, and says so in the API document', async () => {
   const workerd = await start(SCENARIO_ENV)
   const admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
   const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)

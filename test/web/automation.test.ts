@@ -185,7 +185,7 @@ test('what somebody else saves in the last moment is not written over, and no ru
   expect(refusals.filter((complaint) => !complaint.includes('412'))).toEqual([])
 })
 
-test('a rule that can not be read stands apart from the others, and can be deleted', async () => {
+test('a rule that cannot be read stands apart from the others, and can be deleted', async () => {
   const { page } = admin
   const store = openDatabase(join(mesh.site.data, 'mesh.db'))
   try {

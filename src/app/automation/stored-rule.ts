@@ -22,7 +22,7 @@ export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'u
 const told = new WeakMap<Db, Set<string>>()
 const MOST_TOLD = 1000
 
-/** The rule of a row; null, and a line in the log, when it can not be read. */
+/** The rule of a row; null, and a line in the log, when it cannot be read. */
 export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row: Row): Automation | null {
   const { id, name, revision, anchorAt, lastFiredAt, createdAt, updatedAt, updatedBy } = row
   const rule = parseRule(row.rule)

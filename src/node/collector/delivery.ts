@@ -145,8 +145,8 @@ function readRetryAfter(headers: Headers): number | null {
 }
 
 function explain(error: unknown): string {
-  if (!(error instanceof Error)) return 'the target can not be reached'
+  if (!(error instanceof Error)) return 'the target cannot be reached'
   if (error.name === 'TimeoutError') return 'the target does not answer in time'
   const code = error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : error.name
-  return `the target can not be reached (${code})`
+  return `the target cannot be reached (${code})`
 }

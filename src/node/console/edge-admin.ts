@@ -50,7 +50,7 @@ const dialect = new SQLiteSyncDialect()
 
 /** On one line, values and all. */
 function textOf(statement: Statement): string {
-  if (!isSQLWrapper(statement)) throw new Error('a statement that can not be written out')
+  if (!isSQLWrapper(statement)) throw new Error('a statement that cannot be written out')
   const { sql } = dialect.sqlToQuery(statement.getSQL().inlineParams())
   return sql.replaceAll(/\s+/g, ' ')
 }

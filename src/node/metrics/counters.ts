@@ -10,7 +10,7 @@ import { sqliteStore } from '../database.ts'
 
 export type OpenCounters = { readonly counters: Counters; close(): void }
 
-const UNWRITABLE = 'Attempts are counted in memory: counters.db in DATA_DIR can not be used'
+const UNWRITABLE = 'Attempts are counted in memory: counters.db in DATA_DIR cannot be used'
 
 /**
  * Counters in a file of their own, which all instances on one DATA_DIR share and nobody waits for: it is never flushed.

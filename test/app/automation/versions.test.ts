@@ -95,7 +95,7 @@ test.each([
   expect((await ask(admin, 'GET', `${path}/runs`)).body.runs).toStrictEqual([])
   const taken = await ask(admin, 'POST', '/api/automation', { ...ANNOUNCE, name: 'lost' })
   expect(taken).toMatchObject({ status: 409, body: { code: 'automation_name_taken' } })
-  expect(app.logged.filter((line) => line.includes('can not be read'))).toHaveLength(1)
+  expect(app.logged.filter((line) => line.includes('cannot be read'))).toHaveLength(1)
 
   expect((await ask(admin, 'DELETE', path, undefined, match('"1"'))).status).toBe(204)
   expect((await ask(admin, 'GET', '/api/automation')).body.unreadable).toStrictEqual([])

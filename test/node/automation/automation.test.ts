@@ -158,7 +158,7 @@ it('refuses while the radio must not transmit', async () => {
   expect(packetsSent(service)).toBe(0)
 })
 
-it('does not spin when a missed run can not be noted', async () => {
+it('does not spin when a missed run cannot be noted', async () => {
   const { app, add } = await createTestAutomation()
   await add({ ...SCHEDULE, cron: '*/5 * * * *' })
   // The run of 12:05 was missed, that of 12:10 is due, and there is nowhere to write that down.

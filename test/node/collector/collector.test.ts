@@ -224,7 +224,7 @@ describe('a target that fails', () => {
     await hear(['x'])
     clock.advance(1000)
     await untilState('waiting')
-    expect(collector.info().reason).toMatch(/^the target can not be reached \(ECONNREFUSED\)$/)
+    expect(collector.info().reason).toMatch(/^the target cannot be reached \(ECONNREFUSED\)$/)
     target = await startCollectorTarget()
     await restart()
     await untilEmpty()

@@ -148,7 +148,7 @@ describe('the radio that somebody names', () => {
     expect(Object(await club.get('/api/messages'))['messages']).toStrictEqual([])
   })
 
-  it('is not replaced by another one when it can not send', async () => {
+  it('is not replaced by another one when it cannot send', async () => {
     const club = await startTwo({ txEnabled: false })
     expect(await sendText(club)).toBe(1)
     const refused = await post(club, '/api/messages', { text: 'hi', radio: nameOf(club, 0) })

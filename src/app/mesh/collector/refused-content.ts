@@ -2,7 +2,7 @@ import { failedQuery } from '../../http/query-error.ts'
 
 const REFUSED = /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** The content itself can not be understood: a fault of this program, which the same content meets each time. */
+/** The content itself cannot be understood: a fault of this program, which the same content meets each time. */
 class UnreadableContent extends Error {
   override name = 'UnreadableContent'
 }
@@ -12,7 +12,7 @@ export function readContent<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw new UnreadableContent('What was heard can not be read', { cause: error })
+    throw new UnreadableContent('What was heard cannot be read', { cause: error })
   }
 }
 

@@ -42,7 +42,7 @@ type Told = {
 
 /**
  * Whether a packet in the name of a radio of ours, from elsewhere, says something that the radio itself did not: its own
- * broadcasts, which other radios hear and gateways publish, do not. Measurements can not be compared: `null`.
+ * broadcasts, which other radios hear and gateways publish, do not. Measurements cannot be compared: `null`.
  */
 export function contradicts({ payload }: Packet, told: Told | null): boolean | null {
   switch (payload.kind) {
