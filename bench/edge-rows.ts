@@ -2,9 +2,9 @@
 //
 // Measured: `meta.rows_written` of D1 on workerd, entries of indexes among them, for the batches that `POST /api/ingest`
 // stores. All nodes are known before; a delivery holds as many packets as are named.
+import type { Heard } from '../src/app/mesh/ingest/heard.ts'
 import { createCollectorFilter } from '../src/app/mesh/collector/filter.ts'
 import { storeBatch } from '../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../src/app/mesh/ingest/plan.ts'
 import { claimSource, readSource } from '../src/app/mesh/ingest/sources.ts'
 import { d1Store } from '../src/edge/d1.ts'
 import { createFrameDecoder } from '../src/meshtastic/link/framing.ts'

@@ -3,11 +3,11 @@
 // Measured: frames of the stream protocol, as they come off the wire, to rows that are on the disk, 200 packets in one
 // batch. The limit: the same rows of the same tables, inserted by raw prepared statements in transactions of 200 rows
 // into a database with the same schema and pragmas. The limit does not decode, recognise copies or update nodes.
+import type { Heard } from '../src/app/mesh/ingest/heard.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createIngest } from '../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../src/app/mesh/ingest/plan.ts'
 import { createFrameDecoder } from '../src/meshtastic/link/framing.ts'
 import { decodeFromRadio } from '../src/meshtastic/link/from-radio.ts'
 import { toRadioEvent } from '../src/meshtastic/radio-event.ts'

@@ -1,6 +1,6 @@
+import type { PasswordHasher } from '../app/auth/local/hasher.ts'
 import { compareSync, hashSync } from 'bcryptjs'
 import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
-import type { PasswordHasher } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 
 /** Beyond so many waiting, the answer is 429: each keeps the thread for half a second. */

@@ -1,8 +1,9 @@
+import type { Pause } from '../app/upkeep/slices.ts'
 import { sealAudit } from '../app/audit/chain.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
 import { buildTextIndexes } from '../app/search/text-index.ts'
-import { deleteOld, keepBounds, keepUp, type Pause } from '../app/upkeep/upkeep.ts'
+import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 /**

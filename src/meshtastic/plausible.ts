@@ -1,8 +1,8 @@
+import type { NodeFacts, RadioFact } from './radio-fact.ts'
 import { FIRST_NUMBER, MAX_NUMBER, SLOTS } from './channel-identity.ts'
 import type { Packet } from './packet.ts'
 import type { Payload, Waypoint } from './payload/payload.ts'
 import type { PositionFix } from './payload/position.ts'
-import type { NodeFacts, RadioFact } from './radio-event.ts'
 import type { Metric } from './payload/telemetry.ts'
 
 /** Lengths in characters: the protocol has as many bytes. */

@@ -1,3 +1,4 @@
+import type { Metadata, NodeFacts, RadioFact } from './radio-fact.ts'
 import { parseDeviceTime } from './device-time.ts'
 import { enumName } from './enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from './gen/config_pb.ts'
@@ -10,86 +11,18 @@ import {
   type LogRecord_Level,
   LogRecord_LevelSchema,
 } from './gen/stream_pb.ts'
-import { decodePacket, type Packet } from './packet.ts'
+import { decodePacket } from './packet.ts'
 import { refuseImpossible } from './plausible.ts'
-import { decodePosition, type PositionFix } from './payload/position.ts'
-import {
-  type ChannelInfo,
-  describeChannel,
-  describeConfig,
-  describeModuleConfig,
-  type SettingsSection,
-} from './config/settings.ts'
-import { listDeviceMetrics, type Metric } from './payload/telemetry.ts'
-import { decodeUser, type NodeUser } from './payload/user.ts'
+import { decodePosition } from './payload/position.ts'
+import { describeChannel, describeConfig, describeModuleConfig, type SettingsSection } from './config/settings.ts'
+import { listDeviceMetrics } from './payload/telemetry.ts'
+import { decodeUser } from './payload/user.ts'
 
 /**
  * What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds.
  * `refused`: fields whose values no radio can send, and that were left out.
  */
 export type RadioEvent = { readonly receivedAt: number; readonly refused?: readonly string[] } & RadioFact
-
-export type RadioFact =
-  /** First of a handshake: which node the radio is. */
-  | { readonly type: 'my-info'; readonly nodeNum: number; readonly nodedbCount: number }
-  | { readonly type: 'node-info'; readonly node: NodeFacts }
-  | { readonly type: 'metadata'; readonly metadata: Metadata }
-  | { readonly type: 'channel'; readonly channel: ChannelInfo }
-  | { readonly type: 'settings'; readonly settings: SettingsSection }
-  /** The handshake that asked with `nonce` is over. */
-  | { readonly type: 'config-complete'; readonly nonce: number }
-  /**
-   * `replayed`: out of the radio's memory, after a handshake. It updates state and raises nothing. `gateway`: the node
-   * that heard it, if that was not the radio which this event is of.
-   */
-  | { readonly type: 'packet'; readonly packet: Packet; readonly replayed: boolean; readonly gateway?: number }
-  /** `result` 0: the packet `packetId` was accepted for sending; `packetId` null: an answer to a heartbeat. */
-  | {
-      readonly type: 'queue-status'
-      readonly free: number
-      readonly maxlen: number
-      readonly result: number
-      readonly packetId: number | null
-    }
-  | { readonly type: 'rebooted' }
-  /** A word of the radio for people; `packetId` of ours that it is about, null: of none, or it does not say. */
-  | {
-      readonly type: 'notification'
-      readonly level: string
-      readonly message: string
-      readonly packetId: number | null
-    }
-  | { readonly type: 'log'; readonly level: string; readonly source: string; readonly message: string }
-  /** Of no use here, e.g. `fileInfo`; null: newer than our table. */
-  | { readonly type: 'other'; readonly variant: string | null }
-
-/** An entry of the radio's node database. */
-export type NodeFacts = {
-  readonly nodeNum: number
-  readonly user: NodeUser | null
-  readonly fix: PositionFix | null
-  readonly metrics: readonly Metric[]
-  /** dB; null unless the node itself was heard, at `hopsAway` 0. */
-  readonly snr: number | null
-  readonly hopsAway: number | null
-  readonly lastHeard: number | null
-  readonly channel: number
-  readonly viaMqtt: boolean
-  readonly isFavorite: boolean
-  readonly isIgnored: boolean
-  /** The radio says that it verified a signature of the node. */
-  readonly hasSigned: boolean
-}
-
-export type Metadata = {
-  readonly firmwareVersion: string | null
-  readonly hwModel: string | null
-  readonly role: string
-  readonly hasWifi: boolean
-  readonly hasBluetooth: boolean
-  readonly hasEthernet: boolean
-  readonly hasPkc: boolean
-}
 
 /** `replayed` is what `createReplayDetector` said of this message. Never throws. */
 export function toRadioEvent(message: FromRadio, receivedAt: number, replayed: boolean): RadioEvent {

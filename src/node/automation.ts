@@ -1,8 +1,8 @@
+import type { Heard } from '../app/mesh/ingest/heard.ts'
 import type { Ports } from '../app/context.ts'
 import { createEngine } from '../app/automation/engine.ts'
 import { settleInterrupted } from '../app/automation/runs.ts'
 import { findSender } from '../app/mesh/radios/choose-radio.ts'
-import type { Heard } from '../app/mesh/ingest/plan.ts'
 import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 
 /** After a start radios connect first. */

@@ -1,7 +1,7 @@
+import type { MapArchive, OpenMapArchive } from '../app/mesh/map/archive.ts'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Config } from '../app/config/config.ts'
-import type { MapArchive, OpenMapArchive } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import type { ByteRange } from '../app/mesh/map/byte-range.ts'
 import { PMTILES_HEADER_BYTES, readPmtilesHeader } from '../app/mesh/map/pmtiles-header.ts'

@@ -11,3 +11,6 @@ export type Standing = (typeof STANDINGS)[number]
 
 /** Payloads of which nothing could be read. */
 export const UNREADABLE = ['encrypted', 'malformed'] as const
+
+/** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
+export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const

@@ -1,5 +1,5 @@
+import type { Buckets } from '../../src/app/http/limits/buckets.ts'
 import { describe, expect, test } from 'vitest'
-import type { Buckets } from '../../src/app/context.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
 const SIZE = { most: 3, everyMs: 500 }

@@ -1,5 +1,5 @@
+import type { SessionStore, StoredSession } from '../../src/app/auth/sessions/store.ts'
 import { describe, expect, test } from 'vitest'
-import type { SessionStore, StoredSession } from '../../src/app/context.ts'
 
 const HOUR = 3_600_000
 const NOW = Date.UTC(2026, 0, 15, 12)

@@ -1,7 +1,7 @@
+import type { Verification } from '../../src/app/system/backup.ts'
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import type { Verification } from '../../src/app/system/backups.ts'
 import { inspectBackup } from '../../src/node/backup/inspect.ts'
 import type { RestoreOptions } from '../../src/node/backup/restore/restore.ts'
 import { signingKey } from '../../src/node/backup/manifest.ts'

@@ -1,5 +1,5 @@
+import { type AuditEntry, type AuditRow, type StoredRow } from './entry.ts'
 import { and, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm'
-import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Db, Statement, Store } from '../../db/store.ts'
@@ -9,7 +9,6 @@ import { walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit-actions.ts'
-import { timeField } from '../http/fields.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody at its console. */
@@ -72,33 +71,6 @@ function detailsJson(details: Details, write: (plain: Details) => string): SQL {
     .filter((entry): entry is [string, SQL] => entry[1] instanceof Object && 'queryChunks' in entry[1])
     .reduce((json, [key, value]) => sql`json_set(${json}, ${`$.${key}`}, ${value})`, sql`${text}`)
 }
-
-export const auditEntrySchema = z
-  .object({
-    id: z.int(),
-    timestamp: timeField,
-    userId: z.int().nullable(),
-    username: z.string().nullable(),
-    action: z.string(),
-    resource: z.string(),
-    details: z.record(z.string(), z.unknown()),
-    ip: z.string().nullable(),
-    requestId: z.string().nullable(),
-    hash: z
-      .string()
-      .nullable()
-      .describe('Seals the entry and all before it; null until it is sealed, some seconds after it was written'),
-    previousHash: z
-      .string()
-      .nullable()
-      .describe('The hash of the previous entry: 64 zeros for the first one; null until that one is sealed'),
-  })
-  .meta({ id: 'AuditEntry', description: 'Who changed what, when and from where' })
-export type AuditEntry = z.infer<typeof auditEntrySchema>
-
-/** An entry as it is stored: its details are JSON text. */
-export type AuditRow = Omit<AuditEntry, 'details'> & { readonly details: string }
-export type StoredRow = Omit<AuditRow, 'previousHash'>
 
 export type AuditFilters = {
   userId?: number | undefined

@@ -1,10 +1,10 @@
+import type { AuditRow, StoredRow } from './entry.ts'
+import type { Pause } from '../upkeep/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
-import type { Pause } from '../upkeep/upkeep.ts'
-import type { AuditRow, StoredRow } from './audit.ts'
 
 // Each entry is sealed by a hash over the hash before it and its own fields, so that nobody changes, removes or inserts
 // one without changing all hashes after it. SQLite has no SHA-256, so entries are sealed shortly after they are written.

@@ -1,9 +1,9 @@
+import type { LiveSection } from './device.ts'
 import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
-import type { LiveSection } from '../context.ts'
 import { type Source, writeSources } from '../mesh/ingest/sources.ts'
 import { type Change, secretStateSchema } from './schemas.ts'
 

@@ -1,3 +1,4 @@
+import type { User } from '../users/user.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import { ownerRefusal } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
@@ -6,7 +7,6 @@ import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
 import { SAFE_METHODS } from './security.ts'
 import type { Action, Resource } from '../../shared/resources.ts'
-import type { User } from '../users/users.ts'
 import type { SpecialScope } from '../../shared/token-scopes.ts'
 
 /** Resolves who is asking, once; refuses nobody. */

@@ -1,5 +1,6 @@
+import type { AskElsewhere } from '../mesh/radios/radio.ts'
 import type { MiddlewareHandler } from 'hono'
-import type { AppEnv, AskElsewhere } from '../context.ts'
+import type { AppEnv } from '../context.ts'
 import { AppError } from './errors.ts'
 
 /** Has the process with the radios answer, when that is another one. Throws `radio_unavailable`. */

@@ -1,10 +1,10 @@
+import type { Pause } from '../upkeep/slices.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { integer, sqliteTable, text as textColumn } from 'drizzle-orm/sqlite-core'
 import { textIndexes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Ports } from '../context.ts'
 import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
-import type { Pause } from '../upkeep/upkeep.ts'
 
 /**
  * What is found in a row, as the triggers of the migration put it into the index. FTS5 reads no further than a NUL: a text

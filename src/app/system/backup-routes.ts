@@ -1,3 +1,5 @@
+import { backupSchema, progressSchema, verificationSchema } from './backup.ts'
+import { backupSettingsChangesSchema, backupSettingsSchema, lastRunSchema } from './backup-schedule.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
@@ -5,22 +7,8 @@ import type { AppEnv, Ctx } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { inTurn } from '../http/limits/in-turn.ts'
 import { validate } from '../http/validate.ts'
-import {
-  backupSettingsChangesSchema,
-  backupSettingsSchema,
-  lastRunSchema,
-  readBackupSchedule,
-  replaceBackupSettings,
-} from './backup-settings.ts'
-import {
-  backupSchema,
-  createBackup,
-  deleteBackup,
-  demandBackups,
-  downloadBackup,
-  progressSchema,
-  verificationSchema,
-} from './backups.ts'
+import { readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
+import { createBackup, deleteBackup, demandBackups, downloadBackup } from './backups.ts'
 import { timeField } from '../http/fields.ts'
 
 // Any name passes here: one that can't be a backup's is answered like one that is not there.

@@ -1,47 +1,7 @@
-import * as z from 'zod'
+import type { Backup, BackupKind, Backups } from './backup.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
-import type { Backups, Ports } from '../context.ts'
+import type { Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
-import { timeField } from '../http/fields.ts'
-
-export const BACKUP_KINDS = ['manual', 'scheduled'] as const
-export type BackupKind = (typeof BACKUP_KINDS)[number]
-
-/** A finished backup, as its manifest tells. */
-export const backupSchema = z
-  .object({
-    name: z.string(),
-    createdAt: timeField,
-    kind: z.enum(BACKUP_KINDS),
-    appVersion: z.string(),
-    schema: z.string().describe('The last migration of the database it was taken from'),
-    tables: z.int(),
-    rows: z.int(),
-    sizeBytes: z.int(),
-  })
-  .meta({ id: 'Backup', description: 'A finished backup, by its manifest' })
-export type Backup = z.infer<typeof backupSchema>
-
-/** How far a backup under way has come: whole tables, and rows of all of them. */
-export const progressSchema = z
-  .object({ name: z.string(), tables: z.int(), rows: z.int() })
-  .meta({ id: 'BackupProgress', description: 'A backup under way: whole tables, and rows of all of them' })
-export type BackupProgress = z.infer<typeof progressSchema>
-
-/** Who signed a backup: this service, by a secret of its own; somebody else's secret; nobody. */
-export const SIGNATURES = ['own', 'foreign', 'none'] as const
-export type Signature = (typeof SIGNATURES)[number]
-
-export const verificationSchema = z
-  .object({
-    ok: z.boolean(),
-    tables: z.int(),
-    rows: z.int(),
-    signature: z.enum(SIGNATURES).describe('Only `own` proves that nobody without the secret has changed the backup'),
-    problems: z.array(z.string()),
-  })
-  .meta({ id: 'BackupVerification' })
-export type Verification = z.infer<typeof verificationSchema>
 
 /** What the verbs need of a request, or of the schedule. */
 export type BackupContext = AuditContext & Pick<Ports, 'backups'>

@@ -1,5 +1,28 @@
-import type { Meter } from '../context.ts'
+import type { RuleKind, RunEnd } from '../../shared/rule-kinds.ts'
+import type { SIGNATURES } from '../../shared/packets.ts'
 import type { Family, Sample } from './exposition.ts'
+
+/** Counts what happens in this process, for monitoring. */
+export interface Meter {
+  /** Monotonic, in milliseconds. */
+  now(): number
+  /** `route` is a pattern of the app's own. Runs on each request: it must cost next to nothing. */
+  countRequest(method: string, route: string, status: number, durationMs: number): void
+  /** `portName` as in `Packet`; null: nobody here could decrypt it. */
+  countPacket(portName: string | null): void
+  countBatch(counts: BatchCounts): void
+  /** A run of a rule of automation, as it ended. */
+  countAutomation(kind: RuleKind, result: RunEnd): void
+  families(): readonly Family[]
+}
+
+/** What is counted of a batch. */
+export type BatchCounts = {
+  /** Packets by what became of their signature. */
+  readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number] | 'none', number>
+  /** Values that no radio can send, by field. */
+  readonly refusedValues: ReadonlyMap<string, number>
+}
 
 /** Upper bounds in seconds. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5] as const

@@ -1,10 +1,11 @@
+import { CLOCK_STATES } from '../upkeep/clock.ts'
 import { sql } from 'drizzle-orm'
 import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { revisions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { anyone } from '../http/access.ts'
-import { type AppEnv, CLOCK_STATES } from '../context.ts'
+import { type AppEnv } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { reply } from '../http/security.ts'
 

@@ -1,8 +1,9 @@
+import type { ClockWatch } from './clock.ts'
 import { sql, type SQL } from 'drizzle-orm'
 import { apiTokens, clockMarks, nodes } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { MAX_AHEAD_MS } from '../../meshtastic/device-time.ts'
-import type { ClockWatch, Ports } from '../context.ts'
+import type { Ports } from '../context.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 
 /** A clock that goes on so much later, or earlier, than it stopped is believed: the machine was off meanwhile. */

@@ -1,3 +1,4 @@
+import type { Pause } from './slices.ts'
 import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../context.ts'
@@ -12,9 +13,6 @@ import { forgetSurplusNodes } from '../mesh/nodes/surplus.ts'
 import { deleteOldTraffic } from './traffic-retention.ts'
 import { readSettings } from '../settings/settings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
-
-/** Awaited after each slice of some milliseconds; answers whether to go on. */
-export type Pause = () => Promise<boolean>
 
 /**
  * Brings up to date what follows from what happened: hours and days of measurements, nodes that go on under another

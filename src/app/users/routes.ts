@@ -1,3 +1,4 @@
+import { userSchema } from './user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { resetSecondFactor } from '../auth/factors/factors.ts'
@@ -21,7 +22,6 @@ import {
   setAdmin,
   updateUser,
   userChangesSchema,
-  userSchema,
 } from './users.ts'
 import { MAX_SEARCH } from '../../shared/limits.ts'
 

@@ -1,3 +1,4 @@
+import { type User, userSchema } from './user.ts'
 import { and, asc, count, eq, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { contains } from '../../db/contains.ts'
@@ -18,29 +19,7 @@ import {
 } from './permissions.ts'
 import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
-import { timeField } from '../http/fields.ts'
-import { AUTH_PROVIDERS } from '../../shared/auth-providers.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
-
-export const userSchema = z
-  .object({
-    id: z.int(),
-    username: z.string(),
-    email: z.string().nullable(),
-    displayName: z.string().nullable(),
-    authProvider: z.enum(AUTH_PROVIDERS),
-    oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
-    isAdmin: z.boolean(),
-    isActive: z.boolean(),
-    createdAt: timeField,
-    lastLoginAt: timeField.nullable(),
-    createdBy: z
-      .int()
-      .nullable()
-      .describe('ID of the administrator who created it; null: the service or the OpenID provider'),
-  })
-  .meta({ id: 'User' })
-export type User = z.infer<typeof userSchema>
 
 /** The columns of a `User`: nothing else of the row ever leaves the database by this way. */
 export const userColumns = {

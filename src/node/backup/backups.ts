@@ -1,9 +1,8 @@
+import type { Backup, BackupKind, BackupProgress, Backups } from '../../app/system/backup.ts'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Backups } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
-import type { Backup, BackupKind, BackupProgress } from '../../app/system/backups.ts'
 import { archiveBackup } from './folder/archive.ts'
 import {
   backupsDirectory,

@@ -1,5 +1,5 @@
+import type { Verification } from '../../app/system/backup.ts'
 import { Worker } from 'node:worker_threads'
-import type { Verification } from '../../app/system/backups.ts'
 import type { Against } from './inspect.ts'
 import type { Manifest } from './manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'

@@ -1,7 +1,7 @@
+import type { BackupKind } from '../../app/system/backup.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { BackupKind } from '../../app/system/backups.ts'
 import { decodeCell, rowJson } from './tables/cells.ts'
 import type { Files } from './folder/files.ts'
 import { type Manifest, MANIFEST, type ManifestTable, readManifest, renderManifest } from './manifest.ts'

@@ -1,5 +1,7 @@
+import type { ClockWatch } from '../../app/upkeep/clock.ts'
+import type { CollectorInfo } from '../../app/mesh/collector/state.ts'
 import { setImmediate } from 'node:timers/promises'
-import type { ClockWatch, CollectorInfo, Ports } from '../../app/context.ts'
+import type { Ports } from '../../app/context.ts'
 import { type CollectorFilter, createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import { MAX_ITEMS } from '../../app/mesh/collector/items.ts'
 import type { Collecting } from '../../app/mesh/ingest/ingest.ts'

@@ -1,4 +1,5 @@
-import type { ClockWatch, Ports } from '../../app/context.ts'
+import type { ClockWatch } from '../../app/upkeep/clock.ts'
+import type { Ports } from '../../app/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
 import { createCollectorFilter } from '../../app/mesh/collector/filter.ts'
 import type { LinkClock } from '../radio/connection.ts'

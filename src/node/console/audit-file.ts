@@ -1,6 +1,6 @@
+import type { AuditRow } from '../../app/audit/entry.ts'
 import { createReadStream } from 'node:fs'
 import * as z from 'zod'
-import type { AuditRow } from '../../app/audit/audit.ts'
 import { hashEntry, type Sealed } from '../../app/audit/chain.ts'
 import { EXPORT_COLUMNS, isFormula } from '../../app/audit/export.ts'
 import type { ExportFormat } from '../../shared/audit-actions.ts'

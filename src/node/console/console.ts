@@ -1,3 +1,4 @@
+import type { User } from '../../app/users/user.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ctx } from '../../app/context.ts'
@@ -11,7 +12,6 @@ import {
   listUsers,
   resetPassword,
   setAdmin,
-  type User,
   usernameSchema,
 } from '../../app/users/users.ts'
 import { resetSecondFactor } from '../../app/auth/factors/factors.ts'

@@ -1,6 +1,6 @@
+import type { NewEvent, Events } from '../../app/mesh/live/event.ts'
 import * as z from 'zod'
-import type { Events } from '../../app/context.ts'
-import type { createEvents, NewEvent } from '../../app/mesh/live/events.ts'
+import type { createEvents } from '../../app/mesh/live/events.ts'
 import type { InstancesFile } from './file.ts'
 
 /** Notes kept for instances that were busy for a moment. */

@@ -1,5 +1,6 @@
+import type { Events } from '../../app/mesh/live/event.ts'
+import type { Radio } from '../../app/mesh/radios/radio.ts'
 import type { Config } from '../../app/config/config.ts'
-import type { Events, Radio } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
 import { systemClock } from '../radio/connection.ts'

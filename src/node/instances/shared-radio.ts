@@ -1,5 +1,6 @@
+import type { CollectorInfo } from '../../app/mesh/collector/state.ts'
+import type { LinkInfo, Radio } from '../../app/mesh/radios/radio.ts'
 import * as z from 'zod'
-import type { CollectorInfo, LinkInfo, Radio } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { LoraSettings } from '../../meshtastic/airtime.ts'
 import type { InstancesFile } from './file.ts'

@@ -1,7 +1,7 @@
+import type { Heard, News } from '../../app/mesh/ingest/heard.ts'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../app/log.ts'
 import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
-import type { Heard, News } from '../../app/mesh/ingest/plan.ts'
 import { isRefusedContent } from '../../app/mesh/collector/refused-content.ts'
 import { createTimer, type LinkClock, systemClock } from './connection.ts'
 

@@ -1,4 +1,4 @@
-import type { LinkInfo } from '../../app/context.ts'
+import type { LinkInfo } from '../../app/mesh/radios/radio.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'

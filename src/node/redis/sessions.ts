@@ -1,6 +1,7 @@
+import type { Buckets } from '../../app/http/limits/buckets.ts'
+import type { SessionStore, StoredSession } from '../../app/auth/sessions/store.ts'
 import { createClient } from '@redis/client'
 import * as z from 'zod'
-import type { Buckets, SessionStore, StoredSession } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
 import {

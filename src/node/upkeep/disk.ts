@@ -1,8 +1,8 @@
+import type { Disk } from '../../app/upkeep/disk.ts'
 import { randomFillSync } from 'node:crypto'
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Disk } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
 import { isDiskFull } from '../backup/folder/error-code.ts'
 

@@ -1,5 +1,6 @@
+import type { Backups } from '../../../src/app/system/backup.ts'
+import type { LinkInfo, Radio } from '../../../src/app/mesh/radios/radio.ts'
 import { beforeEach, expect, it } from 'vitest'
-import type { Backups, LinkInfo, Radio } from '../../../src/app/context.ts'
 import { readTrafficHours } from '../../../src/app/system/traffic-hours.ts'
 import { createTestApp, START } from '../../support/app.ts'
 import {

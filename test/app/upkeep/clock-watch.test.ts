@@ -1,5 +1,5 @@
+import type { ClockWatch } from '../../../src/app/upkeep/clock.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ClockWatch } from '../../../src/app/context.ts'
 import { confirmClock, watchClock } from '../../../src/app/upkeep/clock-watch.ts'
 import { deleteOld } from '../../../src/app/upkeep/upkeep.ts'
 import { type Client, START } from '../../support/app.ts'

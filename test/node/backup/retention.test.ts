@@ -1,5 +1,5 @@
+import type { Backup, BackupKind } from '../../../src/app/system/backup.ts'
 import { expect, test } from 'vitest'
-import type { Backup, BackupKind } from '../../../src/app/system/backups.ts'
 import { expiredBackups } from '../../../src/node/backup/schedule/retention.ts'
 
 const DAY = 86_400_000

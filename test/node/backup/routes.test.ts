@@ -1,3 +1,4 @@
+import type { Backups } from '../../../src/app/system/backup.ts'
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,
@@ -15,7 +16,6 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseSessions } from '../../../src/app/auth/sessions/database-sessions.ts'
-import type { Backups } from '../../../src/app/context.ts'
 import { type BackupOptions, type BackupStore, openBackups } from '../../../src/node/backup/backups.ts'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
 import { backupLockFile, lockExclusively } from '../../../src/node/backup/folder/lock.ts'

@@ -1,7 +1,7 @@
+import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ingest } from '../../../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../../../src/app/mesh/ingest/plan.ts'
 import { type Batcher, createBatcher } from '../../../src/node/radio/batcher.ts'
 import { START } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'

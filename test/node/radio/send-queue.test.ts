@@ -1,5 +1,5 @@
+import type { OutgoingKind, RuleMark } from '../../../src/app/mesh/radios/radio.ts'
 import { describe, expect, it } from 'vitest'
-import type { OutgoingKind, RuleMark } from '../../../src/app/context.ts'
 import { createSendQueue } from '../../../src/node/radio/sending/queue.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 

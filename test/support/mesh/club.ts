@@ -1,7 +1,7 @@
+import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
 import { create } from '@bufbuild/protobuf'
 import { expect } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import type { Heard } from '../../../src/app/mesh/ingest/plan.ts'
 import { expandPsk, hashChannel } from '../../../src/meshtastic/crypto/channel.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../../src/meshtastic/gen/config_pb.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'

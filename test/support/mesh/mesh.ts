@@ -1,6 +1,6 @@
+import type { Heard, News } from '../../../src/app/mesh/ingest/heard.ts'
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { createIngest, type Ingest } from '../../../src/app/mesh/ingest/ingest.ts'
-import type { Heard, News } from '../../../src/app/mesh/ingest/plan.ts'
 import { type Data, type DataSchema, type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { UserSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'

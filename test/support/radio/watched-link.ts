@@ -1,4 +1,4 @@
-import type { LinkInfo } from '../../../src/app/context.ts'
+import type { LinkInfo } from '../../../src/app/mesh/radios/radio.ts'
 import type { RadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import type { Link } from '../../../src/node/radio/link.ts'
 import type { ReceivedEvent } from '../../../src/node/radio/session.ts'

@@ -1,7 +1,8 @@
+import type { SessionStore } from '../sessions/store.ts'
 import { eq, or, sql, type SQL } from 'drizzle-orm'
 import { rateLimits } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
-import type { Ctx, SessionStore } from '../../context.ts'
+import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 
 /** Logins of one account or address that may wait for those before them. */

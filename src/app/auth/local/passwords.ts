@@ -1,5 +1,6 @@
+import type { PasswordHasher } from './hasher.ts'
 import { alphabet, generateRandomString } from 'oslo/crypto'
-import type { Ctx, PasswordHasher } from '../../context.ts'
+import type { Ctx } from '../../context.ts'
 import { AppError, type Issue } from '../../http/errors.ts'
 import { isCommonPassword } from './common-passwords.ts'
 

@@ -1,16 +1,7 @@
+import type { Profile } from './provider.ts'
+import { MAX_DISPLAY_NAME, MAX_USERNAME } from '../../../shared/limits.ts'
 import { displayNameSchema, emailSchema } from '../../users/users.ts'
 import type { Claims } from './claims.ts'
-
-/** What a provider says about a user: display data, and never a right. */
-export type Profile = {
-  /** Of the shape of usernames; may be taken or reserved. */
-  readonly username: string
-  readonly displayName: string | null
-  readonly email: string | null
-}
-
-const MAX_USERNAME = 64
-const MAX_DISPLAY_NAME = 100
 
 /** Reads the profile claims of OpenID Connect Core 1.0, 5.1. A claim of another type or shape counts as absent. */
 export function profileOf(claims: Claims): Profile {

@@ -1,6 +1,7 @@
+import type { Identity, Oidc } from './provider.ts'
 import type { Context } from 'hono'
 import { audit } from '../../audit/audit.ts'
-import type { Ctx, Identity, Oidc } from '../../context.ts'
+import type { Ctx } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
 import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'

@@ -1,7 +1,7 @@
+import type { Counters, SessionStore } from './store.ts'
 import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
 import { rateLimits, sessions } from '../../../db/schema.ts'
 import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
-import type { Counters, SessionStore } from '../../context.ts'
 
 const queries = prepareOnce((db) => ({
   find: db

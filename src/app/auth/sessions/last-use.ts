@@ -1,4 +1,4 @@
-import type { SessionStore, StoredSession } from '../../context.ts'
+import type { SessionStore, StoredSession } from './store.ts'
 
 /** The latest uses that are known; beyond them those go that nobody asked for since. */
 const MOST_KNOWN = 10_000

@@ -1,4 +1,4 @@
-import type { Counters, SessionStore, StoredSession } from '../../context.ts'
+import type { Counters, SessionStore, StoredSession } from './store.ts'
 
 type Counter = { count: number; expiresAt: number }
 

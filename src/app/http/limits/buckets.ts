@@ -1,4 +1,13 @@
-import type { Buckets } from '../../context.ts'
+/** `most` at once, and one more every `everyMs`, which may be a fraction. */
+export type BucketSize = { readonly most: number; readonly everyMs: number }
+
+/** What each may do often, but not without end. `test/contract/buckets.ts` says what each implementation must do. */
+export interface Buckets {
+  /** Takes one out of the bucket `key`, atomically. Answers 0, or the milliseconds until there is one again. */
+  take(key: string, size: BucketSize, now: number): Promise<number>
+  /** Puts back one that was taken and did nothing. */
+  giveBack(key: string, size: BucketSize): Promise<void>
+}
 
 /** Beyond so many keys, the one that took nothing for longest is forgotten. */
 const MOST_KEYS = 20_000

@@ -1,6 +1,7 @@
+import type { BucketSize } from './buckets.ts'
 import type { Context, Next } from 'hono'
 import { addressKey } from '../../auth/local/login-limiter.ts'
-import type { AppEnv, BucketSize, Ctx } from '../../context.ts'
+import type { AppEnv, Ctx } from '../../context.ts'
 import { AppError } from '../errors.ts'
 
 /** Whoever wants to leave can: it only takes away, and there is a sign-in before each. */

@@ -1,5 +1,5 @@
+import type { Heard } from '../ingest/heard.ts'
 import type { Payload } from '../../../meshtastic/payload/payload.ts'
-import type { Heard } from '../ingest/plan.ts'
 import { COLLECTED_KINDS, type CollectedKind } from './kinds.ts'
 import { isDeliverable } from './outbox.ts'
 

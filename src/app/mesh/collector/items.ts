@@ -1,3 +1,4 @@
+import type { Heard } from '../ingest/heard.ts'
 import { create } from '@bufbuild/protobuf'
 import { base64Decode } from '@bufbuild/protobuf/wire'
 import * as z from 'zod'
@@ -8,7 +9,6 @@ import { type FromRadio, FromRadioSchema } from '../../../meshtastic/gen/stream_
 import { mayHoldSecrets } from '../../../meshtastic/payload/payload.ts'
 import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../../meshtastic/replay.ts'
-import type { Heard } from '../ingest/plan.ts'
 import type { KnownSource, Source } from '../ingest/sources.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 

@@ -1,10 +1,10 @@
+import type { RadioFact } from '../../../meshtastic/radio-fact.ts'
+import type { Heard } from '../ingest/heard.ts'
 import { base64Encode } from '@bufbuild/protobuf/wire'
 import { desc, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { collectorOutbox } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import type { RadioFact } from '../../../meshtastic/radio-event.ts'
-import type { Heard } from '../ingest/plan.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 /** What waits for longer is not delivered any more. */

@@ -1,9 +1,9 @@
+import type { News } from './heard.ts'
 import type { Ports } from '../../context.ts'
 import type { Db } from '../../../db/store.ts'
 import { addDetails } from '../live/details.ts'
 import { newsEvents } from '../live/events.ts'
 import type { Crowd } from './trust/newcomers.ts'
-import type { News } from './plan.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 

@@ -1,14 +1,17 @@
+import type { Heard, News } from './heard.ts'
+import type { NodeRow } from './node-row.ts'
+import type { BatchCounts } from '../../system/meter.ts'
 import { and, desc, eq, gte, sql } from 'drizzle-orm'
 import { messages } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
-import { type Judgement, judgeBatch, type SIGNATURES } from './trust/judge.ts'
+import { type Judgement, judgeBatch } from './trust/judge.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
-import { liftSuspicions, type NodeRow, writeNodes } from './nodes.ts'
-import { type Heard, type News, type Plan, planBatch } from './plan.ts'
+import { liftSuspicions, writeNodes } from './nodes.ts'
+import { type Plan, planBatch } from './plan.ts'
 import {
   type KnownSource,
   listLocalSources,
@@ -55,14 +58,6 @@ export type Stored = {
   /** Packets that were known already. */
   readonly duplicates: number
   readonly counts: BatchCounts
-}
-
-/** What is counted of a batch. */
-export type BatchCounts = {
-  /** Packets by what became of their signature. */
-  readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number] | 'none', number>
-  /** Values that no radio can send, by field. */
-  readonly refusedValues: ReadonlyMap<string, number>
 }
 
 const queries = prepareOnce((db) => ({

@@ -1,4 +1,4 @@
-import type { NodeRow } from './nodes.ts'
+import type { NodeRow } from './node-row.ts'
 
 /**
  * One row for each node instead of one for each of its packets, with the same outcome: the rows are merged as the

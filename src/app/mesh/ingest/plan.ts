@@ -1,15 +1,19 @@
+import type { NodeFacts } from '../../../meshtastic/radio-fact.ts'
+import type { NodeRow } from './node-row.ts'
+import type { KnownChannel } from '../radios/known-channel.ts'
+import type { Heard } from './heard.ts'
+import type { News } from './heard.ts'
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import type { MapReport } from '../../../meshtastic/payload/map-report.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../meshtastic/packet.ts'
-import type { NodeFacts, RadioEvent } from '../../../meshtastic/radio-event.ts'
-import { type ChannelTable, type KnownChannel, toKnownChannel } from '../radios/channel-table.ts'
+import { type ChannelTable, toKnownChannel } from '../radios/channel-table.ts'
 import { dayOf } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import type { Measurements, PositionRow } from './history.ts'
 import { type Judgement, TAKEN } from './trust/judge.ts'
 import type { Filing, MessageRow } from './messages.ts'
-import { deviceMetricsFields, type LiftedSuspicion, type NodeRow, placeFields, userFields } from './nodes.ts'
+import { deviceMetricsFields, type LiftedSuspicion, placeFields, userFields } from './nodes.ts'
 import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
@@ -19,25 +23,6 @@ import { isOwnKind } from '../../../shared/link-kinds.ts'
 
 /** How far the clocks of two radios may be apart before the order of arrival is not that of hearing. */
 const CLOCK_SLACK_MS = 60_000
-
-/** An event and where it came from. */
-export type Heard = {
-  readonly source: Source
-  readonly event: RadioEvent
-  /** Delivered long after it was heard: newer things may be known by now. */
-  readonly isLate?: boolean
-  /** The bytes of its FromRadio to pass on; null when there may be secrets in them. */
-  readonly raw?: Uint8Array | null
-}
-
-/** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
-export type News = {
-  readonly source: Source
-  readonly packet: Packet
-  readonly receivedAt: number
-  /** The sender's signature was verified. */
-  readonly isSigned: boolean
-}
 
 /** Claims hold names that somebody else made up. */
 const MAX_CLAIM = 400

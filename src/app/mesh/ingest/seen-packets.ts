@@ -1,8 +1,8 @@
+import type { Heard } from './heard.ts'
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import { packets } from '../../../db/schema.ts'
 import { literals } from '../../../db/json-rows.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
-import type { Heard } from './plan.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { UNREADABLE, type Voice } from '../../../shared/packets.ts'
 

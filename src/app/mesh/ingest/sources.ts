@@ -1,9 +1,9 @@
+import type { KnownChannel } from '../radios/known-channel.ts'
 import { eq, inArray, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { MAX_HEARD_CHANNELS, SLOTS } from '../../../meshtastic/channel-identity.ts'
-import type { KnownChannel } from '../radios/channel-table.ts'
 import { OWN_KINDS, type SourceKind } from '../../../shared/link-kinds.ts'
 
 /** Where events come from; the name is unique. */

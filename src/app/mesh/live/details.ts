@@ -1,3 +1,4 @@
+import type { NewEvent } from './event.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { messages, nodes } from '../../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, type Store } from '../../../db/store.ts'
@@ -5,7 +6,7 @@ import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ctx } from '../../context.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from '../messages/messages.ts'
 import { type Node, publicNode } from '../nodes/nodes.ts'
-import { deliveryEvent, type NewEvent } from './events.ts'
+import { deliveryEvent } from './events.ts'
 
 // With what an event says beside its name, pages keep their lists and ask for nothing.
 

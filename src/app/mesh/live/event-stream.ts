@@ -1,8 +1,8 @@
+import type { LiveEvent, Events } from './event.ts'
 import { refreshViewer } from '../../auth/viewer.ts'
-import type { Events, SignedInCtx, Viewer } from '../../context.ts'
+import type { SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { type LiveEvent } from './events.ts'
 import { EVENT_KINDS } from '../../../shared/event-kinds.ts'
 
 /** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */

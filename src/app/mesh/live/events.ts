@@ -1,21 +1,9 @@
+import type { News } from '../ingest/heard.ts'
+import type { Events, LiveEvent, NewEvent } from './event.ts'
+import type { LinkInfo } from '../radios/radio.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
-import type { Events, LinkInfo } from '../../context.ts'
-import type { EventKind } from '../../../shared/event-kinds.ts'
-import { type News, readText } from '../ingest/plan.ts'
-
-/** Something that has just happened; `data` is told as JSON. */
-export type NewEvent = {
-  readonly kind: EventKind
-  readonly data: Readonly<Record<string, unknown>>
-  /** More of it, which a viewer may go without: what is in it of the node can be read from the list. */
-  readonly contents?: Readonly<Record<string, unknown>>
-}
-
-export type LiveEvent = NewEvent & {
-  /** Counts from 1, without a gap. */
-  readonly seq: number
-}
+import { readText } from '../ingest/plan.ts'
 
 /** Events kept for those who were away for a moment. */
 const KEPT_EVENTS = 1000

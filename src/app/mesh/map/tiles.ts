@@ -1,5 +1,6 @@
+import type { OpenMapArchive } from './archive.ts'
 import * as z from 'zod'
-import type { Ctx, OpenMapArchive } from '../../context.ts'
+import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { TILE_FORMATS } from './pmtiles-header.ts'
 

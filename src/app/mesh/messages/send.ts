@@ -1,3 +1,4 @@
+import type { Outgoing, RuleMark } from '../radios/radio.ts'
 import { and, eq, lte, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { idempotencyKeys, messages } from '../../../db/schema.ts'
@@ -5,7 +6,7 @@ import { bind, prepareOnce, rawRows, type Statement } from '../../../db/store.ts
 import { BROADCAST, parseNodeId } from '../../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText } from '../../../meshtastic/link/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
-import type { Ctx, Outgoing, RuleMark } from '../../context.ts'
+import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'

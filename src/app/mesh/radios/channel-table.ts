@@ -1,19 +1,12 @@
+import type { KnownChannel } from './known-channel.ts'
+import type { LinkInfo } from './radio.ts'
 import { and, desc, eq, sql } from 'drizzle-orm'
 import { channels, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
-import type { LinkInfo } from '../../context.ts'
 import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
-
-type Row = typeof channels.$inferSelect
-
-/** What is known of a channel of one radio or broker. */
-export type KnownChannel = Pick<Row, 'index' | 'name' | 'role' | 'identity' | 'lastHeard'> & {
-  readonly source: string
-  readonly kind: (typeof sources.$inferSelect)['kind']
-}
 
 /** Messages of a broker that came before it was known that a radio has their channel. */
 export type Refiling = { readonly source: string; readonly from: number; readonly to: number }

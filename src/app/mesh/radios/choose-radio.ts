@@ -1,3 +1,4 @@
+import type { Hearing } from './radio.ts'
 import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm'
 import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
@@ -20,15 +21,6 @@ export type Sender = {
   readonly nodeNum: number | null
   readonly isConnected: boolean
   readonly isTxEnabled: boolean
-}
-
-/** When and over how many hops a radio heard a node last. */
-export type Hearing = {
-  /** Name of the radio's source. */
-  readonly source: string
-  readonly at: number
-  /** Null: not known, or by way of a broker. */
-  readonly hopsAway: number | null
 }
 
 /** Where something goes. */

@@ -1,14 +1,10 @@
+import { CLOCK_STATES } from '../../upkeep/clock.ts'
+import { COLLECTOR_STATES, type CollectorInfo } from '../collector/state.ts'
+import { LINK_STATES, type LinkInfo } from './radio.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
-import {
-  type AppEnv,
-  CLOCK_STATES,
-  COLLECTOR_STATES,
-  type CollectorInfo,
-  LINK_STATES,
-  type LinkInfo,
-} from '../../context.ts'
+import { type AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { LATEST_PACKETS, listSources, MOST_SOURCES } from './sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/link-kinds.ts'

@@ -1,6 +1,6 @@
+import type { Backup } from '../../../app/system/backup.ts'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import type { Backup } from '../../../app/system/backups.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import type { Files } from './files.ts'
 import { describeBackup, type Manifest, readManifest } from '../manifest.ts'

@@ -1,12 +1,9 @@
+import type { BackupSchedule } from '../../../app/system/backup-schedule.ts'
+import type { Backups } from '../../../app/system/backup.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import type { AuditContext } from '../../../app/audit/audit.ts'
-import type { Backups, Ports } from '../../../app/context.ts'
-import {
-  type BackupSchedule,
-  distrustFuture,
-  readBackupSchedule,
-  recordScheduledRun,
-} from '../../../app/system/backup-settings.ts'
+import type { Ports } from '../../../app/context.ts'
+import { distrustFuture, readBackupSchedule, recordScheduledRun } from '../../../app/system/backup-settings.ts'
 import { createBackup, deleteBackup } from '../../../app/system/backups.ts'
 import type { BackupStore } from '../backups.ts'
 import { expiredBackups } from './retention.ts'

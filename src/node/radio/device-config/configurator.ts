@@ -1,6 +1,7 @@
+import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
+import type { LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../../app/device-config/device.ts'
 import { createHmac, randomBytes } from 'node:crypto'
 import type { ChangeOutcome } from '../../../app/device-config/records.ts'
-import type { LinkInfo, LiveSection, PreparedChange, RadioDevice, SectionChange } from '../../../app/context.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import { encodeEdit } from '../../../meshtastic/link/admin-packets.ts'
 import { addDerived, planChange, type SectionPlan } from '../../../meshtastic/config/change.ts'

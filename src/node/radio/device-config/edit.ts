@@ -1,5 +1,5 @@
+import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import type { ChangeOutcome } from '../../../app/device-config/records.ts'
-import type { LinkInfo } from '../../../app/context.ts'
 import { encodeAdminPacket } from '../../../meshtastic/link/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../../meshtastic/config/change.ts'
 import { type RadioConfig, sectionBytes } from '../../../meshtastic/config/sections.ts'

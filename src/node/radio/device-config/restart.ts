@@ -1,4 +1,4 @@
-import type { LinkInfo } from '../../../app/context.ts'
+import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import { encodeAdminPacket, encodeRestart } from '../../../meshtastic/link/admin-packets.ts'
 import type { RadioConfig } from '../../../meshtastic/config/sections.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'

@@ -1,7 +1,7 @@
+import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt'
-import type { LinkInfo } from '../../../app/context.ts'
 import { StartRefused } from '../../start/problems.ts'
 import { createTimer, type LinkClock, systemClock } from '../connection.ts'
 import type { Link } from '../link.ts'

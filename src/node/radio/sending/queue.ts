@@ -1,5 +1,5 @@
+import type { OutgoingKind, RuleMark } from '../../../app/mesh/radios/radio.ts'
 import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
-import type { OutgoingKind, RuleMark } from '../../../app/context.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from '../connection.ts'
 

@@ -1,4 +1,4 @@
-import type { LinkInfo, Outgoing, OutgoingKind, RuleMark } from '../../../app/context.ts'
+import type { LinkInfo, Outgoing, OutgoingKind, RuleMark } from '../../../app/mesh/radios/radio.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
 import type { PacketKey } from '../../../app/mesh/messages/delivery-records.ts'

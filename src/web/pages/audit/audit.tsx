@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import type { InferResponseType } from 'hono/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
@@ -12,11 +11,9 @@ import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../../strings.ts'
 import { Chain } from './chain.tsx'
-import { AuditRow } from './entry.tsx'
+import { type AuditEntry, AuditRow } from './entry.tsx'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 import type { ExportFormat } from '../../../shared/audit-actions.ts'
-
-export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
 const PAGE = '100'

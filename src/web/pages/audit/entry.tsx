@@ -1,9 +1,11 @@
-import { isRecord } from '../../api.ts'
+import type { InferResponseType } from 'hono/client'
+import { type api, isRecord } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
 import { AUDIT_NAMES, t } from '../../strings.ts'
-import type { AuditEntry } from './audit.tsx'
+
+export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
 const BAD: ReadonlySet<string> = new Set(['login_failed', 'oidc_login_failed', 'backup_failed'])
 

@@ -1,8 +1,8 @@
+import type { SessionStore } from '../../../../src/app/auth/sessions/store.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { databaseSessions } from '../../../../src/app/auth/sessions/database-sessions.ts'
 import { sweepSessions } from '../../../../src/app/auth/sessions/sessions.ts'
 import { memorySessions } from '../../../../src/app/auth/sessions/memory-sessions.ts'
-import type { SessionStore } from '../../../../src/app/context.ts'
 import { openDatabase } from '../../../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
 import {

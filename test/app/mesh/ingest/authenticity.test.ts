@@ -1,7 +1,7 @@
+import type { Heard } from '../../../../src/app/mesh/ingest/heard.ts'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
-import type { Heard } from '../../../../src/app/mesh/ingest/plan.ts'
 import { NeighborInfoSchema, WaypointSchema } from '../../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../../src/meshtastic/gen/ports_pb.ts'
 import type { FromRadioVariant } from '../../../support/radio/device.ts'

@@ -1,6 +1,6 @@
+import type { Heard } from '../../../../src/app/mesh/ingest/heard.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MOST_NEW_NODES } from '../../../../src/app/mesh/ingest/trust/newcomers.ts'
-import type { Heard } from '../../../../src/app/mesh/ingest/plan.ts'
 import { forgetSurplusNodes } from '../../../../src/app/mesh/nodes/surplus.ts'
 import { START } from '../../../support/app.ts'
 import {

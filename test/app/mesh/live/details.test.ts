@@ -1,5 +1,5 @@
+import type { Events } from '../../../../src/app/mesh/live/event.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Events } from '../../../../src/app/context.ts'
 import { announce } from '../../../../src/app/mesh/ingest/announce.ts'
 import { createIngest, type Ingest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'

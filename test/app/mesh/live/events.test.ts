@@ -1,6 +1,6 @@
+import type { NewEvent, Events } from '../../../../src/app/mesh/live/event.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Events } from '../../../../src/app/context.ts'
-import { createEvents, type NewEvent, newsEvents } from '../../../../src/app/mesh/live/events.ts'
+import { createEvents, newsEvents } from '../../../../src/app/mesh/live/events.ts'
 import { createIngest } from '../../../../src/app/mesh/ingest/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { type EventStream, openEventStream } from '../../../support/event-stream.ts'

@@ -1,5 +1,6 @@
+import type { KnownChannel } from '../../../../src/app/mesh/radios/known-channel.ts'
 import { describe, expect, it } from 'vitest'
-import { createChannelTable, type KnownChannel } from '../../../../src/app/mesh/radios/channel-table.ts'
+import { createChannelTable } from '../../../../src/app/mesh/radios/channel-table.ts'
 import { numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
 
 type Kind = KnownChannel['kind']

@@ -1,5 +1,6 @@
+import type { CollectorInfo } from '../../../../src/app/mesh/collector/state.ts'
+import type { LinkInfo, Radio } from '../../../../src/app/mesh/radios/radio.ts'
 import { expect, it } from 'vitest'
-import type { CollectorInfo, LinkInfo, Radio } from '../../../../src/app/context.ts'
 import { createTestApp, START } from '../../../support/app.ts'
 
 const LINK: LinkInfo = {

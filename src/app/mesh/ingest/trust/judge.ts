@@ -1,23 +1,22 @@
+import type { NodeFacts } from '../../../../meshtastic/radio-fact.ts'
+import type { Heard } from '../heard.ts'
+import type { SIGNATURES } from '../../../../shared/packets.ts'
 import { sql } from 'drizzle-orm'
 import { messages, nodes } from '../../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../../db/store.ts'
 import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import { fitsNodeNum } from '../../../../meshtastic/crypto/public-key.ts'
-import type { NodeFacts, RadioEvent } from '../../../../meshtastic/radio-event.ts'
+import type { RadioEvent } from '../../../../meshtastic/radio-event.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, type OwnRadios, ownRadios } from './own-radios.ts'
 import type { Sightings } from '../packet-window.ts'
-import type { Heard } from '../plan.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import { listLocalSources, type Source } from '../sources.ts'
 import { isOwnKind } from '../../../../shared/link-kinds.ts'
 import { MINUTE_MS } from '../../../../shared/time.ts'
 import type { Voice } from '../../../../shared/packets.ts'
-
-/** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
-export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const
 
 /** Who says it, and how far it is believed. */
 export type Judgement = {

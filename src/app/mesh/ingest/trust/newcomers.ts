@@ -1,9 +1,10 @@
+import type { Heard } from '../heard.ts'
+import type { NodeRow } from '../node-row.ts'
 import { sql } from 'drizzle-orm'
 import { newcomers, nodes, sources } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
-import type { NodeRow } from '../nodes.ts'
-import type { Heard, Plan } from '../plan.ts'
+import type { Plan } from '../plan.ts'
 import type { Source } from '../sources.ts'
 
 /** New nodes of one source in an hour: more than the memory of a radio holds. Anybody can make numbers up. */

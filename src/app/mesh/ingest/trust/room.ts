@@ -1,4 +1,4 @@
-import type { Disk } from '../../../context.ts'
+import type { Disk } from '../../../upkeep/disk.ts'
 import { AppError, DISK_FULL } from '../../../http/errors.ts'
 
 /** What is heard leaves the last of the disk to administrators. Throws `database_unavailable`. */

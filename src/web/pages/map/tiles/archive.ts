@@ -1,5 +1,9 @@
 import { PMTiles } from 'pmtiles'
-import { BASE, isRecord } from '../../../api.ts'
+import type { InferResponseType } from 'hono/client'
+import { type api, BASE, isRecord } from '../../../api.ts'
+
+/** Where the map's tiles come from. */
+export type Tiles = NonNullable<InferResponseType<typeof api.map.$get, 200>['tiles']>
 
 /** The map file of this service, read range by range. */
 export function openArchive(): PMTiles {

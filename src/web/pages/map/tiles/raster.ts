@@ -1,6 +1,5 @@
 import { type Coords, type DoneCallback, GridLayer, gridLayer, latLngBounds } from 'leaflet'
-import { openArchive, readAttribution } from './archive.ts'
-import type { Tiles } from './tiles.ts'
+import { openArchive, readAttribution, type Tiles } from './archive.ts'
 
 type Archive = Extract<Tiles, { kind: 'archive' }>
 

@@ -1,8 +1,5 @@
-import type { InferResponseType } from 'hono/client'
 import { type GridLayer, type Map as LeafletMap, tileLayer } from 'leaflet'
-import type { api } from '../../../api.ts'
-
-export type Tiles = NonNullable<InferResponseType<typeof api.map.$get, 200>['tiles']>
+import type { Tiles } from './archive.ts'
 
 export type TileReports = {
   /** Tiles can't be had: nothing more is asked for. */

@@ -1,7 +1,6 @@
 import { DomUtil, GridLayer } from 'leaflet'
 import { leafletLayer } from 'protomaps-leaflet'
-import { openArchive, readAttribution } from './archive.ts'
-import type { Tiles } from './tiles.ts'
+import { openArchive, readAttribution, type Tiles } from './archive.ts'
 
 // The library looks for Leaflet where a script tag would have put it.
 Object.assign(globalThis, { L: { DomUtil, GridLayer } })

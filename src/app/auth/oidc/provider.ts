@@ -1,0 +1,32 @@
+/** What one sign-in by OpenID Connect sends along, and checks again at the end. At least 256 bits each. */
+export type AttemptSecrets = {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+/** Somebody whom the provider vouches for: issuer and subject are who it is, the profile is for display. */
+export type Identity = {
+  readonly issuer: string
+  readonly subject: string
+  readonly profile: Profile
+}
+
+/** The OpenID provider, asked over HTTP when it is needed. Each method throws an `OidcFailure` saying what went wrong. */
+export interface Oidc {
+  readonly issuer: string
+  /** Where the browser goes to sign in. */
+  authorizationUrl(secrets: AttemptSecrets): Promise<string>
+  /** Redeems the code of a callback and checks all that comes of it. */
+  identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
+  /** Where the browser goes to sign out there as well; null when the provider has no such page. */
+  logoutUrl(): Promise<string | null>
+}
+
+/** What a provider says about a user: display data, and never a right. */
+export type Profile = {
+  /** Of the shape of usernames; may be taken or reserved. */
+  readonly username: string
+  readonly displayName: string | null
+  readonly email: string | null
+}

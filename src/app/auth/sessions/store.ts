@@ -1,0 +1,52 @@
+export type StoredSession = {
+  /** Public number of the session, unique in the store. */
+  readonly id: number
+  /** SHA-256 of the token, hexadecimal. */
+  readonly tokenHash: string
+  readonly userId: number
+  /** The user's `sessionEpoch` when the password or the provider's answer was checked. */
+  readonly epoch: number
+  readonly createdAt: number
+  readonly lastSeenAt: number
+  readonly expiresAt: number
+  readonly ip: string | null
+  readonly userAgent: string | null
+  /** Issuer that signed the user in; null for a local sign-in. */
+  readonly oidcIssuer: string | null
+  /** When the user last proved who they are; null: when the session began. */
+  readonly authenticatedAt: number | null
+  /** How many factors that took; null: not known. */
+  readonly factors: number | null
+}
+
+/** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */
+export interface SessionStore extends Counters {
+  insert(session: StoredSession): Promise<void>
+  /** The session whose `expiresAt` is after `now`. */
+  find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
+  /** Does nothing when the session is gone. */
+  extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
+  /** Answers whether it was there: of many at once, one removes it. */
+  remove(tokenHash: string): Promise<boolean>
+  /** Ends all sessions of a user, except the one with the token hash `except`. Answers how many. */
+  removeForUser(userId: number, except?: string): Promise<number>
+  /** Live sessions of a user, the most recently seen first. */
+  list(userId: number, now: number): Promise<StoredSession[]>
+  /** Rejects while the store does not answer. Absent: it answers whenever the database does. */
+  probe?(): Promise<void>
+}
+
+/** Counts what happens in windows of time: attempts at passwords, sign-ins that were used up. */
+export interface Counters {
+  /**
+   * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
+   * Answers the count in the window including this one, and when the window ends.
+   */
+  hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
+  /** Takes attempts back: `all` of them, or the latest one. */
+  forgive(key: string, how: 'all' | 'one'): Promise<void>
+  /** Forgets every count whose key begins so. */
+  clear(prefix: string): Promise<void>
+  /** Drops what has expired. Called now and then; stores that expire by themselves do nothing. */
+  sweep(now: number): Promise<void>
+}

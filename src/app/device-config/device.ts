@@ -1,0 +1,51 @@
+import type { JsonObject } from '@bufbuild/protobuf'
+import type { SectionInput } from '../../meshtastic/config/change.ts'
+import type { SectionKind } from '../../meshtastic/config/sections.ts'
+import type { SectionView } from '../../meshtastic/config/values.ts'
+import type { OwnKind } from '../../shared/link-kinds.ts'
+
+/** A section of a radio's settings as this connection read it, without its secrets. */
+export type LiveSection = SectionView & {
+  readonly section: string
+  readonly kind: SectionKind
+  readonly readAt: number
+  /** Another one after any change, also of a secret. Means nothing to another process. */
+  readonly revision: string
+}
+
+/** What is asked of a section. */
+export type SectionChange = SectionInput & {
+  /** Paths of risky fields whose change is confirmed. */
+  readonly confirm: readonly string[]
+  /** The revision that was read; null: whatever there is. */
+  readonly revision: string | null
+}
+
+/** A change that was checked: no other one of the radio begins until it is over, or released. */
+export type PreparedChange = {
+  /** Paths; without any there is nothing to do. */
+  readonly fields: readonly string[]
+  readonly secretsChanged: readonly string[]
+  /** By path, without secrets. */
+  readonly before: JsonObject
+  readonly after: JsonObject
+  /** Begins to send; the outcome goes to the row with this id. */
+  start(id: string): void
+  /** Gives it up, unless it was started. */
+  release(): void
+}
+
+/** A radio whose settings can be changed. */
+export type RadioDevice = {
+  /** Name of the radio's source. */
+  readonly source: string
+  readonly kind: OwnKind
+  nodeNum(): number | null
+  /** Empty unless the radio is connected and has told everything on this connection. */
+  sections(): readonly LiveSection[]
+  /**
+   * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `secret_required`, `confirmation_required`,
+   * `configuration_change_in_progress`; nothing is sent then.
+   */
+  prepare(section: string, change: SectionChange): PreparedChange
+}

@@ -1,0 +1,20 @@
+export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'stopped'] as const
+
+/** How the delivery of what is heard here to another service goes. */
+export type CollectorInfo = {
+  /** Host and port of that service. */
+  readonly target: string
+  /** `waiting`: it failed and is tried again soon; `refused`: somebody has to change something first. */
+  readonly state: (typeof COLLECTOR_STATES)[number]
+  /** Messages that are not delivered yet. */
+  readonly waiting: number
+  readonly lastDeliveredAt: number | null
+  /** Since the start. */
+  readonly delivered: number
+  /** Dropped since the start: too many waited, for too long, or the other service did not understand them. */
+  readonly dropped: number
+  /** Left out since the start because of COLLECTOR_ONLY and COLLECTOR_SAMPLE_SECONDS. */
+  readonly filtered: number
+  /** Why nothing is delivered, in words. */
+  readonly reason: string | null
+}

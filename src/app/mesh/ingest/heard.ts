@@ -1,0 +1,22 @@
+import type { Packet } from '../../../meshtastic/packet.ts'
+import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import type { Source } from './sources.ts'
+
+/** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
+export type News = {
+  readonly source: Source
+  readonly packet: Packet
+  readonly receivedAt: number
+  /** The sender's signature was verified. */
+  readonly isSigned: boolean
+}
+
+/** An event and where it came from. */
+export type Heard = {
+  readonly source: Source
+  readonly event: RadioEvent
+  /** Delivered long after it was heard: newer things may be known by now. */
+  readonly isLate?: boolean
+  /** The bytes of its FromRadio to pass on; null when there may be secrets in them. */
+  readonly raw?: Uint8Array | null
+}

@@ -1,0 +1,56 @@
+/** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
+export type NodeRow = {
+  readonly nodeNum: number
+  /** Who told it. */
+  readonly source: string
+  /** The day on which it was heard, as in `dayOf`: what speaks for it. */
+  readonly lastHeardDay?: number | null
+  readonly heardByRadio?: boolean
+  /** When this reached the service. */
+  readonly seenAt: number
+  /** When the node was last heard. */
+  readonly lastHeard?: number | null
+  /** For a node that is new; else when it was last heard, or seen. */
+  readonly firstHeard?: number
+  readonly longName?: string | null
+  readonly shortName?: string | null
+  readonly hwModel?: number | null
+  /** Comes with `isLicensed`. */
+  readonly role?: number | null
+  readonly isLicensed?: boolean
+  readonly publicKey?: string | null
+  readonly spoofSuspected?: boolean
+  /** Comes with `spoofSuspected`: see `claimOf`. */
+  readonly spoofClaim?: string
+  /** Announced, and not believed. */
+  readonly refusedPublicKey?: string | null
+  /** When a signature of the node was verified, and what of this row was signed. */
+  readonly signedAt?: number
+  readonly keySigned?: boolean
+  readonly nameSigned?: boolean
+  readonly positionSigned?: boolean
+  readonly latitude?: number
+  readonly longitude?: number
+  readonly altitude?: number | null
+  readonly precisionBits?: number | null
+  readonly positionTime?: number | null
+  /** Comes with `latitude`; see `UNKNOWN_CHANNEL`. */
+  readonly positionChannel?: number | null
+  readonly batteryLevel?: number
+  readonly voltage?: number
+  readonly channelUtilization?: number
+  readonly airUtilTx?: number
+  readonly uptimeSeconds?: number
+  readonly deviceMetricsTime?: number | null
+  /** Comes with any of the metrics; see `UNKNOWN_CHANNEL`. */
+  readonly metricsChannel?: number | null
+  /** Only of a node that was heard directly. */
+  readonly snr?: number | null
+  readonly rssi?: number | null
+  readonly hopsAway?: number | null
+  readonly viaMqtt?: boolean
+  readonly channel?: number | null
+  /** Taken of a radio of ours for a node that is new; from then on they are the administrator's. */
+  readonly isFavorite?: boolean
+  readonly isIgnored?: boolean
+}

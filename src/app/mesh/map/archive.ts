@@ -1,0 +1,19 @@
+import type { ByteRange } from './byte-range.ts'
+import type { PmtilesHeader } from './pmtiles-header.ts'
+
+/** A map in one file, which may be exchanged while the service runs. */
+export interface MapArchive {
+  /** The file as it is now. Throws `map_unavailable`. */
+  open(): Promise<OpenMapArchive>
+}
+
+export type OpenMapArchive = {
+  readonly header: PmtilesHeader
+  /** Bytes. */
+  readonly size: number
+  /** With its quotes; another one when the file is another. */
+  readonly etag: string
+  /** Reads in pieces and closes the file at its end, or when nobody wants the rest. */
+  stream(range: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>>
+  close(): Promise<void>
+}

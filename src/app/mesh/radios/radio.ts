@@ -1,0 +1,94 @@
+import type { Context } from 'hono'
+import type { LoraSettings } from '../../../meshtastic/airtime.ts'
+import type { LinkKind } from '../../../shared/link-kinds.ts'
+import type { RadioDevice } from '../../device-config/device.ts'
+import type { CollectorInfo } from '../collector/state.ts'
+
+export const LINK_STATES = ['connecting', 'handshake', 'connected', 'restarting', 'busy', 'waiting', 'stopped'] as const
+
+export type LinkInfo = {
+  readonly name: string
+  readonly kind: LinkKind
+  readonly state: (typeof LINK_STATES)[number]
+  /** When the link entered this state. */
+  readonly since: number
+  readonly lastFrameAt: number | null
+  readonly reconnects: number
+  /** Why the link is not connected, in words; null when it is. */
+  readonly reason: string | null
+  readonly radio: {
+    readonly nodeNum: number
+    readonly firmwareVersion: string | null
+    readonly hwModel: string | null
+    readonly role: string | null
+  } | null
+  readonly queue: { readonly free: number; readonly maxlen: number } | null
+  /** Whether the radio may transmit, by its own settings; null until it told. */
+  readonly txEnabled: boolean | null
+  /** What the radio last had to say to people, in its own words, for example that its key is weak. */
+  readonly notice: { readonly at: number; readonly level: string; readonly message: string } | null
+}
+
+export type OutgoingKind = 'text' | 'traceroute'
+
+/** A rule of automation as it was when it sent something. */
+export type RuleMark = { readonly automationId: number; readonly revision: number }
+
+/** For what a place in a sending queue is. */
+export type Reservation = {
+  /** Name of the radio's source; null: the first one that can send. */
+  readonly radio?: string | null
+  /** A rule has a share of the places, and what it sends goes after what people send; null: a person sends. */
+  readonly rule?: RuleMark | null
+}
+
+/** A place in the sending queue of a radio, until `send` or `release`. */
+export type Outgoing = {
+  /** Name of the radio's source. */
+  readonly source: string
+  /** The radio's own node number: the sender. */
+  readonly nodeNum: number
+  /** For the one packet that goes to this place. */
+  readonly packetId: number
+  /** The radio's own setting, which no packet may exceed. */
+  readonly hopLimit: number
+  /** Queues an encoded ToRadio. */
+  send(message: Uint8Array): void
+  release(): void
+}
+
+/** The answer of the process that has the radios; null when none took the request. Throws `radio_unavailable`. */
+export type AskElsewhere = () => Promise<Response | null>
+
+/** The radio links of this process. */
+export interface Radio {
+  links(): readonly LinkInfo[]
+  devices(): readonly RadioDevice[]
+  /** Events that were heard and are not stored yet. */
+  waiting(): number
+  /** Null: nothing is delivered anywhere. */
+  collector(): CollectorInfo | null
+  /** Throws `radio_unavailable`, `queue_full`. */
+  reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
+  /** Takes back what rules for which this is true send, unless a radio has it already. */
+  withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Has the connected radios forget a node, but for one that is the node itself. Absent: none can be told. */
+  forgetNode?(nodeNum: number): void
+  /** Of each radio that heard this node. */
+  hearings(nodeNum: number): readonly Hearing[]
+  /** Absent or null: this process has the radios. Else how to have the one that has them answer a request. */
+  elsewhere?(c: Context): AskElsewhere | null
+  /** Whether another process has admitted and counted this request before it handed it over. */
+  isHandedOver?(c: Context): boolean
+  /** How the radio that `reserve` would choose modulates; null: it did not tell. */
+  lora(): LoraSettings | null
+}
+
+/** When and over how many hops a radio heard a node last. */
+export type Hearing = {
+  /** Name of the radio's source. */
+  readonly source: string
+  readonly at: number
+  /** Null: not known, or by way of a broker. */
+  readonly hopsAway: number | null
+}

@@ -1,0 +1,62 @@
+import * as z from 'zod'
+import { timeField } from '../http/fields.ts'
+
+export const backupSettingsSchema = z.strictObject({
+  enabled: z.boolean(),
+  maxBackups: z
+    .int()
+    .min(1)
+    .max(365)
+    .describe(
+      'Scheduled backups that are kept, the newest: with one a day, days. The schedule never deletes manual ones',
+    ),
+  keepWeekly: z
+    .int()
+    .min(0)
+    .max(520)
+    .describe(
+      'Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one',
+    ),
+  keepMonthly: z.int().min(0).max(240).describe('The same for months'),
+  backupTime: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time HH:MM')
+    .describe("HH:MM in the service's time zone"),
+})
+
+export type BackupSettings = z.infer<typeof backupSettingsSchema>
+
+const { keepWeekly, keepMonthly } = backupSettingsSchema.shape
+
+/** Who does not know of weeks and months leaves them as they are: to forget them would delete backups. */
+export const backupSettingsChangesSchema = backupSettingsSchema.extend({
+  keepWeekly: keepWeekly.optional(),
+  keepMonthly: keepMonthly.optional(),
+})
+
+/** The latest run of the schedule. `error` beside `ok: true`: the backup was made, something after it failed. */
+export const lastRunSchema = z
+  .object({ at: timeField, ok: z.boolean(), error: z.string().nullable() })
+  .nullable()
+  .meta({ id: 'BackupRun' })
+
+export const storedSettings = backupSettingsSchema.extend({
+  keepWeekly: keepWeekly.default(0),
+  keepMonthly: keepMonthly.default(0),
+  since: timeField.describe(
+    'Since when the schedule is enabled for this time of day: what lies before it was not missed',
+  ),
+})
+
+export const storedRun = z.strictObject({
+  at: timeField,
+  ok: z.boolean(),
+  error: z.string().nullable(),
+  succeededAt: timeField.nullable().describe('When the latest run that succeeded began'),
+  failures: z.int().describe('Failures since then'),
+})
+
+export type StoredRun = z.infer<typeof storedRun>
+
+/** All that the schedule knows. */
+export type BackupSchedule = { readonly settings: z.infer<typeof storedSettings>; readonly run: StoredRun | null }

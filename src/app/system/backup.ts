@@ -1,0 +1,68 @@
+import * as z from 'zod'
+import { timeField } from '../http/fields.ts'
+import type { BackupSchedule } from './backup-schedule.ts'
+
+/** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */
+export interface Backups {
+  /** Newest first. */
+  list(): Promise<Backup[]>
+  /** Throws `backup_not_found`. */
+  find(name: string): Promise<Backup>
+  running(): BackupProgress | null
+  /** `record` runs when the backup is whole; if it throws, the backup goes. Throws `backup_in_progress`. */
+  create(kind: BackupKind, record: (backup: Backup) => Promise<void>): Promise<Backup>
+  /** `record` runs when the backup is out of sight; if it throws, the backup comes back. Throws `backup_not_found`. */
+  remove(name: string, record: () => Promise<void>): Promise<void>
+  /** Reads everything. Throws `backup_not_found`. */
+  verify(name: string): Promise<Verification>
+  /** A gzipped tar archive, made while it is read. Throws `backup_not_found`. */
+  download(name: string): Promise<ReadableStream<Uint8Array>>
+  /** When the schedule runs next: now when a run is due, null when it is off. */
+  nextRun(schedule: BackupSchedule): number | null
+  /** The stored schedule has changed. */
+  reschedule(): void
+}
+
+export const BACKUP_KINDS = ['manual', 'scheduled'] as const
+
+export type BackupKind = (typeof BACKUP_KINDS)[number]
+
+/** A finished backup, as its manifest tells. */
+export const backupSchema = z
+  .object({
+    name: z.string(),
+    createdAt: timeField,
+    kind: z.enum(BACKUP_KINDS),
+    appVersion: z.string(),
+    schema: z.string().describe('The last migration of the database it was taken from'),
+    tables: z.int(),
+    rows: z.int(),
+    sizeBytes: z.int(),
+  })
+  .meta({ id: 'Backup', description: 'A finished backup, by its manifest' })
+
+export type Backup = z.infer<typeof backupSchema>
+
+/** How far a backup under way has come: whole tables, and rows of all of them. */
+export const progressSchema = z
+  .object({ name: z.string(), tables: z.int(), rows: z.int() })
+  .meta({ id: 'BackupProgress', description: 'A backup under way: whole tables, and rows of all of them' })
+
+export type BackupProgress = z.infer<typeof progressSchema>
+
+/** Who signed a backup: this service, by a secret of its own; somebody else's secret; nobody. */
+export const SIGNATURES = ['own', 'foreign', 'none'] as const
+
+export type Signature = (typeof SIGNATURES)[number]
+
+export const verificationSchema = z
+  .object({
+    ok: z.boolean(),
+    tables: z.int(),
+    rows: z.int(),
+    signature: z.enum(SIGNATURES).describe('Only `own` proves that nobody without the secret has changed the backup'),
+    problems: z.array(z.string()),
+  })
+  .meta({ id: 'BackupVerification' })
+
+export type Verification = z.infer<typeof verificationSchema>

@@ -1,0 +1,24 @@
+import * as z from 'zod'
+import { AUTH_PROVIDERS } from '../../shared/auth-providers.ts'
+import { timeField } from '../http/fields.ts'
+
+export const userSchema = z
+  .object({
+    id: z.int(),
+    username: z.string(),
+    email: z.string().nullable(),
+    displayName: z.string().nullable(),
+    authProvider: z.enum(AUTH_PROVIDERS),
+    oidcSubject: z.string().nullable().describe('`sub` at the OpenID provider'),
+    isAdmin: z.boolean(),
+    isActive: z.boolean(),
+    createdAt: timeField,
+    lastLoginAt: timeField.nullable(),
+    createdBy: z
+      .int()
+      .nullable()
+      .describe('ID of the administrator who created it; null: the service or the OpenID provider'),
+  })
+  .meta({ id: 'User' })
+
+export type User = z.infer<typeof userSchema>
