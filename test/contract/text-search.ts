@@ -170,6 +170,17 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       await isWhole('messages')
     })
 
+    test('rows that have all runs of letters and not the part itself are passed over, however many', async () => {
+      const { db } = open()
+      await insert(['abcabd'])
+      await db.run(sql`with recursive i(n) as (select 2 union all select n + 1 from i where n < 1000)
+        insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+        select n, 7, ${BROADCAST}, 0, iif(n = 900, 'ABCABD', 'abc abd'), ${NOW}, 'in' from i`)
+      expect(await find({ q: 'abcabd' })).toStrictEqual(['ABCABD', 'abcabd'])
+      expect(await find({ q: 'abc abd', limit: 300 })).toHaveLength(300)
+      expect(await find({ q: 'abc abd' })).toHaveLength(998)
+    })
+
     test('where no index finds a text, a page ends after so many messages and says where to go on', async () => {
       const { db } = open()
       await insert(['far back 👍', 'then nothing', 'far again 👍'])

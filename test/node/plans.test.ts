@@ -10,7 +10,7 @@ import { deleteOld, keepBounds, keepUp } from '../../src/app/upkeep/upkeep.ts'
 import { createLog } from '../../src/app/log.ts'
 import { applyMigrations, MIGRATIONS_DIR, sqliteStore } from '../../src/node/database.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { heard, LOCAL, myInfo, nodeInfo, packet, position, telemetry, text, user } from '../support/mesh/mesh.ts'
+import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, position, telemetry, text, user } from '../support/mesh/mesh.ts'
 
 /** Tables that grow with what is heard and done, to thousands or millions of rows. */
 const LARGE = [
@@ -86,6 +86,7 @@ test('no statement of a route or of the clock visits all rows of a table that gr
   ]
   await ingest.store([myInfo, ...others].map((each) => heard(each)))
   ran.clear()
+  await app.admin()
   const paths = [
     'health',
     'auth/status',
@@ -137,6 +138,8 @@ test('no statement of a route or of the clock visits all rows of a table that gr
     'packets',
     `packets?from=${LOCAL}`,
     'packets?port=1',
+    'packets?to=!ffffffff',
+    'packets?since=5',
     'waypoints',
     'channels',
     `telemetry?nodeId=${LOCAL}`,
@@ -148,10 +151,31 @@ test('no statement of a route or of the clock visits all rows of a table that gr
     'map',
     'configuration',
   ]
+  const permissions = { nodes: { read: true, write: false } }
+  const changes = [
+    ['PUT', `nodes/${FAR}`, { isFavorite: true, notes: 'on the hill' }],
+    ['DELETE', `nodes/${FAR}`],
+    ['POST', 'users', { username: 'berta', permissions }],
+    ['PUT', 'users/2', { displayName: 'Berta' }],
+    ['PUT', 'users/2/permissions', { permissions }],
+    ['POST', 'users/2/reset-password'],
+    ['DELETE', 'users/2/sessions'],
+    ['DELETE', 'users/2/tokens'],
+    ['DELETE', 'users/2'],
+    ['POST', 'tokens', { name: 'one', scopes: ['nodes:read'] }],
+    ['DELETE', 'tokens/1'],
+    ['PUT', 'settings', { nodeActiveSeconds: 3600 }],
+  ] as const
   for (const path of paths) {
     const answer = await admin.send('GET', `/api/${path}`)
     await answer.text()
     expect([path, answer.status]).toStrictEqual([path, expect.toSatisfy((status) => [200, 404].includes(status))])
+  }
+  for (const [method, path, body] of changes) {
+    expect([path, (await admin.send(method, `/api/${path}`, body)).status]).toStrictEqual([
+      path,
+      expect.toSatisfy((status) => status < 300),
+    ])
   }
   const ports = { ...app.ports, log: createLog({ level: 'error', format: 'json', now: () => 0, write: () => {} }) }
   const onwards = async () => true

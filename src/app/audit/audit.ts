@@ -4,8 +4,8 @@ import { contains } from '../../db/contains.ts'
 import { auditLog } from '../../db/schema.ts'
 import type { Db, Statement, Store } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
-import { matching, readIndexedFrom } from '../search/text-index.ts'
-import { walkBack } from '../search/walk.ts'
+import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
+import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit-actions.ts'
@@ -140,40 +140,26 @@ const COLUMNS = sql.raw(
 )
 
 async function searchRows(store: Store, filters: AuditFilters, { before, limit }: Range): Promise<StoredRow[]> {
-  const { first, last } = await boundsOf(store)
-  const whole = { from: first, before: Math.max(first, Math.min(before ?? last + 1, last + 1)) }
+  const whole = await rangeOf(store, 'audit_log', before)
   if (await isFewAt(store, filters)) {
     return readRows(store, filters, { ...whole, limit }, sql.raw('audit_log indexed by audit_log_timestamp'))
   }
   const match = filters.q === undefined ? null : matching(filters.q)
   const indexedFrom = match === null ? whole.before : await readIndexedFrom(store, 'audit_log')
-  const bound = Math.min(whole.before, Math.max(first, indexedFrom))
-  const indexed = await walkBack({
-    from: bound,
-    before: whole.before,
-    limit,
-    read: (range, count) => findRows(store, filters, match ?? '', { ...range, limit: count }),
-  })
-  const read = (range: { from: number; before: number }, count: number) =>
-    readRows(store, filters, { ...range, limit: count })
-  const rest = { from: first, before: bound, limit: limit - indexed.found.length, read }
+  const bound = Math.min(whole.before, Math.max(whole.from, indexedFrom))
+  const keep = (ids: string, count: number) => findRows(store, filters, ids, count)
+  const range = { from: bound, before: whole.before, limit, keep }
+  const indexed = match === null ? [] : await walkMatches(store, 'audit_log', match, range)
+  const read = (range: Ids, count: number) => readRows(store, filters, { ...range, limit: count })
+  const rest = { from: whole.from, before: bound, limit: limit - indexed.length, read }
   const { found } = await walkBack(rest)
-  return [...indexed.found, ...found]
+  return [...indexed, ...found]
 }
 
-/** Through the entries in which the text index finds what `match` asks for. */
-async function findRows(
-  { db }: Store,
-  filters: AuditFilters,
-  match: string,
-  { from, before, limit }: { from: number; before: number; limit: number },
-): Promise<StoredRow[]> {
-  const where = and(
-    sql`audit_log_text match ${match} and audit_log_text.rowid >= ${from} and audit_log_text.rowid < ${before}`,
-    ...conditions(filters),
-  )
-  return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log_text cross join audit_log
-    on audit_log.id = audit_log_text.rowid where ${where} order by audit_log_text.rowid desc limit ${limit}`)
+/** Through the entries that the text index has found: a JSON array of ids. */
+async function findRows({ db }: Store, filters: AuditFilters, ids: string, limit: number): Promise<StoredRow[]> {
+  const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(filters))
+  return db.all<StoredRow>(sql`select ${COLUMNS} from audit_log where ${where} order by id desc limit ${limit}`)
 }
 
 async function isFewAt({ db }: Store, { from, to }: AuditFilters): Promise<boolean> {
@@ -182,19 +168,6 @@ async function isFewAt({ db }: Store, { from, to }: AuditFilters): Promise<boole
   const first = sql`select 1 from audit_log indexed by audit_log_timestamp where ${range} limit ${FEW + 1}`
   const [row] = await db.all<{ n: number }>(sql`select count(*) as n from (${first})`)
   return row !== undefined && row.n <= FEW
-}
-
-/** The lowest and the highest id; none of both without entries. */
-async function boundsOf(store: Store): Promise<{ first: number; last: number }> {
-  // Two sub-selects: one with both would read every entry.
-  const bounds = await store.db
-    .select({
-      first: sql<number | null>`(select min(id) from audit_log)`,
-      last: sql<number | null>`(select max(id) from audit_log)`,
-    })
-    .from(sql`(select 1)`)
-    .get()
-  return { first: bounds?.first ?? 1, last: bounds?.last ?? 0 }
 }
 
 function parseDetails(text: string): Record<string, unknown> {

@@ -60,6 +60,7 @@ export const auditRoutes = new Hono<AppEnv>()
   .get(
     '/verify',
     requireAdmin,
+    inTurn('read'),
     answers('Verify a part of the audit log, oldest entries first', { 200: chainPartSchema }),
     validate(
       'query',

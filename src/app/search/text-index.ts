@@ -4,7 +4,9 @@ import { integer, sqliteTable, text as textColumn } from 'drizzle-orm/sqlite-cor
 import { textIndexes } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Ports } from '../context.ts'
+import { nextTurn } from '../http/limits/next-turn.ts'
 import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
+import type { Range } from './walk.ts'
 
 /**
  * What is found in a row, as the triggers of the migration put it into the index. FTS5 reads no further than a NUL: a text
@@ -63,6 +65,37 @@ const TEXT_ROWS = {
   nodes: textRowsOf('nodes_text'),
   audit_log: textRowsOf('audit_log_text'),
 } as const satisfies Record<TextTable, unknown>
+
+/** Rows that the index finds in one query: at first, and later. */
+const FIRST_IDS = 250
+const MOST_IDS = 4000
+
+/**
+ * Looks through the rows of a range that the index finds, from the highest id on, until there are enough. `keep` answers
+ * those of some ids, at most so many, that are what is looked for, the highest id first. Other requests run between two
+ * queries. No query has a lower end but the range's: FTS5 does not see it before it has found something.
+ */
+export async function walkMatches<Row>(
+  { db }: Store,
+  table: TextTable,
+  match: string,
+  { from, before, limit, keep }: Range & { limit: number; keep(ids: string, limit: number): Promise<readonly Row[]> },
+): Promise<Row[]> {
+  const index = sql.raw(`${table}_text`)
+  const found: Row[] = []
+  let end = before
+  for (let most = FIRST_IDS; found.length < limit; most = Math.min(MOST_IDS, most * 2)) {
+    const ids = (
+      await db.all<{ id: number }>(sql`select rowid as id from ${index}
+        where ${index} match ${match} and rowid < ${end} and rowid >= ${from} order by rowid desc limit ${most}`)
+    ).map(({ id }) => id)
+    if (ids.length > 0) found.push(...(await keep(JSON.stringify(ids), limit - found.length)))
+    if (ids.length < most) break
+    end = ids.at(-1) ?? from
+    await nextTurn()
+  }
+  return found
+}
 
 /** Brings into the indexes what an older version or a backup has left, the newest rows first. */
 export async function buildTextIndexes(

@@ -1,3 +1,5 @@
+import { sql } from 'drizzle-orm'
+import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
 /** Ids from `from` on and below `before`. */
@@ -45,4 +47,19 @@ export async function walkBack<Row>({
     if (end > lowest && found.length < limit) await nextTurn()
   }
   return { found, seenFrom: end }
+}
+
+/** The ids of a table from its lowest one on, below `before` if that is given; none of a table without rows. */
+export async function rangeOf(
+  { db }: Store,
+  table: 'messages' | 'packets' | 'audit_log',
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<Range> {
+  const name = sql.raw(table)
+  // Two sub-selects: one with both would read every row.
+  const [row] = await db.all<{ first: number | null; last: number | null }>(
+    sql`select (select min(id) from ${name}) as first, (select max(id) from ${name}) as last`,
+  )
+  const from = row?.first ?? 1
+  return { from, before: Math.max(from, Math.min(before, (row?.last ?? 0) + 1)) }
 }

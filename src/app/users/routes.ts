@@ -7,6 +7,7 @@ import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/toke
 import { requireAdmin, requireLocalAuth } from '../http/access.ts'
 import { basePath } from '../config/config.ts'
 import type { AppEnv } from '../context.ts'
+import { inTurn } from '../http/limits/in-turn.ts'
 import { answers } from '../http/describe.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import { RESOURCE_NAMES } from '../../shared/resources.ts'
@@ -49,6 +50,7 @@ export const userRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requireAdmin,
+    inTurn('read'),
     answers('Users, sorted by name', { 200: z.object({ users: z.array(userSchema), total: z.int() }) }),
     validate(
       'query',

@@ -1,7 +1,8 @@
 import type { Counters, SessionStore } from './store.ts'
-import { and, desc, eq, gt, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, inArray, lt, lte, ne, sql } from 'drizzle-orm'
 import { rateLimits, sessions } from '../../../db/schema.ts'
 import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
 
 const queries = prepareOnce((db) => ({
   find: db
@@ -17,6 +18,14 @@ const findByHash = rememberUnchanged(
 )
 
 const removedId = { id: sessions.id }
+
+/** Rows that one statement of a sweep deletes: some milliseconds. */
+const SWEPT_ROWS = 1000
+
+/** Other requests run between two slices. */
+async function inSlices(deleteSlice: () => Promise<readonly unknown[]>): Promise<void> {
+  while ((await deleteSlice()).length === SWEPT_ROWS) await nextTurn()
+}
 
 /** Sessions in the database itself, and the counters too unless they are kept elsewhere: the store that runs everywhere. */
 export function databaseSessions(store: Store, counters: Counters = databaseCounters(store)): SessionStore {
@@ -54,7 +63,8 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
         .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
         .all(),
     sweep: async (now) => {
-      await db.delete(sessions).where(lte(sessions.expiresAt, now)).run()
+      const expired = db.select(removedId).from(sessions).where(lte(sessions.expiresAt, now)).limit(SWEPT_ROWS)
+      await inSlices(async () => db.delete(sessions).where(inArray(sessions.id, expired)).returning(removedId).all())
       await counters.sweep(now)
     },
   }
@@ -88,13 +98,16 @@ export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
       }
     },
     clear: async (prefix) => {
+      // A range, so that the key's index finds it: no character comes after the last one.
       await db
         .delete(rateLimits)
-        .where(eq(sql`substr(${rateLimits.key}, 1, length(${prefix}))`, prefix))
+        .where(and(gte(rateLimits.key, prefix), lt(rateLimits.key, `${prefix}\u{10ffff}`)))
         .run()
     },
     sweep: async (now) => {
-      await db.delete(rateLimits).where(lte(rateLimits.expiresAt, now)).run()
+      const { key } = rateLimits
+      const expired = db.select({ key }).from(rateLimits).where(lte(rateLimits.expiresAt, now)).limit(SWEPT_ROWS)
+      await inSlices(async () => db.delete(rateLimits).where(inArray(key, expired)).returning({ key }).all())
     },
   }
 }

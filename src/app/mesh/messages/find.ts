@@ -2,8 +2,8 @@ import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
-import { matching, readIndexedFrom } from '../../search/text-index.ts'
-import { type Range, walkBack } from '../../search/walk.ts'
+import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
+import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export type MessageSearch = {
   readonly limit: number
@@ -47,7 +47,7 @@ type By = Omit<MessageSearch, 'limit'>
 type Found = { readonly found: readonly number[]; readonly seenFrom: number; readonly from: number }
 
 async function search(store: Store, by: By, limit: number): Promise<Found> {
-  const { from, before } = await boundsOf(store, by.before)
+  const { from, before } = await rangeOf(store, 'messages', by.before)
   const whole = { from, before }
   const all = (found: readonly number[]): Found => ({ found, seenFrom: from, from })
   if (by.since !== undefined && (await isFew(store, by.since))) return all(await byTime(store, by, whole, limit))
@@ -61,21 +61,13 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const match = matching(by.q)
   const indexedFrom =
     match === null ? before : Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
-  const indexed = (range: Range, count: number) => byText(store, by, match ?? '', range, count)
-  const { found, seenFrom } = await walkBack({ from: indexedFrom, before, limit, read: indexed })
-  if (found.length >= limit || seenFrom > indexedFrom) return { found, seenFrom, from }
+  const keep = (ids: string, count: number) => byIds(store, by, ids, count)
+  const range = { from: indexedFrom, before, limit, keep }
+  const found = match === null ? [] : await walkMatches(store, 'messages', match, range)
+  if (found.length >= limit) return { found, seenFrom: indexedFrom, from }
   const rest = { from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
   const older = await walkBack(rest)
   return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
-}
-
-async function boundsOf({ db }: Store, before: number | undefined): Promise<Range> {
-  // Two sub-selects: one with both would read every row.
-  const [row] = await db.all<{ first: number | null; last: number | null }>(
-    sql`select (select min(id) from messages) as first, (select max(id) from messages) as last`,
-  )
-  const from = row?.first ?? 1
-  return { from, before: Math.max(from, Math.min(before ?? Number.MAX_SAFE_INTEGER, (row?.last ?? 0) + 1)) }
 }
 
 async function isFew({ db }: Store, since: number): Promise<boolean> {
@@ -111,17 +103,10 @@ async function byConversation(store: Store, by: By, range: Range, limit: number)
   )
 }
 
-/** Through the messages in whose text the index finds what `match` asks for. */
-async function byText(store: Store, by: By, match: string, { from, before }: Range, limit: number): Ids {
-  const where = and(
-    sql`messages_text match ${match} and messages_text.rowid >= ${from} and messages_text.rowid < ${before}`,
-    ...conditions(by),
-  )
-  return idsOf(
-    store,
-    sql`select messages.id from messages_text cross join messages on messages.id = messages_text.rowid
-      where ${where} order by messages_text.rowid desc limit ${limit}`,
-  )
+/** Through the messages that the text index has found: a JSON array of ids. */
+async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
+  const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(by))
+  return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
 }
 
 /** Through all messages of the range. */

@@ -62,6 +62,7 @@ export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/:id/receptions',
     requirePermission('messages', 'read'),
+    inTurn('read'),
     answers('The receptions of a message', { 200: z.object({ receptions: z.array(receptionSchema) }) }, [
       'message_not_found',
     ]),

@@ -7,6 +7,7 @@ import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Permissions } from '../../../shared/resources.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
+import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
 export const packetSchema = z
   .object({
@@ -86,21 +87,33 @@ export async function listPackets(
   { limit, before, since, from, to, port }: PacketFilters,
   permissions: Permissions,
 ): Promise<z.infer<typeof packetPageSchema>> {
-  const rows = await store.db
-    .select(fields)
-    .from(packets)
-    .where(
-      and(
-        before === undefined ? undefined : lt(packets.id, before),
-        since === undefined ? undefined : gte(packets.t, since),
-        from === undefined ? undefined : eq(packets.fromNodeNum, from),
-        to === undefined ? undefined : eq(packets.toNodeNum, to),
-        port === undefined ? undefined : eq(packets.port, port),
-      ),
-    )
-    .orderBy(desc(packets.id))
-    .limit(limit + 1)
-    .all()
+  const read = (range: Range | null, count: number) =>
+    store.db
+      .select(fields)
+      .from(packets)
+      .where(
+        and(
+          range === null ? undefined : and(gte(packets.id, range.from), lt(packets.id, range.before)),
+          before === undefined ? undefined : lt(packets.id, before),
+          since === undefined ? undefined : gte(packets.t, since),
+          from === undefined ? undefined : eq(packets.fromNodeNum, from),
+          to === undefined ? undefined : eq(packets.toNodeNum, to),
+          port === undefined ? undefined : eq(packets.port, port),
+        ),
+      )
+      .orderBy(desc(packets.id))
+      .limit(count)
+      .all()
+  const isIndexed = since === undefined && to === undefined && (from === undefined || port === undefined)
+  const rows = isIndexed
+    ? await read(null, limit + 1)
+    : (
+        await walkBack({
+          ...(await rangeOf(store, 'packets', before)),
+          limit: limit + 1,
+          read: async (...asked) => read(...asked),
+        })
+      ).found
   const page = rows.slice(0, limit).map(({ standing, ...row }) => ({
     ...row,
     signed: standing === 'signed',

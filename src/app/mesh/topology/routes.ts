@@ -30,6 +30,7 @@ export const neighborRoutes = new Hono<AppEnv>().get(
 export const channelRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('messages', 'read'),
+  inTurn('read'),
   answers('Channels of all radios and brokers, without their keys', {
     200: z.object({ channels: z.array(channelSchema) }),
   }),
@@ -39,6 +40,7 @@ export const channelRoutes = new Hono<AppEnv>().get(
 export const waypointRoutes = new Hono<AppEnv>().get(
   '/',
   requirePermission('nodes', 'read'),
+  inTurn('read'),
   answers('Waypoints that have not expired', { 200: z.object({ waypoints: z.array(waypointSchema) }) }),
   async (c) => c.json({ waypoints: await listWaypoints(c.var.ctx.store, c.var.ctx.now()) }),
 )

@@ -268,3 +268,15 @@ test('who is signed in reads on while no use can be noted', async () => {
   expect((await admin.send('GET', '/api/users')).status).toBe(200)
   app.store.sqlite.pragma('query_only = false')
 })
+
+test('a sweep takes all that has expired, in slices, and nothing else', async () => {
+  const { sqlite } = app.store
+  const series = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)'
+  sqlite.exec(`${series} insert into sessions (token_hash, user_id, epoch, created_at, last_seen_at, expires_at)
+    select 'hash-' || n, 1, 0, 1, 1, iif(n > 2400, ${START + DAY}, ${START - 1}) from i`)
+  sqlite.exec(`${series} insert into rate_limits (key, count, expires_at)
+    select 'key-' || n, 1, iif(n > 2400, ${START + DAY}, ${START - 1}) from i`)
+  await databaseSessions(app.store).sweep(START)
+  const left = (table: string) => sqlite.prepare(`select count(*) from ${table}`).pluck().get()
+  expect([left('sessions'), left('rate_limits')]).toStrictEqual([100, 100])
+})
