@@ -1,51 +1,154 @@
 import { existsSync } from 'node:fs'
+import type Database from 'better-sqlite3'
 import { openDatabase } from '../src/node/database.ts'
+import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
 
+/** The mesh of a club. */
 export const NODES = 500
 export const MESSAGES = 20_000
-export const METRIC_ROWS = 1_000_000
+const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, stale: 0 }
 
-/** A mesh of 500 nodes with 20,000 messages and 1,000,000 metric rows; kept when it is already there. */
-export function seed(file: string): void {
-  const isSeeded = existsSync(file)
-  const store = openDatabase(file)
-  if (!isSeeded) {
-    const { sqlite } = store
-    const now = Date.now()
-    sqlite.exec('begin')
-    sqlite
-      .prepare(
-        `with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)
-        insert into nodes (node_num, long_name, short_name, hw_model, role, latitude, longitude, altitude, position_time,
-          battery_level, voltage, channel_utilization, air_util_tx, uptime_seconds, device_metrics_time, snr, rssi,
-          hops_away, last_heard, first_heard, public_key)
-        select 2000000000 + n * 7919, 'Node number ' || n, 'N' || n, 43, 0, 52 + n / 1000.0, 13 + n / 700.0, 30 + n % 90,
-          ? - n * 1000, n % 102, 3.3 + (n % 90) / 100.0, (n % 40) / 1.7, (n % 9) / 1.3, n * 977, ? - n * 1000, n % 12 - 4.25,
-          -60 - n % 60, n % 5, ? - n * 1000, ? - n * 100000, 'T/C5k4GiofgaDu9rK2qudCWkABMxWQ8NsIDg4cJ0VAg=' from i`,
-      )
-      .run(NODES, now, now, now, now)
-    sqlite
-      .prepare(
-        `with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)
-        insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, rx_snr, rx_rssi, hops_away,
-          direction)
-        select n, 2000000000 + (n % 500 + 1) * 7919, 4294967295, n % 3, 'Message number ' || n || ' over the hills', ? + n * 1000,
-          6.25, -84, n % 4, 'in' from i`,
-      )
-      .run(MESSAGES, now - MESSAGES * 1000)
-    const names = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds']
-    const insertMetric = sqlite.prepare('insert or ignore into metrics (name) values (?)')
-    for (const name of names) insertMetric.run(`deviceMetrics.${name}`)
-    sqlite
-      .prepare(
-        `with recursive i(n) as (select 0 union all select n + 1 from i where n < ? - 1)
-        insert into telemetry (node_id, metric, t, v)
-        select n / 2000 + 1, n / 400 % 5 + 1, ? - (400 - n % 400) * 1800000, (n * 37 % 1000) / 9.0 from i`,
-      )
-      .run(METRIC_ROWS, now)
-    sqlite.exec('insert into telemetry_dirty select distinct node_id, metric, t - t % 3600000 from telemetry')
-    sqlite.exec('commit')
-    sqlite.pragma('wal_checkpoint(TRUNCATE)')
+/** What years leave, times a scale. */
+export const largeSizes = (scale: number) => ({
+  nodes: Math.round(20_000 * scale),
+  messages: Math.round(10_000_000 * scale),
+  measurements: Math.round(15_000_000 * scale),
+  auditEntries: Math.round(1_000_000 * scale),
+  /** Of 1000 messages and measurements, and sessions in all: what the next sweep deletes. */
+  stale: 20,
+})
+
+type Sizes = ReturnType<typeof largeSizes>
+
+/** Stands in one message of a hundred thousand, and in one entry of the audit log of ten thousand. */
+export const RARE_WORD = 'Kestrel'
+
+/** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept when it is already there. */
+export function seedSmall(file: string): void {
+  seed(file, SMALL)
+}
+
+/** The large database; kept when it is already there. */
+export function seedLarge(file: string, scale: number): void {
+  seed(file, largeSizes(scale))
+}
+
+function seed(file: string, sizes: Sizes): void {
+  if (existsSync(file)) return
+  const { sqlite, close } = openDatabase(file)
+  const now = Date.now()
+  sqlite.pragma('synchronous = OFF')
+  sqlite.pragma('cache_size = -200000')
+  sqlite.exec('begin')
+  const restore = setAside(sqlite)
+  insertNodes(sqlite, sizes, now)
+  insertMessages(sqlite, sizes, now)
+  insertMeasurements(sqlite, sizes, now)
+  insertAudit(sqlite, sizes, now)
+  insertSessions(sqlite, sizes, now)
+  restore()
+  sqlite.exec('commit')
+  sqlite.pragma('wal_checkpoint(TRUNCATE)')
+  close()
+}
+
+/** Secondary indexes after the rows, and what triggers keep once rather than for each row: hours become minutes. */
+function setAside(sqlite: Database.Database): () => void {
+  const kept = sqlite
+    .prepare<[], { type: string; name: string; sql: string }>(
+      `select type, name, sql from sqlite_master where sql is not null and (
+        type = 'index' and tbl_name in ('messages', 'audit_log', 'sessions') or
+        type = 'trigger' and tbl_name in ('messages', 'audit_log', 'telemetry', 'telemetry_hourly') and
+          (name like '%_counted' or name like '%_inserted'))`,
+    )
+    .all()
+  for (const { type, name } of kept) sqlite.exec(`drop ${type} "${name}"`)
+  return () => {
+    for (const { sql } of kept) sqlite.exec(sql)
+    sqlite.exec(`insert into messages_text (rowid, text) select id, text from messages`)
+    sqlite.exec(`insert into audit_log_text (rowid, text)
+      select id, coalesce(username, '') || char(10) || action || char(10) || details || char(10) || coalesce(ip, '')
+      from audit_log`)
+    sqlite.exec(`insert into row_counts (table_name, owner, n)
+      select 'messages', from_node_num, count(*) from messages where true group by 2
+      on conflict do update set n = excluded.n`)
+    for (const table of ['telemetry', 'telemetry_hourly']) {
+      sqlite.exec(`insert into row_counts (table_name, owner, n)
+        select '${table}', node_id, count(*) from ${table} where true group by 2
+        on conflict do update set n = excluded.n`)
+    }
   }
-  store.close()
+}
+
+const COUNT = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)'
+
+function insertNodes(sqlite: Database.Database, { nodes }: Sizes, now: number): void {
+  sqlite
+    .prepare(
+      `${COUNT} insert into nodes (node_num, long_name, short_name, hw_model, role, latitude, longitude, altitude,
+        position_time, battery_level, voltage, channel_utilization, air_util_tx, uptime_seconds, device_metrics_time, snr,
+        rssi, hops_away, last_heard, first_heard, public_key)
+      select 2000000000 + n * 7919, 'Node number ' || n, 'N' || n, 43, 0, 52 + n / 1000.0, 13 + n / 700.0, 30 + n % 90,
+        ? - n * 1000, n % 102, 3.3 + (n % 90) / 100.0, (n % 40) / 1.7, (n % 9) / 1.3, n * 977, ? - n * 1000, n % 12 - 4.25,
+        -60 - n % 60, n % 5, ? - n * 1000, ? - n * 100000, 'T/C5k4GiofgaDu9rK2qudCWkABMxWQ8NsIDg4cJ0VAg=' from i`,
+    )
+    .run(nodes, now, now, now, now)
+}
+
+/** A year of them, and of each thousand `stale` older than that; every tenth is for one node alone. */
+function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: Sizes, now: number): void {
+  const span = stale === 0 ? messages * 1000 : (365 * DAY_MS * 1000) / (1000 - stale)
+  const step = Math.floor(span / messages)
+  sqlite
+    .prepare(
+      `${COUNT} insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, rx_snr, rx_rssi,
+        hops_away, direction)
+      select n, 2000000000 + (n * 31 % ${nodes} + 1) * 7919,
+        iif(n % 10, 4294967295, 2000000000 + (n * 17 % ${nodes} + 1) * 7919), n % 3,
+        'Message number ' || n || iif(n % 100000 = 77, ' of a ${RARE_WORD}', '') || ' over the hills',
+        ${now} - (${messages} - n) * ${step}, 6.25, -84, n % 4, 'in' from i`,
+    )
+    .run(messages)
+}
+
+/** Thirty days of them, and of each thousand `stale` older than that. Their hours are there, but for the last twelve. */
+function insertMeasurements(sqlite: Database.Database, { measurements, nodes, stale }: Sizes, now: number): void {
+  const names = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds']
+  const addMetric = sqlite.prepare('insert or ignore into metrics (name) values (?)')
+  for (const name of names) addMetric.run(`deviceMetrics.${name}`)
+  const each = Math.floor(measurements / nodes / names.length)
+  const step = Math.floor((30 * DAY_MS * 1000) / (1000 - stale) / each)
+  const insert = sqlite.prepare(
+    `with recursive i(n) as (select 0 union all select n + 1 from i where n < ${each} - 1)
+    insert into telemetry (node_id, metric, t, v)
+    select ?, m.id, ${now} - (${each} - n) * ${step}, (n * 37 % 1000) / 9.0 from metrics m, i`,
+  )
+  for (let node = 1; node <= nodes; node++) insert.run(node)
+  sqlite.exec(`insert into telemetry_hourly (node_id, metric, t, n, min, max, sum, last)
+    select node_id, metric, t - t % ${HOUR_MS}, count(*), min(v), max(v), sum(v), max(v) from telemetry group by 1, 2, 3`)
+  sqlite.exec(`insert into telemetry_dirty (node_id, metric, t)
+    select node_id, metric, t from telemetry_hourly where t > ${now - 12 * HOUR_MS}`)
+}
+
+function insertAudit(sqlite: Database.Database, { auditEntries }: Sizes, now: number): void {
+  sqlite
+    .prepare(
+      `${COUNT} insert into audit_log (timestamp, user_id, username, action, resource, details, ip, request_id)
+      select ${now} - (${auditEntries} - n) * 30000, 1 + n % 7, 'person' || n % 7,
+        iif(n % 3, 'login_success', 'node_updated'), iif(n % 3, 'auth', 'nodes'),
+        '{"nodeNum":' || (2000000000 + n % 500) || iif(n % 10000 = 77, ',"notes":"${RARE_WORD}"', '') || '}',
+        '192.168.1.' || n % 250, printf('req-%08d', n) from i`,
+    )
+    .run(auditEntries)
+}
+
+/** Those that have expired. */
+function insertSessions(sqlite: Database.Database, { messages, stale }: Sizes, now: number): void {
+  if (stale === 0) return
+  sqlite
+    .prepare(
+      `${COUNT} insert into sessions (id, token_hash, user_id, epoch, created_at, last_seen_at, expires_at)
+      select n, printf('%064x', n), 999, 0, ${now} - 9000000000 - n, ${now} - 9000000000, ${now} - 1000 from i`,
+    )
+    .run(Math.round(messages / 100))
 }

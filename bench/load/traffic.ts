@@ -1,11 +1,14 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { encodeFrame } from '../src/meshtastic/link/framing.ts'
-import { UserSchema } from '../src/meshtastic/gen/payloads_pb.ts'
-import { PortNum } from '../src/meshtastic/gen/ports_pb.ts'
-import { PositionSchema } from '../src/meshtastic/gen/position_pb.ts'
-import { FromRadioSchema, type ToRadio, ToRadioSchema } from '../src/meshtastic/gen/stream_pb.ts'
-import { createSeededRandom } from '../src/node/radio/demo/seeded-random.ts'
-import { TelemetrySchema } from '../src/meshtastic/gen/telemetry_pb.ts'
+import { createFrameDecoder, encodeFrame } from '../../src/meshtastic/link/framing.ts'
+import { UserSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
+import { PositionSchema } from '../../src/meshtastic/gen/position_pb.ts'
+import { FromRadioSchema, type ToRadio, ToRadioSchema } from '../../src/meshtastic/gen/stream_pb.ts'
+import { createSeededRandom } from '../../src/node/radio/demo/seeded-random.ts'
+import { TelemetrySchema } from '../../src/meshtastic/gen/telemetry_pb.ts'
 
 /** Traffic of one kind, or a mesh's usual mixture: as many telemetry and position packets as texts and node infos. */
 export type Kind = 'texts' | 'positions' | 'telemetry' | 'mixture'
@@ -86,7 +89,7 @@ function dataOf(kind: Kind, id: number, time: number): { portnum: PortNum; paylo
     case 'texts':
       return {
         portnum: PortNum.TEXT_MESSAGE_APP,
-        payload: new TextEncoder().encode(`Message number ${id} over the hills`),
+        payload: new TextEncoder().encode(`Message number ${id} over the hills ${Date.now()}`),
       }
     case 'positions': {
       const place = { latitudeI: 520_000_000 + id, longitudeI: 130_000_000 - id, altitude: 34, precisionBits: 32, time }
@@ -122,8 +125,47 @@ function mixtureOf(id: number, time: number): { portnum: PortNum; payload: Uint8
   return { portnum: PortNum.NODEINFO_APP, payload: toBinary(UserSchema, user) }
 }
 
+/** A radio of so many nodes on loopback, which tells a client that connects of all of them. */
+export async function startRadio(nodes: number) {
+  let client: Socket | null = null
+  const server = createServer((socket) => {
+    client?.destroy()
+    client = socket
+    socket.setNoDelay(true).on('error', () => socket.destroy())
+    const decoder = createFrameDecoder(decodeToRadio)
+    socket.on('data', (bytes) => {
+      for (const { message } of decoder.push(bytes, 0)) {
+        if (message.case === 'wantConfigId') socket.write(Buffer.concat(handshakeFrames(nodes, message.value)))
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  let id = 0
+  return {
+    port: address.port,
+    /** Hands over so many packets of a usual mixture a second, at an even pace; answers how many. */
+    async stream(packetsASecond: number, seconds: number): Promise<number> {
+      const begun = performance.now()
+      const all = packetsASecond * seconds
+      for (let sent = 0; sent < all; await wait(5)) {
+        const due = Math.min(all, ((performance.now() - begun) / 1000) * packetsASecond)
+        for (; sent < due; sent++) client?.write(packetFrame('mixture', ++id, nodes, Date.now()))
+      }
+      return all
+    },
+    async close() {
+      client?.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 /** What a client says; null for bytes that are no message. */
-export function decodeToRadio(payload: Uint8Array): ToRadio['payloadVariant'] | null {
+function decodeToRadio(payload: Uint8Array): ToRadio['payloadVariant'] | null {
   try {
     return fromBinary(ToRadioSchema, payload).payloadVariant
   } catch {

@@ -1,12 +1,12 @@
-// node bench/search.ts: what finding texts costs with each of the indexes that SQLite offers, at 1,000,000 messages: bytes
+// node bench/decisions/search.ts: what finding texts costs with each of the indexes that SQLite offers, at 1,000,000 messages: bytes
 // on the disk, what an insert costs more, what a search takes. docs/decisions/text-search.md has the figures.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
-import { matching } from '../src/app/search/text-index.ts'
-import { median } from './load.ts'
+import { matching } from '../../src/app/search/text-index.ts'
+import { median } from '../table.ts'
 
 const ROWS = Number(process.env['BENCH_SEARCH_ROWS'] ?? 1_000_000)
 const INSERTS = 20_000
@@ -19,7 +19,7 @@ function random(): number {
 }
 
 /** The words of the documentation, as often as it uses them. */
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WORDS = globSync('{README.md,docs/**/*.md}', { cwd: ROOT })
   .toSorted()
   .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').split(/[^\p{L}\d'.,:]+/u))

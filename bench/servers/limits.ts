@@ -1,0 +1,102 @@
+// What no service can be faster at: the same work in its fastest known form, behind the product's own session check.
+import { request } from 'node:http'
+import { serve } from '@hono/node-server'
+import { Hono } from 'hono'
+import { createApp } from '../../src/app/app.ts'
+import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { parseConfig } from '../../src/app/config/config.ts'
+import type { Ports } from '../../src/app/context.ts'
+import { requirePermission } from '../../src/app/http/access.ts'
+import { answers } from '../../src/app/http/describe.ts'
+import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
+import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { createAddressing } from '../../src/node/http/client-address.ts'
+import { keptSessionSecret } from '../../src/node/start/secret.ts'
+
+/** Pages as one prepared select and JSON.stringify; `?` is the `at` of the request. */
+const SELECTS = {
+  newest: 'select * from messages order by id desc limit ?',
+  before: 'select * from messages where id < ? order by id desc limit 101',
+  channel: 'select * from messages where channel = 1 and id < ? order by id desc limit 101',
+  found: "select * from messages where instr(lower(text), 'over the hills') and id < ? order by id desc limit 101",
+  nodes: 'select * from nodes order by last_heard desc, node_num limit ?',
+  audit: 'select * from audit_log where id < ? order by id desc limit 101',
+  users: 'select id, username, email, is_admin, is_active, created_at from users order by lower(username) limit ?',
+}
+
+type Body = { readonly name: string; readonly url: string; readonly headers: Record<string, string> }
+
+/** What the service answers, byte by byte as it is on the wire. */
+function fetchBytes({
+  url,
+  headers,
+}: Body): Promise<{ bytes: Uint8Array<ArrayBuffer>; headers: Record<string, string> }> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers }, (answer) => {
+      const chunks: Uint8Array[] = []
+      answer.on('data', (chunk) => chunks.push(chunk))
+      answer.on('end', () => {
+        const encoding = answer.headers['content-encoding']
+        resolve({
+          bytes: new Uint8Array(Buffer.concat(chunks)),
+          headers: {
+            'content-type': 'application/json',
+            ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+          },
+        })
+      })
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+function portsOf(dataDir: string, store: SqliteStore): Ports {
+  const parsed = parseConfig({ DATA_DIR: dataDir, SESSION_SECRET: keptSessionSecret(dataDir) })
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
+  const unused = async () => Promise.reject(new Error('not measured'))
+  const log = () => {}
+  return {
+    config: parsed.config,
+    store,
+    sessions: databaseSessions(store),
+    buckets: memoryBuckets(),
+    passwords: { hash: unused, verify: unused },
+    log: { debug: log, info: log, warn: log, error: console.error },
+    oidc: null,
+    backups: null,
+    radio: null,
+    events: null,
+    meter: null,
+    compressor: null,
+    mapArchive: null,
+    clockWatch: null,
+    version: '1.2.3',
+    disk: null,
+    startedAt: 0,
+    now: Date.now,
+    ...createAddressing([], { warn: log }),
+  }
+}
+
+const [dataDir = '', bodies = '[]'] = process.argv.slice(2)
+const store = openDatabase(`${dataDir}/mesh.db`)
+const ports = portsOf(dataDir, store)
+const app = createApp(() => ports)
+const mayRead = requirePermission('nodes', 'read')
+const known: Body[] = JSON.parse(bodies)
+for (const body of known) {
+  const { bytes, headers } = await fetchBytes(body)
+  app.get(`/bytes/${body.name}`, mayRead, answers('', {}), (c) => c.body(bytes, 200, headers))
+}
+app.get('/unchanged', mayRead, answers('', {}), (c) => c.body(null, 304, { ETag: '"unchanged"' }))
+for (const [name, sql] of Object.entries(SELECTS)) {
+  const select = store.sqlite.prepare(sql)
+  app.get(`/select/${name}`, mayRead, answers('', {}), (c) =>
+    c.body(JSON.stringify(select.all(Number(c.req.query('at')))), 200, { 'content-type': 'application/json' }),
+  )
+}
+const bare = new Hono().get('/hello', (c) => c.text('Hello Hono!'))
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
+  serve({ fetch: bare.fetch, port: 0, hostname: '127.0.0.1' }, (hello) => process.send?.({ port, hello: hello.port }))
+})

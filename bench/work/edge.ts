@@ -1,0 +1,182 @@
+// What the edge waits for and is billed by: trips to D1, and the rows that it reads and writes. All of it on workerd.
+import { createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
+import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
+import type { Heard } from '../../src/app/mesh/ingest/heard.ts'
+import { claimSource, readSource } from '../../src/app/mesh/ingest/sources.ts'
+import { d1Store } from '../../src/edge/d1.ts'
+import worker from '../../src/edge/worker.ts'
+import { createFrameDecoder } from '../../src/meshtastic/link/framing.ts'
+import { decodeFromRadio } from '../../src/meshtastic/link/from-radio.ts'
+import { toRadioEvent } from '../../src/meshtastic/radio-event.ts'
+import { openWorkerd, type Workerd } from '../../test/edge/workerd.ts'
+import { handshakeFrames, type Kind, packetFrame } from '../load/traffic.ts'
+import { PASSWORD } from '../servers/processes.ts'
+import { report } from '../table.ts'
+
+const NODES = 250
+const PACKETS = 1000
+/** One packet of the whole mesh each so many milliseconds. */
+const EVERY_MS = 1000
+const SOURCE = { kind: 'ingest', name: 'bench' } as const
+const ORIGIN = 'http://edge.test'
+
+type Database = Workerd['database']
+type Prepared = ReturnType<Database['prepare']>
+type Counted = { trips: number; read: number; written: number }
+
+/** The same database, which counts. A query for bare rows tells no figures: it is asked a second time for those. */
+function counting(database: Database): Counted & { readonly database: Database } {
+  const counted = { trips: 0, read: 0, written: 0 }
+  const real = new WeakMap<object, Prepared>()
+  const note = <T extends { meta: { rows_read: number; rows_written: number } }>(answer: T): T => {
+    counted.read += answer.meta.rows_read
+    counted.written += answer.meta.rows_written
+    return answer
+  }
+  const wrap = (statement: Prepared, query: string): Prepared => {
+    const wrapped = new Proxy(statement, {
+      get: (target, name) => {
+        switch (name) {
+          case 'bind':
+            return (...values: unknown[]) => wrap(target.bind(...values), query)
+          case 'all':
+          case 'run':
+            return async () => {
+              counted.trips++
+              return note(await target.all())
+            }
+          case 'raw':
+          case 'first':
+            return async (...given: []) => {
+              counted.trips++
+              if (/^\s*(?:select|with)/i.test(query)) note(await target.all())
+              return Reflect.apply(Reflect.get(target, name), target, given)
+            }
+          default:
+            return Reflect.get(target, name)
+        }
+      },
+    })
+    real.set(wrapped, statement)
+    return wrapped
+  }
+  const proxy = new Proxy(database, {
+    get: (target, name) => {
+      if (name === 'prepare') return (query: string) => wrap(target.prepare(query), query)
+      if (name !== 'batch') return Reflect.get(target, name).bind(target)
+      return async (statements: Prepared[]) => {
+        counted.trips++
+        return (await target.batch(statements.map((each) => real.get(each) ?? each))).map(note)
+      }
+    },
+  })
+  return Object.assign(counted, { database: proxy })
+}
+
+async function measureTrips({ database, sql }: Workerd): Promise<void> {
+  const counted = counting(database)
+  const environment = { DB: counted.database, ASSETS: null, SESSION_SECRET: 's'.repeat(40), ADMIN_PASSWORD: PASSWORD }
+  const waiting: Promise<unknown>[] = []
+  const execution = { waitUntil: (work: Promise<unknown>) => waiting.push(work) }
+  // The worker has the types of its platform; at run time a Request is a Request.
+  const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const request = new Request(`${ORIGIN}${path}`, init)
+    const answer: unknown = await Reflect.apply(worker.fetch, worker, [request, environment, execution])
+    if (!(answer instanceof Response)) throw new Error('no response')
+    if (answer.status >= 400) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer
+  }
+  const login = () =>
+    ask('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'cf-connecting-ip': '192.0.2.1' },
+      body: JSON.stringify({ username: 'admin', password: PASSWORD }),
+    })
+  const first = await login()
+  await Promise.all(waiting.splice(0))
+  const cookie = first.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const now = Date.now()
+  await sql(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 20000)
+    insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
+    select n, 3000007919, 4294967295, 0, 'Message number ' || n, ${now} - n * 4000, 'in' from i`)
+  const headers = { cookie, 'cf-connecting-ip': '192.0.2.1' }
+  const count = async (work: string, most: number, call: () => Promise<Response>) => {
+    Object.assign(counted, { trips: 0, read: 0, written: 0 })
+    await (await call()).arrayBuffer()
+    const { trips, read } = counted
+    await Promise.all(waiting.splice(0))
+    report(`edge: trips to D1, ${work}`, `${trips}, ${read} rows read`, `≤ ${most}`, trips <= most)
+    return read
+  }
+  // A first request of each kind settles what an isolate asks once.
+  await ask('/api/dashboard', { headers })
+  await count('status', 1, () => ask('/api/auth/status', { headers }))
+  await count('list of 250 nodes', 2, () => ask('/api/nodes', { headers }))
+  await count('sign-in', 4, login)
+  const read = await count('dashboard', 2, () => ask('/api/dashboard', { headers }))
+  report('edge: rows read for the dashboard, 20,000 messages', String(read), '≤ 100', read <= 100)
+}
+
+function readFrames(frames: readonly Uint8Array[], at: (n: number) => number): Heard[] {
+  const decoder = createFrameDecoder(decodeFromRadio)
+  return frames.flatMap((frame, n) =>
+    decoder
+      .push(frame, 0)
+      .map(({ message }) => ({ source: SOURCE, event: toRadioEvent(message, at(n), false), raw: frame })),
+  )
+}
+
+/** Entries of indexes are rows too. All nodes are known before. */
+async function measureWrites(workerd: Workerd): Promise<void> {
+  const counter = counting(workerd.database)
+  const store = d1Store(counter.database)
+  await workerd.sql("insert into users (username, auth_provider, is_admin, created_at) values ('bench', 'local', 1, 1)")
+  await workerd.sql(`insert into api_tokens (user_id, name, prefix, token_hash, scopes, created_at)
+    select id, 'bench', 'mm_', 'x', '[]', 1 from users where username = 'bench'`)
+  const [token] = await workerd.sql("select id from api_tokens where token_hash = 'x'")
+  await claimSource(store, { name: SOURCE.name, tokenId: Number(Object(token).id), now: Date.now() })
+  const keep = async (batch: readonly Heard[]) =>
+    storeBatch(store, batch, { known: await readSource(store, SOURCE.name), radios: null, now: Date.now() })
+  await keep(readFrames(handshakeFrames(NODES, 1), () => Date.now()))
+  let id = 0
+  for (const [kind, size, sampleSeconds] of [
+    ['texts', 1, 0],
+    ['positions', 1, 0],
+    ['telemetry', 1, 0],
+    ['mixture', 1, 0],
+    ['mixture', 20, 0],
+    ['mixture', 200, 0],
+    ['mixture', 20, 900],
+  ] satisfies [Kind, number, number][]) {
+    const begin = Date.now() - PACKETS * EVERY_MS
+    const at = (n: number) => begin + n * EVERY_MS
+    const frames = Array.from({ length: PACKETS }, (_, n) => packetFrame(kind, ++id, NODES, at(n)))
+    const filter = createCollectorFilter({ only: [], sampleSeconds })
+    const before = counter.written
+    const heard = readFrames(frames, at)
+    for (let n = 0; n < heard.length; n += size) {
+      const { passed, commit } = filter(heard.slice(n, n + size), new Set())
+      commit()
+      if (passed.length > 0) await keep(passed)
+    }
+    const rows = (counter.written - before) / PACKETS
+    const sampled = sampleSeconds === 0 ? '' : `, sampled each ${sampleSeconds} s`
+    const isMixed = kind === 'mixture'
+    report(
+      `edge: rows written for a packet, ${kind}, ${size} a delivery${sampled}`,
+      rows.toFixed(1),
+      isMixed ? '≤ 5' : '',
+      isMixed ? rows <= 5 : null,
+    )
+  }
+}
+
+export async function measureEdge(): Promise<void> {
+  const workerd = await openWorkerd({})
+  try {
+    await measureWrites(workerd)
+    await measureTrips(workerd)
+  } finally {
+    await workerd.close()
+  }
+}

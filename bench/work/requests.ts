@@ -1,0 +1,165 @@
+// What answers cost, in processor time of the server, against the same work in its fastest known form in the same run.
+import { request } from 'node:http'
+import { type Asking, load } from '../load/requests.ts'
+import { MESSAGES, NODES } from '../seed.ts'
+import { type Running, readCpu, signInPeople, startLimits, startService, PASSWORD } from '../servers/processes.ts'
+import { median, report } from '../table.ts'
+
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
+const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 1)
+const PEOPLE = 8
+/** The service does what the limit does and more: when it seems to be faster, the limit is not the limit. */
+const HONEST = 1.05
+
+type Measured = { readonly cpuUs: number; readonly rate: number; readonly bytes: number }
+
+async function measure(server: Running, asking: Asking): Promise<Measured> {
+  const before = await readCpu(server)
+  const { answers, rate, bytes } = await load(server.port, asking, { connections: 2 * PEOPLE, seconds: SECONDS })
+  return { cpuUs: ((await readCpu(server)) - before) / answers, rate, bytes: bytes / answers }
+}
+
+type Side = { readonly server: Running } & Asking
+
+/** Limit and service in turn, so that both see the same machine; the first round warms up. */
+async function compare(work: string, target: number | null, limit: Side, own: Side): Promise<void> {
+  const rounds: { limit: Measured; own: Measured }[] = []
+  for (let round = 0; round <= ROUNDS; round++) {
+    rounds.push({ limit: await measure(limit.server, limit), own: await measure(own.server, own) })
+  }
+  rounds.shift()
+  const of = (read: (round: { limit: Measured; own: Measured }) => number) => median(rounds.map(read))
+  const ratio = of((round) => round.limit.cpuUs / round.own.cpuUs)
+  const cost = `${of((round) => round.own.cpuUs).toFixed(0)} of ${of((round) => round.limit.cpuUs).toFixed(0)} µs`
+  const rate = `${of((round) => round.own.rate).toFixed(0)} of ${of((round) => round.limit.rate).toFixed(0)}/s`
+  const isWrong = ratio > HONEST
+  const measured = `${ratio.toFixed(2)} (${cost}, ${rate})${isWrong ? ': the limit is wrong' : ''}`
+  report(
+    work,
+    measured,
+    target === null ? '' : `≥ ${target}`,
+    isWrong ? false : target === null ? null : ratio >= target,
+  )
+}
+
+function head(url: string, headers: Record<string, string>): Promise<{ etag: string; bytes: number }> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers }, (answer) => {
+      let bytes = 0
+      answer.on('data', (chunk) => (bytes += chunk.length))
+      answer.on('end', () => resolve({ etag: answer.headers.etag ?? '', bytes }))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+export async function measureRequests(dataDir: string): Promise<void> {
+  const service = await startService(dataDir, { ADMIN_PASSWORD: PASSWORD })
+  const cookies = await signInPeople(dataDir, service.port, PEOPLE)
+  const [cookie = ''] = cookies
+  const url = (path: string) => `http://127.0.0.1:${service.port}${path}`
+  const gzip = { 'accept-encoding': 'gzip' }
+  const { limit, hello } = await startLimits(dataDir, [
+    { name: 'nodes', url: url('/api/nodes'), headers: { cookie } },
+    { name: 'nodes-gzip', url: url('/api/nodes'), headers: { cookie, ...gzip } },
+    { name: 'messages', url: url('/api/messages?limit=100'), headers: { cookie } },
+  ])
+  const own = (path: Asking['path'], more: Partial<Asking> = {}): Side => ({ server: service, path, cookies, ...more })
+  const best = (path: Asking['path'], more: Partial<Asking> = {}): Side => ({ server: limit, path, cookies, ...more })
+  try {
+    await compare(
+      'GET /api/auth/status with a session, against Hono hello',
+      0.35,
+      { server: hello, path: '/hello' },
+      own('/api/auth/status'),
+    )
+    await compare(
+      `GET /api/nodes, ${NODES} nodes, unchanged, against bytes`,
+      0.7,
+      best('/bytes/nodes'),
+      own('/api/nodes'),
+    )
+    await compare(
+      'the same as a browser asks for it, compressed',
+      0.7,
+      best('/bytes/nodes-gzip', { headers: gzip }),
+      own('/api/nodes', { headers: gzip }),
+    )
+    const [plain, compressed] = [
+      await head(url('/api/nodes'), { cookie }),
+      await head(url('/api/nodes'), { cookie, ...gzip }),
+    ]
+    const share = compressed.bytes / plain.bytes
+    report(
+      'bytes of it on the wire',
+      `${(share * 100).toFixed(0)} % (${(compressed.bytes / 1024).toFixed(0)} of ${(plain.bytes / 1024).toFixed(0)} KB)`,
+      '≤ 10 %',
+      share <= 0.1,
+    )
+    const unchanged = { headers: { 'if-none-match': plain.etag }, status: 304 }
+    await compare(
+      'GET /api/nodes, 304, against a bare 304',
+      0.7,
+      best('/unchanged', { status: 304 }),
+      own('/api/nodes', unchanged),
+    )
+    // So many different pages that hardly one of them is kept.
+    const limits = (n: number) => 51 + (n % 100)
+    await cost(
+      'GET /api/nodes at first miss',
+      null,
+      own((n) => `/api/nodes?limit=${limits(n) + 300}`),
+    )
+    await compare(
+      'GET /api/messages, first page, unchanged, against bytes',
+      0.7,
+      best('/bytes/messages'),
+      own('/api/messages?limit=100'),
+    )
+    await compare(
+      'the same at first miss, against select and stringify',
+      0.7,
+      best((n) => `/select/newest?at=${limits(n) + 1}`),
+      own((n) => `/api/messages?limit=${limits(n)}`),
+    )
+    const at = (n: number) => MESSAGES - 1 - ((n * 97) % (MESSAGES / 2))
+    await compare(
+      'GET /api/messages?before=',
+      0.6,
+      best((n) => `/select/before?at=${at(n)}`),
+      own((n) => `/api/messages?before=${at(n)}`),
+    )
+    await compare(
+      'GET /api/messages?channel=',
+      0.6,
+      best((n) => `/select/channel?at=${at(n)}`),
+      own((n) => `/api/messages?channel=1&before=${at(n)}`),
+    )
+    await compare(
+      'GET /api/messages?q=, many found',
+      0.6,
+      best((n) => `/select/found?at=${at(n)}`),
+      own((n) => `/api/messages?q=over%20the%20hills&before=${at(n)}`),
+    )
+    await compare(
+      'GET /api/audit?cursor=',
+      0.6,
+      best((n) => `/select/audit?at=${1000 - (n % 500)}`),
+      own((n) => `/api/audit?cursor=${1000 - (n % 500)}`),
+    )
+    await compare('GET /api/users', 0.6, best('/select/users?at=100'), own('/api/users'))
+    await cost('GET /api/dashboard', 1, own('/api/dashboard'))
+  } finally {
+    await Promise.all([service.stop(), limit.stop()])
+  }
+}
+
+/** Work for which there is no limit but the time that it takes. */
+async function cost(work: string, targetMs: number | null, own: Side): Promise<void> {
+  const rounds: Measured[] = []
+  for (let round = 0; round <= ROUNDS; round++) rounds.push(await measure(own.server, own))
+  const ms = median(rounds.slice(1).map(({ cpuUs }) => cpuUs)) / 1000
+  const target = targetMs === null ? '' : `≤ ${targetMs} ms`
+  report(work, `${ms.toFixed(2)} ms`, target, targetMs === null ? null : ms <= targetMs)
+}
