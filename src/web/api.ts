@@ -37,6 +37,8 @@ export class ApiError extends Error {
   readonly retryAfter: number | null
   readonly required: { readonly resource: string; readonly action: string } | null
   readonly requestId: string | null
+  /** How to prove again who one is, of `reauthentication_required`. */
+  readonly ways: readonly string[]
 
   constructor(
     status: number,
@@ -51,6 +53,7 @@ export class ApiError extends Error {
     this.issues = readIssues(body['issues'])
     this.retryAfter = retryAfter
     this.required = readRequired(body['required'])
+    this.ways = Array.isArray(body['ways']) ? body['ways'].filter((way) => typeof way === 'string') : []
     this.requestId = typeof body['requestId'] === 'string' ? body['requestId'] : null
   }
 }

@@ -11,6 +11,7 @@ import './styles/forced-colors.css'
 import './styles/print.css'
 import { keepTime } from './parts/age.tsx'
 import { Asker } from './parts/dialog.tsx'
+import { ProofAsker } from './parts/proof.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
@@ -32,6 +33,7 @@ function App() {
     <>
       <Screen />
       <Asker />
+      <ProofAsker />
       <Toaster />
     </>
   )

@@ -15,6 +15,7 @@ const problemSchema = z.strictObject({
   requestId: z.uuid(),
   issues: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
   required: z.strictObject({ resource: z.string(), action: z.string() }).optional(),
+  ways: z.array(z.string()).optional(),
   confirm: z.array(z.string()).optional(),
   bytes: z.int().optional(),
   limit: z.int().optional(),

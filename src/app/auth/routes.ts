@@ -8,6 +8,7 @@ import { AppError } from '../http/errors.ts'
 import { reply } from '../http/security.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { idParam, validate } from '../http/validate.ts'
+import { requireFreshProof } from './fresh-proof.ts'
 import { handOutAttempt } from './factors/attempts.ts'
 import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
@@ -23,6 +24,7 @@ import {
 } from './sessions/sessions.ts'
 import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
+import { proofSchema, reauthenticate } from './reauthenticate.ts'
 import { signedInAnswer, signedInSchema } from './viewer.ts'
 import { SECOND_FACTORS } from '../../shared/factors.ts'
 import { timeField } from '../http/fields.ts'
@@ -136,6 +138,30 @@ export const authRoutes = new Hono<AppEnv>()
       const { epoch } = await changePassword(ctx, c.req.valid('json'))
       await startSession(c, ctx, { id: ctx.viewer.user.id, epoch, oidcIssuer: null, factors: factorsOf(ctx.viewer) })
       await rememberBrowser(c, ctx, ctx.viewer.user.id)
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/reauthenticate',
+    requireSession,
+    requireFreshProof,
+    answers('Whether your sign-in is recent enough for the changes that need it', { 204: null }),
+    (c) => c.body(null, 204),
+  )
+  .post(
+    '/reauthenticate',
+    requireSession,
+    requireLocalAuth,
+    answers(
+      'Prove again who you are: some changes need a sign-in that is not older than 15 minutes. The session goes on under another cookie',
+      { 204: null },
+      ['wrong_password', 'wrong_code', 'not_a_local_user', 'local_auth_disabled', 'rate_limited'],
+    ),
+    validate('json', proofSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const { userId, epoch, factors, createdAt } = await reauthenticate(ctx, c.req.valid('json'))
+      await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors, createdAt })
       return c.body(null, 204)
     },
   )

@@ -1,3 +1,4 @@
+import { requireFreshProof } from '../auth/fresh-proof.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { requirePermission } from '../http/access.ts'
@@ -40,6 +41,7 @@ export const configurationRoutes = new Hono<AppEnv>()
   .put(
     '/:section',
     requirePermission('configuration', 'write'),
+    requireFreshProof,
     answers(
       "Change a section of a radio's settings. The radio saves it and restarts, and the section is read again; GET tells what became of the change",
       {

@@ -15,6 +15,7 @@ export const ERRORS = {
   cross_origin: [403, 'Cross-origin request refused'],
   self_change_forbidden: [403, 'Not allowed on your own account'],
   wrong_password: [403, 'Wrong password'],
+  reauthentication_required: [403, 'Confirm that it is you'],
   wrong_code: [403, 'Wrong code'],
   password_change_required: [403, 'Password change required'],
   not_found: [404, 'Not found'],
@@ -71,6 +72,8 @@ export type Issue = { path: string; message: string }
 type Extra = {
   issues?: readonly Issue[]
   required?: { resource: string; action: string }
+  /** How somebody can prove again who they are. */
+  ways?: readonly string[]
   /** What must be confirmed. */
   confirm?: readonly string[]
   /** How large something is, and the most that it may be. */
@@ -143,7 +146,7 @@ function codeOf(error: Error): string {
 /** RFC 9457 problem details. */
 export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
-  const { issues, required, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
+  const { issues, required, ways, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   // RFC 9110, 15.5.2: a 401 says how to get in, with a parameter by RFC 6750, 3. No browser asks for a password by it.
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="mesh"')
@@ -152,6 +155,12 @@ export function problem(error: AppError, requestId: string): Response {
   if (contentRange !== undefined) headers.set('content-range', contentRange)
   if (closeConnection) headers.set('connection', 'close')
   const body = { type: 'about:blank', title, status, code: error.code, detail: error.message, requestId }
-  const more = { ...(issues && { issues }), ...(required && { required }), ...(confirm && { confirm }), ...size }
+  const more = {
+    ...(issues && { issues }),
+    ...(required && { required }),
+    ...(ways && { ways }),
+    ...(confirm && { confirm }),
+    ...size,
+  }
   return new Response(JSON.stringify({ ...body, ...more }), { status, headers })
 }

@@ -2,6 +2,7 @@ import { backupSchema, progressSchema, verificationSchema } from './backup.ts'
 import { backupSettingsChangesSchema, backupSettingsSchema, lastRunSchema } from './backup-schedule.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { requireFreshProof } from '../auth/fresh-proof.ts'
 import { requireAdmin, requireAdminOrScope } from '../http/access.ts'
 import type { AppEnv, Ctx } from '../context.ts'
 import { answers } from '../http/describe.ts'
@@ -24,6 +25,7 @@ export const backupRoutes = new Hono<AppEnv>()
   .post(
     '/',
     requireAdminOrScope('backup'),
+    requireFreshProof,
     answers('Make a backup', { 201: z.object({ backup: backupSchema }) }, [
       'backup_in_progress',
       'unsupported_on_this_runtime',
@@ -69,6 +71,7 @@ export const backupRoutes = new Hono<AppEnv>()
   .get(
     '/download/:name',
     requireAdminOrScope('backup'),
+    requireFreshProof,
     inTurn('stream'),
     answers('A backup as a .tar.gz', { 200: { mediaType: 'application/gzip' } }, [
       'backup_not_found',

@@ -1,6 +1,7 @@
 import { userSchema } from './user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { demandFreshProof, requireFreshProof } from '../auth/fresh-proof.ts'
 import { resetSecondFactor } from '../auth/factors/factors.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../auth/sessions/sessions.ts'
 import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/tokens/tokens.ts'
@@ -69,12 +70,15 @@ export const userRoutes = new Hono<AppEnv>()
     answers('Create a local user', { 201: userAnswer.extend({ password: z.string().optional() }) }, [
       'username_taken',
       'weak_password',
+      'reauthentication_required',
       'local_auth_disabled',
       'rate_limited',
     ]),
     validate('json', newUserSchema),
     async (c) => {
-      const { user, password } = await createUser(c.var.ctx, c.req.valid('json'))
+      const input = c.req.valid('json')
+      if (input.isAdmin === true) await demandFreshProof(c.var.ctx)
+      const { user, password } = await createUser(c.var.ctx, input)
       const location = `${basePath(c.var.ctx.config)}/api/users/${user.id}`
       return c.json({ user, ...(password !== null && { password }) }, 201, { Location: location })
     },
@@ -118,6 +122,7 @@ export const userRoutes = new Hono<AppEnv>()
   .put(
     '/:id/admin',
     requireAdmin,
+    requireFreshProof,
     answers(
       'Make a user an administrator, or a regular user again. An administrator has every permission, a regular user then has those of a new user. Without isAdmin the role is toggled',
       { 200: userAnswer },
@@ -130,6 +135,7 @@ export const userRoutes = new Hono<AppEnv>()
   .post(
     '/:id/reset-password',
     requireAdmin,
+    requireFreshProof,
     requireLocalAuth,
     answers(
       "Give a local user a temporary password. It is shown once; the user's sessions and API tokens end",
@@ -142,6 +148,7 @@ export const userRoutes = new Hono<AppEnv>()
   .post(
     '/:id/reset-second-factor',
     requireAdmin,
+    requireFreshProof,
     answers(
       'Remove the second factors and recovery codes of somebody who lost them. Their sessions end, and they are told',
       { 204: null },

@@ -1,6 +1,7 @@
 import { effect, useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
+import { withProof } from './proof.ts'
 import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
 import type { EventKind } from '../../shared/event-kinds.ts'
 
@@ -90,7 +91,7 @@ export function useLoad<T>(
     const mine = ++turn.current
     busy.value = true
     try {
-      const found = await latest.current()
+      const found = await withProof(() => latest.current())
       if (mine !== turn.current) return
       data.value = found
       error.value = null
@@ -129,7 +130,7 @@ export function useAction(): Action {
     busy.value = true
     error.value = null
     try {
-      await work()
+      await withProof(work)
       return true
     } catch (cause) {
       error.value = asApiError(cause)

@@ -6,6 +6,7 @@ export const errors = {
     'Something went wrong in the service. Try again. If it happens again, give an administrator the reference below.',
   invalid_credentials: 'Username or password is wrong. Check capital letters. After several failures you have to wait.',
   invalid_code: 'This code is wrong or already used. Wait for the next one, or check the clock of your phone.',
+  reauthentication_required: 'Nothing was changed: this needs a fresh confirmation that it is you.',
   wrong_code: 'This code is wrong. Wait for the next one, or check the clock of your phone.',
   attempt_ended: 'This sign-in took too long, or too many codes were wrong. Start again with your password.',
   enrolment_ended: 'This took too long. Begin again.',

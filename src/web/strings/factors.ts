@@ -37,4 +37,9 @@ export const factors = {
   useRecovery: 'Use a recovery code',
   useTotp: 'Use the authenticator app',
   back: 'Start again',
+  proof: 'Confirm that it is you',
+  proofHelp: 'Your sign-in is older than 15 minutes. Confirm that it is you, and what you began goes on.',
+  proofAtProvider:
+    'Your sign-in is older than 15 minutes. Sign in once more at your organisation, then repeat what you did.',
+  usePassword: 'Use the password',
 } as const

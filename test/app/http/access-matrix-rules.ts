@@ -28,6 +28,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/auth/login/recovery': anyone,
   'POST /api/auth/logout': anyone,
   'POST /api/auth/change-password': anySession,
+  'GET /api/auth/reauthenticate': session,
+  'POST /api/auth/reauthenticate': session,
   'GET /api/auth/oidc/login': anyone,
   'GET /api/auth/oidc/callback': anyone,
   'GET /api/auth/sessions': session,

@@ -5,6 +5,7 @@ import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { validate } from '../../http/validate.ts'
+import { requireFreshProof } from '../fresh-proof.ts'
 import { dismissReset, factorsSchema, hasFactor, listFactors, removeTotp } from './factors.ts'
 import { renewCodes } from './recovery-codes.ts'
 import { beginTotp, confirmTotp, totpCodeSchema } from './totp.ts'
@@ -24,6 +25,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .post(
     '/totp',
     requireSession,
+    requireFreshProof,
     requireLocalAuth,
     answers(
       'Begin to set up an authenticator app. Nothing is stored until one of its codes is sent',
@@ -60,6 +62,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .delete(
     '/totp',
     requireSession,
+    requireFreshProof,
     answers('Remove your authenticator app', { 204: null }, ['factor_not_found']),
     async (c) => {
       await removeTotp(c.var.ctx)
@@ -69,6 +72,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .post(
     '/recovery-codes',
     requireSession,
+    requireFreshProof,
     answers('Ten new recovery codes. The earlier ones are void', { 200: z.object({ recoveryCodes: codesField }) }, [
       'no_second_factor',
     ]),

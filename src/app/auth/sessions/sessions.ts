@@ -47,7 +47,14 @@ export function isSecure(c: Context, ctx: Ctx): boolean {
 export async function startSession(
   c: Context,
   ctx: Ctx,
-  user: { id: number; epoch: number; oidcIssuer: string | null; factors: number | null },
+  user: {
+    id: number
+    epoch: number
+    oidcIssuer: string | null
+    factors: number | null
+    /** When the session began whose place it takes: the absolute timeout counts from there. */
+    createdAt?: number
+  },
 ): Promise<void> {
   await endPresentedSession(c, ctx)
   const token = randomToken()
@@ -57,9 +64,9 @@ export async function startSession(
     tokenHash: hashToken(token),
     userId: user.id,
     epoch: user.epoch,
-    createdAt: now,
+    createdAt: user.createdAt ?? now,
     lastSeenAt: now,
-    expiresAt: storedExpiry(ctx, now, now),
+    expiresAt: storedExpiry(ctx, now, user.createdAt ?? now),
     ip: ctx.ip,
     userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
     oidcIssuer: user.oidcIssuer,

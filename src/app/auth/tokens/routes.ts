@@ -4,6 +4,7 @@ import { requireSession } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { idParam, validate } from '../../http/validate.ts'
+import { requireFreshProof } from '../fresh-proof.ts'
 import { createToken, listTokens, newTokenSchema, revokeToken, tokenSchema } from './tokens.ts'
 
 export const tokenRoutes = new Hono<AppEnv>()
@@ -16,6 +17,7 @@ export const tokenRoutes = new Hono<AppEnv>()
   .post(
     '/',
     requireSession,
+    requireFreshProof,
     answers(
       'Create an API token. Its text is shown once. It expires after 90 days unless expiresInDays says otherwise',
       {

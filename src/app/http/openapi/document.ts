@@ -122,6 +122,7 @@ const PROBLEM = {
       required: ['resource', 'action'],
       properties: { resource: { type: 'string' }, action: { type: 'string' } },
     },
+    ways: { type: 'array', items: { type: 'string' }, description: 'How you can prove again who you are' },
     confirm: { type: 'array', items: { type: 'string' }, description: 'Paths that must be confirmed' },
     bytes: { type: 'integer', description: 'The size of what is too large' },
     limit: { type: 'integer', description: 'The most that it may be, in bytes' },

@@ -132,6 +132,15 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
         await props.onDeleted()
       },
     })
+  const address = href(`/api/system/backup/download/${backup.name}`)
+  // A link could not ask for a proof.
+  const download = (event: MouseEvent) => {
+    event.preventDefault()
+    return checking.run(async () => {
+      await send(api.auth.reauthenticate.$get())
+      location.assign(address)
+    })
+  }
   const label = (verb: string) => `${verb} ${backup.name}`
   return (
     <tr>
@@ -165,8 +174,9 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           </button>
           <a
             class="button small"
-            href={href(`/api/system/backup/download/${backup.name}`)}
+            href={address}
             download
+            onClick={(event) => void download(event)}
             aria-label={label(t.backups.download)}
           >
             <Icon name="download" />

@@ -1,0 +1,52 @@
+import type { MiddlewareHandler } from 'hono'
+import type { Ctx, SignedIn, SignedInCtx } from '../context.ts'
+import type { StoredSession } from './sessions/store.ts'
+import { describe } from '../http/describe.ts'
+import { AppError } from '../http/errors.ts'
+import { PROOF_MS, type ProofWay } from '../../shared/factors.ts'
+import { listFactors } from './factors/factors.ts'
+
+/** By how much the clock of another instance may be ahead. */
+const MAX_AHEAD_MS = 60_000
+
+/**
+ * For what an unattended browser must not do: whoever asks by session has proved who they are within 15 minutes. Stands
+ * after the access rule. Tokens are not asked. Throws `reauthentication_required` with the ways.
+ */
+export const requireFreshProof: MiddlewareHandler<SignedIn> = describe(
+  (c, next) => (isProofNeeded(c.var.ctx) ? refuse(c.var.ctx) : next()),
+  { errors: ['reauthentication_required'] },
+)
+
+/** As `requireFreshProof`, for what only some bodies ask for. */
+export async function demandFreshProof(ctx: SignedInCtx): Promise<void> {
+  if (isProofNeeded(ctx)) await refuse(ctx)
+}
+
+function isProofNeeded(ctx: SignedInCtx): boolean {
+  const { credential } = ctx.viewer
+  return credential.kind === 'session' && !isFresh(ctx, credential.session)
+}
+
+async function refuse(ctx: SignedInCtx): Promise<never> {
+  throw new AppError('reauthentication_required', 'Confirm that it is you: your sign-in is older than 15 minutes', {
+    ways: await listWays(ctx),
+  })
+}
+
+function isFresh({ now }: Ctx, { authenticatedAt, createdAt }: StoredSession): boolean {
+  const age = now() - (authenticatedAt ?? createdAt)
+  return age < PROOF_MS && age >= -MAX_AHEAD_MS
+}
+
+/** How the viewer can prove again who they are. */
+async function listWays(ctx: SignedInCtx): Promise<ProofWay[]> {
+  const { credential } = ctx.viewer
+  if (credential.kind === 'session' && credential.session.oidcIssuer !== null) return ['oidc']
+  const { totp, passkeys } = await listFactors(ctx, ctx.viewer.user.id)
+  return [
+    'password',
+    ...(totp?.isReadable ? ['totp' as const] : []),
+    ...(passkeys.length > 0 ? ['passkey' as const] : []),
+  ]
+}

@@ -1,0 +1,60 @@
+import { eq, and } from 'drizzle-orm'
+import * as z from 'zod'
+import { users } from '../../db/schema.ts'
+import { audit } from '../audit/audit.ts'
+import type { SignedInCtx } from '../context.ts'
+import type { StoredSession } from './sessions/store.ts'
+import { AppError } from '../http/errors.ts'
+import type { ProofWay } from '../../shared/factors.ts'
+import { isUnchanged } from './factors/unchanged.ts'
+import { proveByTotp, totpCodeSchema } from './factors/totp.ts'
+import { attemptPassword } from './local/login-limiter.ts'
+import { verifyPassword } from './local/passwords.ts'
+
+export const proofSchema = z.union([
+  z.strictObject({ password: z.string().min(1).max(4096) }),
+  z.strictObject({ code: totpCodeSchema.describe('Of the authenticator app') }),
+])
+
+/**
+ * Proves again who the viewer is; a new session may take the place of the answered one. Both outcomes are recorded.
+ * Throws `wrong_password`, `wrong_code`, `not_a_local_user`, `rate_limited`.
+ */
+export async function reauthenticate(ctx: SignedInCtx, input: z.infer<typeof proofSchema>): Promise<StoredSession> {
+  const { user, credential } = ctx.viewer
+  if (credential.kind !== 'session') throw new AppError('forbidden')
+  const { session } = credential
+  if (session.oidcIssuer !== null) throw new AppError('not_a_local_user')
+  const byPassword = 'password' in input
+  const way: ProofWay = byPassword ? 'password' : 'totp'
+  const isProved = await attemptPassword(ctx, user.id, async () =>
+    (byPassword ? await isPassword(ctx, input.password) : await isCode(ctx, session, input.code)) ? true : null,
+  )
+  const { id, username } = user
+  if (isProved === null) {
+    const details = { username, provider: 'local', reason: 'reauthentication', way }
+    await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor: { id, username } })], 'lazily')
+    throw new AppError(byPassword ? 'wrong_password' : 'wrong_code')
+  }
+  await ctx.store.atomic([audit(ctx, 'reauthenticated', { way })])
+  return session
+}
+
+async function isPassword(ctx: SignedInCtx, password: string): Promise<boolean> {
+  const { id } = ctx.viewer.user
+  const row = await ctx.store.db.select({ hash: users.passwordHash }).from(users).where(eq(users.id, id)).get()
+  return verifyPassword(ctx.passwords, { password, turn: 'known' }, row?.hash ?? null)
+}
+
+/** Uses the code up. */
+async function isCode(ctx: SignedInCtx, { userId, epoch }: StoredSession, code: string): Promise<boolean> {
+  const proof = await proveByTotp(ctx, userId, code)
+  if (proof === null) return false
+  await ctx.store.atomic([proof.claim(isUnchanged(ctx.store, { userId, epoch }))])
+  const won = await ctx.store.db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.id, userId), proof.isClaimed))
+    .get()
+  return won !== undefined
+}

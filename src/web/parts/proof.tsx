@@ -1,0 +1,92 @@
+import { useSignal } from '@preact/signals'
+import { api, send } from '../api.ts'
+import { href } from '../router.ts'
+import { useAction } from '../state/load.ts'
+import { wantedProof } from '../state/proof.ts'
+import { user } from '../state/session.ts'
+import { t } from '../strings.ts'
+import { Dialog } from './dialog.tsx'
+import { Actions, Field, formText, Submit } from './form/field.tsx'
+import { Failure } from './notice.tsx'
+
+/** Where the page asks who somebody is before it repeats what they did: once in the page. */
+export function ProofAsker() {
+  const wanted = wantedProof.value
+  if (wanted === null) return null
+  return (
+    <Dialog title={t.factors.proof} onClose={() => wanted.end(false)}>
+      {wanted.ways.includes('oidc') ? <AtProvider /> : <Here ways={wanted.ways} onProved={() => wanted.end(true)} />}
+    </Dialog>
+  )
+}
+
+function AtProvider() {
+  const back = `${location.pathname}${location.search}`
+  return (
+    <div class="stack">
+      <p class="measure">{t.factors.proofAtProvider}</p>
+      <Actions>
+        <a
+          class="button primary"
+          href={`${href('/api/auth/oidc/login')}?reauthenticate=true&returnTo=${encodeURIComponent(back)}`}
+        >
+          {t.signIn.oidc}
+        </a>
+      </Actions>
+    </div>
+  )
+}
+
+function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void }) {
+  const { busy, error, run } = useAction()
+  const byCode = useSignal(false)
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    const json = byCode.value ? { code: text('code').trim() } : { password: text('password') }
+    await run(async () => {
+      await send(api.auth.reauthenticate.$post({ json }))
+      onProved()
+    })
+  }
+  return (
+    <form onSubmit={submit} class="stack" key={String(byCode.value)}>
+      <p class="measure">{t.factors.proofHelp}</p>
+      <Failure error={error.value} />
+      {byCode.value ? (
+        <Field
+          label={t.factors.code}
+          name="code"
+          autocomplete="one-time-code"
+          inputmode="numeric"
+          pattern="\s*[0-9]{6}\s*"
+          maxLength={10}
+          required
+          autofocus
+        />
+      ) : (
+        <>
+          <input type="hidden" autocomplete="username" value={user.value?.username} />
+          <Field
+            label={t.signIn.password}
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+            autofocus
+          />
+        </>
+      )}
+      <Actions>
+        {ways.includes('totp') && (
+          <button type="button" class="button" onClick={() => (byCode.value = !byCode.value)}>
+            {byCode.value ? t.factors.usePassword : t.factors.useTotp}
+          </button>
+        )}
+        <Submit busy={busy.value} idle={t.factors.confirm} working={t.signIn.working} />
+      </Actions>
+    </form>
+  )
+}
