@@ -41,12 +41,23 @@ export function comparable(tables: Readonly<Record<string, readonly unknown[]>>)
   return Object.fromEntries(entries)
 }
 
-/** What speaks for a node is told apart: newcomers.test.ts. */
-const EVIDENCE: ReadonlySet<string> = new Set(['days_heard', 'last_heard_day', 'heard_by_radio', 'source_id'])
+/** Columns of a node that no packet tells as they are, and where they are tested. */
+const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
+  // What speaks for a node: newcomers.test.ts.
+  'days_heard',
+  'last_heard_day',
+  'heard_by_radio',
+  'source_id',
+  // The channel of what is known: heard-channel.test.ts.
+  'position_channel',
+  'metrics_channel',
+  // Counts changes for the cached list: list.test.ts.
+  'revision',
+])
 
 /** Ids are given as they come. */
 function readJson({ id, payload, route, ...all }: Record<string, unknown>): Record<string, unknown> {
-  const row = Object.fromEntries(Object.entries(all).filter(([name]) => !EVIDENCE.has(name)))
+  const row = Object.fromEntries(Object.entries(all).filter(([name]) => !TESTED_ELSEWHERE.has(name)))
   return {
     ...row,
     // Only that of a waypoint is told by the mesh.
