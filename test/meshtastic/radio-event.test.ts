@@ -89,12 +89,11 @@ describe('toRadioEvent', () => {
   })
 
   it('has no negative hops in the recordings, and none for own packets', () => {
-    for (const event of events) {
-      if (event.type !== 'packet') continue
-      const { hopsAway, rssi } = event.packet
-      expect(hopsAway === null || hopsAway >= 0).toBe(true)
-      if (rssi === null && event.packet.payload.kind === 'telemetry') expect(hopsAway).toBeNull()
-    }
+    const packets = events.flatMap((event) => (event.type === 'packet' ? [event.packet] : []))
+    for (const { hopsAway } of packets) expect(hopsAway ?? 0).toBeGreaterThanOrEqual(0)
+    const own = packets.filter(({ rssi, payload }) => rssi === null && payload.kind === 'telemetry')
+    expect(own.length).toBeGreaterThan(0)
+    expect(new Set(own.map(({ hopsAway }) => hopsAway))).toStrictEqual(new Set([null]))
   })
 })
 

@@ -204,7 +204,9 @@ test('the page needs no script, no other host, and names every operation', async
     expect(page).toContain(`<code>${path}</code>`)
     expect(page).toContain(summary.replaceAll('&', '&amp;').replaceAll("'", '&#39;').replaceAll('"', '&quot;'))
   }
-  for (const [, link = ''] of page.matchAll(/href="([^"#]+)"/g)) {
+  const links = [...page.matchAll(/href="([^"#]+)"/g)].map(([, link = '']) => link)
+  expect(links).toContain('openapi.json')
+  for (const link of links) {
     const target = new URL(link, 'http://localhost/api/docs')
     expect((await app.request(target.pathname)).status, link).toBe(200)
   }

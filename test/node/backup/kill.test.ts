@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openBackups } from '../../../src/node/backup/backups.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
@@ -61,6 +61,9 @@ function crash(mode: string, dataDir: string, killAt: number): Promise<number | 
   })
 }
 
+// Each test starts some sixty processes.
+vi.setConfig({ testTimeout: 240_000 })
+
 /** One crash before each step, each in a data directory of its own, until one comes to its end. */
 async function atEachStep(mode: string, check: (dataDir: string, step: number) => Promise<void>): Promise<number> {
   for (let from = 1; ; from += ABREAST) {
@@ -108,14 +111,17 @@ test('killed before any step of a backup: no part of one is ever listed, and not
 })
 
 test('killed before any step of a deletion: the backup is there or gone, whole', async () => {
+  const seen = new Set<number>()
   const steps = await atEachStep('remove', async (dataDir) => {
     const names = await listed(dataDir)
+    seen.add(names.length)
     expect(readdirSync(join(dataDir, 'system-backups'))).toStrictEqual(names)
     for (const name of names) {
       expect(problemsOf(dataDir, name)).toStrictEqual([])
     }
   })
   expect(steps).toBeGreaterThanOrEqual(5)
+  expect(seen).toStrictEqual(new Set([0, 1]))
 })
 
 test('killed before any step of a restore: the database is the old one or the new one, whole', async () => {
