@@ -98,7 +98,7 @@ test('a change of the region is sent only after it was confirmed', async () => {
   await page.getByLabel('Hop limit').fill('4')
   await review(page)
   await expect.poll(() => sendIt(page).isDisabled()).toBe(true)
-  await page.getByLabel('Region: I know the law where the radio stands.').check()
+  await page.getByLabel('Region: I know the law at the radio’s location.').check()
   await sendIt(page).click()
   await applied(page)
   expect(device.saved.configs.get('lora')?.payloadVariant.value).toMatchObject({ region: 1, hopLimit: 4 })
@@ -140,7 +140,7 @@ test('a secret is replaced, and neither the old nor the new one is ever shown or
   await expect
     .poll(() => page.getByRole('dialog').locator('tbody').textContent())
     .toBe('Wi-Fi passwordwill be replaced')
-  await page.getByLabel('Wi-Fi password: this service may not reach the radio any more').check()
+  await page.getByLabel('Wi-Fi password: this service may lose its connection to the radio').check()
   await sendIt(page).click()
   await applied(page)
   expect(device.saved.configs.get('network')?.payloadVariant.value).toMatchObject({ wifiPsk: 'another secret' })

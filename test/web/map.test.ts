@@ -114,7 +114,7 @@ test('a traceroute is drawn hop by hop in both directions, an unknown hop withou
   await panel.getByText('Back', { exact: true }).waitFor()
   await expect
     .poll(() => panel.locator('.way').allTextContents())
-    .toEqual(['ThereHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT', 'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL'])
+    .toEqual(['TowardsHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT', 'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL'])
   const labels = page.locator('.hop-label')
   const signals = async () => (await labels.allTextContents()).toSorted()
   await expect.poll(signals).toEqual(['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted())
@@ -183,7 +183,7 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
   await first.getByText('Station Roof').waitFor()
   // The demo's radio answers after seconds.
   await first.getByText('replied').waitFor()
-  await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^ThereHALL.+ dB →STAT$/)
+  await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^TowardsHALL.+ dB →STAT$/)
   await first.getByRole('link', { name: 'Show on the map' }).click()
   await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
   expect(complaints).toEqual([])
