@@ -180,7 +180,7 @@ async function countStored(file: string): Promise<number> {
   return stored
 }
 
-type Heart = { messages: number; resets: number; ended: number; p50: number; p95: number; longest: number }
+type Told = { resets: number; ended: number; p50: number; p95: number; longest: number }
 
 /** 200 readers while 2,000 packets a second come. */
 export async function measureLive(scratch: string): Promise<void> {
@@ -197,7 +197,7 @@ export async function measureLive(scratch: string): Promise<void> {
     const sent = await site.radio.stream(2000, LIVE_SECONDS)
     const core = ((await readCpu(site.service)) - before) / LIVE_SECONDS / 10_000
     await wait(1000)
-    const heard = await ask<Heart>(readers, 'end')
+    const heard = await ask<Told>(readers, 'end')
     const lost = sent - (await countStored(site.database))
     const told = `${lost} of ${sent.toLocaleString('en')} lost, ${core.toFixed(0)} % of a core`
     report(`2,000 packets/s for ${LIVE_SECONDS} s with 200 readers`, told, 'none lost', lost === 0 && heard.ended === 0)
