@@ -1,4 +1,6 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
+import { fileURLToPath } from 'node:url'
 
 /** One line of the result; `ok` is null for a figure without a target. */
 export type Row = {
@@ -37,11 +39,37 @@ export function printTable(asJson: boolean): number {
   const missed = rows.filter(({ ok }) => ok === false).length
   if (asJson) console.log(JSON.stringify({ machine: machine(), missed, rows }, null, 2))
   else {
-    const lines = rows.map(({ work, measured, target, ok }) => `| ${work} | ${measured} | ${target} | ${verdict(ok)} |`)
-    console.log(['', machine(), '', '| work | measured | target | |', '| --- | --- | --- | --- |', ...lines].join('\n'))
-    console.log(`\n${missed === 0 ? 'No target' : `${missed} target${missed === 1 ? '' : 's'}`} missed`)
+    console.log(`\n${markdown(rows)}\n`)
+    console.log(`${missed === 0 ? 'No target' : `${missed} target${missed === 1 ? '' : 's'}`} missed`)
   }
   return missed
+}
+
+function markdown(shown: readonly Row[]): string {
+  const lines = shown.map(({ work, measured, target, ok }) => `| ${work} | ${measured} | ${target} | ${verdict(ok)} |`)
+  return [`${machine()}:`, '', '| work | measured | target | |', '| --- | --- | --- | --- |', ...lines].join('\n')
+}
+
+/** What people feel: the rows of the README. */
+const FELT =
+  /^(?:GET \/api\/nodes, \d+ nodes|GET \/api\/messages, first|GET \/api\/messages\?before|search of a rare word in m|longest wait: (?:export of the audit log, CSV|a backup$|sweeps)|ingest|2,000|events of|backup|restore|start|memory, |web, first)/
+
+/** Puts the table between the marks in docs/performance.md, and its short form between those in README.md. */
+export function writeTable(): void {
+  const places = [
+    ['docs/performance.md', rows],
+    ['README.md', rows.filter(({ work }) => FELT.test(work))],
+  ] as const
+  for (const [name, shown] of places) {
+    const file = fileURLToPath(new URL(`../${name}`, import.meta.url))
+    const marks = /(<!-- measured -->)[^]*(<!-- end of measured -->)/
+    const text = readFileSync(file, 'utf8')
+    if (!marks.test(text)) throw new Error(`${name}: found no marks for the table`)
+    writeFileSync(
+      file,
+      text.replace(marks, (_, begin, end) => `${begin}\n\n${markdown(shown)}\n\n${end}`),
+    )
+  }
 }
 
 export function median(values: readonly number[]): number {
