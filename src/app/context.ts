@@ -16,6 +16,7 @@ import type { Config } from './config/config.ts'
 import type { Log } from './log.ts'
 import type { Compressor } from './http/compression.ts'
 import type { Permissions } from '../shared/resources.ts'
+import type { Scope } from '../shared/scope.ts'
 
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {
@@ -68,6 +69,8 @@ export type Viewer = {
   readonly user: User
   /** What this request may do: a token's scopes are already taken off. */
   readonly permissions: Permissions
+  /** What of the contents the owner sees; it narrows the permissions. */
+  readonly scope: Scope
   readonly mustChangePassword: boolean
   readonly secondFactor: {
     readonly isSetUp: boolean

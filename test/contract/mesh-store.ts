@@ -1,4 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { WHOLE_SCOPE } from '../../src/shared/scope.ts'
 import { eq } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, it } from 'vitest'
@@ -61,7 +62,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
     it('takes all that real radios said, once', async () => {
       expect((await play()).length).toBeGreaterThan(20)
       const told = async () => {
-        const page = JSON.parse(await listMessages(open(), { limit: 100 }))
+        const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_SCOPE))
         return { nodes: read(await listNodes(open(), { limit: 5000 }, NOW)), messages: page.messages }
       }
       const first = await told()
@@ -132,7 +133,10 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(log).toContainEqual(
         expect.objectContaining({ payload: { kind: 'text', text: 'B says Überprüfung 👍', origin: 'message' } }),
       )
-      expect((await listReceptions(open(), 1)).map(({ source }) => source)).toStrictEqual(['node-B', 'node-C'])
+      expect((await listReceptions(open(), 1, WHOLE_SCOPE)).map(({ source }) => source)).toStrictEqual([
+        'node-B',
+        'node-C',
+      ])
       expect(await rollUp(open(), async () => true)).toBeGreaterThan(0)
       const nodeNum = 0x796b94bf
       const range = { nodeNum, metric: 'deviceMetrics.batteryLevel', from: NOW - 30 * DAY_MS, to: NOW, points: 100 }
@@ -160,7 +164,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const deleted = await deleteExpired(open(), cutoffs, async () => true)
       expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 8 })
       expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
-      expect(await listMessages(open(), { limit: 1 })).toBe('{"messages":[],"nextBefore":null}')
+      expect(await listMessages(open(), { limit: 1 }, WHOLE_SCOPE)).toBe('{"messages":[],"nextBefore":null}')
     })
 
     it('lets the history of a node follow it to another number, and back', async () => {
@@ -224,7 +228,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const named = { case: 'channel', value: { index: number, role: 2, settings: { name: 'LongFast' } } } as const
       await storePackets(ingest, [named, ...words], broker)
       const list = async (channel: number) => {
-        const { messages } = JSON.parse(await listMessages(open(), { limit: 100, channel }))
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 100, channel }, WHOLE_SCOPE))
         return messages.map(({ text }: { text: string }) => text)
       }
       expect(await list(number)).toStrictEqual(['broker', 'the', 'by'])
@@ -282,7 +286,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const ingest = createIngest(open(), null, ['late-hill'])
       await storePackets(ingest, [tell({ index: number, name: String(twin) }), said], { source: loud, at: started })
       const channelOf = async () => {
-        const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }))
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }, WHOLE_SCOPE))
         return messages[0].channel
       }
       expect(await channelOf()).toBe(number)

@@ -10,6 +10,7 @@ import { userIdByName } from '../../src/app/users/users.ts'
 import { contains } from '../../src/db/contains.ts'
 import { nodes, settings, userPermissions, users } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
+import { WHOLE_SCOPE } from '../../src/shared/scope.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/resources.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
@@ -123,7 +124,14 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       const [permissions, mustChangePassword] = [ALL_PERMISSIONS, false]
       const secondFactor = { isSetUp: false, resetAt: null }
       const credential = { kind: 'session', session } as const
-      const viewer: Viewer = { user: row, permissions, mustChangePassword, secondFactor, credential }
+      const viewer: Viewer = {
+        user: row,
+        permissions,
+        scope: WHOLE_SCOPE,
+        mustChangePassword,
+        secondFactor,
+        credential,
+      }
       const rename = (displayName: string) =>
         store.atomic([
           store.db.update(users).set({ displayName }).where(named('zoe')),

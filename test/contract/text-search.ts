@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listAudit } from '../../src/app/audit/audit.ts'
 import { listNodes } from '../../src/app/mesh/nodes/list.ts'
+import { WHOLE_SCOPE } from '../../src/shared/scope.ts'
 import { listMessages } from '../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../src/app/search/text-index.ts'
 import { createLog } from '../../src/app/log.ts'
@@ -76,7 +77,9 @@ export function textSearchContract(name: string, open: () => Store, runs: number
   }
   /** The texts of the messages that are found, newest first. */
   const find = async (query: Partial<Parameters<typeof listMessages>[1]>): Promise<string[]> => {
-    const page: { messages: { text: string }[] } = JSON.parse(await listMessages(open(), { limit: 1000, ...query }))
+    const page: { messages: { text: string }[] } = JSON.parse(
+      await listMessages(open(), { limit: 1000, ...query }, WHOLE_SCOPE),
+    )
     return page.messages.map(({ text }) => text)
   }
   /** As after an upgrade, or a restore: nothing is indexed. */
@@ -201,7 +204,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
         let before: number | null | undefined
         while (before !== null) {
           const page: { messages: { text: string }[]; nextBefore: number | null } = JSON.parse(
-            await listMessages(open(), { limit: 1, q, before }),
+            await listMessages(open(), { limit: 1, q, before }, WHOLE_SCOPE),
           )
           pages.push(page.messages.map(({ text }) => text))
           before = page.nextBefore

@@ -6,6 +6,8 @@ import type { AppEnv, Ports, Viewer } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { reply } from '../http/security.ts'
+import { NO_SCOPE } from '../../shared/scope.ts'
+import { scopeSchema } from '../sharing/scope.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { idParam, validate } from '../http/validate.ts'
 import { requireFreshProof } from './fresh-proof.ts'
@@ -35,6 +37,7 @@ const statusSchema = z.object({
   authenticated: z.boolean(),
   user: userSchema.nullable(),
   permissions: permissionsSchema,
+  scope: scopeSchema,
   mustChangePassword: z.boolean(),
   oidcEnabled: z.boolean(),
   localAuthDisabled: z.boolean(),
@@ -82,6 +85,7 @@ export const authRoutes = new Hono<AppEnv>()
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
       permissions: viewer?.permissions ?? NO_PERMISSIONS,
+      scope: viewer?.scope ?? NO_SCOPE,
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,

@@ -6,6 +6,7 @@ import { apiTokens, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
+import { scopeColumns, scopeOf, scopeSchema } from '../sharing/scope.ts'
 import { packedPermissions, permissionsSchema, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
 import { hasSecondFactor } from './factors/factors.ts'
@@ -23,6 +24,7 @@ const account = {
   oidcIssuer: users.oidcIssuer,
   mustChangePassword: users.mustChangePassword,
   epoch: users.sessionEpoch,
+  ...scopeColumns,
   packed: packedPermissions,
   hasFactor: hasSecondFactor,
   factorsResetAt: sql<
@@ -79,8 +81,8 @@ async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   const found = await findAccount(ctx, session.userId)
   if (found === null || found.epoch !== session.epoch) return null
   await unlessUnwritable(touchSession(ctx, session))
-  const { user, permissions, mustChangePassword, secondFactor } = found
-  return { user, permissions, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
+  const { user, permissions, scope, mustChangePassword, secondFactor } = found
+  return { user, permissions, scope, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
 }
 
 async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | null> {
@@ -107,11 +109,12 @@ type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
 
 /** A token can do what its scopes say, and never more than its owner may do now. */
 function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
-  const { user, permissions: held, mustChangePassword, secondFactor } = account
+  const { user, permissions: held, scope, mustChangePassword, secondFactor } = account
   const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
   return {
     user,
     permissions: withinScopes(held, scopes),
+    scope,
     mustChangePassword,
     secondFactor,
     credential: { kind: 'token', tokenId: token.id, scopes, held },
@@ -126,7 +129,14 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
   if (credential.kind === 'session') {
     const session = await findLive(ctx, credential.session.tokenHash)
     if (session === null || session.epoch !== found.epoch) return null
-    return { user: found.user, permissions: found.permissions, mustChangePassword, secondFactor, credential }
+    return {
+      user: found.user,
+      permissions: found.permissions,
+      scope: found.scope,
+      mustChangePassword,
+      secondFactor,
+      credential,
+    }
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
   return token === undefined ? null : byToken(found, token)
@@ -138,6 +148,7 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
   return {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
+    scope: scopeOf(row),
     oidcIssuer: row.oidcIssuer,
     mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
@@ -174,6 +185,7 @@ export function demandViewer(ctx: Ctx): Viewer {
 export const signedInSchema = z.object({
   user: userSchema,
   permissions: permissionsSchema,
+  scope: scopeSchema,
   mustChangePassword: z.boolean(),
 })
 
@@ -181,6 +193,6 @@ export const signedInSchema = z.object({
 export async function signedInAnswer(ctx: Ctx, userId: number) {
   const found = await findAccount(ctx, userId)
   if (found === null) throw new AppError('invalid_credentials')
-  const { user, permissions, mustChangePassword } = found
-  return { user, permissions, mustChangePassword }
+  const { user, permissions, scope, mustChangePassword } = found
+  return { user, permissions, scope, mustChangePassword }
 }

@@ -173,10 +173,10 @@ async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
       return deactivateUser(ctx, userId)
     case 'admin_status_changed':
       await setAdmin(ctx, userId, false)
-      if (permissions !== null) await replacePermissions(ctx, userId, permissions)
+      if (permissions !== null) await replacePermissions(ctx, userId, { permissions })
       return
     case 'permissions_updated':
-      if (permissions !== null) await replacePermissions(ctx, userId, permissions)
+      if (permissions !== null) await replacePermissions(ctx, userId, { permissions })
       return
     case 'password_reset':
     case 'password_changed':

@@ -11,6 +11,8 @@ import {
   unpackPermissions,
   writePermissions,
 } from './permissions.ts'
+import { holdsOtherScope, scopeColumns, scopeOf, scopeRow } from '../sharing/scope.ts'
+import { isSameScope, type Scope } from '../../shared/scope.ts'
 import { stillAdmin } from './still-admin.ts'
 import { getUser } from './users.ts'
 import {
@@ -22,19 +24,24 @@ import {
   RESOURCE_NAMES,
 } from '../../shared/resources.ts'
 
-/** What a user may do, and the grants behind it. */
-export type HeldPermissions = { readonly permissions: Permissions; readonly grants: readonly StoredGrant[] }
+/** What a user may do and see, and the grants behind it. */
+export type HeldPermissions = {
+  readonly permissions: Permissions
+  readonly scope: Scope
+  readonly grants: readonly StoredGrant[]
+}
 
 /** What a user may do, and who granted it when. Throws `user_not_found`. */
 export async function readPermissions(store: Store, userId: number): Promise<HeldPermissions> {
   const row = await store.db
-    .select({ isAdmin: users.isAdmin, packed: packedPermissions })
+    .select({ isAdmin: users.isAdmin, packed: packedPermissions, ...scopeColumns })
     .from(users)
     .where(eq(users.id, userId))
     .get()
   if (row === undefined) throw new AppError('user_not_found')
   return {
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
+    scope: scopeOf(row),
     grants: await listGrants(store, userId),
   }
 }
@@ -50,23 +57,24 @@ async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> 
 }
 
 /**
- * Sets the named resources and leaves the others. `repeated` are the grants as they are, from whoever sends back what was
- * read. Throws `user_not_found`, `invalid_request` for other grants; an administrator's can't be narrowed.
+ * Sets the named resources, and the scope where it is given, and leaves the others. `repeated` are the grants as they are,
+ * from whoever sends back what was read. Throws `user_not_found`, `invalid_request` for other grants; an administrator's
+ * can't be narrowed.
  */
 export async function replacePermissions(
   ctx: Ctx,
   userId: number,
-  changes: PermissionChanges,
-  repeated: readonly StoredGrant[] = [],
+  { permissions: changes, scope: wanted, grants: repeated = [] }: GrantedChanges,
 ): Promise<HeldPermissions> {
   const user = await getUser(ctx.store, userId)
-  const { permissions: before, grants } = await readPermissions(ctx.store, userId)
+  const { permissions: before, scope: seen, grants } = await readPermissions(ctx.store, userId)
   refuseOtherGrants(grants, repeated)
   const changed = RESOURCE_NAMES.filter((resource) => {
     const grant = changes[resource]
     return grant !== undefined && (grant.read !== before[resource].read || grant.write !== before[resource].write)
   })
-  if (changed.length === 0) return { permissions: before, grants }
+  const scope = wanted === undefined || isSameScope(wanted, seen) ? null : wanted
+  if (changed.length === 0 && scope === null) return { permissions: before, scope: seen, grants }
   if (user.isAdmin) throw adminHoldsAll()
   const pick = (from: PermissionChanges) => Object.fromEntries(changed.map((resource) => [resource, from[resource]]))
   // A promotion at the same instant wins: nobody narrows an administrator.
@@ -75,20 +83,37 @@ export async function replacePermissions(
     audit(
       ctx,
       'permissions_updated',
-      { userId, username: user.username, before: pick(before), after: pick(changes) },
+      {
+        userId,
+        username: user.username,
+        before: { ...pick(before), ...(scope !== null && { scope: seen }) },
+        after: { ...pick(changes), ...(scope !== null && { scope }) },
+      },
       // Somebody else may have made the same change since it was read.
       {
         onlyIf: and(
           sql`exists (select 1 from ${users} where ${regular})`,
-          or(...changed.map((resource) => isOther(userId, resource, changes[resource]))),
+          or(
+            ...changed.map((resource) => isOther(userId, resource, changes[resource])),
+            scope === null
+              ? undefined
+              : sql`exists (select 1 from ${users} where ${regular} and ${holdsOtherScope(scope)})`,
+          ),
         ),
       },
     ),
     writePermissions(ctx.store, regular, changes, { at: ctx.now(), by: ctx.viewer?.user.id ?? null }),
+    ...(scope === null ? [] : [ctx.store.db.update(users).set(scopeRow(scope)).where(regular)]),
     ...stillAdmin(ctx),
   ])
   if ((await getUser(ctx.store, userId)).isAdmin) throw adminHoldsAll()
   return readPermissions(ctx.store, userId)
+}
+
+type GrantedChanges = {
+  readonly permissions: PermissionChanges
+  readonly scope?: Scope | undefined
+  readonly grants?: readonly StoredGrant[] | undefined
 }
 
 function refuseOtherGrants(grants: readonly StoredGrant[], repeated: readonly StoredGrant[]): void {

@@ -13,6 +13,7 @@ import { answers } from '../http/describe.ts'
 import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from '../http/validate.ts'
 import { RESOURCE_NAMES } from '../../shared/resources.ts'
 import { readPermissions, replacePermissions } from './grants.ts'
+import { scopeSchema } from '../sharing/scope.ts'
 import { permissionsSchema, storedGrantSchema } from './permissions.ts'
 import {
   createUser,
@@ -28,7 +29,11 @@ import {
 import { MAX_SEARCH } from '../../shared/limits.ts'
 
 const userAnswer = z.object({ user: userSchema })
-const permissionsAnswer = z.object({ permissions: permissionsSchema, grants: z.array(storedGrantSchema) })
+const permissionsAnswer = z.object({
+  permissions: permissionsSchema,
+  scope: scopeSchema,
+  grants: z.array(storedGrantSchema),
+})
 
 const sessionParam = z.object({ id: idSchema, sessionId: idSchema.describe('ID of the session') })
 const tokenParam = z.object({ id: idSchema, tokenId: idSchema.describe('ID of the token') })
@@ -44,6 +49,7 @@ const changesBody = userChangesSchema
 /** Also a body as GET answers it: of two fields that say the same, `permissions` is the one to change. */
 const permissionsBody = z.strictObject({
   permissions: permissionsSchema.partial(),
+  scope: scopeSchema.optional().describe('What of the contents the user sees; without it that stays as it is'),
   grants: z.array(storedGrantSchema).max(RESOURCE_NAMES.length).optional(),
 })
 
@@ -178,8 +184,7 @@ export const userRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     validate('json', permissionsBody),
     async (c) => {
-      const { permissions, grants } = c.req.valid('json')
-      return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, permissions, grants))
+      return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, c.req.valid('json')))
     },
   )
   .get(

@@ -17,6 +17,7 @@ import {
   storedPermissionsJson,
   writePermissions,
 } from './permissions.ts'
+import { NEW_SCOPE_ROW } from '../sharing/scope.ts'
 import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
@@ -326,7 +327,10 @@ export async function setAdmin(ctx: Ctx, id: number, isAdmin: boolean | undefine
   await ctx.store.atomic([
     audit(ctx, 'admin_status_changed', details, { onlyIf: sql`exists (select 1 from ${users} where ${still})` }),
     writePermissions(ctx.store, still, permissions, granting(ctx)),
-    ctx.store.db.update(users).set({ isAdmin: wanted }).where(still),
+    ctx.store.db
+      .update(users)
+      .set({ isAdmin: wanted, ...(wanted ? {} : NEW_SCOPE_ROW) })
+      .where(still),
     ...stillAdmin(ctx),
   ])
   return getUser(ctx.store, id)

@@ -45,6 +45,9 @@ export const messages = sqliteTable(
     index('messages_unfinished')
       .on(t.id)
       .where(sql`delivery_state in ('queued', 'sent')`),
+    index('messages_direct')
+      .on(t.id)
+      .where(sql`to_node_num <> 4294967295`),
     // Direct conversations: what one node sent, and what it was sent.
     index('messages_direct_from')
       .on(t.fromNodeNum, t.id)

@@ -6,6 +6,7 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
+import { WHOLE_SCOPE } from '../../../src/shared/scope.ts'
 import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../../src/app/search/text-index.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
@@ -331,7 +332,8 @@ test('texts are found after a restore, before their indexes are built and after'
   await tryRestore(here.dataDir, await makeBackup(here.dataDir))
   const store = openDatabase(here.database)
   try {
-    const find = async () => Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }))).messages
+    const find = async () =>
+      Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }, WHOLE_SCOPE))).messages
     const entries = () => store.sqlite.prepare("select count(*) from messages_text where messages_text match 'tow'")
     const found = [expect.objectContaining({ text: 'the Tower is up' })]
     expect([await find(), entries().pluck().get()]).toStrictEqual([found, 0])

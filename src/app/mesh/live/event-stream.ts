@@ -3,6 +3,7 @@ import { refreshViewer } from '../../auth/viewer.ts'
 import type { SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
+import { canReadMessage } from '../../sharing/visible.ts'
 import { EVENT_KINDS } from '../../../shared/event-kinds.ts'
 
 /** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
@@ -165,8 +166,8 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
 const RESET = 'event: reset\ndata: {}\n'
 const ACCESS = 'event: access\ndata: {}\n\n'
 
-function rightsOf({ user, permissions }: Viewer): string {
-  return JSON.stringify([user.isAdmin, permissions])
+function rightsOf({ user, permissions, scope }: Viewer): string {
+  return JSON.stringify([user.isAdmin, permissions, scope])
 }
 
 function block({ epoch }: Events, { seq, kind, data, contents }: LiveEvent): string {
@@ -174,8 +175,8 @@ function block({ epoch }: Events, { seq, kind, data, contents }: LiveEvent): str
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contents })}\n\n`
 }
 
-function mayGet({ permissions }: Viewer, { kind }: LiveEvent): boolean {
-  return permissions[EVENT_KINDS[kind]].read
+function mayGet({ permissions, scope }: Viewer, { kind, place }: LiveEvent): boolean {
+  return permissions[EVENT_KINDS[kind]].read && (place === undefined || canReadMessage(scope, place))
 }
 
 /** The place that an id names; null for one that is not kept any more, of another process, or nobody's. */

@@ -1,3 +1,4 @@
+import type { Place } from '../../sharing/visible.ts'
 import type { EventKind } from '../../../shared/event-kinds.ts'
 
 /** What has just happened in this process, for those who watch. */
@@ -24,6 +25,8 @@ export type NewEvent = {
   readonly data: Readonly<Record<string, unknown>>
   /** More of it, which a viewer may go without: what is in it of the node can be read from the list. */
   readonly contents?: Readonly<Record<string, unknown>>
+  /** Of a message: where it was said, which decides who is told. */
+  readonly place?: Place
 }
 
 export type LiveEvent = NewEvent & {

@@ -4,6 +4,7 @@ import type { LinkInfo } from '../radios/radio.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
 import { readText } from '../ingest/plan.ts'
+import { placeOfMessage } from '../../sharing/visible.ts'
 
 /** Events kept for those who were away for a moment. */
 const KEPT_EVENTS = 1000
@@ -89,7 +90,8 @@ function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   const { from, channel, replyId, isEmoji: emoji } = packet
   const { packetId, to, text } = said
   const ends = { fromNodeNum: from, fromNodeId: formatNodeId(from), toNodeNum: to, toNodeId: formatNodeId(to) }
-  return [{ kind: 'message', data: { packetId, ...ends, channel, text, replyId, emoji, signed } }]
+  const data = { packetId, ...ends, channel, text, replyId, emoji, signed }
+  return [{ kind: 'message', data, place: placeOfMessage({ channel, to }) }]
 }
 
 /** A link has another state. */

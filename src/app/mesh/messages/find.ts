@@ -2,6 +2,8 @@ import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
+import type { Scope } from '../../../shared/scope.ts'
+import { messagesSeenBy } from '../../sharing/visible.ts'
 import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -18,6 +20,8 @@ export type MessageSearch = {
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
+  /** Of which messages the viewer sees only some. */
+  readonly visible?: Scope | undefined
 }
 
 /** So few messages since a time are read by that, and put in order; more are met soon on the way from the newest. */
@@ -55,6 +59,16 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
     const read = (range: Range, count: number) => byConversation(store, by, range, count)
     const isAlone = [by.since, by.channel, by.q, by.signed].every((filter) => filter === undefined)
     return isAlone ? all(await read(whole, limit)) : { ...(await walkBack({ ...whole, limit, read })), from }
+  }
+  const { visible, channel, signed } = by
+  if (
+    visible !== undefined &&
+    visible.channels !== 'all' &&
+    by.q === undefined &&
+    channel === undefined &&
+    signed !== true
+  ) {
+    return all(await byChannels(store, visible, whole, limit))
   }
   const plain = (range: Range, count: number) => byId(store, by, range, count)
   if (by.q === undefined) return { ...(await walkBack({ ...whole, limit, read: plain })), from }
@@ -103,6 +117,18 @@ async function byConversation(store: Store, by: By, range: Range, limit: number)
   )
 }
 
+/** Through the newest messages of each channel that the scope has, and the newest direct ones. */
+async function byChannels(store: Store, { channels, direct }: Scope, { from, before }: Range, limit: number): Ids {
+  const newest = (index: string, where: SQL) => sql`select id from ${sql.raw(`messages indexed by ${index}`)}
+    where ${where} and id >= ${from} and id < ${before} order by id desc limit ${limit}`
+  const ofChannel = newest('messages_channel', sql`channel = c.value and not (${IS_DIRECT})`)
+  const numbers = JSON.stringify(channels === 'all' ? [] : channels.read)
+  const ofChannels = sql`select j.value as id from json_each(${numbers}) c,
+    json_each((select json_group_array(id) from (${ofChannel}))) j`
+  const ofDirect = direct.read ? sql`union all select id from (${newest('messages_direct', IS_DIRECT)})` : sql``
+  return idsOf(store, sql`select id from (${ofChannels} ${ofDirect}) order by id desc limit ${limit}`)
+}
+
 /** Through the messages that the text index has found: a JSON array of ids. */
 async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
   const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(by))
@@ -125,12 +151,13 @@ function isDirect({ with: nodeNum }: By): SQL | undefined {
 }
 
 /** All but `before` and `with`. */
-function conditions({ since, channel, q, signed }: By): (SQL | undefined)[] {
+function conditions({ since, channel, q, signed, visible }: By): (SQL | undefined)[] {
   return [
     // No index: the rows at hand are few.
     since === undefined ? undefined : sql`+${messages.timestamp} >= ${since}`,
     channel === undefined ? undefined : eq(messages.channel, channel),
     q === undefined ? undefined : contains(messages.text, q),
     signed === undefined ? undefined : sql`signed`,
+    visible === undefined ? undefined : messagesSeenBy(visible),
   ]
 }

@@ -4,6 +4,8 @@ import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
+import type { Scope } from '../../../shared/scope.ts'
+import { scopeKey, seesAllMessages, visibleMessages, visibleValues } from '../../sharing/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
@@ -92,6 +94,7 @@ const CONDITIONS = {
   before: lt(messages.id, sql.placeholder('before')),
   channel: eq(messages.channel, sql.placeholder('channel')),
   signed: sql`signed`,
+  visible: visibleMessages,
   ids: sql`${messages.id} in (select value from json_each(${sql.placeholder('ids')}))`,
 } as const satisfies Record<string, SQL>
 const FILTERS = namesOf(CONDITIONS)
@@ -111,27 +114,35 @@ const pages = prepareShapes((db, shape) => {
 
 const plainLists = keepBodies<string>()
 
-/** A page as JSON, newest first. */
-export async function listMessages(store: Store, search: MessageSearch): Promise<string> {
-  const { limit } = search
-  if (needsSearch(search)) {
-    const { ids, next } = await findMessages(store, search)
-    const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
-    return pageOf(rows, next)
-  }
+/** A page as JSON, newest first: of what the scope lets the viewer see. */
+export async function listMessages(store: Store, filters: MessageSearch, scope: Scope): Promise<string> {
+  const { limit } = filters
+  const search = seesAllMessages(scope) ? filters : { ...filters, visible: scope }
   const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
   const page = async () => {
+    if (needsSearch(search)) {
+      const { ids, next } = await findMessages(store, search)
+      const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
+      return pageOf(rows, next)
+    }
     // One more than asked for tells whether there is a next page.
-    const rows = await rawRows<RawMessage>(pages(store, shape), { ...search, limit: limit + 1 })
+    const values = { ...search, ...visibleValues(scope), limit: limit + 1 }
+    const rows = await rawRows<RawMessage>(pages(store, shape), values)
     const shown = rows.slice(0, limit)
     return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
   }
-  if (shape !== '') return page()
-  return plainLists(store, await readRevision(store, 'messages'), String(limit), page)
+  const isPlain = [filters.before, filters.since, filters.channel, filters.with, filters.q, filters.signed].every(
+    (filter) => filter === undefined,
+  )
+  if (!isPlain) return page()
+  return plainLists(store, await readRevision(store, 'messages'), `${limit} ${scopeKey(scope)}`, page)
 }
 
-function needsSearch({ since, with: nodeNum, q, channel, signed }: MessageSearch): boolean {
-  return since !== undefined || nodeNum !== undefined || q !== undefined || (channel !== undefined && signed === true)
+function needsSearch({ since, with: nodeNum, q, channel, signed, visible }: MessageSearch): boolean {
+  const isFiltered = since !== undefined || nodeNum !== undefined || q !== undefined
+  // Of a few channels the newest messages may be far back: they are found channel by channel.
+  const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
+  return isFiltered || isNarrow || (channel !== undefined && signed === true)
 }
 
 function pageOf(rows: readonly RawMessage[], nextBefore: number | null): string {

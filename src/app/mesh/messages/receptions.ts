@@ -4,6 +4,8 @@ import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
+import type { Scope } from '../../../shared/scope.ts'
+import { canReadMessage, placeOfMessage } from '../../sharing/visible.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const receptionSchema = z
@@ -21,7 +23,7 @@ export type Reception = z.infer<typeof receptionSchema>
 
 const queries = prepareOnce((db) => ({
   exists: db
-    .select({ id: messages.id })
+    .select({ channel: messages.channel, to: messages.toNodeNum })
     .from(messages)
     .where(eq(messages.id, sql.placeholder('id')))
     .prepare(),
@@ -42,10 +44,11 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Oldest first, at most 1000. Throws `message_not_found`. */
-export async function listReceptions(store: Store, id: number): Promise<Reception[]> {
+/** Oldest first, at most 1000. Throws `message_not_found`, also for a message that the scope leaves out. */
+export async function listReceptions(store: Store, id: number, scope: Scope): Promise<Reception[]> {
   const { exists, list } = queries(store)
-  if ((await exists.get({ id })) === undefined) throw new AppError('message_not_found')
+  const message = await exists.get({ id })
+  if (message === undefined || !canReadMessage(scope, placeOfMessage(message))) throw new AppError('message_not_found')
   const rows = await list.all({ id })
   return rows.map((row) => {
     const gateway = row.gateway === 0 ? null : row.gateway

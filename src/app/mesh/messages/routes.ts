@@ -41,7 +41,9 @@ export const messageRoutes = new Hono<AppEnv>()
       }),
     ),
     async (c) =>
-      c.body(await listMessages(c.get('ctx').store, c.req.valid('query')), 200, { 'Content-Type': 'application/json' }),
+      c.body(await listMessages(c.get('ctx').store, c.req.valid('query'), c.get('ctx').viewer.scope), 200, {
+        'Content-Type': 'application/json',
+      }),
   )
   .post(
     '/',
@@ -67,7 +69,10 @@ export const messageRoutes = new Hono<AppEnv>()
       'message_not_found',
     ]),
     validate('param', idParam),
-    async (c) => c.json({ receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id) }),
+    async (c) =>
+      c.json({
+        receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.scope),
+      }),
   )
 
 function readIdempotencyKey(header: string | undefined): string | null {

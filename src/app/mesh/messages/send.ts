@@ -7,6 +7,7 @@ import { BROADCAST, parseNodeId } from '../../../meshtastic/node-id.ts'
 import { countTextBytes, encodeText } from '../../../meshtastic/link/to-radio.ts'
 import { audit, type AuditContext, SYSTEM } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
+import { canReadMessage, canWriteMessage, placeOfMessage } from '../../sharing/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { configuredRadios, readChannelTable } from '../radios/channel-table.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
@@ -110,7 +111,7 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
- * answers that message and sends nothing. Throws `invalid_request` for a radio that there is not, `text_too_long`,
+ * answers that message and sends nothing. Throws `forbidden`, `invalid_request` for a radio that there is not, `text_too_long`,
  * `idempotency_key_reused`, `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function sendMessage(
@@ -126,6 +127,7 @@ export async function sendMessage(
     })
   }
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
+  refuseUnwritable(ctx, message)
   const idempotency = await readIdempotency(ctx, message, key)
   const earlier = idempotency === null ? null : await findEarlier(ctx, idempotency)
   if (earlier !== null) return earlier
@@ -137,6 +139,21 @@ export async function sendMessage(
   } finally {
     outgoing.release()
   }
+}
+
+/**
+ * Throws `forbidden` for what the scope of whoever asks does not let them send, and `invalid_request` for a channel that
+ * is not there for them. The service itself may send everywhere.
+ */
+function refuseUnwritable({ viewer }: SendCtx, { to, channel }: NewMessage): void {
+  if (viewer === null) return
+  const place = placeOfMessage({ channel, to })
+  if (canWriteMessage(viewer.scope, place)) return
+  if (!place.isDirect && !canReadMessage(viewer.scope, place)) throw noSuchChannel()
+  throw new AppError(
+    'forbidden',
+    place.isDirect ? 'You may not send direct messages' : 'You may not send on this channel',
+  )
 }
 
 async function findRadio(ctx: SendCtx, { radio, to, channel, replyId }: NewMessage): Promise<string | null> {
@@ -262,6 +279,10 @@ async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: New
   if (slot !== null) return slot
   // What goes to one node is mostly not in a channel at all.
   if (to !== BROADCAST && channel === 0) return 0
+  throw noSuchChannel()
+}
+
+function noSuchChannel(): AppError {
   const message = 'switched off, or another one, in the radio that sends'
-  throw new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
+  return new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { refreshViewer } from '../../../../src/app/auth/viewer.ts'
 import type { Ctx, Viewer } from '../../../../src/app/context.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
+import { WHOLE_SCOPE } from '../../../../src/shared/scope.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 
 const DAY = 86_400_000
@@ -330,6 +331,7 @@ describe('a refusal says what is missing', () => {
     const viewer: Viewer = {
       user,
       permissions: held,
+      scope: WHOLE_SCOPE,
       mustChangePassword: false,
       secondFactor: { isSetUp: false, resetAt: null },
       credential: { kind: 'token', tokenId: 1, scopes: ['backup', 'nodes:read'], held },

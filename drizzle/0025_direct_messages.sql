@@ -1,0 +1,1 @@
+CREATE INDEX `messages_direct` ON `messages` (`id`) WHERE to_node_num <> 4294967295;

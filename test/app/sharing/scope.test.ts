@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { outcomeOf } from '../../support/answers.ts'
+import { auditRows, type Client, createTestApp, type TestApp } from '../../support/app.ts'
+
+let app: TestApp
+let admin: Client
+let anna: Client & { id: number }
+beforeEach(async () => {
+  app = await createTestApp()
+  admin = await app.admin()
+  anna = await app.user('anna')
+})
+afterEach(() => app.close())
+
+const NONE = { read: false, write: false }
+const NEW = { channels: 'all', direct: NONE }
+const GUEST = { channels: { read: [0], write: [] }, direct: NONE }
+
+const path = () => `/api/users/${anna.id}/permissions`
+const put = (scope: unknown, permissions: unknown = {}) => admin.send('PUT', path(), { permissions, scope })
+const stored = async () => Object(await (await admin.send('GET', path())).json()).scope
+const seen = async (client: Client) => Object(await (await client.send('GET', '/api/auth/status')).json()).scope
+
+describe('the scope of a user', () => {
+  test('is every channel and no direct message for who is new, everything for an administrator, nothing for a stranger', async () => {
+    expect([await seen(anna), await stored()]).toEqual([NEW, NEW])
+    expect(await seen(admin)).toEqual({ channels: 'all', direct: { read: true, write: true } })
+    expect(await seen(app.client())).toEqual({ channels: { read: [], write: [] }, direct: NONE })
+  })
+
+  test('is set beside the permissions, bites at the next request, and the entry says from what to what', async () => {
+    const answer = await put(GUEST, { nodes: { read: true, write: true } })
+    expect([answer.status, Object(await answer.json()).scope]).toEqual([200, GUEST])
+    expect([await stored(), await seen(anna)]).toEqual([GUEST, GUEST])
+    expect(auditRows(app).at(-1)).toEqual({
+      action: 'permissions_updated',
+      username: 'admin',
+      details: {
+        userId: anna.id,
+        username: 'anna',
+        before: { nodes: { read: true, write: false }, scope: NEW },
+        after: { nodes: { read: true, write: true }, scope: GUEST },
+      },
+    })
+  })
+
+  test('stays where a body does not name it, and to set what there is is no change', async () => {
+    await put(GUEST)
+    const entries = auditRows(app).length
+    expect((await put(undefined)).status).toBe(200)
+    expect((await put({ channels: { read: [0, 0], write: [] }, direct: NONE })).status).toBe(200)
+    expect([await stored(), auditRows(app).length]).toEqual([GUEST, entries])
+  })
+
+  test.each([
+    ['some'],
+    [{ channels: 'none', direct: NONE }],
+    [{ channels: 'all' }],
+    [{ channels: { read: [0], write: [1] }, direct: NONE }],
+    [{ channels: { read: [-1], write: [] }, direct: NONE }],
+    [{ channels: { read: [0.5], write: [] }, direct: NONE }],
+    [{ channels: { read: Array.from({ length: 65 }, (_, n) => n), write: [] }, direct: NONE }],
+    [{ channels: 'all', direct: { read: false, write: true } }],
+    [{ channels: 'all', direct: NONE, more: 1 }],
+  ])('%j is refused', async (scope) => {
+    expect(await outcomeOf(put(scope))).toBe('400 invalid_request')
+    expect(await stored()).toEqual(NEW)
+  })
+
+  test('of an administrator is not narrowed, and who is none any more has that of a new user', async () => {
+    await put({ channels: 'all', direct: { read: true, write: true } })
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
+    expect(await outcomeOf(put(GUEST))).toBe('400 invalid_request')
+    await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false })
+    expect(await stored()).toEqual(NEW)
+  })
+
+  test('binds the tokens of the user', async () => {
+    const { token } = Object(
+      await (await anna.send('POST', '/api/tokens', { name: 'x', scopes: ['messages:read'] })).json(),
+    )
+    await put(GUEST)
+    const answer = await app.client().send('GET', '/api/auth/status', undefined, { Authorization: `Bearer ${token}` })
+    expect(Object(await answer.json()).scope).toEqual(GUEST)
+  })
+})
