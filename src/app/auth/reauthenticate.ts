@@ -6,6 +6,9 @@ import type { SignedInCtx } from '../context.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { AppError } from '../http/errors.ts'
 import type { ProofWay } from '../../shared/factors.ts'
+import type { Context } from 'hono'
+import { assertionSchema, proveByPasskey } from './factors/passkeys.ts'
+import type { Proof } from './factors/proof.ts'
 import { isUnchanged } from './factors/unchanged.ts'
 import { proveByTotp, totpCodeSchema } from './factors/totp.ts'
 import { attemptPassword } from './local/login-limiter.ts'
@@ -14,27 +17,36 @@ import { verifyPassword } from './local/passwords.ts'
 export const proofSchema = z.union([
   z.strictObject({ password: z.string().min(1).max(4096) }),
   z.strictObject({ code: totpCodeSchema.describe('Of the authenticator app') }),
+  z.strictObject({ passkey: assertionSchema }),
 ])
 
 /**
  * Proves again who the viewer is; a new session may take the place of the answered one. Both outcomes are recorded.
- * Throws `wrong_password`, `wrong_code`, `not_a_local_user`, `rate_limited`.
+ * Throws `wrong_password`, `wrong_code`, `passkey_refused`,
+ * `not_a_local_user`, `rate_limited`.
  */
-export async function reauthenticate(ctx: SignedInCtx, input: z.infer<typeof proofSchema>): Promise<StoredSession> {
+export async function reauthenticate(
+  c: Context,
+  ctx: SignedInCtx,
+  input: z.infer<typeof proofSchema>,
+): Promise<StoredSession> {
   const { user, credential } = ctx.viewer
   if (credential.kind !== 'session') throw new AppError('forbidden')
   const { session } = credential
   if (session.oidcIssuer !== null) throw new AppError('not_a_local_user')
-  const byPassword = 'password' in input
-  const way: ProofWay = byPassword ? 'password' : 'totp'
-  const isProved = await attemptPassword(ctx, user.id, async () =>
-    (byPassword ? await isPassword(ctx, input.password) : await isCode(ctx, session, input.code)) ? true : null,
-  )
+  const way: Exclude<ProofWay, 'oidc'> = 'password' in input ? 'password' : 'code' in input ? 'totp' : 'passkey'
+  const check = async (): Promise<boolean> => {
+    if ('password' in input) return isPassword(ctx, input.password)
+    if ('code' in input) return isClaimed(ctx, session, await proveByTotp(ctx, user.id, input.code))
+    const used = await proveByPasskey(c, ctx, 'again', user.id, input.passkey)
+    return isClaimed(ctx, session, used?.proof ?? null)
+  }
+  const isProved = await attemptPassword(ctx, user.id, async () => ((await check()) ? true : null))
   const { id, username } = user
   if (isProved === null) {
     const details = { username, provider: 'local', reason: 'reauthentication', way }
     await ctx.store.atomic([audit(ctx, 'login_failed', details, { actor: { id, username } })], 'lazily')
-    throw new AppError(byPassword ? 'wrong_password' : 'wrong_code')
+    throw new AppError(REFUSALS[way])
   }
   await ctx.store.atomic([audit(ctx, 'reauthenticated', { way })])
   return session
@@ -46,9 +58,10 @@ async function isPassword(ctx: SignedInCtx, password: string): Promise<boolean> 
   return verifyPassword(ctx.passwords, { password, turn: 'known' }, row?.hash ?? null)
 }
 
-/** Uses the code up. */
-async function isCode(ctx: SignedInCtx, { userId, epoch }: StoredSession, code: string): Promise<boolean> {
-  const proof = await proveByTotp(ctx, userId, code)
+const REFUSALS = { password: 'wrong_password', totp: 'wrong_code', passkey: 'passkey_refused' } as const
+
+/** Uses a proof up; false where somebody was faster. */
+async function isClaimed(ctx: SignedInCtx, { userId, epoch }: StoredSession, proof: Proof | null): Promise<boolean> {
   if (proof === null) return false
   await ctx.store.atomic([proof.claim(isUnchanged(ctx.store, { userId, epoch }))])
   const won = await ctx.store.db

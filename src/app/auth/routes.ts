@@ -12,6 +12,7 @@ import { permissionsSchema } from '../users/permissions.ts'
 import { idParam, validate } from '../http/validate.ts'
 import { requireFreshProof } from './fresh-proof.ts'
 import { handOutAttempt } from './factors/attempts.ts'
+import { askForPasskey, optionsSchema, relyingParty } from './factors/passkeys.ts'
 import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
@@ -41,6 +42,7 @@ const statusSchema = z.object({
   mustChangePassword: z.boolean(),
   oidcEnabled: z.boolean(),
   localAuthDisabled: z.boolean(),
+  passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at a bare address'),
   secondFactor: z.object({
     isSetUp: z.boolean(),
     resetAt: timeField
@@ -89,6 +91,7 @@ export const authRoutes = new Hono<AppEnv>()
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
+      passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
       secondFactor: viewer?.secondFactor ?? { isSetUp: false, resetAt: null },
     }
     return reply(c, status, unsupportedBy(ctx))
@@ -159,14 +162,35 @@ export const authRoutes = new Hono<AppEnv>()
     answers(
       'Prove again who you are: some changes need a sign-in that is not older than 15 minutes. The session goes on under another cookie',
       { 204: null },
-      ['wrong_password', 'wrong_code', 'not_a_local_user', 'local_auth_disabled', 'rate_limited'],
+      [
+        'wrong_password',
+        'wrong_code',
+        'passkey_refused',
+        'passkeys_unavailable',
+        'not_a_local_user',
+        'local_auth_disabled',
+        'rate_limited',
+      ],
     ),
     validate('json', proofSchema),
     async (c) => {
       const { ctx } = c.var
-      const { userId, epoch, factors, createdAt } = await reauthenticate(ctx, c.req.valid('json'))
+      const { userId, epoch, factors, createdAt } = await reauthenticate(c, ctx, c.req.valid('json'))
       await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors, createdAt })
       return c.body(null, 204)
+    },
+  )
+  .post(
+    '/reauthenticate/options',
+    requireSession,
+    requireLocalAuth,
+    answers('What the browser needs to prove by a passkey who you are', { 200: optionsSchema }, [
+      'passkeys_unavailable',
+      'local_auth_disabled',
+    ]),
+    async (c) => {
+      const { ctx } = c.var
+      return c.json({ options: { ...(await askForPasskey(c, ctx, 'again', ctx.viewer.user.id)) } })
     },
   )
   .get(

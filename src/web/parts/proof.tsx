@@ -4,6 +4,7 @@ import { href } from '../router.ts'
 import { useAction } from '../state/load.ts'
 import { wantedProof } from '../state/proof.ts'
 import { user } from '../state/session.ts'
+import { proveByPasskey } from '../passkeys.ts'
 import { t } from '../strings.ts'
 import { Dialog } from './dialog.tsx'
 import { Actions, Field, formText, Submit } from './form/field.tsx'
@@ -40,6 +41,11 @@ function AtProvider() {
 function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void }) {
   const { busy, error, run } = useAction()
   const byCode = useSignal(false)
+  const byPasskey = () =>
+    run(async () => {
+      await proveByPasskey()
+      onProved()
+    })
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const form = event.currentTarget
@@ -80,6 +86,11 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
         </>
       )}
       <Actions>
+        {ways.includes('passkey') && (
+          <button type="button" class="button" disabled={busy.value} onClick={() => void byPasskey()}>
+            {t.factors.usePasskey}
+          </button>
+        )}
         {ways.includes('totp') && (
           <button type="button" class="button" onClick={() => (byCode.value = !byCode.value)}>
             {byCode.value ? t.factors.usePassword : t.factors.useTotp}

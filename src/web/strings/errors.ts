@@ -7,6 +7,10 @@ export const errors = {
   invalid_credentials: 'Username or password is wrong. Check capital letters. After several failures you have to wait.',
   invalid_code: 'This code is wrong or already used. Wait for the next one, or check the clock of your phone.',
   reauthentication_required: 'Nothing was changed: this needs a fresh confirmation that it is you.',
+  passkey_refused: 'This passkey is not accepted. Use another way to sign in.',
+  passkey_cancelled: 'No passkey was used. Try again, or take another way.',
+  passkeys_unavailable: 'Browsers allow passkeys only over HTTPS and under a name, not at a bare address.',
+  too_many_passkeys: 'You have as many passkeys as one user may have. Remove one first.',
   wrong_code: 'This code is wrong. Wait for the next one, or check the clock of your phone.',
   attempt_ended: 'This sign-in took too long, or too many codes were wrong. Start again with your password.',
   enrolment_ended: 'This took too long. Begin again.',
@@ -50,4 +54,4 @@ export const errors = {
   radio_unavailable: 'The radio is not connected. Nothing was sent.',
   database_unavailable: 'The database does not respond right now. Try again in a moment.',
   invalid_request: 'The form has an error:',
-} as const satisfies Partial<Record<ErrorCode | 'offline', string>>
+} as const satisfies Partial<Record<ErrorCode | 'offline' | 'passkey_cancelled', string>>

@@ -90,7 +90,7 @@ export async function listSecondFactors(ctx: Ctx, userId: number): Promise<Secon
 }
 
 /** With the last second factor go the recovery codes. */
-function dropIdleCodes({ store }: Ctx, userId: number): Statement {
+export function dropIdleCodes({ store }: Ctx, userId: number): Statement {
   return store.db.delete(recoveryCodes).where(and(eq(recoveryCodes.userId, userId), sql`not ${hasFactor(userId)}`))
 }
 

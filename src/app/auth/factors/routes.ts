@@ -4,13 +4,18 @@ import { requireLocalAuth, requireSession } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
-import { validate } from '../../http/validate.ts'
+import { idParam, validate } from '../../http/validate.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
-import { dismissReset, factorsSchema, hasFactor, listFactors, removeTotp } from './factors.ts'
+import { dismissReset, dropIdleCodes, factorsSchema, hasFactor, listFactors, removeTotp } from './factors.ts'
+import { addPasskey, beginPasskey, newPasskeySchema, optionsSchema, removePasskey } from './passkeys.ts'
 import { renewCodes } from './recovery-codes.ts'
 import { beginTotp, confirmTotp, totpCodeSchema } from './totp.ts'
 
 const codesField = z.array(z.string())
+
+const codesAnswer = z.object({
+  recoveryCodes: codesField.nullable().describe('Shown this once; null: the earlier ones stay'),
+})
 
 const confirmSchema = z.strictObject({
   enrolment: z.string().max(4096).describe('As the beginning answered it'),
@@ -47,15 +52,11 @@ export const factorRoutes = new Hono<AppEnv>()
     '/totp/confirm',
     requireSession,
     requireLocalAuth,
-    answers(
-      'Finish setting up an authenticator app; it takes the place of an earlier one',
-      {
-        200: z.object({
-          recoveryCodes: codesField.nullable().describe('Shown this once; null: the earlier ones stay'),
-        }),
-      },
-      ['wrong_code', 'enrolment_ended', 'local_auth_disabled'],
-    ),
+    answers('Finish setting up an authenticator app; it takes the place of an earlier one', { 200: codesAnswer }, [
+      'wrong_code',
+      'enrolment_ended',
+      'local_auth_disabled',
+    ]),
     validate('json', confirmSchema),
     async (c) => c.json({ recoveryCodes: await confirmTotp(c.var.ctx, c.req.valid('json')) }),
   )
@@ -66,6 +67,47 @@ export const factorRoutes = new Hono<AppEnv>()
     answers('Remove your authenticator app', { 204: null }, ['factor_not_found']),
     async (c) => {
       await removeTotp(c.var.ctx)
+      return c.body(null, 204)
+    },
+  )
+  .post(
+    '/passkeys/options',
+    requireSession,
+    requireFreshProof,
+    requireLocalAuth,
+    answers('What the browser needs to make a passkey', { 200: optionsSchema }, [
+      'local_auth_disabled',
+      'not_a_local_user',
+      'passkeys_unavailable',
+      'too_many_passkeys',
+    ]),
+    async (c) => {
+      if (c.var.ctx.viewer.user.authProvider !== 'local') throw new AppError('not_a_local_user')
+      return c.json({ options: { ...(await beginPasskey(c, c.var.ctx)) } })
+    },
+  )
+  .post(
+    '/passkeys',
+    requireSession,
+    requireLocalAuth,
+    answers('Store the passkey that the browser made', { 200: codesAnswer }, [
+      'enrolment_ended',
+      'passkey_refused',
+      'passkeys_unavailable',
+      'local_auth_disabled',
+    ]),
+    validate('json', newPasskeySchema),
+    async (c) => c.json({ recoveryCodes: await addPasskey(c, c.var.ctx, c.req.valid('json')) }),
+  )
+  .delete(
+    '/passkeys/:id',
+    requireSession,
+    requireFreshProof,
+    answers('Remove one of your passkeys', { 204: null }, ['factor_not_found']),
+    validate('param', idParam),
+    async (c) => {
+      const { ctx } = c.var
+      await removePasskey(ctx, c.req.valid('param').id, [dropIdleCodes(ctx, ctx.viewer.user.id)])
       return c.body(null, 204)
     },
   )

@@ -1,5 +1,8 @@
 import { type Context, Hono } from 'hono'
 import * as z from 'zod'
+import { eq } from 'drizzle-orm'
+import { users } from '../../../db/schema.ts'
+import { AppError } from '../../http/errors.ts'
 import { anyone, requireLocalAuth } from '../../http/access.ts'
 import type { AppEnv, Ctx } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
@@ -7,8 +10,10 @@ import { validate } from '../../http/validate.ts'
 import { rememberBrowser } from '../local/known-browser.ts'
 import { startSession } from '../sessions/sessions.ts'
 import { signedInAnswer, signedInSchema } from '../viewer.ts'
+import { findAttempt } from './attempts.ts'
+import { askForPasskey, assertionSchema, optionsSchema, proveByPasskey } from './passkeys.ts'
 import { proveByRecovery, recoveryCodeSchema } from './recovery-codes.ts'
-import { finishAttempt } from './second-step.ts'
+import { claimSignIn, finishAttempt } from './second-step.ts'
 import { proveByTotp, totpCodeSchema } from './totp.ts'
 import type { CheckedUser } from './unchanged.ts'
 
@@ -42,6 +47,70 @@ export const factorSignInRoutes = new Hono<AppEnv>()
       return c.json(await enter(c, ctx, user))
     },
   )
+  .post(
+    '/passkey/options',
+    anyone,
+    requireLocalAuth,
+    answers(
+      'What the browser needs to sign in with a passkey: as the second step of a sign-in, or without a password',
+      { 200: optionsSchema },
+      ['local_auth_disabled', 'passkeys_unavailable'],
+    ),
+    async (c) => {
+      const attempt = await findAttempt(c, c.var.ctx)
+      const purpose = attempt === null ? 'enter' : 'second'
+      const options = await askForPasskey(c, c.var.ctx, purpose, attempt?.userId ?? null)
+      return c.json({ options: { ...options } })
+    },
+  )
+  .post(
+    '/passkey',
+    anyone,
+    requireLocalAuth,
+    answers('Sign in with a passkey, or finish a sign-in with it', { 200: signedInSchema }, [
+      ...ERRORS,
+      'passkey_refused',
+      'passkeys_unavailable',
+    ]),
+    validate('json', z.strictObject({ response: assertionSchema })),
+    async (c) => {
+      const { ctx } = c.var
+      const { response } = c.req.valid('json')
+      if ((await findAttempt(c, ctx)) === null)
+        return c.json(await enter(c, ctx, await enterByPasskey(c, ctx, response)))
+      const user = await finishAttempt(c, ctx, 'passkey', async ({ userId }) => {
+        const used = await proveByPasskey(c, ctx, 'second', userId, response)
+        return used?.proof ?? null
+      })
+      return c.json(await enter(c, ctx, user))
+    },
+  )
+
+/** Whoever unlocked a passkey of theirs needs no password. Throws `passkey_refused`. */
+async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof assertionSchema>): Promise<CheckedUser> {
+  const used = await proveByPasskey(c, ctx, 'enter', null, response)
+  const { id, username, epoch, isActive, authProvider } = {
+    id: users.id,
+    username: users.username,
+    epoch: users.sessionEpoch,
+    isActive: users.isActive,
+    authProvider: users.authProvider,
+  }
+  const user =
+    used === null
+      ? undefined
+      : await ctx.store.db
+          .select({ id, username, epoch, isActive, authProvider })
+          .from(users)
+          .where(eq(users.id, used.userId))
+          .get()
+  if (used === null || user === undefined || !user.isActive || user.authProvider !== 'local') {
+    throw new AppError('passkey_refused')
+  }
+  const checked = { userId: user.id, epoch: user.epoch }
+  if (!(await claimSignIn(ctx, checked, used.proof, { actor: user }))) throw new AppError('passkey_refused')
+  return checked
+}
 
 async function enter(c: Context, ctx: Ctx, { userId, epoch }: CheckedUser) {
   await startSession(c, ctx, { id: userId, epoch, oidcIssuer: null, factors: 2 })

@@ -9,6 +9,7 @@ import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
+import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
@@ -17,6 +18,7 @@ export function Factors() {
   const { data, error, reload } = useLoad(() => ask(api.auth.factors.$get()), [])
   const codes = useSignal<readonly string[] | null>(null)
   const isAdding = useSignal(false)
+  const isNaming = useSignal(false)
   const found = data.value
   const changed = async () => {
     await Promise.all([reload(), refreshStatus()])
@@ -27,9 +29,16 @@ export function Factors() {
       title={t.factors.title}
       help={t.factors.help}
       actions={
-        <button type="button" class="button" onClick={() => (isAdding.value = true)}>
-          {found?.totp ? t.factors.replace : t.factors.setUp}
-        </button>
+        <>
+          {canUsePasskeys(status.value?.passkeysPossible === true) && (
+            <button type="button" class="button" onClick={() => (isNaming.value = true)}>
+              {t.factors.addPasskey}
+            </button>
+          )}
+          <button type="button" class="button" onClick={() => (isAdding.value = true)}>
+            {found?.totp ? t.factors.replace : t.factors.setUp}
+          </button>
+        </>
       }
     >
       <ResetNotice />
@@ -53,6 +62,28 @@ export function Factors() {
             />
           </li>
         )}
+        {found?.passkeys.map((passkey) => (
+          <li key={passkey.id}>
+            <div class="grow">
+              {passkey.name} <span class="tag">{t.factors.passkey}</span>
+              <div class="faint">
+                {passkey.lastUsedAt === null ? (
+                  t.factors.never
+                ) : (
+                  <>
+                    {t.factors.lastUsed} <Age at={passkey.lastUsedAt} />
+                  </>
+                )}
+              </div>
+            </div>
+            <RemoveButton
+              name={passkey.name}
+              sure={t.factors.removePasskeySure(passkey.name)}
+              act={() => send(api.auth.factors.passkeys[':id'].$delete({ param: { id: String(passkey.id) } }))}
+              onDone={changed}
+            />
+          </li>
+        ))}
         {hasFactor && (
           <li>
             <div class="grow">{t.factors.codesLeft(found.recoveryCodesLeft)}</div>
@@ -67,6 +98,16 @@ export function Factors() {
           onClose={() => (isAdding.value = false)}
           onAdded={async (made) => {
             isAdding.value = false
+            codes.value = made
+            await changed()
+          }}
+        />
+      )}
+      {isNaming.value && (
+        <AddPasskey
+          onClose={() => (isNaming.value = false)}
+          onAdded={async (made) => {
+            isNaming.value = false
             codes.value = made
             await changed()
           }}
@@ -138,6 +179,44 @@ function AddTotp(props: { onClose(): void; onAdded(codes: readonly string[] | nu
     <Dialog title={t.factors.setUp} onClose={props.onClose}>
       <Failure error={error.value} />
       {data.value !== null && <ConfirmTotp begun={data.value} onAdded={props.onAdded} />}
+    </Dialog>
+  )
+}
+
+type AddPasskeyProps = { onClose(): void; onAdded(codes: readonly string[] | null): Promise<void> }
+
+function AddPasskey({ onClose, onAdded }: AddPasskeyProps) {
+  const { busy, error, run } = useAction()
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const name = formText(form)('name').trim()
+    await run(async () => {
+      const codes = await createPasskey(name)
+      say(t.factors.added)
+      await onAdded(codes)
+    })
+  }
+  return (
+    <Dialog title={t.factors.addPasskey} onClose={onClose}>
+      <form onSubmit={submit} class="stack">
+        <p class="measure">{t.factors.passkeyHelp}</p>
+        <Failure error={error.value} />
+        <Field
+          label={t.factors.passkeyName}
+          name="name"
+          hint={t.factors.passkeyNameHint}
+          maxLength={64}
+          pattern=".*\S.*"
+          autocomplete="off"
+          required
+          autofocus
+        />
+        <Actions>
+          <Submit busy={busy.value} idle={t.factors.addPasskey} working={t.common.saving} />
+        </Actions>
+      </form>
     </Dialog>
   )
 }

@@ -3,16 +3,43 @@ import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
+import { signInByPasskey } from '../../passkeys.ts'
 import { t } from '../../strings.ts'
 import type { SecondFactor } from '../../../shared/factors.ts'
 
 type Props = { factors: readonly SecondFactor[]; onEntered(): Promise<void>; onBack(): void }
 
-/** After the right password: the code of the app, or a recovery code. */
+/** After the right password: the code of the app, a passkey, or a recovery code. */
 export function SecondStep({ factors, onEntered, onBack }: Props) {
   const typed = factors.filter((factor) => factor !== 'passkey')
   const chosen = useSignal(typed[0] ?? 'recovery')
+  const isTyping = useSignal(false)
   const { busy, error, run } = useAction()
+  const byPasskey = () =>
+    run(async () => {
+      await signInByPasskey()
+      await onEntered()
+    })
+  const hasPasskey = factors.includes('passkey')
+  if (hasPasskey && typed.every((factor) => factor === 'recovery') && !isTyping.value) {
+    return (
+      <div class="stack">
+        <p>{t.factors.stepPasskeyHelp}</p>
+        <Failure error={error.value} />
+        <button type="button" class="button primary" disabled={busy.value} onClick={() => void byPasskey()}>
+          {t.factors.usePasskey}
+        </button>
+        {typed.length > 0 && (
+          <button type="button" class="button wide" onClick={() => (isTyping.value = true)}>
+            {t.factors.useRecovery}
+          </button>
+        )}
+        <button type="button" class="button wide" onClick={onBack}>
+          {t.factors.back}
+        </button>
+      </div>
+    )
+  }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const form = event.currentTarget
@@ -30,6 +57,11 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
       <Failure error={error.value} />
       <Field {...fieldOf(chosen.value)} name="code" required autofocus />
       <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />
+      {hasPasskey && (
+        <button type="button" class="button wide" disabled={busy.value} onClick={() => void byPasskey()}>
+          {t.factors.usePasskey}
+        </button>
+      )}
       {other !== undefined && (
         <button type="button" class="button wide" onClick={() => (chosen.value = other)}>
           {other === 'totp' ? t.factors.useTotp : t.factors.useRecovery}

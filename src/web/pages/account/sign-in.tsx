@@ -10,6 +10,7 @@ import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '..
 import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/factors.ts'
+import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
 import { SecondStep } from './second-step.tsx'
 
 const RETURN_KEY = 'return-to'
@@ -101,10 +102,30 @@ function LocalForm({ half }: { half: Half }) {
         </div>
       )}
       {half.value === null ? (
-        <PasswordStep half={half} onBegin={() => (hasNoCookie.value = false)} onEntered={entered} />
+        <>
+          <PasswordStep half={half} onBegin={() => (hasNoCookie.value = false)} onEntered={entered} />
+          {canUsePasskeys(status.value?.passkeysPossible === true) && <PasskeyButton onEntered={entered} />}
+        </>
       ) : (
         <SecondStep factors={half.value} onEntered={entered} onBack={() => (half.value = null)} />
       )}
+    </>
+  )
+}
+
+function PasskeyButton({ onEntered }: { onEntered(): Promise<void> }) {
+  const { busy, error, run } = useAction()
+  const enter = () =>
+    run(async () => {
+      await signInByPasskey()
+      await onEntered()
+    })
+  return (
+    <>
+      <Failure error={error.value} />
+      <button type="button" class="button wide" disabled={busy.value} onClick={() => void enter()}>
+        {t.factors.passkeySignIn}
+      </button>
     </>
   )
 }

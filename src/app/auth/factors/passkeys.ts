@@ -1,0 +1,315 @@
+import {
+  type AuthenticationResponseJSON,
+  type AuthenticatorTransport,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server'
+import { decodeBase64urlIgnorePadding, encodeBase64urlNoPadding } from '@oslojs/encoding'
+import { and, count, eq, lt, or, sql } from 'drizzle-orm'
+import type { Context } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import * as z from 'zod'
+import { passkeys, users } from '../../../db/schema.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
+import { seal, unseal } from '../sealing.ts'
+import { randomToken } from '../sessions/session-token.ts'
+import { isSecure } from '../sessions/sessions.ts'
+import type { Proof } from './proof.ts'
+import { codesForFirstFactor } from './recovery-codes.ts'
+import { isUnchanged } from './unchanged.ts'
+
+const RP_NAME = 'Mesh Monitoring Service'
+const COOKIE = 'mesh_passkey'
+const LABEL = 'passkey-challenge'
+const LIFETIME_MS = 5 * MINUTE_MS
+
+/** Of one user. */
+const MOST_PASSKEYS = 20
+
+/** ES256, EdDSA and RS256: what every authenticator has one of. */
+const ALGORITHMS = [-7, -8, -257]
+
+const short = z.string().max(1024)
+const long = z.string().max(16_384)
+
+const registrationSchema = z.object({
+  id: short,
+  rawId: short,
+  type: z.literal('public-key'),
+  response: z.object({
+    clientDataJSON: long,
+    attestationObject: long,
+    transports: z.array(z.string().max(32)).max(10).optional(),
+  }),
+})
+
+/** What `startAuthentication` of @simplewebauthn/browser answers. */
+export const assertionSchema = z
+  .object({
+    id: short,
+    rawId: short,
+    type: z.literal('public-key'),
+    response: z.object({
+      clientDataJSON: long,
+      authenticatorData: long,
+      signature: long,
+      userHandle: short.nullish(),
+    }),
+  })
+  .meta({ description: 'The answer of the browser, as WebAuthn Level 3 has it in JSON' })
+
+export const newPasskeySchema = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u),
+  response: registrationSchema.meta({ description: 'The answer of the browser, as WebAuthn Level 3 has it in JSON' }),
+})
+
+/** What WebAuthn wants of the browser; its shape is that of the specification. */
+export const optionsSchema = z.object({ options: z.looseObject({ challenge: z.string() }) })
+
+/** What a challenge is for: none is good for anything else. */
+type Purpose = 'add' | 'enter' | 'second' | 'again'
+
+const challengeSchema = z.strictObject({
+  challenge: z.string(),
+  purpose: z.string(),
+  userId: z.int().nullable(),
+  expiresAt: z.int(),
+})
+
+/** Where passkeys belong to; null where browsers allow none: over http, but on localhost, and at a bare address. */
+export function relyingParty(c: Context, ctx: Ctx): { id: string; origin: string } | null {
+  const { PUBLIC_URL } = ctx.config
+  const { origin, protocol, hostname } = new URL(PUBLIC_URL ?? ctx.origin(c))
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
+  const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname)
+  return isAddress || (protocol !== 'https:' && !isLocal) ? null : { id: hostname, origin }
+}
+
+function demandParty(c: Context, ctx: Ctx): { id: string; origin: string } {
+  const party = relyingParty(c, ctx)
+  if (party === null) throw new AppError('passkeys_unavailable')
+  return party
+}
+
+/** What the browser needs to make a passkey. Throws `passkeys_unavailable`, `too_many_passkeys`. */
+export async function beginPasskey(c: Context, ctx: SignedInCtx) {
+  const { user } = ctx.viewer
+  const party = demandParty(c, ctx)
+  const own = await ownPasskeys(ctx, user.id)
+  if (own.length >= MOST_PASSKEYS) throw new AppError('too_many_passkeys')
+  const options = await generateRegistrationOptions({
+    rpName: RP_NAME,
+    rpID: party.id,
+    userName: user.username,
+    userID: new TextEncoder().encode(`mesh:${user.id}`),
+    attestationType: 'none',
+    supportedAlgorithmIDs: ALGORITHMS,
+    excludeCredentials: own.map(asDescriptor),
+    authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
+  })
+  await handOut(c, ctx, 'add', user.id, options.challenge)
+  return options
+}
+
+/**
+ * Stores the passkey that the browser made. With the first second factor come recovery codes, shown this once; null where
+ * there are some. Throws `enrolment_ended`, `passkey_refused`, `passkeys_unavailable`.
+ */
+export async function addPasskey(
+  c: Context,
+  ctx: SignedInCtx,
+  { name, response }: z.infer<typeof newPasskeySchema>,
+): Promise<string[] | null> {
+  const { user, credential } = ctx.viewer
+  if (credential.kind !== 'session') throw new AppError('forbidden')
+  const party = demandParty(c, ctx)
+  const challenge = await take(c, ctx, 'add', user.id)
+  if (challenge === null) throw new AppError('enrolment_ended')
+  const verified = await verifyRegistrationResponse({
+    response: asRegistration(response),
+    expectedChallenge: challenge,
+    expectedOrigin: party.origin,
+    expectedRPID: party.id,
+    supportedAlgorithmIDs: ALGORITHMS,
+    requireUserVerification: false,
+  }).catch(() => null)
+  if (verified?.verified !== true) throw new AppError('passkey_refused')
+  const { credential: made, credentialDeviceType, credentialBackedUp } = verified.registrationInfo
+  const { db } = ctx.store
+  const use = randomToken()
+  const unchanged = isUnchanged(ctx.store, { userId: user.id, epoch: credential.session.epoch })
+  const values = sql`select null, ${user.id}, ${name}, ${made.id}, ${encodeBase64urlNoPadding(made.publicKey)},
+    ${made.counter}, ${credentialDeviceType === 'multiDevice' ? 1 : 0}, ${credentialBackedUp ? 1 : 0},
+    ${JSON.stringify(response.response.transports ?? [])}, ${party.id}, ${use}, ${ctx.now()}, null
+    from ${users} where ${eq(users.id, user.id)} and ${unchanged}`
+  const isNew = sql`exists (select 1 from ${passkeys} where ${passkeys.lastUse} = ${use})`
+  const codes = codesForFirstFactor(ctx, user.id, isNew)
+  await ctx.store.atomic([
+    db.insert(passkeys).select(values).onConflictDoNothing(),
+    audit(ctx, 'second_factor_added', { factor: 'passkey', name }, { onlyIfChanged: true }),
+    ...codes.statements,
+  ])
+  const stored = await db.select({ n: count() }).from(passkeys).where(eq(passkeys.lastUse, use)).get()
+  // Somebody has this very passkey already, or the session ended meanwhile.
+  if (stored?.n !== 1) throw new AppError('passkey_refused')
+  return codes.read()
+}
+
+/** Takes one of the viewer's passkeys away. `also` are statements for the same step. Throws `factor_not_found`. */
+export async function removePasskey(
+  ctx: SignedInCtx,
+  id: number,
+  also: readonly Parameters<Ctx['store']['atomic']>[0][number][],
+): Promise<void> {
+  const own = and(eq(passkeys.id, id), eq(passkeys.userId, ctx.viewer.user.id))
+  const known = await ctx.store.db.select({ name: passkeys.name }).from(passkeys).where(own).get()
+  if (known === undefined) throw new AppError('factor_not_found')
+  await ctx.store.atomic([
+    ctx.store.db.delete(passkeys).where(own),
+    audit(ctx, 'second_factor_removed', { factor: 'passkey', name: known.name }, { onlyIfChanged: true }),
+    ...also,
+  ])
+}
+
+/**
+ * What the browser needs to use a passkey: of `userId`, or of whoever has one here when that is null. Throws
+ * `passkeys_unavailable`.
+ */
+export async function askForPasskey(c: Context, ctx: Ctx, purpose: Exclude<Purpose, 'add'>, userId: number | null) {
+  const party = demandParty(c, ctx)
+  const own = userId === null ? [] : await ownPasskeys(ctx, userId)
+  const options = await generateAuthenticationOptions({
+    rpID: party.id,
+    allowCredentials: own.map(asDescriptor),
+    // Alone it takes the place of the password: then somebody must have unlocked it.
+    userVerification: purpose === 'enter' ? 'required' : 'preferred',
+  })
+  await handOut(c, ctx, purpose, userId, options.challenge)
+  return options
+}
+
+export type UsedPasskey = { readonly userId: number; readonly proof: Proof }
+
+/**
+ * Whose passkey signed the challenge that this browser was given for `purpose`; null for anything else. One whose counter
+ * did not grow was copied: it is refused, and the log says so.
+ */
+export async function proveByPasskey(
+  c: Context,
+  ctx: Ctx,
+  purpose: Exclude<Purpose, 'add'>,
+  userId: number | null,
+  response: z.infer<typeof assertionSchema>,
+): Promise<UsedPasskey | null> {
+  const party = demandParty(c, ctx)
+  const challenge = await take(c, ctx, purpose, userId)
+  const row = await ctx.store.db.select().from(passkeys).where(eq(passkeys.credentialId, response.id)).get()
+  if (challenge === null || row === undefined || (userId !== null && row.userId !== userId)) return null
+  const verified = await verifyAuthenticationResponse({
+    response: asAssertion(response),
+    expectedChallenge: challenge,
+    expectedOrigin: party.origin,
+    expectedRPID: party.id,
+    credential: {
+      id: row.credentialId,
+      publicKey: new Uint8Array(decodeBase64urlIgnorePadding(row.publicKey)),
+      // Compared below, where it is known what it means.
+      counter: 0,
+    },
+    requireUserVerification: purpose === 'enter',
+  }).catch(() => null)
+  if (verified?.verified !== true) return null
+  const { newCounter, credentialBackedUp } = verified.authenticationInfo
+  const { id } = row
+  if (newCounter <= row.counter && (newCounter > 0 || row.counter > 0)) {
+    ctx.log.warn('A passkey was refused: its counter did not grow, so there is a copy of it', { passkeyId: id })
+    return null
+  }
+  const use = randomToken()
+  const grows = or(lt(passkeys.counter, newCounter), sql`${passkeys.counter} = 0 and ${newCounter} = 0`)
+  const proof: Proof = {
+    factor: 'passkey',
+    claim: (unchanged) =>
+      ctx.store.db
+        .update(passkeys)
+        .set({ counter: newCounter, isBackedUp: credentialBackedUp, lastUse: use, lastUsedAt: ctx.now() })
+        .where(and(eq(passkeys.id, id), grows, unchanged)),
+    isClaimed: sql`exists (select 1 from ${passkeys} where ${passkeys.id} = ${id} and ${passkeys.lastUse} = ${use})`,
+  }
+  return { userId: row.userId, proof }
+}
+
+async function ownPasskeys({ store }: Ctx, userId: number) {
+  const { credentialId, transports } = passkeys
+  return store.db.select({ credentialId, transports }).from(passkeys).where(eq(passkeys.userId, userId)).all()
+}
+
+function asDescriptor({ credentialId, transports }: { credentialId: string; transports: string[] }) {
+  return { id: credentialId, transports: transports.filter(isTransport) }
+}
+
+const TRANSPORTS: readonly string[] = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
+
+function isTransport(name: string): name is AuthenticatorTransport {
+  return TRANSPORTS.includes(name)
+}
+
+// The schemas bound what the library reads; it checks the rest itself, and refuses what it does not know.
+function asRegistration(response: z.infer<typeof registrationSchema>): RegistrationResponseJSON {
+  const { clientDataJSON, attestationObject } = response.response
+  const { id, rawId, type } = response
+  return { id, rawId, type, clientExtensionResults: {}, response: { clientDataJSON, attestationObject } }
+}
+
+function asAssertion(response: z.infer<typeof assertionSchema>): AuthenticationResponseJSON {
+  const { clientDataJSON, authenticatorData, signature } = response.response
+  const { id, rawId, type } = response
+  return { id, rawId, type, clientExtensionResults: {}, response: { clientDataJSON, authenticatorData, signature } }
+}
+
+/** Gives a challenge to the browser, sealed in a cookie: nothing is stored. */
+async function handOut(
+  c: Context,
+  ctx: Ctx,
+  purpose: Purpose,
+  userId: number | null,
+  challenge: string,
+): Promise<void> {
+  const content: z.infer<typeof challengeSchema> = { challenge, purpose, userId, expiresAt: ctx.now() + LIFETIME_MS }
+  const sealed = await seal(ctx.config.SESSION_SECRET, LABEL, JSON.stringify(content))
+  const options = cookieOptions(c, ctx)
+  setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
+}
+
+/** The challenge that this browser was given for this; null without one. It is good once, among all instances. */
+async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | null): Promise<string | null> {
+  const options = cookieOptions(c, ctx)
+  const sealed = getCookie(c, cookieName(options.secure))
+  const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
+  if (text === null) return null
+  deleteCookie(c, cookieName(options.secure), options)
+  const content = challengeSchema.parse(JSON.parse(text))
+  const left = content.expiresAt - ctx.now()
+  const isOurs = content.purpose === purpose && content.userId === userId
+  if (!isOurs || left <= 0 || left > LIFETIME_MS) return null
+  const { count: uses } = await ctx.sessions.hit(`passkey:used:${content.challenge}`, LIFETIME_MS, ctx.now())
+  return uses === 1 ? content.challenge : null
+}
+
+function cookieName(secure: boolean): string {
+  return secure ? `__Host-${COOKIE}` : COOKIE
+}
+
+function cookieOptions(c: Context, ctx: Ctx) {
+  return { path: '/', httpOnly: true, sameSite: 'Strict', secure: isSecure(c, ctx) } as const
+}

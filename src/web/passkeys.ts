@@ -1,0 +1,54 @@
+import {
+  browserSupportsWebAuthn,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+  startAuthentication,
+  startRegistration,
+} from '@simplewebauthn/browser'
+import { api, ApiError, ask, askAs, send } from './api.ts'
+
+/** Whether this browser knows passkeys, where the service allows them. */
+export function canUsePasskeys(isPossible: boolean): boolean {
+  return isPossible && browserSupportsWebAuthn()
+}
+
+/** Makes a passkey on this device and stores it. Answers recovery codes, if there are new ones. Throws `ApiError`. */
+export async function createPasskey(name: string): Promise<readonly string[] | null> {
+  const { options: optionsJSON } = await askAs<{ options: PublicKeyCredentialCreationOptionsJSON }>(
+    api.auth.factors.passkeys.options.$post(),
+  )
+  const made = await unlessCancelled(startRegistration({ optionsJSON }))
+  const { recoveryCodes } = await ask(api.auth.factors.passkeys.$post({ json: { name, response: plain(made) } }))
+  return recoveryCodes
+}
+
+type Options = { options: PublicKeyCredentialRequestOptionsJSON }
+
+/** Signs in with a passkey, or finishes a sign-in with it. Throws `ApiError`. */
+export async function signInByPasskey() {
+  const { options: optionsJSON } = await askAs<Options>(api.auth.login.passkey.options.$post())
+  const response = await unlessCancelled(startAuthentication({ optionsJSON }))
+  return ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
+}
+
+/** Proves again who is signed in. Throws `ApiError`. */
+export async function proveByPasskey(): Promise<void> {
+  const { options: optionsJSON } = await askAs<Options>(api.auth.reauthenticate.options.$post())
+  const passkey = await unlessCancelled(startAuthentication({ optionsJSON }))
+  await send(api.auth.reauthenticate.$post({ json: { passkey: plain(passkey) } }))
+}
+
+/** What the service takes of an answer of the browser. */
+function plain<R extends object>(answer: { id: string; rawId: string; type: 'public-key'; response: R }) {
+  const { id, rawId, type, response } = answer
+  return { id, rawId, type, response: { ...response } }
+}
+
+/** Whoever closes the browser's window has cancelled; nothing else about it is for people. */
+async function unlessCancelled<T>(ceremony: Promise<T>): Promise<T> {
+  try {
+    return await ceremony
+  } catch (error) {
+    throw new ApiError(0, 'passkey_cancelled', String(error), {}, null)
+  }
+}
