@@ -17,6 +17,7 @@ import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/users/new-password.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
+import { EnrolPage } from './pages/account/enrol.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
 import { keepLive } from './state/live.ts'
@@ -44,6 +45,7 @@ function Screen() {
   if (known === null) return statusError.value === null ? <Loading /> : <Unreachable />
   if (!known.authenticated) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
+  if (known.secondFactor.isMissing) return <EnrolPage />
   if (place.value.path === '/login') return <FromSignIn />
   return (
     <Shell key={readerKey.value}>

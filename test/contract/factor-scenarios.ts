@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createAuthenticator } from '../support/factors/authenticator.ts'
 import { codeAt } from '../support/factors/oathtool.ts'
 import { auditOf, type Client, createClient, makeUser, refusal, signIn, statuses, USER_PASSWORD } from './service.ts'
 
@@ -58,6 +59,53 @@ export function factorScenarios(admin: () => Client): void {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     const rows = JSON.stringify(await admin().service.sql('select * from totp_factors'))
     expect(rows).not.toContain(secret)
+  })
+
+  test('a passkey is the second step, and alone opens as well; a copy of it does not', async () => {
+    const origin = Object.assign(new URL(admin().service.url), { hostname: 'localhost' })
+    const service = { ...admin().service, url: origin }
+    await makeUser(admin(), 'pia')
+    const pia = await signIn(service, 'pia')
+    const passkey = createAuthenticator(origin.origin)
+    const jar = new Map<string, string>()
+    const send = async (client: Client, path: string, body?: unknown) => {
+      const cookie = [client.cookie, ...jar.values()].filter((one) => one !== null).join('; ')
+      const answer = await client.send('POST', path, body, { cookie })
+      for (const line of answer.headers.getSetCookie()) {
+        const [pair = ''] = line.split(';', 1)
+        const [name = ''] = pair.split('=', 1)
+        if (/max-age=0/i.test(line)) jar.delete(name)
+        else if (/mesh_(attempt|passkey)/.test(name)) jar.set(name, pair)
+      }
+      return answer
+    }
+    const challenge = async (client: Client, path: string) =>
+      String(Object((await send(client, `${path}/options`, {})).body).options.challenge)
+    const made = passkey.create(await challenge(pia, '/api/auth/factors/passkeys'))
+    const added = await send(pia, '/api/auth/factors/passkeys', { name: 'soft', response: made })
+    expect(added).toMatchObject({ status: 200, body: { recoveryCodes: expect.any(Array) } })
+
+    const path = '/api/auth/login/passkey'
+    const alone = createClient(service)
+    const response = passkey.get(await challenge(alone, path))
+    expect(await send(alone, path, { response })).toMatchObject({ status: 200, body: { user: { username: 'pia' } } })
+    // The same answer once more, and another one of an authenticator whose counter stood still.
+    expect(await send(createClient(service), path, { response })).toMatchObject(refusal(403, 'passkey_refused'))
+    const copied = createClient(service)
+    const stale = passkey.get(await challenge(copied, path), { grows: false })
+    expect(await send(copied, path, { response: stale })).toMatchObject(refusal(403, 'passkey_refused'))
+    const locked = createClient(service)
+    const unverified = passkey.get(await challenge(locked, path), { isVerified: false })
+    expect(await send(locked, path, { response: unverified })).toMatchObject(refusal(403, 'passkey_refused'))
+
+    const second = createClient(service)
+    const credentials = { username: 'pia', password: USER_PASSWORD }
+    expect((await send(second, '/api/auth/login', credentials)).body).toEqual({ secondFactor: ['passkey', 'recovery'] })
+    const used = passkey.get(await challenge(second, path), { isVerified: false })
+    expect(await send(second, path, { response: used })).toMatchObject({ status: 200, body: { user: {} } })
+    expect(await auditOf(admin(), 'login_success')).toContainEqual(
+      expect.objectContaining({ username: 'pia', details: { provider: 'local', factor: 'passkey' } }),
+    )
   })
 
   test('an administrator takes a lost factor away', async () => {

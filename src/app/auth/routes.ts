@@ -1,7 +1,7 @@
 import { userSchema } from '../users/user.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { anyone, requireAnySession, requireLocalAuth, requireSession } from '../http/access.ts'
+import { anyone, requireAnySession, requireEnrollingSession, requireLocalAuth, requireSession } from '../http/access.ts'
 import type { AppEnv, Ports, Viewer } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
@@ -13,6 +13,7 @@ import { idParam, validate } from '../http/validate.ts'
 import { requireFreshProof } from './fresh-proof.ts'
 import { handOutAttempt } from './factors/attempts.ts'
 import { askForPasskey, optionsSchema, relyingParty } from './factors/passkeys.ts'
+import { isFactorMissing } from './factors/required.ts'
 import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
@@ -45,6 +46,7 @@ const statusSchema = z.object({
   passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at a bare address'),
   secondFactor: z.object({
     isSetUp: z.boolean(),
+    isMissing: z.boolean().describe('REQUIRE_SECOND_FACTOR asks you to set one up before anything else'),
     resetAt: timeField
       .nullable()
       .describe('When an administrator removed your second factors; null once you have read it'),
@@ -92,7 +94,11 @@ export const authRoutes = new Hono<AppEnv>()
       oidcEnabled: oidc !== null,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
       passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
-      secondFactor: viewer?.secondFactor ?? { isSetUp: false, resetAt: null },
+      secondFactor: {
+        isSetUp: viewer?.secondFactor.isSetUp ?? false,
+        isMissing: viewer !== null && isFactorMissing(ctx, viewer),
+        resetAt: viewer?.secondFactor.resetAt ?? null,
+      },
     }
     return reply(c, status, unsupportedBy(ctx))
   })
@@ -150,14 +156,14 @@ export const authRoutes = new Hono<AppEnv>()
   )
   .get(
     '/reauthenticate',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     answers('Whether your sign-in is recent enough for the changes that need it', { 204: null }),
     (c) => c.body(null, 204),
   )
   .post(
     '/reauthenticate',
-    requireSession,
+    requireEnrollingSession,
     requireLocalAuth,
     answers(
       'Prove again who you are: some changes need a sign-in that is not older than 15 minutes. The session goes on under another cookie',
@@ -182,7 +188,7 @@ export const authRoutes = new Hono<AppEnv>()
   )
   .post(
     '/reauthenticate/options',
-    requireSession,
+    requireEnrollingSession,
     requireLocalAuth,
     answers('What the browser needs to prove by a passkey who you are', { 200: optionsSchema }, [
       'passkeys_unavailable',

@@ -182,6 +182,11 @@ export const VARIABLES = {
     'Allowed failed logins in a window: per account, address, and browser that has signed in before',
   ),
   LOGIN_WINDOW_SECONDS: variable(integer(1, 86_400, 900), 'seconds, 1–86400', 'Length of that window'),
+  REQUIRE_SECOND_FACTOR: variable(
+    z.enum(['none', 'admins', 'all']).default('none'),
+    'none, admins or all',
+    'Who must set up a second factor before anything else; whom a provider signs in is its business',
+  ),
   WRITES_PER_MINUTE: variable(
     integer(1, 60_000, 120),
     'a number 1–60000',

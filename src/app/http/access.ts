@@ -2,6 +2,7 @@ import type { User } from '../users/user.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import { ownerRefusal } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
+import { isFactorMissing } from '../auth/factors/required.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
@@ -52,6 +53,14 @@ export const requireSession = rule({ kind: 'signed-in', tokens: false, temporary
 /** As `requireSession`, and a temporary password will do. */
 export const requireAnySession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: true })
 
+/** As `requireSession`, and whoever must set up a second factor first may do this, too. */
+export const requireEnrollingSession = rule({
+  kind: 'signed-in',
+  tokens: false,
+  temporaryPassword: false,
+  enrolling: true,
+})
+
 export const requireAdmin = rule({ kind: 'admin', scope: null })
 
 /** An administrator's session, or an administrator's token with this scope. */
@@ -74,6 +83,8 @@ function signedIn(ctx: Ctx, required: Rule): SignedInCtx {
   const viewer = demandViewer(ctx)
   const mayBeTemporary = required.kind === 'signed-in' && required.temporaryPassword
   if (viewer.mustChangePassword && !mayBeTemporary) throw new AppError('password_change_required')
+  const mayLackFactor = mayBeTemporary || (required.kind === 'signed-in' && required.enrolling === true)
+  if (!mayLackFactor && isFactorMissing(ctx, viewer)) throw new AppError('second_factor_required')
   refuse(viewer, required)
   return { ...ctx, viewer }
 }

@@ -7,7 +7,12 @@ import type { SpecialScope } from '../../shared/token-scopes.ts'
 /** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
 export type Rule =
   | { readonly kind: 'anyone' }
-  | { readonly kind: 'signed-in'; readonly tokens: boolean; readonly temporaryPassword: boolean }
+  | {
+      readonly kind: 'signed-in'
+      readonly tokens: boolean
+      readonly temporaryPassword: boolean
+      readonly enrolling?: true
+    }
   | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
   /** A bearer token that holds the scope. */
   | { readonly kind: 'token'; readonly scope: SpecialScope }

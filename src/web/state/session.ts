@@ -95,6 +95,7 @@ const REFRESH_MS = 60_000
 const REVEALING: ReadonlySet<string> = new Set<ErrorCode>([
   'unauthenticated',
   'password_change_required',
+  'second_factor_required',
   'forbidden',
   'admin_required',
 ])

@@ -11,6 +11,7 @@ export const errors = {
   passkey_cancelled: 'No passkey was used. Try again, or take another way.',
   passkeys_unavailable: 'Browsers allow passkeys only over HTTPS and under a name, not at a bare address.',
   too_many_passkeys: 'You have as many passkeys as one user may have. Remove one first.',
+  second_factor_required: 'Set up a second factor first.',
   wrong_code: 'This code is wrong. Wait for the next one, or check the clock of your phone.',
   attempt_ended: 'This sign-in took too long, or too many codes were wrong. Start again with your password.',
   enrolment_ended: 'This took too long. Begin again.',

@@ -48,6 +48,10 @@ export const factors = {
   useRecovery: 'Use a recovery code',
   useTotp: 'Use the authenticator app',
   back: 'Start again',
+  required: 'Set up a second factor',
+  requiredHelp: 'This service asks for a second factor. Set one up, then everything opens.',
+  requiredAtProvider:
+    'This service asks for a second factor. Your organisation said that you signed in without one: sign out, and sign in there with one.',
   proof: 'Confirm that it is you',
   proofHelp: 'Your sign-in is older than 15 minutes. Confirm that it is you, and what you began goes on.',
   proofAtProvider:

@@ -4,6 +4,8 @@ import type { Action, Resource } from '../../../src/shared/resources.ts'
 const anyone: Rule = { kind: 'anyone' }
 const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: false }
 const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: true }
+/** Also whoever must set up a second factor first. */
+const enrolling: Rule = { ...session, enrolling: true }
 const admin: Rule = { kind: 'admin', scope: null }
 
 /** Administrators, and bearer tokens with the scope. */
@@ -30,24 +32,24 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/auth/login/passkey': anyone,
   'POST /api/auth/logout': anyone,
   'POST /api/auth/change-password': anySession,
-  'GET /api/auth/reauthenticate': session,
-  'POST /api/auth/reauthenticate': session,
-  'POST /api/auth/reauthenticate/options': session,
+  'GET /api/auth/reauthenticate': enrolling,
+  'POST /api/auth/reauthenticate': enrolling,
+  'POST /api/auth/reauthenticate/options': enrolling,
   'GET /api/auth/oidc/login': anyone,
   'GET /api/auth/oidc/callback': anyone,
   'GET /api/auth/sessions': session,
   'DELETE /api/auth/sessions': session,
   'DELETE /api/auth/sessions/:id': session,
 
-  'GET /api/auth/factors': session,
-  'POST /api/auth/factors/totp': session,
-  'POST /api/auth/factors/totp/confirm': session,
-  'DELETE /api/auth/factors/totp': session,
-  'POST /api/auth/factors/passkeys/options': session,
-  'POST /api/auth/factors/passkeys': session,
-  'DELETE /api/auth/factors/passkeys/:id': session,
-  'POST /api/auth/factors/recovery-codes': session,
-  'DELETE /api/auth/factors/reset-notice': session,
+  'GET /api/auth/factors': enrolling,
+  'POST /api/auth/factors/totp': enrolling,
+  'POST /api/auth/factors/totp/confirm': enrolling,
+  'DELETE /api/auth/factors/totp': enrolling,
+  'POST /api/auth/factors/passkeys/options': enrolling,
+  'POST /api/auth/factors/passkeys': enrolling,
+  'DELETE /api/auth/factors/passkeys/:id': enrolling,
+  'POST /api/auth/factors/recovery-codes': enrolling,
+  'DELETE /api/auth/factors/reset-notice': enrolling,
 
   'GET /api/tokens': session,
   'POST /api/tokens': session,

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { requireLocalAuth, requireSession } from '../../http/access.ts'
+import { requireLocalAuth, requireEnrollingSession } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
@@ -24,12 +24,12 @@ const confirmSchema = z.strictObject({
 
 /** The second factors of the caller. */
 export const factorRoutes = new Hono<AppEnv>()
-  .get('/', requireSession, answers('Your second factors', { 200: factorsSchema }), async (c) =>
+  .get('/', requireEnrollingSession, answers('Your second factors', { 200: factorsSchema }), async (c) =>
     c.json(await listFactors(c.var.ctx, c.var.ctx.viewer.user.id)),
   )
   .post(
     '/totp',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     requireLocalAuth,
     answers(
@@ -50,7 +50,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .post(
     '/totp/confirm',
-    requireSession,
+    requireEnrollingSession,
     requireLocalAuth,
     answers('Finish setting up an authenticator app; it takes the place of an earlier one', { 200: codesAnswer }, [
       'wrong_code',
@@ -62,7 +62,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .delete(
     '/totp',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     answers('Remove your authenticator app', { 204: null }, ['factor_not_found']),
     async (c) => {
@@ -72,7 +72,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .post(
     '/passkeys/options',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     requireLocalAuth,
     answers('What the browser needs to make a passkey', { 200: optionsSchema }, [
@@ -88,7 +88,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .post(
     '/passkeys',
-    requireSession,
+    requireEnrollingSession,
     requireLocalAuth,
     answers('Store the passkey that the browser made', { 200: codesAnswer }, [
       'enrolment_ended',
@@ -101,7 +101,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .delete(
     '/passkeys/:id',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     answers('Remove one of your passkeys', { 204: null }, ['factor_not_found']),
     validate('param', idParam),
@@ -113,7 +113,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .post(
     '/recovery-codes',
-    requireSession,
+    requireEnrollingSession,
     requireFreshProof,
     answers('Ten new recovery codes. The earlier ones are void', { 200: z.object({ recoveryCodes: codesField }) }, [
       'no_second_factor',
@@ -125,7 +125,7 @@ export const factorRoutes = new Hono<AppEnv>()
   )
   .delete(
     '/reset-notice',
-    requireSession,
+    requireEnrollingSession,
     answers('You have read that an administrator removed your second factors', { 204: null }),
     async (c) => {
       await dismissReset(c.var.ctx)

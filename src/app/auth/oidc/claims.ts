@@ -56,3 +56,27 @@ export function isAudience({ aud, azp }: Claims, clientId: string): boolean {
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
+
+/** Values of `amr` that tell of more than something known: RFC 8176, section 2. */
+const BEYOND_KNOWLEDGE: ReadonlySet<unknown> = new Set([
+  'face',
+  'fpt',
+  'hwk',
+  'iris',
+  'mca',
+  'mfa',
+  'otp',
+  'pop',
+  'retina',
+  'sc',
+  'sms',
+  'swk',
+  'tel',
+  'vbm',
+])
+
+/** How many factors an ID token tells of; null where it says nothing, or nothing that can be read. */
+export function factorsOf({ amr }: Claims): 1 | 2 | null {
+  if (!Array.isArray(amr) || amr.length === 0) return null
+  return amr.some((method) => BEYOND_KNOWLEDGE.has(method)) ? 2 : 1
+}

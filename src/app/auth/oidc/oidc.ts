@@ -4,7 +4,7 @@ import { CodeChallengeMethod, OAuth2Client } from 'arctic'
 import type { Config } from '../../config/config.ts'
 import type { Ports } from '../../context.ts'
 import { createAllowance } from './allowance.ts'
-import { wrongClaim } from './claims.ts'
+import { factorsOf, wrongClaim } from './claims.ts'
 import { createDiscovery, type Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
 import { askWithin } from './http.ts'
@@ -75,7 +75,12 @@ export function createOidc({
       const first = await tell()
       const more = first.claims === null && (await hasMoved('userinfo_endpoint')) ? await tell() : first
       if (more.claims === null) log.warn('No UserInfo: the claims of the ID token must do', { why: more.why })
-      return { issuer, subject, profile: profileOf({ ...verified.claims, ...more.claims }) }
+      return {
+        issuer,
+        subject,
+        factors: factorsOf(verified.claims),
+        profile: profileOf({ ...verified.claims, ...more.claims }),
+      }
     },
     logoutUrl: async () => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client),
   }

@@ -9,6 +9,8 @@ export type AttemptSecrets = {
 export type Identity = {
   readonly issuer: string
   readonly subject: string
+  /** How many factors the user showed there; null: the provider does not say. */
+  readonly factors: 1 | 2 | null
   readonly profile: Profile
 }
 

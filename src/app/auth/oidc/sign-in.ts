@@ -42,7 +42,7 @@ export async function finishSignIn(
     const attempt = await takeAttempt(c, ctx, query['state']?.[0])
     const identity = await identify(oidc, attempt, query)
     const { id, epoch } = await signInIdentity(ctx, identity)
-    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors: null })
+    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors: identity.factors })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error

@@ -183,15 +183,17 @@ function ruleErrors(rule: Rule): ErrorCode[] {
       return [
         'unauthenticated',
         ...(rule.temporaryPassword ? [] : (['password_change_required'] as const)),
+        ...(rule.temporaryPassword || rule.enrolling ? [] : (['second_factor_required'] as const)),
         ...(rule.tokens ? [] : (['forbidden'] as const)),
       ]
     case 'token':
     case 'permission':
-      return ['unauthenticated', 'password_change_required', 'forbidden']
+      return ['unauthenticated', 'password_change_required', 'second_factor_required', 'forbidden']
     case 'admin':
       return [
         'unauthenticated',
         'password_change_required',
+        'second_factor_required',
         'admin_required',
         ...(rule.scope === null ? [] : (['forbidden'] as const)),
       ]
