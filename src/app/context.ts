@@ -54,6 +54,8 @@ export interface Ports {
 /** One request. */
 export interface Ctx extends Ports {
   readonly viewer: Viewer | null
+  /** Revision of the nodes, where it was read together with the viewer. */
+  readonly nodesRevision?: number
   readonly ip: string | null
   readonly requestId: string
 }

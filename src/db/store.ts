@@ -18,6 +18,11 @@ export interface Store {
    * `lazily`: nobody waits for the disk. The end of the process loses nothing; a power cut may, of the last half minute.
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
+  /**
+   * Answers the rows of several selects as of one moment. Absent where a query is no journey: there one after the other
+   * is as good. See `readTogether`.
+   */
+  batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
   /** What the database takes on its disk, in bytes; null when it does not tell. */
   sizeBytes(): Promise<number | null>
   /**
@@ -48,6 +53,35 @@ function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statem
   const any: unknown = statement
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return any as Statement
+}
+
+/** A prepared select of many rows. */
+type Select<T> = Prepared & { all(values?: Record<string, unknown>): T | Promise<T> }
+
+/**
+ * The rows of prepared selects, all with the same values, in one journey to the database. No two fields of one select may
+ * have the same name.
+ */
+export async function readTogether<const T extends readonly unknown[]>(
+  store: Store,
+  values: Record<string, unknown>,
+  selects: { readonly [K in keyof T]: Select<T[K]> },
+): Promise<T> {
+  const [first, ...others] = selects.map((select) => bind(select, values))
+  if (store.batch !== undefined && first !== undefined) return rowsOf(selects, await store.batch([first, ...others]))
+  const found: unknown[] = []
+  for (const select of selects) found.push(await select.all(values))
+  return rowsOf(selects, found)
+}
+
+// Both drivers map the rows of a statement as its select says, in a batch too.
+function rowsOf<const T extends readonly unknown[]>(
+  _selects: { readonly [K in keyof T]: Select<T[K]> },
+  found: readonly unknown[],
+): T {
+  const any: unknown = found
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return any as T
 }
 
 /** Prepares queries once for each database: building one through the ORM costs ten times as much as running it. */

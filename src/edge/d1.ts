@@ -4,17 +4,39 @@ import type { Db, Store } from '../db/store.ts'
 
 /** The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here. */
 export function d1Store(database: D1Database): Store {
-  const db = drizzle(database, { schema })
+  let size: number | null = null
+  const db = drizzle(
+    noting(database, (bytes) => (size = bytes)),
+    { schema },
+  )
   return {
     db: asDb(db),
     // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit is on its disks.
     atomic: async (all) => {
       await db.batch(all)
     },
-    // D1 refuses the pragmas that count pages, and tells the size with each answer.
-    sizeBytes: async () => (await database.prepare('select 1').run()).meta.size_after,
+    // D1 refuses the pragmas that count pages, and tells the size with the answer to each batch.
+    batch: (all) => db.batch(all),
+    sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
     version: () => null,
   }
+}
+
+/** The same database, which tells how large it is at each batch. */
+function noting(database: D1Database, onSize: (bytes: number) => void): D1Database {
+  return new Proxy(database, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'batch') return value.bind(target)
+      return async (statements: D1PreparedStatement[]) => {
+        const answers = await target.batch(statements)
+        const [answer] = answers
+        if (answer !== undefined) onSize(answer.meta.size_after)
+        return answers
+      }
+    },
+  })
 }
 
 // A DrizzleD1Database is a BaseSQLiteDatabase<'async', …>; the class is invariant in its mode, its use is not.

@@ -21,7 +21,7 @@ import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { permissionsFrom } from '../../src/shared/resources.ts'
-import { readTrafficHours } from '../../src/app/system/traffic-hours.ts'
+import { readTrafficHours } from '../support/mesh/traffic-hours.ts'
 import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../src/meshtastic/channel-identity.ts'
@@ -63,7 +63,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect((await play()).length).toBeGreaterThan(20)
       const told = async () => {
         const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_SCOPE))
-        return { nodes: read(await listNodes(open(), { limit: 5000 }, NOW)), messages: page.messages }
+        return { nodes: read(await listNodes({ store: open() }, { limit: 5000 }, NOW)), messages: page.messages }
       }
       const first = await told()
       expect(first.nodes).toHaveLength(6)
@@ -94,12 +94,12 @@ export function meshStoreContract(name: string, open: () => Store): void {
     })
 
     it('tells each change of a list from the one before', async () => {
-      const tag = async () => (await listNodes(open(), { limit: 5000 }, NOW)).body.etag
+      const tag = async () => (await listNodes({ store: open() }, { limit: 5000 }, NOW)).body.etag
       const before = await tag()
       expect(await tag()).toBe(before)
       await storePackets(createIngest(open()), [packet(position({ latitudeI: 5, longitudeI: 6 }))], { at: NOW })
       expect(await tag()).not.toBe(before)
-      const found = await listNodes(open(), { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 }, NOW)
+      const found = await listNodes({ store: open() }, { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 }, NOW)
       expect(read(found)).toMatchObject([{ nodeNum: FAR, position: { latitude: 5e-7, longitude: 6e-7 } }])
     })
 

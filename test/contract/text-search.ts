@@ -230,7 +230,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       }
       const findNodes = async (q: string) => {
         const found: { nodeNum: number }[] = JSON.parse(
-          new TextDecoder().decode((await listNodes(open(), { limit: 10, q }, NOW)).body.bytes),
+          new TextDecoder().decode((await listNodes({ store: open() }, { limit: 10, q }, NOW)).body.bytes),
         )
         return found.map(({ nodeNum }) => nodeNum - 0xa0cb0000)
       }

@@ -1,8 +1,8 @@
 import { userSchema } from '../users/user.ts'
-import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import * as z from 'zod'
-import { apiTokens, users } from '../../db/schema.ts'
+import { apiTokens, sessions, users } from '../../db/schema.ts'
 import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
@@ -11,7 +11,8 @@ import { packedPermissions, permissionsSchema, unpackPermissions } from '../user
 import { publicUser, userColumns } from '../users/users.ts'
 import { hasSecondFactor } from './factors/factors.ts'
 import { hashToken } from './sessions/session-token.ts'
-import { findLive, findSession, touchSession } from './sessions/sessions.ts'
+import type { StoredSession } from './sessions/store.ts'
+import { findLive, findSession, findSessionWith, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
 import { ALL_PERMISSIONS } from '../../shared/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -38,6 +39,16 @@ const queries = prepareOnce((db) => ({
     .select(account)
     .from(users)
     .where(and(eq(users.id, sql.placeholder('id')), eq(users.isActive, true)))
+    .prepare(),
+  bySession: db
+    .select({
+      session: getTableColumns(sessions),
+      account,
+      nodesRevision: sql<number>`(select value from revisions where name = 'nodes')`,
+    })
+    .from(sessions)
+    .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.isActive, true)))
+    .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
     .prepare(),
   tokenByHash: db
     .select({
@@ -70,9 +81,33 @@ const queries = prepareOnce((db) => ({
  * Who is asking, read fresh. An Authorization header decides alone: a token that is not good never falls back to a
  * cookie.
  */
-export async function resolveViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
+export async function resolveViewer(
+  c: Context,
+  ctx: Ctx,
+): Promise<{ readonly viewer: Viewer | null; readonly nodesRevision?: number }> {
   const authorization = c.req.header('authorization')
-  return authorization === undefined ? sessionViewer(c, ctx) : tokenViewer(ctx, authorization)
+  if (authorization !== undefined) return { viewer: await tokenViewer(ctx, authorization) }
+  if (ctx.store.batch !== undefined && ctx.sessions.isInDatabase) return distantViewer(c, ctx)
+  return { viewer: await sessionViewer(c, ctx) }
+}
+
+/** Where a query is a journey: one brings session and account, and what lists are asked for first. */
+async function distantViewer(c: Context, ctx: Ctx) {
+  const { bySession } = queries(ctx.store)
+  const found = await findSessionWith(c, ctx, async (tokenHash) => bySession.get({ tokenHash }))
+  const owner = found === null ? null : ifOpen(ctx, accountOf(found.account))
+  if (found === null || owner === null || owner.epoch !== found.session.epoch) {
+    return { viewer: null }
+  }
+  await unlessUnwritable(touchSession(ctx, found.session))
+  return { viewer: bySessionOf(owner, found.session), nodesRevision: found.nodesRevision }
+}
+
+function bySessionOf(
+  { user, permissions, scope, mustChangePassword, secondFactor }: Account,
+  session: StoredSession,
+): Viewer {
+  return { user, permissions, scope, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
 }
 
 async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
@@ -81,8 +116,7 @@ async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   const found = await findAccount(ctx, session.userId)
   if (found === null || found.epoch !== session.epoch) return null
   await unlessUnwritable(touchSession(ctx, session))
-  const { user, permissions, scope, mustChangePassword, secondFactor } = found
-  return { user, permissions, scope, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
+  return bySessionOf(found, session)
 }
 
 async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | null> {
@@ -142,9 +176,14 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
   return token === undefined ? null : byToken(found, token)
 }
 
+type AccountRow = NonNullable<Awaited<ReturnType<ReturnType<typeof queries>['byId']['get']>>>
+
 const readAccount = rememberUnchanged(1000, async (store, id: number) => {
   const row = await queries(store).byId.get({ id })
-  if (row === undefined) return null
+  return row === undefined ? null : accountOf(row)
+})
+
+function accountOf(row: AccountRow) {
   return {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
@@ -154,12 +193,15 @@ const readAccount = rememberUnchanged(1000, async (store, id: number) => {
     epoch: row.epoch,
     secondFactor: { isSetUp: row.hasFactor === 1, resetAt: row.factorsResetAt },
   }
-})
+}
 
 /** Null also for a user whose way in is closed: local ones by DISABLE_LOCAL_AUTH, those of an issuer that is not ours. */
 async function findAccount(ctx: Ctx, id: number) {
   const account = await readAccount(ctx.store, id)
-  if (account === null) return null
+  return account === null ? null : ifOpen(ctx, account)
+}
+
+function ifOpen(ctx: Ctx, account: ReturnType<typeof accountOf>) {
   const isLocal = account.user.authProvider === 'local'
   const isOpen = isLocal ? !ctx.config.DISABLE_LOCAL_AUTH : account.oidcIssuer === ctx.oidc?.issuer
   return isOpen ? account : null

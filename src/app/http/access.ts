@@ -16,9 +16,10 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
   if (hasCredentials) {
     await bodyArrived(c)
-    const viewer = await resolveViewer(c, ctx)
+    const found = await resolveViewer(c, ctx)
+    const { viewer } = found
     if (viewer?.user.isAdmin === true && !SAFE_METHODS.has(c.req.method)) ctx.disk?.makeRoom()
-    c.set('ctx', { ...ctx, viewer })
+    c.set('ctx', { ...ctx, ...found })
   }
   return next()
 }

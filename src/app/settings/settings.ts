@@ -33,13 +33,21 @@ export type Settings = z.infer<typeof settingsSchema>
 
 export const settingsChangesSchema = settingsSchema.partial()
 
-const queries = prepareOnce((db) => ({
+/** The setting nodeActiveSeconds where a query needs it. */
+export const ACTIVE_SECONDS = sql`coalesce((select cast(value as integer) from settings where key = 'nodeActiveSeconds'),
+  ${sql.raw(String(SETTINGS.nodeActiveSeconds.fallback))})`
+
+export const settingQueries = prepareOnce((db) => ({
   all: db.select({ key: settings.key, value: settings.value }).from(settings).prepare(),
 }))
 
-/** All settings as they are now. Rows that this version doesn't know, or can't read, count as not set. */
+/** All settings as they are now, by `settingsOf`. */
 export async function readSettings(store: Store): Promise<Settings> {
-  const rows = await queries(store).all.all()
+  return settingsOf(await settingQueries(store).all.all())
+}
+
+/** What the rows say; those that this version doesn't know, or can't read, count as not set. */
+export function settingsOf(rows: readonly { readonly key: string; readonly value: string }[]): Settings {
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
   return forEachName(SETTINGS, (key) => {
     const text = stored.get(key)

@@ -3,10 +3,11 @@ import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
 import { desc, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
+import { type Db, prepareOnce, readTogether, type Store } from '../../db/store.ts'
 import { type Ctx } from '../context.ts'
-import { readSettings } from '../settings/settings.ts'
-import { readTrafficHours } from './traffic-hours.ts'
+import { ACTIVE_SECONDS, settingQueries, settingsOf } from '../settings/settings.ts'
+import { firstHour, trafficHours, trafficQueries } from './traffic-hours.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
 import { LINK_KINDS } from '../../shared/link-kinds.ts'
 import { timeField } from '../http/fields.ts'
 
@@ -52,6 +53,13 @@ const queries = prepareOnce((db) => ({
     })
     .from(nodes)
     .prepare(),
+  known: db
+    .select({
+      nodes: sql<number>`count(*)`,
+      activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('now')} - 1000 * ${ACTIVE_SECONDS}), 0)`,
+    })
+    .from(nodes)
+    .prepare(),
   air: db
     .select({
       channelUtilization: nodes.channelUtilization,
@@ -68,11 +76,7 @@ const queries = prepareOnce((db) => ({
 /** What the start page shows. Costs the same however many measurements are stored. */
 export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
   const { store } = ctx
-  const now = ctx.now()
-  const { nodeActiveSeconds: activeSeconds } = await readSettings(store)
-  const counts = await countNodes(store, now - activeSeconds * 1000)
-  const hours = await readTrafficHours(store, now)
-  const air = await queries(store).air.get()
+  const { activeSeconds, counts, hours, air } = await readFacts(store, ctx.now())
   const links = (ctx.radio?.links() ?? []).map(describeLink)
   return {
     counts: { ...counts, messages: total(hours, 'messages'), packets: total(hours, 'packets') },
@@ -86,6 +90,37 @@ export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
     lastBackup: await readLastBackup(ctx),
     storage: { databaseBytes: await store.sizeBytes() },
   }
+}
+
+/** Where each row that is read is charged, what was counted holds for so long. */
+const KEPT_MS = MINUTE_MS
+
+type Facts = Awaited<ReturnType<typeof countAll>>
+const kept = new WeakMap<Db, { readonly at: number; readonly facts: Facts }>()
+
+async function readFacts(store: Store, now: number): Promise<Facts> {
+  if (store.batch === undefined) return countAll(store, now)
+  const last = kept.get(store.db)
+  if (last !== undefined && now >= last.at && now - last.at < KEPT_MS) return last.facts
+  const facts = await countAll(store, now)
+  kept.set(store.db, { at: now, facts })
+  return facts
+}
+
+async function countAll(store: Store, now: number) {
+  const start = firstHour(now)
+  const { messages, packets } = trafficQueries(store)
+  const { known, air } = queries(store)
+  const [settings, [counted], said, logged, [measured]] = await readTogether(store, { start, now }, [
+    settingQueries(store).all,
+    known,
+    messages,
+    packets,
+    air,
+  ])
+  const { nodeActiveSeconds: activeSeconds } = settingsOf(settings)
+  const counts = { nodes: counted?.nodes ?? 0, activeNodes: counted?.activeNodes ?? 0 }
+  return { activeSeconds, counts, hours: trafficHours(start, said, logged), air: measured }
 }
 
 /** Nodes known, and those heard at or after `since`. */

@@ -1,6 +1,6 @@
 import { gte, sql } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
+import { prepareOnce } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /** Hours told of; the last one is the hour that it is. */
@@ -28,7 +28,7 @@ const PACKET_SEARCH = sql`(
   select lo as first, lead(lo) over (order by hour) as after from search where lo = hi order by hour limit ${sql.raw(String(HOURS))}
 )`
 
-const queries = prepareOnce((db) => ({
+export const trafficQueries = prepareOnce((db) => ({
   messages: db
     .select({ hour: sql<number>`(timestamp - ${start}) / ${hour}`.as('hour'), n: sql<number>`count(*)` })
     .from(messages)
@@ -45,14 +45,21 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The last 24 hours of the clock (UTC), oldest first. Packets are those that the log still has. */
-export async function readTrafficHours(store: Store, now: number): Promise<TrafficHour[]> {
-  const start = now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
-  const said = new Map((await queries(store).messages.all({ start })).map(({ hour, n }) => [hour, n]))
-  const heard = (await queries(store).packets.all({ start })).map(({ n }) => n)
+/** Begin of the first hour that is told at `now`: `start` of the queries. */
+export function firstHour(now: number): number {
+  return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
+}
+
+/** The last 24 hours of the clock (UTC), oldest first, by what the queries found. Packets are those that the log still has. */
+export function trafficHours(
+  start: number,
+  messages: readonly { readonly hour: number; readonly n: number }[],
+  packets: readonly { readonly n: number }[],
+): TrafficHour[] {
+  const said = new Map(messages.map(({ hour, n }) => [hour, n]))
   return Array.from({ length: HOURS }, (_, hour) => ({
     t: start + hour * HOUR_MS,
     messages: said.get(hour) ?? 0,
-    packets: heard[hour] ?? 0,
+    packets: packets[hour]?.n ?? 0,
   }))
 }

@@ -1,7 +1,7 @@
 import type { Backups } from '../../../src/app/system/backup.ts'
 import type { LinkInfo, Radio } from '../../../src/app/mesh/radios/radio.ts'
 import { beforeEach, expect, it } from 'vitest'
-import { readTrafficHours } from '../../../src/app/system/traffic-hours.ts'
+import { readTrafficHours } from '../../support/mesh/traffic-hours.ts'
 import { createTestApp, START } from '../../support/app.ts'
 import {
   createTestMesh,

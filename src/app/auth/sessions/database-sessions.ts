@@ -32,6 +32,7 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
   const { db } = store
   return {
     ...counters,
+    isInDatabase: true,
     insert: async (session) => {
       await db.insert(sessions).values(session).run()
     },

@@ -100,6 +100,18 @@ export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession |
   return tokenHash === null ? null : findLive(ctx, tokenHash)
 }
 
+/** As `findSession`, for one that `read` finds in the database together with more. */
+export async function findSessionWith<T extends { readonly session: StoredSession }>(
+  c: Context,
+  ctx: Ctx,
+  read: (tokenHash: string) => Promise<T | undefined>,
+): Promise<T | null> {
+  const tokenHash = presentedHash(c, ctx)
+  if (tokenHash === null || hasEnded(ctx.sessions, tokenHash)) return null
+  const found = await read(tokenHash)
+  return found !== undefined && found.session.expiresAt > ctx.now() && isLive(ctx, found.session) ? found : null
+}
+
 /** The session with this token hash, within both of its timeouts. Does not count as a use. */
 export async function findLive(ctx: Ctx, tokenHash: string): Promise<StoredSession | null> {
   if (hasEnded(ctx.sessions, tokenHash)) return null

@@ -21,6 +21,8 @@ export type StoredSession = {
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */
 export interface SessionStore extends Counters {
+  /** They stand in the table of sessions, beside the users. */
+  readonly isInDatabase?: true
   insert(session: StoredSession): Promise<void>
   /** The session whose `expiresAt` is after `now`. */
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null

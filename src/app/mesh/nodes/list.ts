@@ -2,6 +2,7 @@ import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizz
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import type { Db, Store } from '../../../db/store.ts'
+import type { Ctx } from '../../context.ts'
 import { type Body, bodyOf } from '../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
@@ -62,11 +63,15 @@ export type NodeList = {
 const plainLists = keepBodies<NodeList>()
 
 /** Newest heard first; what a cursor asks for by node number. */
-export async function listNodes(store: Store, query: NodeQuery, now: number): Promise<NodeList> {
+export async function listNodes(
+  { store, nodesRevision }: Pick<Ctx, 'store' | 'nodesRevision'>,
+  query: NodeQuery,
+  now: number,
+): Promise<NodeList> {
   const { limit, cursor, since, q, activeWithin, signed } = query
   const isPlain = [since, q, activeWithin, signed].every((filter) => filter === undefined)
   if (!isPlain) return { body: await filterNodes(store, query, now), total: null, next: null }
-  const all = await serialiseNodes(store)
+  const all = await serialiseNodes(store, nodesRevision)
   const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
   return plainLists(store, all.revision, key, () => pageOf(all, limit, cursor, `"${all.revision}-${key}"`))
 }

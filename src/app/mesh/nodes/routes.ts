@@ -78,7 +78,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const { ctx } = c.var
-      const { body, total, next } = await listNodes(ctx.store, c.req.valid('query'), ctx.now())
+      const { body, total, next } = await listNodes(ctx, c.req.valid('query'), ctx.now())
       return answerBody(c, ctx.compressor, body, {
         ...(total === null ? {} : { 'X-Total-Count': String(total) }),
         ...(next === null ? {} : { 'X-Next-Cursor': next }),

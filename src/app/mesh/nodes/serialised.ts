@@ -1,6 +1,6 @@
 import { and, asc, gt, sql } from 'drizzle-orm'
 import { nodes } from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { type Db, prepareOnce, readTogether, type Store } from '../../../db/store.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
@@ -40,41 +40,45 @@ const queries = prepareOnce((db) => ({
 
 const kept = new WeakMap<Db, SerialisedNodes>()
 
-/** All nodes. Only those that changed since the last call are read and made into text again. */
-export async function serialiseNodes(store: Store): Promise<SerialisedNodes> {
+/**
+ * All nodes. Only those that changed since the last call are read and made into text again. `seen`: the revision of the
+ * table, where it was just read.
+ */
+export async function serialiseNodes(store: Store, seen?: number): Promise<SerialisedNodes> {
   // Before the rows are read: what is kept may be newer than its revision, never older.
-  const revision = await readRevision(store, 'nodes')
+  const revision = seen ?? (await readRevision(store, 'nodes'))
   const known = kept.get(store.db)
   if (known !== undefined && known.revision >= revision) return known
-  const found = known === undefined ? null : await addChanged(store, known, revision)
-  const next = found ?? { revision, list: await readChanged(store, -1) }
+  const found = known === undefined ? null : await addChanged(store, known)
+  const list = (found ?? (await readChanged(store, -1)).nodes).toSorted(byLastHeard)
   const latest = kept.get(store.db)
   if (latest !== undefined && latest.revision >= revision) return latest
-  const sorted = { revision, list: next.list.toSorted(byLastHeard) }
-  kept.set(store.db, sorted)
-  return sorted
+  const next = { revision, list }
+  kept.set(store.db, next)
+  return next
 }
 
 /** Null when some are gone since: which, no row tells. */
-async function addChanged(store: Store, known: SerialisedNodes, revision: number): Promise<SerialisedNodes | null> {
-  const changed = new Map((await readChanged(store, known.revision)).map((node) => [node.nodeNum, node]))
+async function addChanged(store: Store, known: SerialisedNodes): Promise<readonly SerialisedNode[] | null> {
+  const { nodes: found, count } = await readChanged(store, known.revision)
+  const changed = new Map(found.map((node) => [node.nodeNum, node]))
   const same = known.list.filter(({ nodeNum }) => !changed.has(nodeNum))
-  const count = (await queries(store).count.get())?.n
-  return count === same.length + changed.size ? { revision, list: [...changed.values(), ...same] } : null
+  return count === same.length + changed.size ? [...changed.values(), ...same] : null
 }
 
-async function readChanged(store: Store, since: number): Promise<SerialisedNode[]> {
-  // Where each query is a journey of its own it brings everything, and nobody else waits for this thread.
-  const limit = store.version() === null ? -1 : SLICE
+async function readChanged(store: Store, since: number) {
+  const { changed, count } = queries(store)
+  // Where a query is a journey it brings everything; elsewhere nobody waits for long.
+  const limit = store.batch === undefined ? SLICE : -1
   const all: SerialisedNode[] = []
   for (let after = 0; ;) {
-    const rows = await queries(store).changed.all({ since, after, limit })
+    const [rows, [counted]] = await readTogether(store, { since, after, limit }, [changed, count])
     for (const row of rows) {
       const { nodeNum, lastHeard, revision } = row
       all.push({ nodeNum, lastHeard, revision, json: JSON.stringify(publicNode(row)) })
     }
     const last = rows.at(-1)
-    if (last === undefined || rows.length !== limit) return all
+    if (last === undefined || rows.length !== limit) return { nodes: all, count: counted?.n ?? 0 }
     after = last.id
     await nextTurn()
   }

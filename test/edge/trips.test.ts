@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
+import { d1Store } from '../../src/edge/d1.ts'
+import { type Client, createTestApp, type TestApp } from '../support/app.ts'
+import { type CountedDatabase, countTrips } from './counting.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+let workerd: Workerd
+let d1: CountedDatabase
+let app: TestApp
+let admin: Client
+
+beforeAll(async () => {
+  workerd = await openWorkerd({})
+  d1 = countTrips(workerd.database)
+  const store = d1Store(d1.database)
+  const ports = { store, sessions: databaseSessions(store), radio: null, compressor: null }
+  app = await createTestApp({ ports })
+  admin = await app.admin()
+  await workerd.sql('insert into nodes (node_num, first_heard, last_heard) values (7, 1, 1), (8, 1, 2), (9, 1, 3)')
+  await admin.send('GET', '/api/nodes')
+})
+afterAll(async () => {
+  app.close()
+  await workerd.close()
+})
+
+async function tripsOf(send: () => Promise<Response>): Promise<number> {
+  d1.takeTrips()
+  expect((await send()).status).toBe(200)
+  return d1.takeTrips()
+}
+
+test.each([
+  ['/api/auth/status', 1],
+  ['/api/nodes', 1],
+  ['/api/dashboard', 2],
+  ['/api/messages', 3],
+])('GET %s asks D1 %i times', async (path, trips) => {
+  expect(await tripsOf(() => admin.send('GET', path))).toBe(trips)
+})
+
+test('a list that changed takes one journey more, also when a node is gone', async () => {
+  const changes = [
+    "update nodes set notes = 'x' where node_num = 8",
+    'insert into nodes (node_num, first_heard) values (10, 1)',
+  ]
+  for (const change of changes) {
+    await workerd.sql(change)
+    expect(await tripsOf(() => admin.send('GET', '/api/nodes'))).toBe(2)
+  }
+  await workerd.sql('delete from nodes where node_num = 10')
+  expect(await tripsOf(() => admin.send('GET', '/api/nodes'))).toBeLessThanOrEqual(3)
+  const list = await (await admin.send('GET', '/api/nodes')).json()
+  expect(list).toMatchObject([{ nodeNum: 9 }, { nodeNum: 8, notes: 'x' }, { nodeNum: 7 }])
+})
+
+test('a dashboard holds for a minute', async () => {
+  expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(1)
+  app.clock.advance(61_000)
+  expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(2)
+})
