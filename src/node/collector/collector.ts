@@ -17,6 +17,7 @@ import {
 } from '../../app/mesh/collector/outbox.ts'
 import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
+import { backOff } from '../../shared/back-off.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 
 /** What waits at most: about a week of a busy mesh, some 60 MB. The oldest go first. */
@@ -189,9 +190,10 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const jitter = () => 0.75 + random() / 2
   const fail = (reason: string, retryAfterMs: number | null): number => {
     enter('waiting', reason)
-    const pauseMs = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures) * jitter()
-    memory.failures = Math.min(memory.failures + 1, 16)
-    return Math.max(pauseMs, Math.min(retryAfterMs ?? 0, timings.backoffMaxMs))
+    const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
+    const pauseMs = backOff(memory.failures, { firstMs, mostMs, jitter: jitter() })
+    memory.failures += 1
+    return Math.max(pauseMs, Math.min(retryAfterMs ?? 0, mostMs))
   }
   const refuse = (reason: string): number => {
     enter('refused', reason)

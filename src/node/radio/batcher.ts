@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../app/log.ts'
 import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
 import { isRefusedContent } from '../../app/mesh/collector/refused-content.ts'
+import { backOff } from '../../shared/back-off.ts'
 import { createTimer, type LinkClock, systemClock } from './connection.ts'
 
 /** A batch is stored when its first event is this old, or when it is this large. */
@@ -12,8 +13,7 @@ const BATCH_EVENTS = 200
 const MAX_WAITING = 50_000
 /** Events held of a sender that can wait, while the database takes them: seconds of a flood. */
 const ROOM_EVENTS = 2000
-const RETRY_FIRST_MS = 200
-const RETRY_MAX_MS = 5000
+const RETRIES = { firstMs: 200, mostMs: 5000 }
 /** How long the last events may take when the service stops. */
 const CLOSE_MS = 5000
 
@@ -116,7 +116,7 @@ async function persist(
   onAttempt: (isStored: boolean) => void,
 ): Promise<boolean> {
   const { ingest, log } = options
-  for (let delayMs = RETRY_FIRST_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
+  for (let failures = 0; ; failures += 1) {
     const result = await attempt(ingest, batch)
     if (result.ok) {
       onAttempt(true)
@@ -132,6 +132,7 @@ async function persist(
       return true
     }
     onAttempt(false)
+    const delayMs = backOff(failures, RETRIES)
     log.error('Storing failed; retrying', { events: batch.length, inMs: delayMs, error })
     if (!(await patience.wait(delayMs))) return false
   }

@@ -4,6 +4,7 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
+import { backOff } from '../../shared/back-off.ts'
 import type { OwnKind } from '../../shared/link-kinds.ts'
 
 export type LinkOptions = {
@@ -207,7 +208,8 @@ function planRetry(
     memory.isContested ||= memory.lostAt.length >= 2
     if (memory.isContested) return { state: 'busy', delayMs: timings.busyRetryMs, reason: TAKEN }
   }
-  const delayMs = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures) * (0.75 + random() / 2)
-  memory.failures = Math.min(memory.failures + 1, 16)
+  const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
+  const delayMs = backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 })
+  memory.failures += 1
   return { state: 'waiting', delayMs, reason: restarting ? 'the radio restarts' : reason }
 }

@@ -4,6 +4,7 @@ import { createClient } from '@redis/client'
 import * as z from 'zod'
 import { AppError } from '../../app/http/errors.ts'
 import type { Log } from '../../app/log.ts'
+import { backOff } from '../../shared/back-off.ts'
 import {
   CLEAR_ATTEMPTS,
   COUNT_ATTEMPT,
@@ -20,7 +21,7 @@ import {
 /** A server that does not answer within this time is as good as down. */
 const ANSWER_MS = 5000
 const PING_MS = 10_000
-const MOST_BETWEEN_RETRIES_MS = 3000
+const RECONNECTS = { firstMs: 100, mostMs: 3000 }
 
 type Redis = {
   /** The fields of a hash; none when there is no such key. */
@@ -40,6 +41,8 @@ export async function redisSessions(
   prefix: string,
   log: Log,
 ): Promise<{ store: SessionStore; buckets: Buckets; close(): Promise<void> }> {
+  let ready = false
+  let reported = false
   const client = createClient({
     url,
     disableOfflineQueue: true,
@@ -48,11 +51,9 @@ export async function redisSessions(
     socket: {
       connectTimeout: ANSWER_MS,
       socketTimeout: PING_MS + ANSWER_MS,
-      reconnectStrategy: (retries, cause) => (ready ? Math.min(100 * 2 ** retries, MOST_BETWEEN_RETRIES_MS) : cause),
+      reconnectStrategy: (retries, cause) => (ready ? backOff(retries, RECONNECTS) : cause),
     },
   })
-  let ready = false
-  let reported = false
   client.on('ready', () => {
     if (reported) log.info('Redis answers again')
     ready = true

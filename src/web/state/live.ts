@@ -1,4 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
+import { backOff } from '../../shared/back-off.ts'
 import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/event-kinds.ts'
 import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from '../api.ts'
 import { can, has, refreshStatus, status } from './session.ts'
@@ -38,8 +39,7 @@ function tell(event: LiveEvent): void {
 
 /** A connection that says nothing for longer is dead: the service sends a beat every 15 s. */
 const SILENCE_MS = 40_000
-const FIRST_PAUSE_MS = 1000
-const LONGEST_PAUSE_MS = 30_000
+const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 /** Failures in a row after which pages no longer wait for the stream. */
 const PATIENCE = 3
 
@@ -103,9 +103,9 @@ function createStream(userId: number) {
         liveState.value = ending.refusal !== null || failures >= PATIENCE ? 'polling' : 'cut'
         // Tells whether the service is away, the session over, or only the stream cut.
         await refreshStatus()
-        const wait = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures)
+        const wait = backOff(failures, { ...PAUSES, jitter: 0.5 + Math.random() / 2 })
         const least = (ending.refusal?.retryAfter ?? 0) * 1000
-        if (!run.isStopped) await pause(Math.max(least, wait * (0.5 + Math.random() / 2)))
+        if (!run.isStopped) await pause(Math.max(least, wait))
       }
     },
     stop() {

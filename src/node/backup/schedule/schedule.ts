@@ -1,8 +1,8 @@
 import { Cron } from 'croner'
+import { backOff } from '../../../shared/back-off.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
 
-const RETRY_MS = 5 * MINUTE_MS
-const MAX_RETRY_MS = HOUR_MS
+const RETRIES = { firstMs: 5 * MINUTE_MS, mostMs: HOUR_MS }
 
 export type ScheduleState = {
   readonly timeZone: string
@@ -29,7 +29,7 @@ export function nextRun(now: number, state: ScheduleState): number {
   let slot = slots(Math.max(since, last ?? 0))
   while (isCovered(slot)) slot = slots(slot)
   const isRetry = failed !== null && slot <= now && failed.at <= now
-  const delay = isRetry ? Math.min(RETRY_MS * 2 ** Math.min(failed.count - 1, 10), MAX_RETRY_MS) : 0
+  const delay = isRetry ? backOff(failed.count - 1, RETRIES) : 0
   return Math.max(now, slot, isRetry ? failed.at + delay : 0)
 }
 

@@ -9,6 +9,7 @@ import { createMqttReader, type MqttReader, type MqttReaderOptions } from './rea
 import { explainMqttError } from './reasons.ts'
 import type { ReceivedEvent } from '../session.ts'
 import { LINK_TIMINGS, type LinkTimings } from '../timings.ts'
+import { backOff } from '../../../shared/back-off.ts'
 
 export type MqttLinkOptions = MqttReaderOptions & {
   readonly name: string
@@ -80,9 +81,9 @@ export function createMqttLink(options: MqttLinkOptions): Link {
         // A broker that lets us in and throws us out again is asked ever less often.
         if (memory.connectedAt !== null && clock.now() - memory.connectedAt >= timings.stableMs) memory.failures = 0
         memory.connectedAt = null
-        const pause = Math.min(timings.backoffMaxMs, timings.backoffFirstMs * 2 ** memory.failures)
-        memory.failures = Math.min(memory.failures + 1, 16)
-        retry.start(pause * (0.75 + random() / 2), open)
+        const { backoffFirstMs: firstMs, backoffMaxMs: mostMs } = timings
+        retry.start(backOff(memory.failures, { firstMs, mostMs, jitter: 0.75 + random() / 2 }), open)
+        memory.failures += 1
         enter('waiting', reason)
       },
     })
