@@ -77,24 +77,16 @@ function withSecret(config: Config): Config {
 async function start(config: Config, log: Log): Promise<void> {
   const startedAt = Date.now()
   const lock = await settleDatabase(config, log)
-  const disk = openReserve({ dataDir: config.DATA_DIR, log, spareBytes: () => spareBytes() })
+  const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
   const store = inTurn(config, () => openDatabase(databaseFile(config)))
-  const { spareBytes } = store
+  disk.countIn(store.spareBytes)
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
-  const instances = inTurn(config, () =>
-    openInstances({
-      config,
-      log,
-      fetch: (request, env) => app.fetch(request, env),
-      begin: ({ events, isOnDuty: mayWrite }) =>
-        beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
-    }),
-  )
-  const { radio, events } = instances
-  const backups = serveBackups({ config, store, log, mayRun: instances.isOnDuty })
+  const instances = inTurn(config, () => openInstances({ config, log }))
+  const { radio, events, isOnDuty: mayWrite } = instances
+  const backups = serveBackups({ config, store, log, mayRun: mayWrite })
   const ports: Ports = {
     config,
     store,
@@ -123,7 +115,10 @@ async function start(config: Config, log: Log): Promise<void> {
   const answer: typeof app.fetch = (...request) =>
     isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
   const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
-  instances.start()
+  instances.start({
+    begin: () => beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
+    fetch: app.fetch,
+  })
   await announceFirstAdmin(ports)
   isOpen = true
   open()
@@ -164,11 +159,12 @@ function inTurn<T>(config: Config, open: () => T): T {
 
 /** What one instance does for all on the same DATA_DIR. */
 function beginDuties(
-  needs: Omit<Parameters<typeof openRadio>[0], 'onHeard'> & Parameters<typeof startUpkeep>[0] & Pick<Ports, 'events'>,
+  needs: Parameters<typeof openRadio>[0] & Parameters<typeof startUpkeep>[0] & Pick<Ports, 'events'>,
   backups: ReturnType<typeof serveBackups>,
 ): Duties {
-  const radio = openRadio({ ...needs, onHeard: (batch) => automation.hear(batch) })
+  const radio = openRadio(needs)
   const automation = startAutomation({ ...needs, radio })
+  radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {

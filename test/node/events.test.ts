@@ -105,6 +105,7 @@ it('drops a reader that does not read, and holds little for it', async () => {
 it('tells of links and of what radios say', async () => {
   const { config, store, log } = (await createTestApp({ env: { DEMO: 'true' } })).ports
   const radio = openRadio({ config, store, log, events, clock })
+  radio.start()
   const link = (state: string) => ({ kind: 'link', data: expect.objectContaining({ name: 'demo', state }) })
   await vi.waitFor(() => {
     clock.advance(1000)

@@ -36,6 +36,7 @@ function listenTo(app: TestApp, { port }: RadioDevice): NodeRadio {
     log: app.ports.log,
     clock: { ...systemClock, now: () => RECORDED },
   })
+  radio.start()
   running.push(radio)
   return radio
 }
@@ -124,6 +125,7 @@ describe('DEMO', () => {
     const clock = createManualClock(START)
     const { config, log } = app.ports
     const radio = openRadio({ config: { ...config, DEMO: true }, store: app.store, log, clock })
+    radio.start()
     running.push(radio)
     clock.advance(1000)
     expect(radio.links()).toMatchObject([{ kind: 'demo', name: 'demo', state: 'connected' }])
@@ -144,6 +146,7 @@ describe('DEMO', () => {
     const device = await startDevice()
     const config = { ...app.ports.config, DEMO: true, MESHTASTIC_TCP: [{ host: '127.0.0.1', port: device.port }] }
     const radio = openRadio({ config, store: app.store, log: app.ports.log, clock: createManualClock(START) })
+    radio.start()
     running.push(radio)
     expect(radio.links()).toMatchObject([{ kind: 'demo' }])
     expect(app.logged.filter((line) => line.includes('DEMO is true'))).toHaveLength(1)

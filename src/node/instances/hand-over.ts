@@ -16,7 +16,7 @@ const MAX_WAITING = 50
 /** A request that is older, or from the future, is nobody's any more. */
 const MAX_AGE_MS = 2 * TAKE_MS
 
-type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
+export type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
 
 export type HandOver = {
   /** What the instance with the radios answers to a request; null when none takes it. Throws `radio_unavailable`. */
@@ -28,7 +28,7 @@ export type HandOver = {
   /** Takes the answers that have come. */
   settle(): void
   /** Takes the requests of others; only while this instance has the lease. */
-  serve(): void
+  serve(fetch: Fetch): void
   /** Waits for what was taken. */
   idle(): Promise<void>
 }
@@ -56,11 +56,10 @@ export function openHandOver(needs: {
   readonly file: InstancesFile
   readonly lease: Lease
   readonly secrets: readonly string[]
-  readonly fetch: Fetch
   readonly log: Log
   readonly now: () => number
 }): HandOver {
-  const { lease, secrets, fetch, log, now } = needs
+  const { lease, secrets, log, now } = needs
   const { sqlite, id: origin } = needs.file
   const insert = sqlite.prepare('insert into requests (origin, made_at, body) values (?, ?, ?)')
   const takeBack = sqlite.prepare('delete from requests where id = ? and token is null')
@@ -120,7 +119,7 @@ export function openHandOver(needs: {
       waiting.get(id)?.fail(error)
     }
   }
-  const answer = async (id: number, sealed: string): Promise<void> => {
+  const answer = async (fetch: Fetch, { id, body: sealed }: { id: number; body: string }): Promise<void> => {
     const text = await unseal(secrets, QUESTION, sealed)
     if (text === null) throw new Error('a request that another SESSION_SECRET sealed')
     const { method, url, headers, body, peer } = asked.parse(JSON.parse(text))
@@ -156,12 +155,12 @@ export function openHandOver(needs: {
     hasTaker: () => lease.owner() !== null,
     isHandedOver: (c) => handedOver.has(Object(c.env)),
     settle,
-    serve() {
+    serve(fetch) {
       const ends = { age: MAX_AGE_MS, now: now(), origin, token: lease.token() }
       for (;;) {
         const taken = claim.get(ends)
         if (taken === undefined) break
-        const work = answer(taken.id, taken.body).catch((error: unknown) =>
+        const work = answer(fetch, taken).catch((error: unknown) =>
           log.error('A request of another instance failed', { error }),
         )
         underWay.add(work)

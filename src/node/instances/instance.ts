@@ -17,13 +17,29 @@ export type Duties = {
   stop(why?: 'lost'): Promise<void>
 }
 
+/** What this instance knows of itself and of the others. */
+export type Standing = {
+  /** The duties of this instance; null while another one has them. */
+  duties: Duties | null
+  /** Instances that are known to run without the duties. */
+  waiting: number
+}
+
+/** Whether any other instance is known to run. */
+export const hasOthers = ({ duties, waiting }: Standing): boolean => duties === null || waiting > 0
+
+type Tasks = {
+  /** Takes the duties up. */
+  readonly begin: () => Duties
+  /** Others have written something, or the duties have come here. */
+  readonly onNews: (duties: Duties | null) => void
+  /** Comes with each look. */
+  readonly onLook: (duties: Duties | null) => void
+}
+
 export type Instance = {
   /** Takes the duties when nobody has them, and from then on whenever nobody has. */
-  start(): void
-  /** The duties of this instance; null while another one has them. */
-  duties(): Duties | null
-  /** Whether any other instance is known to run. */
-  hasOthers(): boolean
+  start(tasks: Tasks): void
   /** Gives the duties up, for another instance to take at once. */
   leave(): Promise<void>
   /** Looks for nothing any more. */
@@ -35,25 +51,19 @@ type Needs = {
   readonly lease: Lease
   readonly log: Log
   readonly now: () => number
-  /** Takes the duties up. */
-  readonly begin: () => Duties
-  /** Others have written something, or the duties have come here. */
-  readonly onNews: (duties: Duties | null) => void
-  /** Comes with each look. */
-  readonly onLook: (duties: Duties | null) => void
+  /** Kept up to date here. */
+  readonly standing: Standing
 }
 
 /** Takes the duties up with the lease, and lays them down when another instance has it. */
-export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: Needs): Instance {
+export function joinInstances({ file, lease, log, now, standing }: Needs): Instance {
   const { sqlite, id } = file
   const join = sqlite.prepare('insert or replace into members (id, beat_at) values (?, ?)')
   const part = sqlite.prepare('delete from members where id = ?')
   const sweep = sqlite.prepare('delete from members where beat_at not between ? and ?')
   const count = sqlite.prepare<[], number>('select count(*) from members').pluck()
-  let duties: Duties | null = null
   let ending: Promise<void> | null = null
   const timers: NodeJS.Timeout[] = []
-  let others = 0
   let isLeaving = false
   let isFailing = false
 
@@ -67,13 +77,13 @@ export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: 
     }
   }
   const endDuties = (why?: 'lost') => {
-    if (duties === null) return
-    const held = duties
-    duties = null
+    const held = standing.duties
+    if (held === null) return
+    standing.duties = null
     ending = layDown(held, why)
   }
-  const work = () => {
-    if (duties !== null) {
+  const work = ({ begin, onNews }: Tasks) => {
+    if (standing.duties !== null) {
       if (lease.renew()) {
         sweep.run(now() - MEMBER_MS, now() + MEMBER_MS)
         return
@@ -83,20 +93,20 @@ export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: 
     } else if (ending === null && lease.acquire()) {
       log.info('This instance has the radios and the schedules')
       part.run(id)
-      duties = begin()
-      onNews(duties)
+      standing.duties = begin()
+      onNews(standing.duties)
       return
     }
     join.run(id, now())
   }
-  const look = () => {
+  const look = (tasks: Tasks) => {
     if (file.hasNews()) {
-      others = count.get() ?? 0
-      onNews(duties)
+      standing.waiting = count.get() ?? 0
+      tasks.onNews(standing.duties)
       // Somebody has just given it up.
-      if (duties === null && !isLeaving && lease.owner() === null) work()
+      if (standing.duties === null && !isLeaving && lease.owner() === null) work(tasks)
     }
-    onLook(duties)
+    tasks.onLook(standing.duties)
   }
   /** The disk may be full for a while: the next time may be better. */
   const trying = (run: () => void) => () => {
@@ -108,15 +118,14 @@ export function joinInstances({ file, lease, log, now, begin, onNews, onLook }: 
       isFailing = true
     }
   }
-  const beat = trying(work)
   return {
-    start() {
+    start(tasks) {
+      const beat = trying(() => work(tasks))
+      const watch = trying(() => look(tasks))
       beat()
-      if (duties === null) log.info('Another instance has the radios and the schedules')
-      timers.push(setInterval(beat, BEAT_MS), setInterval(trying(look), LOOK_MS))
+      if (standing.duties === null) log.info('Another instance has the radios and the schedules')
+      timers.push(setInterval(beat, BEAT_MS), setInterval(watch, LOOK_MS))
     },
-    duties: () => duties,
-    hasOthers: () => duties === null || others > 0,
     async leave() {
       isLeaving = true
       clearInterval(timers[0])

@@ -5,8 +5,8 @@ import type { Log } from '../../app/log.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
 import { systemClock } from '../radio/connection.ts'
 import { openInstancesFile } from './file.ts'
-import { openHandOver } from './hand-over.ts'
-import { type Duties, joinInstances } from './instance.ts'
+import { type Fetch, openHandOver } from './hand-over.ts'
+import { type Duties, hasOthers, joinInstances, type Standing } from './instance.ts'
 import { createLease } from './lease.ts'
 import { shareNews } from './news.ts'
 import { sharedRadio, shareState } from './shared-radio.ts'
@@ -22,62 +22,56 @@ export type Instances = {
   readonly events: Events
   /** Whether this instance has the duties, read from the file. */
   isOnDuty(): boolean
-  start(): void
+  /** Takes part from now on: `begin` takes the duties up, `fetch` answers what other instances hand over. */
+  start(tasks: { readonly begin: () => Duties; readonly fetch: Fetch }): void
   leave(): Promise<void>
   close(): Promise<void>
 }
 
-export function openInstances(needs: {
-  readonly config: Config
-  readonly log: Log
-  readonly fetch: (request: Request, env: unknown) => Response | Promise<Response>
-  readonly begin: (instances: Instances) => Duties
-}): Instances {
-  const { config, log, fetch, begin } = needs
+export function openInstances({ config, log }: { readonly config: Config; readonly log: Log }): Instances {
   const now = Date.now
   const file = openInstancesFile(config.DATA_DIR)
   const lease = createLease(file, hasRadios(config), now)
   const own = createEvents(systemClock, file.id.slice(0, 8))
   const state = shareState(file, lease)
-  const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, fetch, log, now })
+  const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, log, now })
+  const standing: Standing = { duties: null, waiting: 0 }
   const news = shareNews({
     file,
     own,
-    hasOthers: () => instance.hasOthers(),
-    onForgetNode: (nodeNum) => instance.duties()?.radio.forgetNode?.(nodeNum),
+    hasOthers: () => hasOthers(standing),
+    onForgetNode: (nodeNum) => standing.duties?.radio.forgetNode?.(nodeNum),
     onError: (error) => log.error('Events could not be passed to the other instances', { error }),
   })
+  const instance = joinInstances({ file, lease, log, now, standing })
   let stateAt = 0
-  const instance = joinInstances({
-    file,
-    lease,
-    log,
-    now,
-    begin: () => begin(instances),
-    onNews(duties) {
-      news.take()
-      handOver.settle()
-      if (duties === null) state.read()
-      else handOver.serve()
-    },
-    onLook(duties) {
-      if (duties === null || !instance.hasOthers() || Math.abs(performance.now() - stateAt) < STATE_MS) return
-      stateAt = performance.now()
-      state.write(duties.radio)
-    },
-  })
   const radio = sharedRadio({
-    own: () => instance.duties()?.radio ?? null,
+    own: () => standing.duties?.radio ?? null,
     isOnDuty: lease.isHeld,
     state,
     handOver,
     forgetNode: news.forgetNode,
   })
-  const instances: Instances = {
+  return {
     radio,
     events: news.events,
     isOnDuty: lease.isHeld,
-    start: instance.start,
+    start({ begin, fetch }) {
+      instance.start({
+        begin,
+        onNews(duties) {
+          news.take()
+          handOver.settle()
+          if (duties === null) state.read()
+          else handOver.serve(fetch)
+        },
+        onLook(duties) {
+          if (duties === null || !hasOthers(standing) || Math.abs(performance.now() - stateAt) < STATE_MS) return
+          stateAt = performance.now()
+          state.write(duties.radio)
+        },
+      })
+    },
     leave: instance.leave,
     async close() {
       await handOver.idle()
@@ -85,7 +79,6 @@ export function openInstances(needs: {
       file.close()
     },
   }
-  return instances
 }
 
 function hasRadios({ DEMO, MESHTASTIC_TCP, MESHTASTIC_MQTT_URL }: Config): boolean {

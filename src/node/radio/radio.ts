@@ -35,6 +35,8 @@ import type { OwnKind } from '../../shared/link-kinds.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {
+  /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
+  start(onHeard?: (batch: readonly Heard[]) => void): void
   /**
    * Hangs up, and answers when all that was heard is stored. `lost`: another process has the radios already, and does
    * not know what waits here.
@@ -46,8 +48,6 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   /** Where what happens is told. */
   readonly events?: Ports['events']
   readonly meter?: Ports['meter']
-  /** Called with each batch once it is stored; must not throw. */
-  readonly onHeard?: (batch: readonly Heard[]) => void
   /** Whether this process may use the radios, asked before anything is written to one. */
   readonly mayWrite?: () => boolean
   readonly clock?: LinkClock
@@ -74,11 +74,11 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
 }
 
 /**
- * Connects to the radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or to a made-up radio when DEMO is
- * true, and stores what they say.
+ * The radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or a made-up radio when DEMO is true. From `start`
+ * on it stores what they say.
  */
 export function openRadio(needs: Needs): NodeRadio {
-  const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random, onHeard } = needs
+  const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
   const { mayWrite = () => true } = needs
   const publish: Shared['publish'] = (news) => events?.publish(news)
   // How a process that has lost the radios hangs up is no news: another one has them.
@@ -94,6 +94,7 @@ export function openRadio(needs: Needs): NodeRadio {
     (crowd) => logCrowd(log, crowd),
     (counts) => meter?.countBatch(counts),
   )
+  let tellHeard: (batch: readonly Heard[]) => void = () => {}
   const batcher = createBatcher({
     ingest: {
       store: async (batch) => {
@@ -106,7 +107,7 @@ export function openRadio(needs: Needs): NodeRadio {
     onStored(news, batch) {
       void announce({ store, log, events, meter }, news)
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
-      onHeard?.(batch)
+      tellHeard(batch)
     },
   })
   const records = createRecordQueue(log, clock)
@@ -131,7 +132,8 @@ export function openRadio(needs: Needs): NodeRadio {
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
   // Of several processes on one database it is the one with the radios that knows what is under way.
-  if (radios.length > 0) {
+  const recover = () => {
+    if (radios.length === 0) return
     records.add(() => loseUnfinished(store))
     records.add(async () => {
       const lost = await loseChanges(store)
@@ -146,8 +148,12 @@ export function openRadio(needs: Needs): NodeRadio {
   }
   const findAble = () => radios.find(({ transmitter }) => transmitter.canSend()) ?? radios[0]
   const links = [...radios.map(({ link }) => link), ...brokers]
-  for (const link of links) link.start()
   return {
+    start(onHeard = () => {}) {
+      tellHeard = onHeard
+      recover()
+      for (const link of links) link.start()
+    },
     links: () => links.map((link) => link.info()),
     devices: () => radios.map(({ configurator }) => configurator.device),
     waiting: batcher.waiting,

@@ -22,18 +22,19 @@ const REMEDY =
 type Needs = {
   readonly dataDir: string
   readonly log: Log
-  /** Bytes inside of the database that new rows can take without the file growing. */
-  readonly spareBytes?: () => number
 }
 
 /** The disk of the data directory, and the file that keeps a part of it free. */
 export type DiskReserve = Disk & {
+  /** Counts in, once the database is open, the bytes inside of it that new rows can take without the file growing. */
+  countIn(spareBytes: () => number): void
   /** Makes the file again when there is room for it. Never throws. */
   keep(): Promise<void>
 }
 
-export function openReserve({ dataDir, log, spareBytes = () => 0 }: Needs): DiskReserve {
+export function openReserve({ dataDir, log }: Needs): DiskReserve {
   const file = join(dataDir, 'disk-reserve')
+  let spareBytes = () => 0
 
   let isFull = false
   let lookedAt = Number.NEGATIVE_INFINITY
@@ -73,6 +74,9 @@ export function openReserve({ dataDir, log, spareBytes = () => 0 }: Needs): Disk
     }
   }
   return {
+    countIn(bytes) {
+      spareBytes = bytes
+    },
     isFull() {
       if (performance.now() - lookedAt >= LOOK_MS) look()
       return isFull

@@ -207,6 +207,7 @@ function startOther({ store, clock }: RadioService): { stop(): Promise<void> } {
   if (!parsed.ok) throw new Error(parsed.problems.join())
   const log = createLog({ level: 'error', format: 'json', now: clock.now, write: (line) => expect(line).toBe('') })
   const radio = openRadio({ config: parsed.config, store, log, clock })
+  radio.start()
   const automation = startAutomation({ store, radio, events: null, log, now: clock.now }, clock)
   return {
     async stop() {

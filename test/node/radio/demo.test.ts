@@ -120,6 +120,7 @@ describe('the demo mesh', () => {
     const lines: string[] = []
     const log = createLog({ level: 'info', format: 'json', now: clock.now, write: (line) => lines.push(line) })
     const radio = openRadio({ config: parsed.config, store, log, clock, random: () => 0.5 })
+    radio.start()
     try {
       clock.advance(1)
       const [device] = radio.devices()

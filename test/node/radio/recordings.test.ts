@@ -36,6 +36,7 @@ async function play(
   const problem = (...line: unknown[]) => expect(line).toStrictEqual([])
   const log = { debug: () => {}, info: () => {}, warn: problem, error: problem }
   const radio = openRadio({ config: parsed.config, store, log, clock })
+  radio.start()
   endings.push(
     () => device.stop(),
     () => store.close(),

@@ -47,6 +47,7 @@ async function startSources(): Promise<Sources> {
   const tell = (...line: unknown[]) => logged.push(JSON.stringify(line))
   const log = { debug: tell, info: tell, warn: tell, error: tell }
   const radio = openRadio({ config: parsed.config, store, log, clock })
+  radio.start()
   endings.push(() => radio.close())
   const app = await createTestApp({ store, ports: { radio } })
   await until(() => expect(radio.links().map(({ state }) => state)).toStrictEqual(Array(3).fill('connected')))

@@ -76,6 +76,7 @@ async function startTorture(seed: number): Promise<Torture> {
   const problem = (...line: unknown[]) => expect(line).toStrictEqual([])
   const log = { debug: () => {}, info: () => {}, warn: problem, error: problem }
   let radio = openRadio({ config: parsed.config, store, log, clock, random: createSeededRandom(seed) })
+  radio.start()
   endings.push(() => radio.close())
   const torture: Torture = {
     dice,
@@ -93,6 +94,7 @@ async function startTorture(seed: number): Promise<Torture> {
       const before = asked
       await radio.close()
       radio = openRadio({ config: parsed.config, store, log, clock, random: createSeededRandom(seed) })
+      radio.start()
       await untilConnected(torture, before)
     },
   }

@@ -16,6 +16,7 @@ import { join, relative } from 'node:path'
 import { once } from 'node:events'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built-service.ts'
+import { canMount, mountSmallDisk } from '../../support/small-disk.ts'
 
 const GOOD_PASSWORD = 'the first administrator'
 
@@ -231,6 +232,23 @@ describe('a start', () => {
     expect(await status.json()).toMatchObject({ authenticated: true })
     expect(await second.stop('SIGINT')).toBe(0)
     expect(second.lines.at(-1)).toContain('"message":"Stopped"')
+  })
+
+  test.runIf(canMount)('on a disk with room for the database and not for a reserve', async () => {
+    const disk = mountSmallDisk(40)
+    try {
+      disk.fill(10 * 1024 * 1024)
+      const service = await startService(built, { DATA_DIR: disk.dir })
+      try {
+        expect(service.lines.filter((line) => line.includes('"Disk full'))).toHaveLength(1)
+        const { status } = await fetch(`${service.url}/api/health`)
+        expect(status).toBe(503)
+      } finally {
+        expect(await service.stop('SIGTERM')).toBe(0)
+      }
+    } finally {
+      disk.remove()
+    }
   })
 
   test('says where its data is, in full', async () => {

@@ -22,7 +22,9 @@ describe.skipIf(!canMount)('on a small disk', () => {
 
   const open = () => {
     const log = createLog({ level: 'info', format: 'json', now: () => 0, write: (line) => logged.push(line) })
-    return openReserve({ dataDir: disk.dir, log, spareBytes: () => spare })
+    const reserve = openReserve({ dataDir: disk.dir, log })
+    reserve.countIn(() => spare)
+    return reserve
   }
   const hasReserve = () => existsSync(join(disk.dir, 'disk-reserve'))
 

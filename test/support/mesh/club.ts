@@ -103,7 +103,11 @@ export async function startClub(
   let hear: (batch: readonly Heard[]) => void = () => {}
   const tell = () => {}
   const log = { debug: tell, info: tell, warn: tell, error: tell }
-  const open = () => openRadio({ config: parsed.config, store, log, clock, onHeard: (batch) => hear(batch) })
+  const open = () => {
+    const opened = openRadio({ config: parsed.config, store, log, clock })
+    opened.start((batch) => hear(batch))
+    return opened
+  }
   let radio = open()
   endings.push(() => radio.close())
   const app = await createTestApp({ store, ports: { radio: proxyOf(() => radio), now: () => clock.now() } })
@@ -166,6 +170,7 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
     withdraw: (isStale) => current().withdraw(isStale),
     hearings: (nodeNum) => current().hearings(nodeNum),
     lora: () => current().lora(),
+    start: (onHeard) => current().start(onHeard),
     close: () => current().close(),
   }
 }

@@ -93,6 +93,7 @@ export async function startConfigService(
     const parsed = parseConfig({ MESHTASTIC_TCP: targets.join() })
     if (!parsed.ok) throw new Error(parsed.problems.join())
     const opened = openRadio({ config: parsed.config, store, log, clock, events })
+    opened.start()
     endings.push(() => opened.close())
     return opened
   }

@@ -71,7 +71,8 @@ export async function startRadioService(
   })
   let hear: (batch: readonly Heard[]) => void = () => {}
   const open = () => {
-    const opened = openRadio({ config: parsed.config, store, log, clock, onHeard: (batch) => hear(batch) })
+    const opened = openRadio({ config: parsed.config, store, log, clock })
+    opened.start((batch) => hear(batch))
     endings.push(() => opened.close())
     return opened
   }
