@@ -22,12 +22,18 @@ const MOST_BYTES_IN_BROWSER = 6000
 const utf8 = new TextEncoder()
 
 /** A sign-in under way: what the provider is sent and must send back. */
-export type Attempt = AttemptSecrets & { readonly issuer: string; readonly returnTo: string }
+export type Attempt = AttemptSecrets & {
+  readonly issuer: string
+  readonly returnTo: string
+  readonly askedSince: number | null
+}
 
 const sealedSchema = z.strictObject({
   seed: z.string(),
   issuer: z.string(),
   returnTo: z.string(),
+  /** Since when the user must have been asked there who they are, ms; null: whenever. */
+  askedSince: z.number().nullable().default(null),
   expiresAt: z.number(),
 })
 
@@ -55,7 +61,7 @@ export async function handOutAttempt(
   c: Context,
   ctx: Ctx,
   { id, seed }: NewAttempt,
-  purpose: { readonly issuer: string; readonly returnTo: string },
+  purpose: Pick<Attempt, 'issuer' | 'returnTo' | 'askedSince'>,
 ): Promise<void> {
   const content: z.infer<typeof sealedSchema> = { ...purpose, seed, expiresAt: ctx.now() + LIFETIME_MS }
   const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(id), JSON.stringify(content))
@@ -89,7 +95,7 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   const sealed = getCookie(c, cookie)
   const content = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, labelOf(id), sealed)
   if (content === null) throw new OidcFailure('attempt_unknown')
-  const { seed, issuer, returnTo, expiresAt } = sealedSchema.parse(JSON.parse(content))
+  const { seed, issuer, returnTo, askedSince, expiresAt } = sealedSchema.parse(JSON.parse(content))
   const secrets = secretsOf(id, seed)
   if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
   deleteCookie(c, cookie, options)
@@ -99,7 +105,7 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   // Kept for longer than the attempt itself would be good for.
   const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
   if (count > 1) throw new OidcFailure('attempt_used')
-  return { ...secrets, issuer, returnTo }
+  return { ...secrets, issuer, returnTo, askedSince }
 }
 
 function labelOf(id: string): string {

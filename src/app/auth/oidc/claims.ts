@@ -80,3 +80,8 @@ export function factorsOf({ amr }: Claims): 1 | 2 | null {
   if (!Array.isArray(amr) || amr.length === 0) return null
   return amr.some((method) => BEYOND_KNOWLEDGE.has(method)) ? 2 : 1
 }
+
+/** When the user was last asked there who they are, ms; null where an ID token says nothing that can be read. */
+export function authenticationTime({ auth_time: time }: Claims): number | null {
+  return isTime(time) && time > 0 && time < 1e11 ? Math.floor(time * 1000) : null
+}

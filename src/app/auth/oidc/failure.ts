@@ -41,6 +41,7 @@ export const OIDC_FAILURES = {
   claim_nbf: 'oidc_failed',
   claim_nonce: 'oidc_failed',
   claim_at_hash: 'oidc_failed',
+  claim_auth_time: 'oidc_failed',
   userinfo_sub: 'oidc_failed',
 
   user_unknown: 'oidc_user_unknown',

@@ -4,7 +4,7 @@ import { CodeChallengeMethod, OAuth2Client } from 'arctic'
 import type { Config } from '../../config/config.ts'
 import type { Ports } from '../../context.ts'
 import { createAllowance } from './allowance.ts'
-import { factorsOf, wrongClaim } from './claims.ts'
+import { authenticationTime, factorsOf, wrongClaim } from './claims.ts'
 import { createDiscovery, type Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
 import { askWithin } from './http.ts'
@@ -48,8 +48,15 @@ export function createOidc({
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {
     issuer,
-    authorizationUrl: async (secrets) =>
-      authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets),
+    authorizationUrl: async (secrets, how) => {
+      const url = authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets)
+      // OpenID Connect Core 1.0, 3.1.2.1: with max_age the provider must say in auth_time when it asked.
+      if (how === 'anew') {
+        url.searchParams.set('prompt', 'login')
+        url.searchParams.set('max_age', '0')
+      }
+      return url.href
+    },
     identify: async ({ code, iss }, secrets) => {
       const ask = askWithin(callbackTimeoutMs)
       let metadata = await discovery.current(ask)
@@ -78,6 +85,7 @@ export function createOidc({
       return {
         issuer,
         subject,
+        authenticatedAt: authenticationTime(verified.claims),
         factors: factorsOf(verified.claims),
         profile: profileOf({ ...verified.claims, ...more.claims }),
       }
@@ -127,7 +135,7 @@ function authorizationUrl(
   client: Client,
   scopes: readonly string[],
   { state, nonce, verifier }: AttemptSecrets,
-): string {
+): URL {
   const { S256 } = CodeChallengeMethod
   const url = new OAuth2Client(client.id, client.secret, client.redirectUri).createAuthorizationURLWithPKCE(
     metadata.authorization_endpoint,
@@ -137,7 +145,7 @@ function authorizationUrl(
     [...scopes],
   )
   url.searchParams.set('nonce', nonce)
-  return url.href
+  return url
 }
 
 /** RFC 9207, section 2.4. */

@@ -9,6 +9,8 @@ export type AttemptSecrets = {
 export type Identity = {
   readonly issuer: string
   readonly subject: string
+  /** When the user last proved there who they are, ms; null: the provider does not say. */
+  readonly authenticatedAt: number | null
   /** How many factors the user showed there; null: the provider does not say. */
   readonly factors: 1 | 2 | null
   readonly profile: Profile
@@ -17,8 +19,8 @@ export type Identity = {
 /** The OpenID provider, asked over HTTP when it is needed. Each method throws an `OidcFailure` saying what went wrong. */
 export interface Oidc {
   readonly issuer: string
-  /** Where the browser goes to sign in. */
-  authorizationUrl(secrets: AttemptSecrets): Promise<string>
+  /** Where the browser goes to sign in; `anew`: also whoever is signed in there already. */
+  authorizationUrl(secrets: AttemptSecrets, how: 'as-usual' | 'anew'): Promise<string>
   /** Redeems the code of a callback and checks all that comes of it. */
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
   /** Where the browser goes to sign out there as well; null when the provider has no such page. */

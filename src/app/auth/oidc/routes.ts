@@ -11,6 +11,7 @@ import { sitePath } from './return-to.ts'
 
 const loginQuery = z.object({
   returnTo: z.string().optional().describe('Path of this site to which the sign-in returns'),
+  reauthenticate: z.literal('true').optional().describe('Asks also whoever is signed in there already'),
 })
 const callbackQuery = z.object({
   state: z.string().optional().describe('As the sign-in began'),
@@ -40,7 +41,8 @@ export const oidcRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const returnTo = sitePath(c.req.query('returnTo')) ?? `${basePath(ctx.config)}/`
-      return redirect(c, ctx, await beginSignIn(c, ctx, demandOidc(ctx), returnTo))
+      const how = c.req.query('reauthenticate') === 'true' ? 'anew' : 'as-usual'
+      return redirect(c, ctx, await beginSignIn(c, ctx, demandOidc(ctx), { returnTo, how }))
     },
   )
   .get(

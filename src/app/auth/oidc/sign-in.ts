@@ -14,11 +14,20 @@ export type OidcOutcome =
   | { readonly ok: false; readonly error: (typeof OIDC_FAILURES)[OidcReason] }
 
 /** Begins a sign-in that ends at `returnTo`: the address at the provider, and a cookie that binds it to the browser. */
-export async function beginSignIn(c: Context, ctx: Ctx, oidc: Oidc, returnTo: string): Promise<OidcOutcome> {
+export async function beginSignIn(
+  c: Context,
+  ctx: Ctx,
+  oidc: Oidc,
+  { returnTo, how }: { readonly returnTo: string; readonly how: 'as-usual' | 'anew' },
+): Promise<OidcOutcome> {
   const attempt = newAttempt()
   try {
-    const location = await oidc.authorizationUrl(attempt.secrets)
-    await handOutAttempt(c, ctx, attempt, { issuer: oidc.issuer, returnTo })
+    const location = await oidc.authorizationUrl(attempt.secrets, how)
+    await handOutAttempt(c, ctx, attempt, {
+      issuer: oidc.issuer,
+      returnTo,
+      askedSince: how === 'anew' ? ctx.now() : null,
+    })
     return { ok: true, location }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
@@ -41,14 +50,25 @@ export async function finishSignIn(
     }
     const attempt = await takeAttempt(c, ctx, query['state']?.[0])
     const identity = await identify(oidc, attempt, query)
+    const { authenticatedAt, factors } = identity
+    refuseOldProof(attempt, authenticatedAt)
     const { id, epoch } = await signInIdentity(ctx, identity)
-    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors: identity.factors })
+    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors, authenticatedAt })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
     await recordFailure(ctx, error)
     return { ok: false, error: OIDC_FAILURES[error.reason] }
   }
+}
+
+/** Clocks of provider and service may differ by so much. */
+const LEEWAY_MS = 60_000
+
+/** Whoever takes `prompt=login` off the address of the provider proves nothing. */
+function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null): void {
+  if (askedSince === null) return
+  if (authenticatedAt === null || authenticatedAt < askedSince - LEEWAY_MS) throw new OidcFailure('claim_auth_time')
 }
 
 // Nobody is asked silently here: who has not consented was asked, and said no.

@@ -54,6 +54,8 @@ export async function startSession(
     factors: number | null
     /** When the session began whose place it takes: the absolute timeout counts from there. */
     createdAt?: number
+    /** When a provider asked who it is; without it, now. */
+    authenticatedAt?: number | null
   },
 ): Promise<void> {
   await endPresentedSession(c, ctx)
@@ -70,7 +72,7 @@ export async function startSession(
     ip: ctx.ip,
     userAgent: c.req.header('user-agent')?.slice(0, 256) ?? null,
     oidcIssuer: user.oidcIssuer,
-    authenticatedAt: now,
+    authenticatedAt: Math.min(user.authenticatedAt ?? now, now),
     factors: user.factors,
   })
   noteUse(ctx.sessions, hashToken(token), now)
