@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
 import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
+import { type Body, bodyOf } from '../../http/compression.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
 import type { Scope } from '../../../shared/scope.ts'
 import { scopeKey, seesAllMessages, visibleMessages, visibleValues } from '../../sharing/visible.ts'
@@ -112,30 +113,31 @@ const pages = prepareShapes((db, shape) => {
     .prepare()
 })
 
-const plainLists = keepBodies<string>()
+const newest = keepBodies<Body>()
+
+/** The first page without filters, which many ask for again and again: of what the scope lets the viewer see. */
+export async function newestMessages(store: Store, limit: number, scope: Scope): Promise<Body> {
+  const revision = await readRevision(store, 'messages')
+  const key = `${limit}-${encodeURIComponent(scopeKey(scope))}`
+  const make = async () => bodyOf(await listMessages(store, { limit }, scope), `"${revision}-${key}"`)
+  return newest(store, revision, key, make)
+}
 
 /** A page as JSON, newest first: of what the scope lets the viewer see. */
 export async function listMessages(store: Store, filters: MessageSearch, scope: Scope): Promise<string> {
   const { limit } = filters
   const search = seesAllMessages(scope) ? filters : { ...filters, visible: scope }
-  const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
-  const page = async () => {
-    if (needsSearch(search)) {
-      const { ids, next } = await findMessages(store, search)
-      const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
-      return pageOf(rows, next)
-    }
-    // One more than asked for tells whether there is a next page.
-    const values = { ...search, ...visibleValues(scope), limit: limit + 1 }
-    const rows = await rawRows<RawMessage>(pages(store, shape), values)
-    const shown = rows.slice(0, limit)
-    return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
+  if (needsSearch(search)) {
+    const { ids, next } = await findMessages(store, search)
+    const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
+    return pageOf(rows, next)
   }
-  const isPlain = [filters.before, filters.since, filters.channel, filters.with, filters.q, filters.signed].every(
-    (filter) => filter === undefined,
-  )
-  if (!isPlain) return page()
-  return plainLists(store, await readRevision(store, 'messages'), `${limit} ${scopeKey(scope)}`, page)
+  const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
+  // One more than asked for tells whether there is a next page.
+  const values = { ...search, ...visibleValues(scope), limit: limit + 1 }
+  const rows = await rawRows<RawMessage>(pages(store, shape), values)
+  const shown = rows.slice(0, limit)
+  return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
 }
 
 function needsSearch({ since, with: nodeNum, q, channel, signed, visible }: MessageSearch): boolean {

@@ -3,12 +3,13 @@ import * as z from 'zod'
 import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
+import { answerBody } from '../../http/compression.ts'
 import { answers, describing } from '../../http/describe.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { AppError } from '../../http/errors.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
-import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema } from './messages.ts'
+import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from './messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from './receptions.ts'
 import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send.ts'
@@ -23,7 +24,10 @@ export const messageRoutes = new Hono<AppEnv>()
     '/',
     requirePermission('messages', 'read'),
     inTurn('read'),
-    answers('Messages, newest first', { 200: messagePageSchema }),
+    answers('Messages, newest first. The first page without filters has an ETag', {
+      200: messagePageSchema,
+      304: null,
+    }),
     validate(
       'query',
       z.object({
@@ -40,10 +44,15 @@ export const messageRoutes = new Hono<AppEnv>()
           .describe('Only messages whose signature was verified'),
       }),
     ),
-    async (c) =>
-      c.body(await listMessages(c.get('ctx').store, c.req.valid('query'), c.get('ctx').viewer.scope), 200, {
-        'Content-Type': 'application/json',
-      }),
+    async (c) => {
+      const { store, compressor, viewer } = c.get('ctx')
+      const { limit, ...filters } = c.req.valid('query')
+      if (Object.values(filters).every((filter) => filter === undefined)) {
+        return answerBody(c, compressor, await newestMessages(store, limit, viewer.scope))
+      }
+      const page = await listMessages(store, { limit, ...filters }, viewer.scope)
+      return c.body(page, 200, { 'Content-Type': 'application/json' })
+    },
   )
   .post(
     '/',

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { revisions } from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
 
 // Clients poll the same few lists: as many bodies are kept for one state of a table.
 const KEPT_BODIES = 4
@@ -13,12 +13,15 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Changes with every change of the table. */
-export async function readRevision(store: Store, table: 'nodes' | 'messages'): Promise<number> {
-  const row = await queries(store).revision.get({ name: table })
-  if (row === undefined) throw new Error(`no revision of ${table}`)
-  return row.value
-}
+/** Changes with every change of the table. Costs no query while the database has not changed. */
+export const readRevision: (store: Store, table: 'nodes' | 'messages') => number | Promise<number> = rememberUnchanged(
+  2,
+  async (store, table) => {
+    const row = await queries(store).revision.get({ name: table })
+    if (row === undefined) throw new Error(`no revision of ${table}`)
+    return row.value
+  },
+)
 
 /**
  * Keeps what was made of a table for each state of it, however many clients ask. `make` may be newer than the revision

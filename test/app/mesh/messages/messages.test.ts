@@ -39,6 +39,23 @@ async function list(query = ''): Promise<Page> {
 
 const texts = ({ messages }: Page) => messages.map((message) => message['text'])
 
+describe('the first page', () => {
+  it('has an ETag that a new message changes; other pages have none', async () => {
+    const ask = async (query: string, etag = '') =>
+      mesh.app.request(`/api/messages${query}`, { headers: { cookie: admin.cookie ?? '', 'if-none-match': etag } })
+    await store(mesh.ingest, [packet(text('one'))])
+    const etag = (await ask('')).headers.get('etag') ?? ''
+    expect(etag).toMatch(/^"[^"]+"$/)
+    const unchanged = await ask('', etag)
+    expect([unchanged.status, await unchanged.text()]).toStrictEqual([304, ''])
+    await store(mesh.ingest, [packet(text('two'))])
+    const changed = await ask('', etag)
+    expect([changed.status, texts(Object(await changed.json()))]).toStrictEqual([200, ['two', 'one']])
+    expect((await ask('?limit=1', etag)).status).toBe(200)
+    expect((await ask('?channel=0')).headers.get('etag')).toBeNull()
+  })
+})
+
 describe('texts that are heard', () => {
   it('are told with how they came', async () => {
     await store(mesh.ingest, [
