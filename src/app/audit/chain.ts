@@ -1,5 +1,5 @@
 import type { AuditRow, StoredRow } from './entry.ts'
-import type { Pause } from '../upkeep/slices.ts'
+import { eachTurn, inSlices, type Pause } from '../upkeep/slices.ts'
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import { auditChain, auditLog } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -96,22 +96,13 @@ export async function withPreviousHashes(store: Store, rows: readonly StoredRow[
   return rows.map((row) => ({ ...row, previousHash: known.get(row.id - 1) ?? null }))
 }
 
-const eachTurn: Pause = async () => {
-  await nextTurn()
-  return true
-}
-
 /**
  * Seals the entries that are not sealed yet, oldest first, and answers how many; `pause` is awaited after each slice and
  * answers whether to go on. Several instances may do so at once: all come to the same hashes. Nobody waits for the disk:
  * what a power cut takes is sealed again.
  */
 export async function sealAudit(store: Store, pause: Pause = eachTurn): Promise<number> {
-  for (let sealed = 0; ;) {
-    const count = await sealSlice(store)
-    sealed += count
-    if (count < SLICE || !(await pause())) return sealed
-  }
+  return (await inSlices(() => sealSlice(store), { full: SLICE, pause })).rows
 }
 
 /** Seals what was written lately: enough, unless a log of an earlier version is still being sealed. */
@@ -123,11 +114,12 @@ export async function sealRecent(store: Store): Promise<void> {
   })
 }
 
-async function sealSlice(store: Store): Promise<number> {
+/** Answers the entries that it sealed. */
+async function sealSlice(store: Store): Promise<readonly StoredRow[]> {
   const { sealedId, sealedHash } = await readChain(store)
   const rows = await rowsAfter(store, sealedId, SLICE)
   const last = rows.at(-1)
-  if (last === undefined) return 0
+  if (last === undefined) return rows
   const seals: [number, string][] = []
   let previous = sealedHash
   for (const row of rows) {
@@ -136,7 +128,7 @@ async function sealSlice(store: Store): Promise<number> {
     if (row.hash === null) seals.push([row.id, previous])
   }
   await store.atomic(sealing(store.db, { seals, before: sealedId, last: last.id, hash: previous }), 'lazily')
-  return rows.length
+  return rows
 }
 
 type Seal = {
@@ -163,9 +155,5 @@ function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...St
 
 /** Deletes what was trimmed and is still there; answers how many. */
 export async function deleteTrimmed(store: Store, pause: Pause = eachTurn): Promise<number> {
-  for (let deleted = 0; ;) {
-    const { length } = await queries(store).trim.all()
-    deleted += length
-    if (length < SLICE || !(await pause())) return deleted
-  }
+  return (await inSlices(() => queries(store).trim.all(), { full: SLICE, pause })).rows
 }

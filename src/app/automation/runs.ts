@@ -6,6 +6,7 @@ import { WITHDRAWN } from '../mesh/messages/delivery.ts'
 import type { PacketKey } from '../mesh/messages/delivery-records.ts'
 import { OUTCOMES, type RunEnd } from '../../shared/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { inSlices, type Pause } from '../upkeep/slices.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 
 /** Runs are kept so long, and so many of one automation. */
@@ -303,26 +304,18 @@ export async function settleInterrupted(store: Store): Promise<void> {
  * Deletes runs older than 90 days, and the oldest of an automation beyond 10,000, in slices; `pause` is awaited after
  * each and answers whether to go on. Answers the rows deleted.
  */
-export async function deleteOldRuns(store: Store, now: number, pause: () => Promise<boolean>): Promise<number> {
+export async function deleteOldRuns(store: Store, now: number, pause: Pause): Promise<number> {
   const prepared = queries(store)
   let deleted = 0
-  const inSlices = async (deleteSlice: () => Promise<unknown[]> | unknown[]): Promise<boolean> => {
-    for (;;) {
-      const { length } = await deleteSlice()
-      deleted += length
-      if (!(await pause())) return false
-      if (length < SLICE_ROWS) return true
-    }
+  /** False: stop. */
+  const clear = async (deleteSlice: Parameters<typeof inSlices>[0], atMost?: number): Promise<boolean> => {
+    const { rows, goesOn } = await inSlices(deleteSlice, { full: SLICE_ROWS, atMost, pause })
+    deleted += rows
+    return goesOn && (await pause())
   }
-  if (!(await inSlices(() => prepared.old.all({ cutoff: now - KEPT_MS })))) return deleted
+  if (!(await clear(() => prepared.old.all({ cutoff: now - KEPT_MS })))) return deleted
   for (const { automationId, n } of await prepared.crowded.all()) {
-    let surplus = n - MAX_RUNS
-    const deleteSlice = async () => {
-      const rows = await prepared.surplus.all({ automationId, limit: Math.min(surplus, SLICE_ROWS) })
-      surplus -= rows.length
-      return rows
-    }
-    if (!(await inSlices(deleteSlice))) break
+    if (!(await clear((limit) => prepared.surplus.all({ automationId, limit }), n - MAX_RUNS))) break
   }
   return deleted
 }

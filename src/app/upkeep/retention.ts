@@ -4,6 +4,7 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
+import { inSlices, type Pause } from './slices.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
@@ -66,33 +67,26 @@ const queries = prepareOnce((db) => ({
 export async function deleteExpired(
   store: Store,
   cutoffs: Cutoffs,
-  pause: () => Promise<boolean>,
+  pause: Pause,
   share: Share = wholeSlices,
 ): Promise<Deleted> {
   const prepared = queries(store)
   const deleted = { telemetry: 0, positions: 0, messages: 0 }
   /** False: stop. */
-  const inSlices = async (
-    table: keyof Deleted,
-    deleteSlice: (rows: number) => Promise<unknown[]> | unknown[],
-  ): Promise<boolean> => {
-    for (;;) {
-      const rows = partOf(SLICE_ROWS, share())
-      const { length } = await deleteSlice(rows)
-      deleted[table] += length
-      if (!(await pause())) return false
-      if (length < rows) return true
-    }
+  const clear = async (table: keyof Deleted, deleteSlice: Parameters<typeof inSlices>[0]): Promise<boolean> => {
+    const done = await inSlices(deleteSlice, { full: SLICE_ROWS, pause, share })
+    deleted[table] += done.rows
+    return done.goesOn && (await pause())
   }
   let goesOn = true
   for (let after = 0; goesOn;) {
     const upTo = (await prepared.nodesAfter.all({ after, nodes: partOf(SLICE_NODES, share()) })).at(-1)?.id
     if (upTo === undefined) break
     const range = { after, upTo, cutoff: cutoffs.telemetry }
-    goesOn = await inSlices('telemetry', (rows) => prepared.telemetry.all({ ...range, rows }))
+    goesOn = await clear('telemetry', (rows) => prepared.telemetry.all({ ...range, rows }))
     after = upTo
   }
-  goesOn &&= await inSlices('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
-  if (goesOn) await inSlices('messages', (rows) => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
+  goesOn &&= await clear('positions', (rows) => prepared.positions.all({ cutoff: cutoffs.positions, rows }))
+  if (goesOn) await clear('messages', (rows) => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
   return deleted
 }

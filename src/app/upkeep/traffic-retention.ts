@@ -4,6 +4,7 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
+import { inSlices, type Pause } from './slices.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
@@ -75,35 +76,32 @@ const queries = prepareOnce((db) => ({
 export async function deleteOldTraffic(
   store: Store,
   settings: Pick<Settings, 'telemetryHourlyRetentionDays' | 'packetRetentionDays' | 'messageRetentionDays'>,
-  { now, pause, share = wholeSlices }: { now: number; pause: () => Promise<boolean>; share?: Share },
+  { now, pause, share = wholeSlices }: { now: number; pause: Pause; share?: Share },
 ): Promise<TrafficDeleted> {
   const prepared = queries(store)
   let goesOn = true
-  const inSlices = async (deleteSlice: (rows: number) => Promise<unknown[]> | unknown[]): Promise<number> => {
-    for (let deleted = 0; ;) {
-      const rows = partOf(SLICE_ROWS, share())
-      const { length } = goesOn ? await deleteSlice(rows) : []
-      deleted += length
-      goesOn &&= await pause()
-      if (!goesOn || length < rows) return deleted
-    }
+  const clear = async (deleteSlice: Parameters<typeof inSlices>[0]): Promise<number> => {
+    if (!goesOn) return 0
+    const done = await inSlices(deleteSlice, { full: SLICE_ROWS, pause, share })
+    goesOn = done.goesOn && (await pause())
+    return done.rows
   }
   const cutoff = (days: number) => now - days * DAY_MS
   const packetCutoff = cutoff(settings.packetRetentionDays)
-  const log = await inSlices(async (rows) => {
+  const log = await clear(async (rows) => {
     // The log is in the order of arrival: when its oldest one stays, all stay.
     const oldest = await prepared.oldest.get()
     const isOld = oldest !== undefined && oldest.t < packetCutoff
     return isOld ? await prepared.packets.all({ cutoff: packetCutoff, rows }) : []
   })
   const routeCutoff = cutoff(settings.messageRetentionDays)
-  const routes = await inSlices((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
-  const unused = await inSlices((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
+  const routes = await clear((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
+  const unused = await clear((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
   // Last: of a large mesh it takes the most slices, also when there is nothing to delete.
   let hours = 0
   for await (const charts of listCharts(store, share)) {
     const range = { charts: JSON.stringify(charts), cutoff: cutoff(settings.telemetryHourlyRetentionDays) }
-    hours += await inSlices((rows) => prepared.hours.all({ ...range, rows }))
+    hours += await clear((rows) => prepared.hours.all({ ...range, rows }))
     if (!goesOn) break
   }
   return { hours, packets: log, traceroutes: routes, channels: unused }

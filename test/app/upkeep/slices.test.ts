@@ -6,6 +6,7 @@ import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
 import { FIRST_SHARE, nextShare, partOf } from '../../../src/app/upkeep/slice-share.ts'
 import { forgetSurplusNodes } from '../../../src/app/mesh/nodes/surplus.ts'
 import { deleteOldTraffic } from '../../../src/app/upkeep/traffic-retention.ts'
+import { inSlices } from '../../../src/app/upkeep/slices.ts'
 import { readSettings } from '../../../src/app/settings/settings.ts'
 import { createPace } from '../../../src/node/upkeep/pace.ts'
 import { START } from '../../support/app.ts'
@@ -13,6 +14,51 @@ import { createTestMesh, type TestMesh } from '../../support/mesh/mesh.ts'
 
 const DAY = 86_400_000
 const NODES = 40
+
+describe('rows in slices', () => {
+  /** So many rows, of which each slice takes what it may; the limits that the slices got. */
+  const rowsOf = (howMany: number) => {
+    const limits: number[] = []
+    let left = howMany
+    const takeSlice = (limit: number) => {
+      limits.push(limit)
+      const taken = Math.min(left, limit)
+      left -= taken
+      return Array.from({ length: taken })
+    }
+    return { takeSlice, limits }
+  }
+
+  it.each([
+    [0, undefined, [10], 0],
+    [7, undefined, [10], 0],
+    [20, undefined, [10, 10, 10], 2],
+    [25, undefined, [10, 10, 10], 2],
+    [25, 15, [10, 5], 1],
+    [25, 10, [10], 0],
+    [3, 15, [10], 0],
+    [3, 0, [], 0],
+    [3, -4, [], 0],
+  ])('%i of them, at most %s: slices of %j, with %i pauses', async (howMany, atMost, expected, pauses) => {
+    const { takeSlice, limits } = rowsOf(howMany)
+    let paused = 0
+    const pause = () => Promise.resolve(++paused > 0)
+    const done = await inSlices(takeSlice, { full: 10, atMost, pause })
+    expect([done, limits, paused]).toStrictEqual([
+      { rows: Math.min(howMany, Math.max(0, atMost ?? howMany)), goesOn: true },
+      expected,
+      pauses,
+    ])
+  })
+
+  it('end when a pause says so, and are as large as their share', async () => {
+    const { takeSlice, limits } = rowsOf(100)
+    const shares = [0.1, 0.5, 1]
+    const pause = () => Promise.resolve(limits.length < 3)
+    const done = await inSlices(takeSlice, { full: 10, pause, share: () => shares[limits.length] ?? 1 })
+    expect([done, limits]).toStrictEqual([{ rows: 16, goesOn: false }, [1, 5, 10]])
+  })
+})
 
 describe('how large the next slice is', () => {
   /** Durations in milliseconds of slices on storage that takes `fullMs` for a full one. */

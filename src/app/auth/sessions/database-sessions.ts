@@ -2,7 +2,7 @@ import type { Counters, SessionStore } from './store.ts'
 import { and, desc, eq, gt, gte, inArray, lt, lte, ne, sql } from 'drizzle-orm'
 import { rateLimits, sessions } from '../../../db/schema.ts'
 import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
-import { nextTurn } from '../../http/limits/next-turn.ts'
+import { eachTurn, inSlices } from '../../upkeep/slices.ts'
 
 const queries = prepareOnce((db) => ({
   find: db
@@ -22,10 +22,7 @@ const removedId = { id: sessions.id }
 /** Rows that one statement of a sweep deletes: some milliseconds. */
 const SWEPT_ROWS = 1000
 
-/** Other requests run between two slices. */
-async function inSlices(deleteSlice: () => Promise<readonly unknown[]>): Promise<void> {
-  while ((await deleteSlice()).length === SWEPT_ROWS) await nextTurn()
-}
+const SLICES = { full: SWEPT_ROWS, pause: eachTurn }
 
 /** Sessions in the database itself, and the counters too unless they are kept elsewhere: the store that runs everywhere. */
 export function databaseSessions(store: Store, counters: Counters = databaseCounters(store)): SessionStore {
@@ -65,7 +62,7 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
         .all(),
     sweep: async (now) => {
       const expired = db.select(removedId).from(sessions).where(lte(sessions.expiresAt, now)).limit(SWEPT_ROWS)
-      await inSlices(async () => db.delete(sessions).where(inArray(sessions.id, expired)).returning(removedId).all())
+      await inSlices(() => db.delete(sessions).where(inArray(sessions.id, expired)).returning(removedId).all(), SLICES)
       await counters.sweep(now)
     },
   }
@@ -108,7 +105,7 @@ export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
     sweep: async (now) => {
       const { key } = rateLimits
       const expired = db.select({ key }).from(rateLimits).where(lte(rateLimits.expiresAt, now)).limit(SWEPT_ROWS)
-      await inSlices(async () => db.delete(rateLimits).where(inArray(key, expired)).returning({ key }).all())
+      await inSlices(() => db.delete(rateLimits).where(inArray(key, expired)).returning({ key }).all(), SLICES)
     },
   }
 }

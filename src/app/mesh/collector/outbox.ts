@@ -6,6 +6,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { collectorOutbox } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
+import { eachTurn, inSlices, type Pause } from '../../upkeep/slices.ts'
 
 /** What waits for longer is not delivered any more. */
 export const OUTBOX_AGE_MS = 7 * DAY_MS
@@ -131,25 +132,18 @@ export async function removeFromOutbox(store: Store, ids: readonly number[]): Pr
 /** Deletes the oldest `excess` rows. Answers how many there were. */
 export async function trimOutbox(store: Store, excess: number): Promise<number> {
   const { trim } = queries(store)
-  for (let deleted = 0; ;) {
-    const limit = Math.min(excess - deleted, SLICE_ROWS)
-    const { length } = limit <= 0 ? [] : await trim.all({ limit, before: Number.MAX_SAFE_INTEGER })
-    deleted += length
-    if (length < limit || limit <= 0) return deleted
-  }
+  const deleteSlice = (limit: number) => trim.all({ limit, before: Number.MAX_SAFE_INTEGER })
+  return (await inSlices(deleteSlice, { full: SLICE_ROWS, atMost: excess, pause: eachTurn })).rows
 }
 
 /**
  * Deletes what was received before `before`, in slices; `pause` is awaited after each and answers whether to go on.
  * Answers how many there were.
  */
-export async function expireOutbox(store: Store, before: number, pause: () => Promise<boolean>): Promise<number> {
+export async function expireOutbox(store: Store, before: number, pause: Pause): Promise<number> {
   const { trim } = queries(store)
-  let deleted = 0
   // Mostly the oldest one stays, and so do all others.
-  for (let limit = 1; ; limit = SLICE_ROWS) {
-    const { length } = await trim.all({ limit, before })
-    deleted += length
-    if (length < limit || !(await pause())) return deleted
-  }
+  const { length: first } = await trim.all({ limit: 1, before })
+  if (first === 0 || !(await pause())) return first
+  return first + (await inSlices((limit) => trim.all({ limit, before }), { full: SLICE_ROWS, pause })).rows
 }
