@@ -4,10 +4,8 @@ import type { StoredSession } from './sessions/store.ts'
 import { describe } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { PROOF_MS, type ProofWay } from '../../shared/factors.ts'
+import { isFuture, MINUTE_MS } from '../../shared/time.ts'
 import { listFactors } from './factors/factors.ts'
-
-/** By how much the clock of another instance may be ahead. */
-const MAX_AHEAD_MS = 60_000
 
 /**
  * For what an unattended browser must not do: whoever asks by session has proved who they are within 15 minutes. Stands
@@ -34,9 +32,9 @@ async function refuse(ctx: SignedInCtx): Promise<never> {
   })
 }
 
-function isFresh({ now }: Ctx, { authenticatedAt, createdAt }: StoredSession): boolean {
-  const age = now() - (authenticatedAt ?? createdAt)
-  return age < PROOF_MS && age >= -MAX_AHEAD_MS
+function isFresh(ctx: Ctx, { authenticatedAt, createdAt }: StoredSession): boolean {
+  const [now, at] = [ctx.now(), authenticatedAt ?? createdAt]
+  return now - at < PROOF_MS && !isFuture(at, now, MINUTE_MS)
 }
 
 /** How the viewer can prove again who they are. */

@@ -6,6 +6,7 @@ import { audit } from '../audit/audit.ts'
 import type { Ctx, Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import type { Precondition } from '../http/preconditions.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
 import type { Rule } from './rules.ts'
 import { hasSameTiming } from './slots.ts'
 import { type Automation, readAutomation, toUnreadable, type Unreadable } from './stored-rule.ts'
@@ -13,7 +14,8 @@ import { type Automation, readAutomation, toUnreadable, type Unreadable } from '
 /** Each text that is heard is held against all of them. */
 export const MAX_AUTOMATIONS = 50
 
-const MAX_AHEAD_MS = 60_000
+/** A right clock was never further ahead when it noted a time. */
+const MAX_AHEAD_MS = MINUTE_MS
 
 type Row = typeof automations.$inferSelect
 type Needs = Pick<Ports, 'store' | 'log'>

@@ -11,7 +11,7 @@ import * as z from 'zod'
 import { settings } from '../../db/schema.ts'
 import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
-import { DAY_MS } from '../../shared/time.ts'
+import { DAY_MS, isFuture } from '../../shared/time.ts'
 
 /** Rows of the table `settings` that begin with this belong to backups and to no general list of settings. */
 export const BACKUP_SETTINGS_PREFIX = 'backup.'
@@ -89,9 +89,9 @@ export async function recordScheduledRun(
 export async function distrustFuture(ctx: AuditContext): Promise<void> {
   const now = ctx.now()
   const { settings, run } = await readBackupSchedule(ctx.store)
-  const isFuture = (at: number | null) => at !== null && at > now + DAY_MS
-  if (isFuture(settings.since)) await put(ctx.store, SETTINGS_KEY, { ...settings, since: now }, now)
-  if (run !== null && (isFuture(run.succeededAt) || isFuture(run.at))) {
+  const isWrong = (at: number | null) => at !== null && isFuture(at, now, DAY_MS)
+  if (isWrong(settings.since)) await put(ctx.store, SETTINGS_KEY, { ...settings, since: now }, now)
+  if (run !== null && (isWrong(run.succeededAt) || isWrong(run.at))) {
     const succeededAt = run.succeededAt === null ? null : Math.min(run.succeededAt, now)
     await put(ctx.store, RUN_KEY, { ...run, at: Math.min(run.at, now), succeededAt }, now)
   }

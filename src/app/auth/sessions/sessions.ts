@@ -11,7 +11,7 @@ import { nextEpoch, otherOwner } from '../../users/users.ts'
 import { forgetEnd, hasEnded, knownUse, listEnded, noteEnd, noteUse } from './last-use.ts'
 import { arrivedByHttps } from '../../http/security.ts'
 import { hashPresentedToken, hashToken, randomId, randomToken, signToken } from './session-token.ts'
-import { MINUTE_MS } from '../../../shared/time.ts'
+import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 import { timeField } from '../../http/fields.ts'
 
 const COOKIE = 'mesh_session'
@@ -126,7 +126,7 @@ function isLive(ctx: Ctx, session: StoredSession): boolean {
   const lastUse = knownUse(ctx.sessions, session) ?? session.lastSeenAt + touchInterval(ctx)
   const now = ctx.now()
   // A clock that was ahead then, and was put right since, makes no session live longer.
-  if (Math.max(session.createdAt, session.lastSeenAt) > now + MAX_AHEAD_MS) return false
+  if (isFuture(Math.max(session.createdAt, session.lastSeenAt), now, MAX_AHEAD_MS)) return false
   return now < lastUse + idleTimeout(ctx) && now < absoluteEnd(ctx, session.createdAt)
 }
 

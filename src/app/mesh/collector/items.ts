@@ -10,7 +10,7 @@ import { mayHoldSecrets } from '../../../meshtastic/payload/payload.ts'
 import { toRadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../../meshtastic/replay.ts'
 import type { KnownSource, Source } from '../ingest/sources.ts'
-import { MINUTE_MS } from '../../../shared/time.ts'
+import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 
 /** Packets of one delivery. */
 export const MAX_ITEMS = 500
@@ -122,7 +122,7 @@ function readItem(
   const message = decodeFromRadio(bytes)
   if (message === null) return 'not_a_message'
   const receivedAt = item.receivedAt ?? delivery.receivedAt ?? deviceReceiptTime(message, now)
-  if (receivedAt > now + MAX_AHEAD_MS) return 'received_in_future'
+  if (isFuture(receivedAt, now, MAX_AHEAD_MS)) return 'received_in_future'
   if (receivedAt < EARLIEST_MS) return 'received_too_early'
   const wasReplayed = detector.isReplayed(message, receivedAt)
   if (!isTaken(message)) return 'not_taken'
