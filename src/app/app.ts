@@ -21,7 +21,7 @@ import { docsRoutes } from './http/openapi/routes.ts'
 import { isApi, type Pages } from './http/pages.ts'
 import { newRequestId } from './http/request-id.ts'
 import { allowedMethods } from './http/route-methods.ts'
-import { finishHeaders, refuseForeign, SAFE_METHODS } from './http/security.ts'
+import { refuseForeign, SAFE_METHODS, securityHeaders } from './http/security.ts'
 import { backupRoutes } from './system/backup-routes.ts'
 import { settingsRoutes } from './settings/routes.ts'
 import { dashboardRoutes } from './system/dashboard-routes.ts'
@@ -38,16 +38,18 @@ import { limitWrites } from './http/limits/write-limit.ts'
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
   const app = new Hono<AppEnv>()
-  // What is safe passes with one look: a middleware for each check would cost a polled route as much as a look-up.
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
     c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
     const began = ports.meter?.now()
-    if (!SAFE_METHODS.has(c.req.method)) await admitUnsafe(c, next)
-    else if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') await next()
-    else c.res = await pages(c.req.raw)
-    finishHeaders(c)
+    await next()
     if (began !== undefined) countRequest(c, matchedPattern(c), c.res.status, began)
+  })
+  app.use(securityHeaders)
+  app.use((c, next) => {
+    if (!SAFE_METHODS.has(c.req.method)) return admitUnsafe(c, next)
+    if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') return next()
+    return pages(c.req.raw)
   })
 
   const routes = app
@@ -105,15 +107,11 @@ function countRequest(c: Context<AppEnv>, route: string, status: number, began: 
 }
 
 /** Lets an unsafe request pass when it is of this origin and its body is what the API takes. */
-async function admitUnsafe(c: Context<AppEnv>, next: Next): Promise<void> {
-  try {
-    refuseForeign(c)
-    // Whatever the body is: a form that signs in by password learns that this is no way in here.
-    if (c.req.path === '/api/auth/login') refuseClosedWay(c.get('ctx'))
-    await limitBody(c, next)
-  } catch (cause) {
-    c.res = answerError(c, cause)
-  }
+function admitUnsafe(c: Context<AppEnv>, next: Next) {
+  refuseForeign(c)
+  // Whatever the body is: a form that signs in by password learns that this is no way in here.
+  if (c.req.path === '/api/auth/login') refuseClosedWay(c.get('ctx'))
+  return limitBody(c, next)
 }
 
 function answerError(c: Context<AppEnv>, cause: unknown): Response {

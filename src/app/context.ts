@@ -60,11 +60,11 @@ export interface Ctx extends Ports {
   readonly requestId: string
 }
 
-export type AppEnv = { Variables: { ctx: Ctx; hasHeaders?: boolean } }
+export type AppEnv = { Variables: { ctx: Ctx } }
 
 /** A request that passed an access rule. */
 export type SignedInCtx = Ctx & { readonly viewer: Viewer }
-export type SignedIn = { Variables: { ctx: SignedInCtx; hasHeaders?: boolean } }
+export type SignedIn = { Variables: { ctx: SignedInCtx } }
 
 /** Who is asking, read fresh on each request. */
 export type Viewer = {

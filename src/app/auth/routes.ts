@@ -5,7 +5,6 @@ import { anyone, requireAnySession, requireEnrollingSession, requireLocalAuth, r
 import type { AppEnv, Ports, Viewer } from '../context.ts'
 import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
-import { reply } from '../http/security.ts'
 import { NO_SCOPE } from '../../shared/scope.ts'
 import { scopeSchema } from '../sharing/scope.ts'
 import { permissionsSchema } from '../users/permissions.ts'
@@ -100,7 +99,7 @@ export const authRoutes = new Hono<AppEnv>()
         resetAt: viewer?.secondFactor.resetAt ?? null,
       },
     }
-    return reply(c, status, unsupportedBy(ctx))
+    return c.json(status, 200, unsupportedBy(ctx))
   })
   .post(
     '/login',
