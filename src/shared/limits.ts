@@ -27,3 +27,12 @@ export const MAX_REACTION = 16
 export const MAX_SAMPLE = 300
 /** A cron pattern as it is typed, with more spaces than it needs. */
 export const MAX_CRON = 310
+
+/** Characters of a code of an authenticator app as it is typed: six digits, and spaces around them. */
+export const MAX_TYPED_CODE = 10
+
+/** Characters of a recovery code as it is typed. */
+export const MAX_RECOVERY_CODE = 100
+
+/** Characters of what the owner calls a passkey. */
+export const MAX_PASSKEY_NAME = 64

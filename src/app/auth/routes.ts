@@ -195,7 +195,7 @@ export const authRoutes = new Hono<AppEnv>()
     ]),
     async (c) => {
       const { ctx } = c.var
-      return c.json({ options: { ...(await askForPasskey(c, ctx, 'again', ctx.viewer.user.id)) } })
+      return c.json({ options: await askForPasskey(c, ctx, 'again', ctx.viewer.user.id) })
     },
   )
   .get(

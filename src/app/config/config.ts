@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { parseChannelKey, parsePrivateKey } from '../../meshtastic/config/configured-keys.ts'
+import { parseGroupPermissions } from './group-permissions.ts'
 import { parseHostPort } from './host-port.ts'
 import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
@@ -164,6 +165,27 @@ export const VARIABLES = {
       .default(['openid', 'profile', 'email']),
     'scopes separated by spaces',
     'Scopes requested from the provider; openid is always requested',
+  ),
+  OIDC_GROUPS_CLAIM: variable(
+    z
+      .string()
+      .max(256)
+      .regex(/^[^\s.]+(?:\.[^\s.]+)*$/)
+      .nullable()
+      .default(null),
+    'the name of a claim, or a path such as realm_access.roles',
+    'Where the provider names the groups of a user; without it groups mean nothing',
+  ),
+  OIDC_ALLOWED_GROUPS: variable(list, 'groups, comma-separated', 'Who may sign in: members of one of these'),
+  OIDC_ADMIN_GROUPS: variable(
+    list,
+    'groups, comma-separated',
+    'Who is an administrator: members of one of these, as of each sign-in',
+  ),
+  OIDC_GROUP_PERMISSIONS: variable(
+    list.pipe(z.array(parsed(parseGroupPermissions))),
+    'group=viewer, group=operator, group=everything or group=nodes:rw+messages:r, comma-separated',
+    'What members of groups may do, as of each sign-in',
   ),
   OIDC_AUTO_CREATE_USERS: variable(
     boolean(true),
@@ -390,6 +412,11 @@ function contradictions(given: Given): string[] {
   if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
     problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
   }
+  for (const name of NEED_GROUPS.filter(
+    (each) => given[each] !== undefined && given['OIDC_GROUPS_CLAIM'] === undefined,
+  )) {
+    problems.push(`OIDC_GROUPS_CLAIM: found nothing, expected the name of a claim because ${name} is set`)
+  }
   if (OIDC_ENABLED === 'true') {
     for (const name of OIDC_REQUIRED.filter((required) => given[required] === undefined)) {
       problems.push(`${name}: found nothing, expected ${VARIABLES[name].expected} because OIDC_ENABLED is true`)
@@ -399,6 +426,8 @@ function contradictions(given: Given): string[] {
   }
   return problems
 }
+
+const NEED_GROUPS = ['OIDC_ALLOWED_GROUPS', 'OIDC_ADMIN_GROUPS', 'OIDC_GROUP_PERMISSIONS'] as const
 
 const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'] as const
 

@@ -5,6 +5,7 @@ import { useAction } from '../state/load.ts'
 import { wantedProof } from '../state/proof.ts'
 import { user } from '../state/session.ts'
 import { proveByPasskey } from '../passkeys.ts'
+import { MAX_TYPED_CODE } from '../../shared/limits.ts'
 import { t } from '../strings.ts'
 import { Dialog } from './dialog.tsx'
 import { Actions, Field, formText, Submit } from './form/field.tsx'
@@ -68,7 +69,7 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
           autocomplete="one-time-code"
           inputmode="numeric"
           pattern="\s*[0-9]{6}\s*"
-          maxLength={10}
+          maxLength={MAX_TYPED_CODE}
           required
           autofocus
         />

@@ -20,6 +20,7 @@ export const signIn = {
     oidc_failed:
       'Your organisation’s answer could not be trusted, so nobody was signed in. Try again; if it fails again, an administrator can find the reason in the audit log.',
     oidc_state_invalid: 'This sign-in took too long or was started in another window. Please start again.',
+    oidc_not_allowed: 'Your organisation did not put you in a group that may sign in here. Ask an administrator.',
     oidc_user_unknown: 'You have no account here yet. Ask an administrator to let you in.',
     oidc_user_inactive: 'Your account here is deactivated. Ask an administrator to reactivate it.',
     oidc_unavailable: 'Your organisation’s sign-in does not respond right now. Try again in a minute.',

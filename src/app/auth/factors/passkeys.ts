@@ -16,6 +16,7 @@ import { passkeys, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
+import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
 import { seal, unseal } from '../sealing.ts'
 import { randomToken } from '../sessions/session-token.ts'
@@ -68,13 +69,14 @@ export const newPasskeySchema = z.strictObject({
   name: z
     .string()
     .min(1)
-    .max(64)
+    .max(MAX_PASSKEY_NAME)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u),
   response: registrationSchema.meta({ description: 'The answer of the browser, as WebAuthn Level 3 has it in JSON' }),
 })
 
 /** What WebAuthn wants of the browser; its shape is that of the specification. */
 export const optionsSchema = z.object({ options: z.looseObject({ challenge: z.string() }) })
+type Options = z.infer<typeof optionsSchema>['options']
 
 /** What a challenge is for: none is good for anything else. */
 type Purpose = 'add' | 'enter' | 'second' | 'again'
@@ -102,7 +104,7 @@ function demandParty(c: Context, ctx: Ctx): { id: string; origin: string } {
 }
 
 /** What the browser needs to make a passkey. Throws `passkeys_unavailable`, `too_many_passkeys`. */
-export async function beginPasskey(c: Context, ctx: SignedInCtx) {
+export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Options> {
   const { user } = ctx.viewer
   const party = demandParty(c, ctx)
   const own = await ownPasskeys(ctx, user.id)
@@ -118,7 +120,7 @@ export async function beginPasskey(c: Context, ctx: SignedInCtx) {
     authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
   })
   await handOut(c, ctx, 'add', user.id, options.challenge)
-  return options
+  return { ...options }
 }
 
 /**
@@ -185,7 +187,12 @@ export async function removePasskey(
  * What the browser needs to use a passkey: of `userId`, or of whoever has one here when that is null. Throws
  * `passkeys_unavailable`.
  */
-export async function askForPasskey(c: Context, ctx: Ctx, purpose: Exclude<Purpose, 'add'>, userId: number | null) {
+export async function askForPasskey(
+  c: Context,
+  ctx: Ctx,
+  purpose: Exclude<Purpose, 'add'>,
+  userId: number | null,
+): Promise<Options> {
   const party = demandParty(c, ctx)
   const own = userId === null ? [] : await ownPasskeys(ctx, userId)
   const options = await generateAuthenticationOptions({
@@ -195,7 +202,7 @@ export async function askForPasskey(c: Context, ctx: Ctx, purpose: Exclude<Purpo
     userVerification: purpose === 'enter' ? 'required' : 'preferred',
   })
   await handOut(c, ctx, purpose, userId, options.challenge)
-  return options
+  return { ...options }
 }
 
 export type UsedPasskey = { readonly userId: number; readonly proof: Proof }

@@ -6,6 +6,7 @@ import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
+import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
 import { sha256Hex } from '../sha256.ts'
 import { randomToken } from '../sessions/session-token.ts'
 import type { Proof } from './proof.ts'
@@ -16,7 +17,7 @@ const LENGTH = 16
 const CHARACTERS = alphabet('a-z', '0-9').replace(/[ilou]/g, '')
 
 /** Typed by hand: capitals, spaces and hyphens do not matter. */
-export const recoveryCodeSchema = z.string().min(1).max(100)
+export const recoveryCodeSchema = z.string().min(1).max(MAX_RECOVERY_CODE)
 
 function newCodes(): string[] {
   return Array.from({ length: HOW_MANY }, () => {

@@ -83,7 +83,7 @@ export const factorRoutes = new Hono<AppEnv>()
     ]),
     async (c) => {
       if (c.var.ctx.viewer.user.authProvider !== 'local') throw new AppError('not_a_local_user')
-      return c.json({ options: { ...(await beginPasskey(c, c.var.ctx)) } })
+      return c.json({ options: await beginPasskey(c, c.var.ctx) })
     },
   )
   .post(

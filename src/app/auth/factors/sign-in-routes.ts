@@ -60,7 +60,7 @@ export const factorSignInRoutes = new Hono<AppEnv>()
       const attempt = await findAttempt(c, c.var.ctx)
       const purpose = attempt === null ? 'enter' : 'second'
       const options = await askForPasskey(c, c.var.ctx, purpose, attempt?.userId ?? null)
-      return c.json({ options: { ...options } })
+      return c.json({ options })
     },
   )
   .post(

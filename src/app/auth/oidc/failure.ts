@@ -44,6 +44,7 @@ export const OIDC_FAILURES = {
   claim_auth_time: 'oidc_failed',
   userinfo_sub: 'oidc_failed',
 
+  group_missing: 'oidc_not_allowed',
   user_unknown: 'oidc_user_unknown',
   user_inactive: 'oidc_user_inactive',
 } as const satisfies Record<string, `oidc_${string}`>

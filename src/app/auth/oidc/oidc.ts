@@ -8,6 +8,7 @@ import { authenticationTime, factorsOf, wrongClaim } from './claims.ts'
 import { createDiscovery, type Metadata } from './discovery.ts'
 import { OidcFailure } from './failure.ts'
 import { askWithin } from './http.ts'
+import { readGroups } from './groups.ts'
 import { createKeys, type Verified } from './keys.ts'
 import { profileOf } from './profile.ts'
 import { type Client, createRedemption } from './token.ts'
@@ -36,6 +37,7 @@ export function createOidc({
   const settings = readSettings(config)
   if (settings === null) return null
   const { issuer, client, scopes } = settings
+  const groupsClaim = config.OIDC_GROUPS_CLAIM
   if (!new URL(client.redirectUri).pathname.endsWith(CALLBACK_PATH)) {
     log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
   }
@@ -87,6 +89,7 @@ export function createOidc({
         subject,
         authenticatedAt: authenticationTime(verified.claims),
         factors: factorsOf(verified.claims),
+        groups: groupsClaim === null ? 'missing' : readGroups({ ...verified.claims, ...more.claims }, groupsClaim),
         profile: profileOf({ ...verified.claims, ...more.claims }),
       }
     },

@@ -5,6 +5,9 @@ export type AttemptSecrets = {
   readonly verifier: string
 }
 
+/** The groups of a user at the provider, or why they are not known. */
+export type ProviderGroups = readonly string[] | 'missing' | 'malformed'
+
 /** Somebody whom the provider vouches for: issuer and subject are who it is, the profile is for display. */
 export type Identity = {
   readonly issuer: string
@@ -13,6 +16,7 @@ export type Identity = {
   readonly authenticatedAt: number | null
   /** How many factors the user showed there; null: the provider does not say. */
   readonly factors: 1 | 2 | null
+  readonly groups: ProviderGroups
   readonly profile: Profile
 }
 

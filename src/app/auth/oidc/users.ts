@@ -5,6 +5,7 @@ import type { Store } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { writePermissions } from '../../users/permissions.ts'
+import { refuseStrangerToGroups, roleStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './profile.ts'
 import { randomId } from '../sessions/session-token.ts'
@@ -26,11 +27,13 @@ type Account = {
  * and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
  */
 export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id: number; epoch: number }> {
+  refuseStrangerToGroups(ctx.config, identity.groups)
   const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, identity))
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
   const { displayName, email } = identity.profile
+  const roles = await roleStatements(ctx, account, identity.groups)
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
@@ -38,6 +41,7 @@ export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id
       .set({ lastLoginAt: ctx.now(), ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(ctx, 'login_success', { provider: 'oidc' }, { actor: { id, username }, onlyIfChanged: true }),
+    ...roles,
   ])
   return { id, epoch }
 }

@@ -11,6 +11,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
 import { refreshStatus, status } from '../../state/session.ts'
+import { MAX_PASSKEY_NAME, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 
 /** Own second factors and recovery codes. */
@@ -207,7 +208,7 @@ function AddPasskey({ onClose, onAdded }: AddPasskeyProps) {
           label={t.factors.passkeyName}
           name="name"
           hint={t.factors.passkeyNameHint}
-          maxLength={64}
+          maxLength={MAX_PASSKEY_NAME}
           pattern=".*\S.*"
           autocomplete="off"
           required
@@ -251,7 +252,7 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
         autocomplete="one-time-code"
         inputmode="numeric"
         pattern="\s*[0-9]{6}\s*"
-        maxLength={10}
+        maxLength={MAX_TYPED_CODE}
         required
       />
       <Actions>

@@ -4,6 +4,7 @@ import { useAction } from '../../state/load.ts'
 import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
+import { MAX_RECOVERY_CODE, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 import type { SecondFactor } from '../../../shared/factors.ts'
 
@@ -82,13 +83,13 @@ function fieldOf(factor: 'totp' | 'recovery') {
         autocomplete: 'one-time-code',
         inputmode: 'numeric',
         pattern: '\\s*[0-9]{6}\\s*',
-        maxLength: 10,
+        maxLength: MAX_TYPED_CODE,
       } as const)
     : ({
         label: t.factors.recovery,
         autocomplete: 'off',
         autocapitalize: 'off',
         spellcheck: false,
-        maxLength: 100,
+        maxLength: MAX_RECOVERY_CODE,
       } as const)
 }

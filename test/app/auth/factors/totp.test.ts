@@ -114,7 +114,12 @@ describe('signing in', () => {
   test('without a factor is as ever', async () => {
     await app.user('bert')
     const bert = cookieClient(app)
-    expect(Object.keys(await login(bert, 'bert')).toSorted()).toEqual(['mustChangePassword', 'permissions', 'user'])
+    expect(Object.keys(await login(bert, 'bert')).toSorted()).toEqual([
+      'mustChangePassword',
+      'permissions',
+      'scope',
+      'user',
+    ])
     expect(auditRows(app).at(-1)).toEqual({ action: 'login_success', username: 'bert', details: { provider: 'local' } })
   })
 
