@@ -69,6 +69,8 @@ function portsOf(dataDir: string, store: SqliteStore): Ports {
     events: null,
     meter: null,
     compressor: null,
+    outbound: null,
+    mail: null,
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

@@ -1,6 +1,7 @@
 import { type Context, Hono, type Next } from 'hono'
 import { matchedRoutes } from 'hono/route'
 import { optionalAuth, refuseClosedWay } from './http/access.ts'
+import { alertRoutes } from './alerts/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { authRoutes } from './auth/routes.ts'
 import { tokenRoutes } from './auth/tokens/routes.ts'
@@ -77,6 +78,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/metrics', metricsRoutes)
     .route('/api/settings', settingsRoutes)
     .route('/api/automation', automationRoutes)
+    .route('/api/alerts', alertRoutes)
     .route('/api/configuration', configurationRoutes)
     .route('/api/system/backup', backupRoutes)
     .route('/api/system/restore', restoreRoutes)

@@ -1,3 +1,4 @@
+import type { Mail, Outbound } from './alerts/outbox/ports.ts'
 import type { StoredSession, SessionStore } from './auth/sessions/store.ts'
 import type { Buckets } from './http/limits/buckets.ts'
 import type { PasswordHasher } from './auth/local/hasher.ts'
@@ -33,6 +34,10 @@ export interface Ports {
   readonly meter: Meter | null
   /** Null: whoever stands before the service compresses its answers, or nobody. */
   readonly compressor: Compressor | null
+  /** Sends alerts to addresses that users typed. */
+  readonly outbound: Outbound | null
+  /** Null: no SMTP_URL, or a runtime without e-mail. */
+  readonly mail: Mail | null
   /** The file of MAP_PMTILES, where there is a disk to keep it on. */
   readonly mapArchive: MapArchive | null
   /** Whether the clock of this machine is believed; null: it always is. */

@@ -1,5 +1,7 @@
 /** Columns of text that hold JSON, as `table.column`. */
 export const JSON_COLUMNS: ReadonlySet<string> = new Set([
+  'alert_destinations.settings',
+  'alert_rules.rule',
   'api_tokens.scopes',
   'audit_log.details',
   'automation_runs.packets',

@@ -1,4 +1,5 @@
 export * from './schema/accounts.ts'
+export * from './schema/alerts.ts'
 export * from './schema/automation.ts'
 export * from './schema/channels.ts'
 export * from './schema/collector.ts'
@@ -26,4 +27,7 @@ export const EPHEMERAL_TABLES = [
   'collector_outbox',
   'clock_marks',
   'text_indexes',
+  'alert_marks',
+  'alert_deliveries',
+  'alert_delivery_items',
 ] as const

@@ -80,6 +80,8 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     events: null,
     meter: null,
     compressor: null,
+    outbound: null,
+    mail: null,
     mapArchive: null,
     clockWatch: null,
     version: manifest.version,

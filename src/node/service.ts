@@ -11,6 +11,9 @@ import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
 import { warnIfNobodyEnters } from '../app/users/ways-in.ts'
 import { RestoreRefused } from './backup/folder/damage.ts'
+import { startAlerting } from './alerts/alerting.ts'
+import { openMail } from './alerts/mail.ts'
+import { openOutbound } from './alerts/outbound.ts'
 import { startAutomation } from './automation.ts'
 import { databaseFile, serveBackups, settleDatabase } from './backup/service.ts'
 import { lockExclusively, startLockFile } from './backup/folder/lock.ts'
@@ -84,6 +87,9 @@ async function start(config: Config, log: Log): Promise<void> {
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
   const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
+  const oidc = createOidc({ config, log, now: Date.now, clockWatch })
+  const outbound = openOutbound()
+  const mail = openMail(config)
   const instances = inTurn(config, () => openInstances({ config, log }))
   const { radio, events, isOnDuty: mayWrite } = instances
   const backups = serveBackups({ config, store, log, mayRun: mayWrite })
@@ -94,12 +100,14 @@ async function start(config: Config, log: Log): Promise<void> {
     buckets: sessions.buckets,
     passwords: nativePasswordHasher(),
     log,
-    oidc: createOidc({ config, log, now: Date.now, clockWatch }),
+    oidc,
     backups: backups.port,
     radio,
     events,
     meter,
     compressor: zlibCompressor(),
+    outbound,
+    mail,
     mapArchive: await openMapArchive(config),
     clockWatch,
     version: readAppVersion(),
@@ -116,7 +124,7 @@ async function start(config: Config, log: Log): Promise<void> {
     isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
   const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
   instances.start({
-    begin: () => beginDuties({ config, store, log, events, meter, clockWatch, disk, now: Date.now, mayWrite }, backups),
+    begin: () => beginDuties({ ...ports, clockWatch, disk, meter, mayWrite }, backups),
     fetch: app.fetch,
   })
   await announceFirstAdmin(ports)
@@ -159,19 +167,23 @@ function inTurn<T>(config: Config, open: () => T): T {
 
 /** What one instance does for all on the same DATA_DIR. */
 function beginDuties(
-  needs: Parameters<typeof openRadio>[0] & Parameters<typeof startUpkeep>[0] & Pick<Ports, 'events'>,
+  needs: Parameters<typeof openRadio>[0] &
+    Parameters<typeof startUpkeep>[0] &
+    Omit<Parameters<typeof startAlerting>[0], 'radio'>,
   backups: ReturnType<typeof serveBackups>,
 ): Duties {
   const radio = openRadio(needs)
   const automation = startAutomation({ ...needs, radio })
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
+  const alerting = startAlerting({ ...needs, radio })
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
     radio,
     async stop(why) {
       backups.stop()
       await automation.stop()
+      await alerting.stop()
       await Promise.all([radio.close(why), upkeep.stop()])
     },
   }

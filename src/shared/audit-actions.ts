@@ -35,6 +35,9 @@ export const AUDIT_ACTIONS = {
   message_sent: 'messages',
   configuration_updated: 'configuration',
   automation_updated: 'automation',
+  alert_rule_updated: 'alerts',
+  alert_destination_updated: 'alerts',
+  alert_acknowledged: 'alerts',
   audit_trimmed: 'audit',
 } as const
 

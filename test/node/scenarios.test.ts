@@ -37,6 +37,8 @@ async function openNode(): Promise<Service> {
     events: null,
     meter: null,
     compressor: zlibCompressor(),
+    outbound: null,
+    mail: null,
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

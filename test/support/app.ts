@@ -90,6 +90,8 @@ export async function createTestApp(
     events: null,
     meter: null,
     compressor: zlibCompressor(),
+    outbound: null,
+    mail: null,
     mapArchive: null,
     clockWatch: null,
     version: '1.2.3',

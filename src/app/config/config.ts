@@ -326,6 +326,16 @@ export const VARIABLES = {
     'seconds, 0–86400',
     'Delivers from each sender at most one position, one node info and one telemetry of each kind in this time; 0: all',
   ),
+  SMTP_URL: variable(
+    z
+      .url({ protocol: /^smtps?$/ })
+      .nullable()
+      .default(null),
+    'an smtp:// or smtps:// URL, with user name and password if the server wants them',
+    'The mail server by which alerts are sent',
+    true,
+  ),
+  SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'The sender of those letters'),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
@@ -401,8 +411,11 @@ type Given = Readonly<Partial<Record<string, string>>>
 
 function contradictions(given: Given): string[] {
   const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
-  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN } = given
+  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN, SMTP_URL, SMTP_FROM } = given
   const problems: string[] = []
+  if (SMTP_URL !== undefined && SMTP_FROM === undefined) {
+    problems.push('SMTP_FROM: found nothing, expected an e-mail address because SMTP_URL is set')
+  }
   if (COLLECTOR_TARGET_URL !== undefined && COLLECTOR_TOKEN === undefined) {
     problems.push('COLLECTOR_TOKEN: found nothing, expected an API token because COLLECTOR_TARGET_URL is set')
   }

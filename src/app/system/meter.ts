@@ -1,3 +1,4 @@
+import type { DestinationKind } from '../../shared/destination-kinds.ts'
 import type { RuleKind, RunEnd } from '../../shared/rule-kinds.ts'
 import type { SIGNATURES } from '../../shared/packets.ts'
 import type { Family, Sample } from './exposition.ts'
@@ -13,6 +14,8 @@ export interface Meter {
   countBatch(counts: BatchCounts): void
   /** A run of a rule of automation, as it ended. */
   countAutomation(kind: RuleKind, result: RunEnd): void
+  /** An attempt to send a message of alerts. */
+  countAlertDelivery(kind: DestinationKind, result: 'delivered' | 'failed'): void
   families(): readonly Family[]
 }
 
@@ -50,6 +53,7 @@ export function createMeter({ now, process }: { now(): number; process(): readon
   const signatures = new Map<string, number>()
   const refusedValues = new Map<string, number>()
   const runs = new Map<string, Sample>()
+  const alertDeliveries = new Map<string, Sample>()
   return {
     now,
     countRequest(method, route, status, durationMs) {
@@ -85,7 +89,17 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       const key = `${kind} ${result}`
       runs.set(key, { labels: { kind, result }, value: (runs.get(key)?.value ?? 0) + 1 })
     },
+    countAlertDelivery(kind, result) {
+      const key = `${kind} ${result}`
+      alertDeliveries.set(key, { labels: { kind, result }, value: (alertDeliveries.get(key)?.value ?? 0) + 1 })
+    },
     families: () => [
+      {
+        name: 'mesh_alert_deliveries_total',
+        type: 'counter',
+        help: 'Attempts to send a message of alerts since the start, by kind of destination.',
+        samples: [...alertDeliveries.values()],
+      },
       {
         name: 'mesh_automation_runs_total',
         type: 'counter',

@@ -4,6 +4,7 @@ import { gt, sql } from 'drizzle-orm'
 import { sessions } from '../../db/schema.ts'
 import { prepareOnce } from '../../db/store.ts'
 import { type Ctx } from '../context.ts'
+import { countFiring } from '../alerts/outbox/outbox.ts'
 import { listRefused } from '../mesh/ingest/trust/newcomers.ts'
 import { readSettings } from '../settings/settings.ts'
 import { readBackupSchedule } from './backup-settings.ts'
@@ -35,6 +36,7 @@ export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
     single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
+    single('mesh_alerts_firing', 'gauge', 'Alerts that fire, of all users.', await countFiring(store)),
     single('mesh_sessions', 'gauge', 'Sessions that are signed in.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),
     ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),

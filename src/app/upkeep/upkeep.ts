@@ -1,4 +1,5 @@
 import type { Pause } from './slices.ts'
+import { forgetAlerts } from '../alerts/forget.ts'
 import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../context.ts'
@@ -63,6 +64,7 @@ export async function deleteOld(
     ...(await deleteOldTraffic(store, settings, { now: now(), pause, share })),
     trimmedAuditEntries: await deleteTrimmed(store, pause),
     automationRuns: await deleteOldRuns(store, now(), pause),
+    alerts: await forgetAlerts(store, now(), pause),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
 }

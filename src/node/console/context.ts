@@ -23,6 +23,8 @@ export function consoleContext({
     events: null,
     meter: null,
     compressor: null,
+    outbound: null,
+    mail: null,
     mapArchive: null,
     clockWatch: null,
     version: readAppVersion(),

@@ -15,6 +15,7 @@ import { loseUnfinished, recordDelivery } from '../../app/mesh/messages/delivery
 import { announce, logCrowd } from '../../app/mesh/ingest/announce.ts'
 import { readDelivery } from '../../app/mesh/live/details.ts'
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
+import { tellOwner } from '../../app/alerts/tell-owner.ts'
 import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { readPublicKey } from '../../app/mesh/nodes/nodes.ts'
@@ -93,6 +94,7 @@ export function openRadio(needs: Needs): NodeRadio {
     names,
     (crowd) => logCrowd(log, crowd),
     (counts) => meter?.countBatch(counts),
+    (owners) => owners.forEach((ownerId) => tellOwner({ events }, ownerId)),
   )
   let tellHeard: (batch: readonly Heard[]) => void = () => {}
   const batcher = createBatcher({

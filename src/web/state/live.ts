@@ -19,7 +19,12 @@ export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Reco
 
 /** Whether all events of these kinds reach this page at once. */
 export function isTold(kinds: readonly EventKind[]): boolean {
-  return kinds.length > 0 && liveState.value === 'live' && kinds.every((kind) => can(EVENT_KINDS[kind], 'read'))
+  return kinds.length > 0 && liveState.value === 'live' && kinds.every(mayHear)
+}
+
+function mayHear(kind: EventKind): boolean {
+  const needs = EVENT_KINDS[kind]
+  return needs === 'own' || can(needs, 'read')
 }
 
 const listeners = new Set<(event: LiveEvent) => void>()

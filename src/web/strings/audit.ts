@@ -75,6 +75,9 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',
   automation_updated: 'Changed automation',
+  alert_rule_updated: 'Changed an alert rule',
+  alert_destination_updated: 'Changed a destination of alerts',
+  alert_acknowledged: 'Acknowledged an alert',
   audit_trimmed: 'Trimmed the audit log',
 }
 
@@ -89,5 +92,6 @@ export const AUDIT_RESOURCES = {
   messages: 'Messages',
   configuration: 'Radio configuration',
   automation: 'Automation',
+  alerts: 'Alerts',
   audit: 'Audit log',
 } as const satisfies Record<AuditResource, string>

@@ -125,8 +125,10 @@ test('tells which headers a request may have, and which its answer has', async (
     parameters.flatMap((one) => (one.in === 'header' ? [`${name} ${one.name} ${one.required}`] : [])),
   )
   expect(taken.toSorted()).toStrictEqual([
+    'delete /api/alerts/rules/{id} If-Match false',
     'delete /api/automation/{id} If-Match false',
     'post /api/messages Idempotency-Key false',
+    'put /api/alerts/rules/{id} If-Match false',
     'put /api/automation/{id} If-Match false',
   ])
   const given = operations.flatMap(({ name, responses }) =>

@@ -10,7 +10,7 @@ import { heardKind } from './kind.ts'
 import { matches } from './matcher.ts'
 import { MAX_REACTION } from '../../../shared/limits.ts'
 
-const matchSchema = z.strictObject({
+export const matchSchema = z.strictObject({
   mode: z
     .enum(MATCH_MODES)
     .default('word')

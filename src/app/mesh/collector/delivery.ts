@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Store } from '../../../db/store.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
+import { tellOwner } from '../../alerts/tell-owner.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { announce, logCrowd } from '../ingest/announce.ts'
@@ -44,6 +45,7 @@ export async function storeDelivery(
     ctx,
     stored.flatMap(({ news }) => news),
   )
+  for (const ownerId of new Set(stored.flatMap(({ alerted }) => alerted))) tellOwner(ctx, ownerId)
   for (const { counts } of stored) ctx.meter?.countBatch(counts)
   const all = [...rejected, ...refused].toSorted((a, b) => a.index - b.index)
   if (all.length > 0) {

@@ -8,6 +8,7 @@ import { readChannelTable } from '../radios/channel-table.ts'
 import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
+import { alertsOfBatch } from '../../alerts/heard.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { liftSuspicions, writeNodes } from './nodes.ts'
@@ -55,6 +56,8 @@ type Memory = {
 export type Stored = {
   readonly news: readonly News[]
   readonly crowds: readonly Crowd[]
+  /** Whose alerts it brought. */
+  readonly alerted: readonly number[]
   /** Packets that were known already. */
   readonly duplicates: number
   readonly counts: BatchCounts
@@ -80,7 +83,7 @@ const queries = prepareOnce((db) => ({
  * The one writer of a process. What the filter of a `collector` lets pass is kept for it in the same step, and it is told
  * how many rows that were. `radios`: names of those that are configured, in their order; radios that are
  * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onCounted`
- * what is counted of each batch that is stored.
+ * what is counted of each batch that is stored, `onAlerts` whose alerts a batch brought.
  */
 export function createIngest(
   store: Store,
@@ -88,6 +91,7 @@ export function createIngest(
   radios: readonly string[] | null = null,
   onCrowd: (crowd: Crowd) => void = () => {},
   onCounted: (counts: BatchCounts) => void = () => {},
+  onAlerts: (owners: readonly number[]) => void = () => {},
 ): Ingest {
   let memory: Memory | null = null
   return {
@@ -105,10 +109,16 @@ export function createIngest(
       const kept = listDeliverable(selection?.passed ?? [])
       const present = await leaveOutDeleted(store, plan)
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
-      const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...writeOutbox(store, kept)]
+      const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
+      const [statement, ...others] = [
+        ...statementsOf(store, plan, admission, memory),
+        ...writeOutbox(store, kept),
+        ...alerted.statements,
+      ]
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
       for (const crowd of admission.crowds) onCrowd(crowd)
+      if (alerted.owners.length > 0) onAlerts(alerted.owners)
       if (selection !== null) {
         selection.commit()
         collector?.onKept(kept.length, selection.filtered)
@@ -152,10 +162,17 @@ export async function storeBatch(
   const judgements = await judgeBatch(store, batch, { sightings, now, radios })
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
-  const [statement, ...others] = statementsOf(store, plan, admission, memory)
+  const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
+  const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...alerted.statements]
   if (statement !== undefined) await store.atomic([statement, ...others])
   const { news, duplicates } = plan
-  return { news, crowds: admission.crowds, duplicates: duplicates.length, counts: countBatch(batch, judgements) }
+  return {
+    news,
+    crowds: admission.crowds,
+    alerted: alerted.owners,
+    duplicates: duplicates.length,
+    counts: countBatch(batch, judgements),
+  }
 }
 
 function countBatch(batch: readonly Heard[], judgements: readonly Judgement[]): BatchCounts {

@@ -175,8 +175,10 @@ function block({ epoch }: Events, { seq, kind, data, contents }: LiveEvent): str
   return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contents })}\n\n`
 }
 
-function mayGet({ permissions, scope }: Viewer, { kind, place }: LiveEvent): boolean {
-  return permissions[EVENT_KINDS[kind]].read && (place === undefined || canReadMessage(scope, place))
+function mayGet({ user, permissions, scope }: Viewer, { kind, place, userId }: LiveEvent): boolean {
+  const needs = EVENT_KINDS[kind]
+  if (needs === 'own') return userId === user.id
+  return permissions[needs].read && (place === undefined || canReadMessage(scope, place))
 }
 
 /** The place that an id names; null for one that is not kept any more, of another process, or nobody's. */

@@ -27,6 +27,8 @@ export type NewEvent = {
   readonly contents?: Readonly<Record<string, unknown>>
   /** Of a message: where it was said, which decides who is told. */
   readonly place?: Place
+  /** For whom alone it is. */
+  readonly userId?: number
 }
 
 export type LiveEvent = NewEvent & {

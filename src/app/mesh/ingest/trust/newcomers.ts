@@ -54,6 +54,8 @@ export type Admission = {
   readonly nodes: Nodes
   readonly count: readonly Statement[]
   readonly crowds: readonly Crowd[]
+  /** Those that nobody knew. */
+  readonly newNodes: ReadonlySet<number>
 }
 
 /**
@@ -70,7 +72,7 @@ export async function admitNewcomers(
   const firstSources = new Map(
     [...late, ...remembered, ...heard].map((row) => [row.nodeNum, row.source] as const).toReversed(),
   )
-  const all = { nodes: { late, remembered, heard }, count: [], crowds: [] }
+  const all = { nodes: { late, remembered, heard }, count: [], crowds: [], newNodes: new Set<number>() }
   if (firstSources.size === 0) return all
   const prepared = queries(store)
   const unknown = await prepared.unknown.all({ keys: JSON.stringify([...firstSources.keys()]) })
@@ -90,6 +92,7 @@ export async function admitNewcomers(
     nodes: { late: late.filter(admitted), remembered: remembered.filter(admitted), heard: heard.filter(admitted) },
     count: counts.length === 0 ? [] : [bind(prepared.count, { hour, counts: JSON.stringify(counts) })],
     crowds: rooms.crowds(),
+    newNodes: new Set(unknown.map(({ nodeNum }) => nodeNum).filter((nodeNum) => !refused.has(nodeNum))),
   }
 }
 

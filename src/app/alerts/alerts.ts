@@ -1,0 +1,185 @@
+import { and, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { alertDeliveries, alertDestinations, alerts, users } from '../../db/schema.ts'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
+import { ALERT_KIND_NAMES, ALERT_STATES, type AlertState } from '../../shared/alert-kinds.ts'
+import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/destination-kinds.ts'
+import { audit } from '../audit/audit.ts'
+import type { SignedInCtx } from '../context.ts'
+import { AppError } from '../http/errors.ts'
+import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
+import { maySee } from './rights.ts'
+import { tellOwner } from './tell-owner.ts'
+
+export const alertSchema = z
+  .object({
+    id: z.int(),
+    ruleId: z.int(),
+    ruleName: z.string(),
+    kind: z.enum(ALERT_KIND_NAMES),
+    state: z.enum(ALERT_STATES).describe('pending: not for long enough yet. An event is resolved as it happens'),
+    what: z.string().describe('A plain sentence'),
+    nodeNum: nodeNumField.nullable(),
+    nodeId: nodeIdField.nullable(),
+    startedAt: timeField.describe('Since when it is so'),
+    firedAt: timeField.nullable(),
+    resolvedAt: timeField.nullable(),
+    acknowledgedAt: timeField.nullable(),
+    acknowledgedBy: z.string().nullable(),
+    toldAt: timeField.nullable().describe('null: its owner was not told'),
+    held: z.boolean().describe('It fired too often in an hour: said once, then kept quiet'),
+    inhibited: z.boolean().describe('Its radios are down: nobody can tell whether it is still so'),
+    owner: z.object({ id: z.int(), username: z.string().nullable() }),
+  })
+  .meta({ id: 'Alert', description: 'One occurrence of what a rule watches for' })
+type ShownAlert = z.infer<typeof alertSchema>
+
+export const alertPageSchema = z.object({
+  alerts: z.array(alertSchema),
+  nextBefore: z.int().nullable().describe('For the next page; null: there is none'),
+  firing: z.int().describe('Own alerts that fire and are not acknowledged'),
+})
+
+const columns = { row: alerts, username: users.username }
+
+type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
+
+/** Newest first: own ones, of what their owner may see now; for an administrator those of all. */
+export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
+  const { store, viewer } = ctx
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions }
+  const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
+  const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds))
+  const found = await store.db
+    .select(columns)
+    .from(alerts)
+    .leftJoin(users, eq(users.id, alerts.ownerId))
+    .where(
+      and(
+        mine,
+        state === undefined ? undefined : eq(alerts.state, state),
+        before === undefined ? undefined : lt(alerts.id, before),
+      ),
+    )
+    .orderBy(desc(alerts.id))
+    .limit(limit + 1)
+  const page = found.slice(0, limit)
+  const isSeen = ({ row: { kind, channel, direct } }: (typeof page)[number]) => maySee(owner, kind, { channel, direct })
+  const firing = await store.db
+    .select({ n: sql<number>`count(*)` })
+    .from(alerts)
+    .where(
+      and(
+        eq(alerts.ownerId, viewer.user.id),
+        eq(alerts.state, 'firing'),
+        isNull(alerts.acknowledgedAt),
+        inArray(alerts.kind, kinds),
+      ),
+    )
+    .get()
+  return {
+    alerts: page.filter(isSeen).map(show),
+    nextBefore: found.length > limit ? (page.at(-1)?.row.id ?? null) : null,
+    firing: firing?.n ?? 0,
+  }
+}
+
+function show({ row, username }: { row: typeof alerts.$inferSelect; username: string | null }): ShownAlert {
+  const { id, ruleId, ruleName, kind, state, what, nodeNum, startedAt, firedAt, resolvedAt } = row
+  const { acknowledgedAt, acknowledgedBy, toldAt, held, inhibited, ownerId } = row
+  return {
+    id,
+    ruleId,
+    ruleName,
+    kind,
+    state,
+    what,
+    nodeNum,
+    nodeId: nodeNum === null ? null : formatNodeId(nodeNum),
+    startedAt,
+    firedAt,
+    resolvedAt,
+    acknowledgedAt,
+    acknowledgedBy,
+    toldAt,
+    held,
+    inhibited,
+    owner: { id: ownerId, username },
+  }
+}
+
+/**
+ * Says that somebody has seen an own alert: it is not told again; that it is over still is. A doubtful key is over by that.
+ * Once more changes nothing. Throws `alert_not_found`.
+ */
+export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAlert> {
+  const { store, viewer } = ctx
+  const read = () =>
+    store.db.select(columns).from(alerts).leftJoin(users, eq(users.id, alerts.ownerId)).where(eq(alerts.id, id)).get()
+  const before = await read()
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions }
+  if (before === undefined || before.row.ownerId !== viewer.user.id || !maySee(owner, before.row.kind, before.row)) {
+    throw new AppError('alert_not_found')
+  }
+  const { ruleId, ruleName, kind } = before.row
+  const now = ctx.now()
+  const over = kind === 'key' ? { state: 'resolved' as const, resolvedAt: now } : {}
+  await store.atomic([
+    store.db
+      .update(alerts)
+      .set({ acknowledgedAt: now, acknowledgedBy: viewer.user.username, ...over })
+      .where(and(eq(alerts.id, id), isNull(alerts.acknowledgedAt), ne(alerts.state, 'resolved'))),
+    audit(ctx, 'alert_acknowledged', { alertId: id, ruleId, name: ruleName, kind }, { onlyIfChanged: true }),
+  ])
+  tellOwner(ctx, viewer.user.id)
+  const after = await read()
+  return show(after ?? before)
+}
+
+export const deliverySchema = z
+  .object({
+    id: z.int(),
+    uid: z.string().describe('What the receiver knows it by, such as webhook-id'),
+    told: z.enum(ALERT_TOLD),
+    state: z.enum(ALERT_DELIVERY_STATES),
+    ruleId: z.int().nullable(),
+    destination: z.object({ id: z.int(), name: z.string(), kind: z.enum(DESTINATION_KIND_NAMES) }),
+    createdAt: timeField,
+    dueAt: timeField.describe('When it goes out, or is tried again'),
+    attempts: z.int(),
+    endedAt: timeField.nullable(),
+    result: z.string().nullable().describe('What came back last, in few words'),
+  })
+  .meta({ id: 'AlertDelivery', description: 'A message of alerts' })
+
+export const deliveryPageSchema = z.object({ deliveries: z.array(deliverySchema), nextBefore: z.int().nullable() })
+
+/** Newest first, of own alerts. */
+export async function listDeliveries(
+  { store, viewer }: SignedInCtx,
+  {
+    limit,
+    state,
+    before,
+  }: { limit: number; state?: (typeof ALERT_DELIVERY_STATES)[number] | undefined; before?: number | undefined },
+): Promise<z.infer<typeof deliveryPageSchema>> {
+  const { id, uid, told, state: stateColumn, ruleId, createdAt, dueAt, attempts, endedAt, result } = alertDeliveries
+  const destination = { id: alertDestinations.id, name: alertDestinations.name, kind: alertDestinations.kind }
+  const found = await store.db
+    .select({ id, uid, told, state: stateColumn, ruleId, destination, createdAt, dueAt, attempts, endedAt, result })
+    .from(alertDeliveries)
+    .innerJoin(alertDestinations, eq(alertDestinations.id, alertDeliveries.destinationId))
+    .where(
+      and(
+        eq(alertDeliveries.ownerId, viewer.user.id),
+        state === undefined ? undefined : eq(stateColumn, state),
+        before === undefined ? undefined : lt(id, before),
+      ),
+    )
+    .orderBy(desc(id))
+    .limit(limit + 1)
+  return {
+    deliveries: found.slice(0, limit),
+    nextBefore: found.length > limit ? (found[limit - 1]?.id ?? null) : null,
+  }
+}

@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { alertPushKeys } from '../../../db/schema.ts'
+import { seal, unseal } from '../../auth/sealing.ts'
+import type { Ports } from '../../context.ts'
+
+const LABEL = 'push-keys'
+
+const keysSchema = z.strictObject({ publicKey: z.string(), privateKey: z.string() })
+export type PushKeys = z.infer<typeof keysSchema>
+
+type Needs = Pick<Ports, 'store' | 'config' | 'now'>
+
+/**
+ * The keys by which push services know this service (VAPID, RFC 8292), base64url: made once, and anew when SESSION_SECRET
+ * no longer opens them. Of several processes that make some, all get the same.
+ */
+export async function readPushKeys(needs: Needs): Promise<PushKeys> {
+  const kept = await keptKeys(needs)
+  if (kept !== null) return kept
+  const { store, config, now } = needs
+  const { sealed: before } = (await store.db.select().from(alertPushKeys).get()) ?? { sealed: null }
+  const sealed = await seal(config.SESSION_SECRET, LABEL, JSON.stringify(await makeKeys()))
+  const insert = store.db.insert(alertPushKeys).values({ id: 1, sealed, createdAt: now() })
+  await store.atomic([
+    before === null
+      ? insert.onConflictDoNothing()
+      : insert.onConflictDoUpdate({ target: alertPushKeys.id, set: { sealed, createdAt: now() } }),
+  ])
+  const made = await keptKeys(needs)
+  if (made === null) throw new Error('the keys for push services that were just made can not be read')
+  return made
+}
+
+async function keptKeys({ store, config }: Needs): Promise<PushKeys | null> {
+  const row = await store.db.select().from(alertPushKeys).get()
+  const text = row === undefined ? null : await unseal(config.SESSION_SECRET, LABEL, row.sealed)
+  return text === null ? null : keysSchema.parse(JSON.parse(text))
+}
+
+async function makeKeys(): Promise<PushKeys> {
+  const pair = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify'])
+  const raw = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey))
+  const { d } = await crypto.subtle.exportKey('jwk', pair.privateKey)
+  if (d === undefined) throw new Error('a private key without its number')
+  const publicKey = btoa(String.fromCharCode(...raw))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+  return { publicKey, privateKey: d }
+}

@@ -1,0 +1,35 @@
+import { buildPushPayload } from '@block65/webcrypto-web-push'
+import type { PushKeys } from '../push-keys.ts'
+import type { SettingsOf } from '../settings.ts'
+import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import type { Sending } from './sending.ts'
+
+/** A push service keeps a message for a device that is off for so long, in seconds. */
+const KEPT_S = 86_400
+
+/** Web Push: RFC 8030, encrypted by RFC 8291, signed by RFC 8292. `subject`: whom a push service can turn to. */
+export async function toWebPush(
+  { endpoint, p256dh, auth }: SettingsOf<'web_push'>,
+  message: ToldMessage,
+  { keys, subject }: { readonly keys: PushKeys; readonly subject: string },
+): Promise<Sending> {
+  const { uid, told, title, path } = message
+  const data = JSON.stringify({
+    id: uid,
+    told,
+    path,
+    title: withoutMentions(title).slice(0, 120),
+    text: bodyText({ ...message, url: null }, 600),
+  })
+  const { headers, body } = await buildPushPayload(
+    { data, options: { ttl: KEPT_S, urgency: told === 'resolved' ? 'normal' : 'high' } },
+    { endpoint, expirationTime: null, keys: { p256dh, auth } },
+    { ...keys, subject },
+  )
+  return {
+    url: endpoint,
+    method: 'POST',
+    headers: Object.fromEntries(new Headers(headers)),
+    body: new Uint8Array(body),
+  }
+}

@@ -1,0 +1,186 @@
+import { sql } from 'drizzle-orm'
+import { nodes } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
+import { type Plan, readText } from '../mesh/ingest/plan.ts'
+import { isWanted, quote, type Text } from './kinds/message.ts'
+import { isNewsworthy } from './kinds/node-new.ts'
+import { isRestart, restartSentence, type Uptime } from './kinds/node-restarted.ts'
+import { nodeSubject } from './kinds/finding.ts'
+import { cleanText } from './names.ts'
+import { HELD_WORDS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
+import { maySee } from './rights.ts'
+import { type AlertRule, isSilenced } from './rules/rule.ts'
+import { watcher } from './rules/watched.ts'
+import { listWatching, ofKind, type WatchingRule } from './rules/watch-list.ts'
+
+/** A batch that is about to be stored. `newNodes`: nodes that are not in the database. */
+type Batch = { readonly plan: Plan; readonly newNodes: ReadonlySet<number>; readonly now: number }
+
+/** What a batch means to rules: statements behind its own, and whose alerts they are. */
+export type HeardAlerts = { readonly statements: readonly Statement[]; readonly owners: readonly number[] }
+
+const NOTHING: HeardAlerts = { statements: [], owners: [] }
+
+const known = prepareOnce((db) => ({
+  nodes: db
+    .select({
+      nodeNum: nodes.nodeNum,
+      longName: nodes.longName,
+      role: nodes.role,
+      isFavorite: nodes.isFavorite,
+      isLocal: nodes.isLocal,
+      isIgnored: nodes.isIgnored,
+      uptime: nodes.uptimeSeconds,
+      t: nodes.deviceMetricsTime,
+    })
+    .from(nodes)
+    .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
+    .prepare(),
+  first: db
+    .select({ at: sql<number | null>`min(first_heard)` })
+    .from(nodes)
+    .prepare(),
+}))
+
+/** The events of a batch that rules want to be told of. Reads only when a rule may want one of them. */
+export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAlerts> {
+  const rules = await listWatching(store)
+  if (rules.length === 0) return NOTHING
+  const found = [
+    ...(await findMessages(store, ofKind(rules, 'message'), batch)),
+    ...(await findNew(store, ofKind(rules, 'node_new'), batch)),
+    ...(await findRestarts(store, ofKind(rules, 'node_restarted'), batch)),
+  ]
+  if (found.length === 0) return NOTHING
+  const { now } = batch
+  const hold = await readHolds(store, [...new Set(found.map(({ watching }) => watching.id))], now)
+  const step = newStep()
+  const rows = found.flatMap(({ watching: { id, rule }, ...event }): Occurrence[] => {
+    const { isHeld, isQuiet } = hold(id, event.subject)
+    if (isQuiet) return []
+    const what = isHeld ? event.what + HELD_WORDS : event.what
+    const isSilent = isSilenced(rule, event.nodeNum, now)
+    return [{ ...event, ruleId: id, state: 'resolved', startedAt: now, what, isHeld, isQuiet: isSilent }]
+  })
+  if (rows.length === 0) return NOTHING
+  return {
+    statements: [
+      ...noteOccurrences(store, rows, { now, step }),
+      ...sendOut(store, { step, told: 'fired', now, waitMs: TOGETHER_MS }),
+    ],
+    owners: [...new Set(found.map(({ watching }) => watching.ownerId))],
+  }
+}
+
+type Found = Pick<Occurrence, 'subject' | 'key' | 'channel' | 'direct' | 'what'> & {
+  readonly watching: { readonly id: number; readonly ownerId: number; readonly rule: AlertRule }
+  readonly nodeNum: number
+}
+
+/** What is said by others, now, and for the first time. */
+async function findMessages(
+  store: Store,
+  rules: readonly WatchingRule<'message'>[],
+  { plan }: Batch,
+): Promise<Found[]> {
+  if (rules.length === 0) return []
+  const own = new Set(plan.localNodes.values())
+  const wanted = plan.news.flatMap(({ packet }) => {
+    const said = readText(packet)
+    if (said === null || said.isReplay || packet.isEmoji || own.has(packet.from)) return []
+    const direct = said.to !== BROADCAST
+    const text: Text = { from: packet.from, channel: packet.channel, direct, text: said.text }
+    return rules
+      .filter(({ rule, owner }) => maySee(owner, 'message', text) && isWanted(rule, text))
+      .map((watching) => ({ watching, text, packetId: said.packetId }))
+  })
+  if (wanted.length === 0) return []
+  const nameOf = await readNames(
+    store,
+    plan,
+    wanted.map(({ text }) => text.from),
+  )
+  return wanted.map(({ watching, text, packetId }) => ({
+    watching,
+    subject: nodeSubject(text.from),
+    key: `${text.from}#${packetId}`,
+    nodeNum: text.from,
+    channel: text.direct ? null : text.channel,
+    direct: text.direct,
+    what: quote(nameOf(text.from), text),
+  }))
+}
+
+/** Nodes that nobody knew and that were heard just now; not while everything is new. */
+async function findNew(store: Store, rules: readonly WatchingRule<'node_new'>[], batch: Batch): Promise<Found[]> {
+  const { plan, newNodes, now } = batch
+  if (rules.length === 0 || newNodes.size === 0) return []
+  const heard = new Set(plan.news.map(({ packet }) => packet.from).filter((nodeNum) => newNodes.has(nodeNum)))
+  if (heard.size === 0 || !isNewsworthy((await known(store).first.get())?.at ?? null, now)) return []
+  const nameOf = await readNames(store, plan, [...heard])
+  return [...heard].flatMap((nodeNum) =>
+    rules.map((watching) => ({
+      watching,
+      subject: nodeSubject(nodeNum),
+      key: `${nodeNum}@${now}`,
+      nodeNum,
+      channel: null,
+      direct: false,
+      what: `${nameOf(nodeNum)} was heard for the first time`,
+    })),
+  )
+}
+
+async function findRestarts(
+  store: Store,
+  rules: readonly WatchingRule<'node_restarted'>[],
+  { plan }: Batch,
+): Promise<Found[]> {
+  if (rules.length === 0) return []
+  const told = new Map<number, Uptime>()
+  for (const { nodeNum, uptimeSeconds, deviceMetricsTime } of plan.heard) {
+    if (uptimeSeconds === undefined || deviceMetricsTime === undefined || deviceMetricsTime === null) continue
+    const before = told.get(nodeNum)
+    if (before === undefined || before.t < deviceMetricsTime)
+      told.set(nodeNum, { seconds: uptimeSeconds, t: deviceMetricsTime })
+  }
+  if (told.size === 0) return []
+  const rows = await known(store).nodes.all({ nums: JSON.stringify([...told.keys()]) })
+  const watchers = rules.map((watching) => ({ watching, isWatched: watcher(watching.rule.nodes) }))
+  return rows.flatMap((row) => {
+    const { nodeNum, uptime, t } = row
+    const after = told.get(nodeNum)
+    if (uptime === null || t === null || after === undefined) return []
+    const before = { seconds: uptime, t }
+    if (!isRestart(before, after)) return []
+    const what = restartSentence(shownName(nodeNum, row.longName), before)
+    return watchers
+      .filter(({ isWatched }) => isWatched(row))
+      .map(({ watching }) => ({
+        watching,
+        subject: nodeSubject(nodeNum),
+        key: `${nodeNum}@${after.t}`,
+        nodeNum,
+        channel: null,
+        direct: false,
+        what,
+      }))
+  })
+}
+
+/** Names of nodes as they are after the batch. */
+async function readNames(store: Store, plan: Plan, nums: readonly number[]): Promise<(nodeNum: number) => string> {
+  const rows = await known(store).nodes.all({ nums: JSON.stringify([...new Set(nums)]) })
+  const names = new Map(rows.map(({ nodeNum, longName }) => [nodeNum, longName]))
+  for (const { nodeNum, longName } of plan.heard) {
+    if (longName !== undefined && longName !== null && !names.has(nodeNum)) names.set(nodeNum, longName)
+  }
+  return (nodeNum) => shownName(nodeNum, names.get(nodeNum) ?? null)
+}
+
+/** What people call a node. */
+export function shownName(nodeNum: number, longName: string | null): string {
+  const name = longName === null ? '' : cleanText(longName, 60)
+  return name === '' ? formatNodeId(nodeNum) : name
+}

@@ -1,0 +1,24 @@
+import { matches } from '../../automation/kinds/matcher.ts'
+import { cleanText } from '../names.ts'
+import type { AlertRuleOf } from '../rules/rule.ts'
+
+/** A text as rules look at it. */
+export type Text = {
+  readonly from: number
+  readonly channel: number
+  /** It is for one node alone. */
+  readonly direct: boolean
+  readonly text: string
+}
+
+/** Whether the rule wants to be told of a text. */
+export function isWanted({ match, from, channels, direct }: AlertRuleOf<'message'>, said: Text): boolean {
+  if (said.direct ? !direct : channels !== 'all' && !channels.includes(said.channel)) return false
+  if (from !== null && !from.includes(said.from)) return false
+  return match === null || matches(match, said.text)
+}
+
+export function quote(name: string, { text, direct, channel }: Text): string {
+  const where = direct ? 'in a direct message' : `on channel ${channel}`
+  return `${name} ${where}: “${cleanText(text, 240)}”`
+}

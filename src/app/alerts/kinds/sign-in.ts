@@ -1,0 +1,16 @@
+import type { AuditAction } from '../../../shared/audit-actions.ts'
+
+/** What of the audit log the owner of an account is told, and how. */
+export const SIGN_IN_ACTIONS = {
+  login_success: 'Somebody signed in to your account from an address not seen before',
+  password_changed: 'Your password was changed',
+  password_reset: 'An administrator reset your password',
+  token_created: 'An API token was made in your name',
+  token_revoked: 'An API token of yours was revoked',
+} as const satisfies Partial<Record<AuditAction, string>>
+
+export type SignInAction = keyof typeof SIGN_IN_ACTIONS
+
+export function signInSentence(action: SignInAction, ip: string | null): string {
+  return ip === null ? SIGN_IN_ACTIONS[action] : `${SIGN_IN_ACTIONS[action]} (${ip})`
+}

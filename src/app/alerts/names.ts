@@ -1,0 +1,20 @@
+import * as z from 'zod'
+
+/** What somebody calls a rule or a destination. */
+export const plainName = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
+  .refine((name) => name === name.trim(), 'no space at the ends')
+
+/** A name that a radio told, in a text for people: no line breaks, no marks that turn the direction of writing. */
+export function cleanText(text: string, most: number): string {
+  const plain = text
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .replaceAll(/\s+/gu, ' ')
+    .trim()
+  const letters = Array.from(plain)
+  return letters.length <= most ? plain : `${letters.slice(0, most - 1).join('')}…`
+}

@@ -1,0 +1,217 @@
+import { and, eq, isNotNull, sql, type SQL } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../db/json-rows.ts'
+import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
+import type { AlertState } from '../../shared/alert-kinds.ts'
+import type { AlertTold } from '../../shared/destination-kinds.ts'
+
+/** Alerts of one rule that happen within so long are one message. */
+export const TOGETHER_MS = MINUTE_MS
+/** A rule and a node that fire more often in an hour are held. */
+export const MOST_IN_AN_HOUR = 6
+
+/** Something that a rule found. Times in milliseconds. */
+export type Occurrence = {
+  readonly ruleId: number
+  /** `resolved`: an event, which is over as it happens. */
+  readonly state: AlertState
+  readonly subject: string
+  readonly key: string
+  readonly nodeNum: number | null
+  readonly channel: number | null
+  readonly direct: boolean
+  readonly what: string
+  readonly startedAt: number
+  /** Nothing is told of it now. */
+  readonly isQuiet: boolean
+  readonly isHeld: boolean
+}
+
+const value = sql.placeholder
+const rule = (column: string) => sql.raw(`(select ${column} from alert_rules where id = r.j ->> 'ruleId')`)
+
+const VALUES = {
+  id: sql`null`,
+  ruleId: field('ruleId'),
+  ownerId: rule('owner_id'),
+  ruleName: rule('name'),
+  kind: rule('kind'),
+  state: field('state'),
+  subject: field('subject'),
+  key: field('key'),
+  nodeNum: field('nodeNum'),
+  channel: field('channel'),
+  direct: field('direct'),
+  what: field('what'),
+  startedAt: field('startedAt'),
+  firedAt: sql`iif(${field('state')} = 'pending', null, ${field('now')})`,
+  resolvedAt: sql`iif(${field('state')} = 'resolved', ${field('now')}, null)`,
+  acknowledgedAt: sql`null`,
+  acknowledgedBy: sql`null`,
+  toldAt: sql`iif(${field('isQuiet')} or ${field('state')} = 'pending', null, ${field('now')})`,
+  held: field('isHeld'),
+  inhibited: sql`0`,
+  step: field('step'),
+} satisfies Record<keyof typeof alerts.$inferSelect, SQL>
+
+const queries = prepareOnce((db) => ({
+  insert: prepareJsonInsert(db, alerts, {
+    values: VALUES,
+    from: sql`cross join alert_rules own on own.id = r.j ->> 'ruleId' and own.enabled`,
+    onConflict: sql`on conflict do nothing`,
+  }),
+  fire: db
+    .update(alerts)
+    .set({
+      state: 'firing',
+      firedAt: sql`${value('now')}`,
+      what: sql`j.value ->> 'what'`,
+      toldAt: sql`iif(j.value ->> 'isQuiet', null, ${value('now')})`,
+      held: sql`j.value ->> 'isHeld'`,
+      step: sql`${value('step')}`,
+    })
+    .from(sql`json_each(${value('rows')}) j`)
+    .where(sql`alerts.id = j.value ->> 'id' and alerts.state = 'pending'`)
+    .prepare(),
+  tell: db
+    .update(alerts)
+    .set({ toldAt: sql`${value('now')}`, step: sql`${value('step')}` })
+    .where(sql`id in (select value from json_each(${value('ids')})) and state = 'firing'`)
+    .prepare(),
+  resolve: db
+    .update(alerts)
+    .set({ state: 'resolved', resolvedAt: sql`${value('now')}`, inhibited: false, step: sql`${value('step')}` })
+    .where(sql`id in (select value from json_each(${value('ids')})) and state = 'firing'`)
+    .prepare(),
+  forget: db
+    .delete(alerts)
+    .where(sql`id in (select value from json_each(${value('ids')})) and state = 'pending'`)
+    .prepare(),
+  inhibit: db
+    .update(alerts)
+    .set({ inhibited: sql`${value('is')}` })
+    .where(sql`id in (select value from json_each(${value('ids')}))`)
+    .prepare(),
+  deliver: db
+    .insert(alertDeliveries)
+    .select(
+      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, a.owner_id, a.rule_id, ${value('told')}, 'waiting',
+          ${value('now')}, ${value('due')}, 0, null, null, null
+        from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and told_at is not null) a
+        join alert_rules r on r.id = a.rule_id
+          and (${value('told')} <> 'resolved' or json_extract(r.rule, '$.tellResolved'))
+        join json_each(r.rule, '$.destinations') w
+        join alert_destinations d on d.id = w.value and d.owner_id = a.owner_id and d.enabled and d.confirmed_at is not null
+        where not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
+          and o.told = ${value('told')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
+          and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,
+    )
+    .prepare(),
+  list: db
+    .insert(alertDeliveryItems)
+    .select(
+      sql`select d.id, a.id from alerts a
+        join alert_deliveries d on d.rule_id = a.rule_id and d.told = ${value('told')} and d.state = 'waiting'
+          and d.attempts = 0 and d.due_at >= ${value('now')} and d.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')}
+        where a.step = ${value('step')} and a.told_at is not null on conflict do nothing`,
+    )
+    .prepare(),
+  firedLately: db
+    .select({ ruleId: alerts.ruleId, subject: alerts.subject, n: sql<number>`count(*)`, held: sql<number>`sum(held)` })
+    .from(alerts)
+    .where(
+      and(
+        isNotNull(alerts.firedAt),
+        sql`rule_id in (select value from json_each(${value('ruleIds')})) and fired_at > ${value('since')}`,
+      ),
+    )
+    .groupBy(alerts.ruleId, alerts.subject)
+    .prepare(),
+  owners: db
+    .selectDistinct({ ownerId: alerts.ownerId })
+    .from(alerts)
+    .where(eq(alerts.step, value('step')))
+    .prepare(),
+}))
+
+/** A name for one step, which nobody else has. */
+export function newStep(): string {
+  return crypto.randomUUID()
+}
+
+/** Statements that note what happened; what is noted already changes nothing. */
+export function noteOccurrences(
+  store: Store,
+  rows: readonly Occurrence[],
+  at: { now: number; step: string },
+): Statement[] {
+  return rows.length === 0 ? [] : [queries(store).insert(rows.map((row) => ({ ...row, ...at })))]
+}
+
+/** Statements by which pending alerts fire. */
+export function fire(
+  store: Store,
+  rows: readonly { id: number; what: string; isQuiet: boolean; isHeld: boolean }[],
+  at: { now: number; step: string },
+): Statement[] {
+  return rows.length === 0 ? [] : [bind(queries(store).fire, { rows: JSON.stringify(rows), ...at })]
+}
+
+type ChangedIds = { readonly ids: readonly number[]; readonly now: number; readonly step: string }
+
+/** Statements by which firing alerts are told, for the first time or again. */
+export function tellAgain(store: Store, { ids, ...at }: ChangedIds): Statement[] {
+  return ids.length === 0 ? [] : [bind(queries(store).tell, { ids: JSON.stringify(ids), ...at })]
+}
+
+export function resolve(store: Store, { ids, ...at }: ChangedIds): Statement[] {
+  return ids.length === 0 ? [] : [bind(queries(store).resolve, { ids: JSON.stringify(ids), ...at })]
+}
+
+/** Pending alerts that came to nothing. */
+export function forgetPending(store: Store, ids: readonly number[]): Statement[] {
+  return ids.length === 0 ? [] : [bind(queries(store).forget, { ids: JSON.stringify(ids) })]
+}
+
+export function setInhibited(store: Store, ids: readonly number[], is: boolean): Statement[] {
+  return ids.length === 0 ? [] : [bind(queries(store).inhibit, { ids: JSON.stringify(ids), is: Number(is) })]
+}
+
+/**
+ * Statements that put messages of what a step changed into the outbox, behind those that change it: one for each rule and
+ * destination. `waitMs`: so long others of the rule join them.
+ */
+export function sendOut(
+  store: Store,
+  { step, told, now, waitMs }: { step: string; told: AlertTold; now: number; waitMs: number },
+): Statement[] {
+  const { deliver, list } = queries(store)
+  return [bind(deliver, { step, told, now, due: now + waitMs }), bind(list, { step, told, now })]
+}
+
+/** Whose alerts a step changed. */
+export async function listOwners(store: Store, step: string): Promise<number[]> {
+  return (await queries(store).owners.all({ step })).map(({ ownerId }) => ownerId)
+}
+
+/**
+ * Decides of what happens whether it is held: a rule and a node that fired too often in an hour are told once more, and
+ * then kept quiet.
+ */
+export async function readHolds(store: Store, ruleIds: readonly number[], now: number) {
+  const counts = new Map<string, { n: number; held: number }>()
+  if (ruleIds.length > 0) {
+    const rows = await queries(store).firedLately.all({ ruleIds: JSON.stringify(ruleIds), since: now - HOUR_MS })
+    for (const { ruleId, subject, n, held } of rows) counts.set(`${ruleId} ${subject}`, { n, held })
+  }
+  return (ruleId: number, subject: string): { isHeld: boolean; isQuiet: boolean } => {
+    const key = `${ruleId} ${subject}`
+    const { n, held } = counts.get(key) ?? { n: 0, held: 0 }
+    const isHeld = n >= MOST_IN_AN_HOUR
+    counts.set(key, { n: n + 1, held: held + Number(isHeld) })
+    return { isHeld, isQuiet: isHeld && held > 0 }
+  }
+}
+
+export const HELD_WORDS = ` (more than ${MOST_IN_AN_HOUR} times in an hour: held until it is calmer)`

@@ -1,0 +1,319 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { alertDeliveries, alertDeliveryItems, alertDestinations, alertRules, alerts } from '../../../db/schema.ts'
+import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
+import { findOwner } from '../../auth/viewer.ts'
+import type { Ports } from '../../context.ts'
+import { confirmToken } from '../destinations/confirm-token.ts'
+import { type Attempt, attempt, type SendNeeds } from '../destinations/send.ts'
+import { maySee } from '../rights.ts'
+import { tellAlerts, tellPlain, type ToldMessage } from './told-message.ts'
+
+/** Between attempts, by how many have failed in a row. */
+const PAUSES_MS = [10, 30, 120, 300, 900, 1800, 3600].map((seconds) => seconds * SECOND_MS)
+/** Then a message is given up. */
+export const GIVEN_UP_MS = DAY_MS
+/** Messages in an hour to one destination; what is more is counted in a summary. */
+export const MOST_IN_AN_HOUR = 30
+/** Destinations that are sent to at the same time. */
+const AT_ONCE = 8
+/** An attempt that was cut off is made again after so long. */
+const CLAIM_MS = MINUTE_MS
+
+const value = sql.placeholder
+/** Rows of one statement: some milliseconds. */
+const AT_A_TIME = sql.raw('1000')
+const isOfAlerts = sql.raw(`told in ('fired', 'resolved', 'repeated')`)
+
+const queries = prepareOnce((db) => ({
+  // Whoever was sent to the longest ago comes first.
+  due: db
+    .select({ destinationId: alertDestinations.id })
+    .from(alertDestinations)
+    .where(
+      sql`coalesce(retry_at, 0) <= ${value('now')} and exists (select 1 from alert_deliveries d
+        where d.destination_id = alert_destinations.id and d.state = 'waiting' and d.due_at <= ${value('now')})`,
+    )
+    .orderBy(sql`coalesce(last_at, 0)`)
+    .limit(AT_ONCE)
+    .prepare(),
+  destination: db
+    .select()
+    .from(alertDestinations)
+    .where(eq(alertDestinations.id, value('id')))
+    .prepare(),
+  next: db
+    .select()
+    .from(alertDeliveries)
+    .where(sql`destination_id = ${value('id')} and state = 'waiting' and due_at <= ${value('now')}`)
+    .orderBy(asc(alertDeliveries.dueAt), asc(alertDeliveries.id))
+    .limit(1)
+    .prepare(),
+  sent: db
+    .select({ n: sql<number>`count(*)`, first: sql<number | null>`min(tried_at)` })
+    .from(alertDeliveries)
+    .where(sql`destination_id = ${value('id')} and tried_at > ${value('since')} and ${isOfAlerts}`)
+    .prepare(),
+  merge: db
+    .update(alertDeliveries)
+    .set({ state: 'merged', endedAt: sql`${value('now')}`, result: 'too many in an hour: counted in a summary' })
+    .where(
+      sql`id in (select id from alert_deliveries where destination_id = ${value('id')} and state = 'waiting'
+        and attempts = 0 and due_at <= ${value('now')} and ${isOfAlerts} limit ${AT_A_TIME})`,
+    )
+    .prepare(),
+  summarise: db
+    .insert(alertDeliveries)
+    .select(
+      sql`select null, 'msg_' || lower(hex(randomblob(16))), d.id, d.owner_id, null, 'summary', 'waiting', ${value('now')},
+        ${value('due')}, 0, null, null, null from alert_destinations d where d.id = ${value('id')} and not exists
+        (select 1 from alert_deliveries where destination_id = d.id and told = 'summary' and state = 'waiting')`,
+    )
+    .prepare(),
+  merged: db
+    .select({ n: sql<number>`count(*)` })
+    .from(alertDeliveries)
+    .where(sql`destination_id = ${value('id')} and state = 'merged' and ended_at >= ${value('since')}`)
+    .prepare(),
+  claim: db
+    .update(alertDeliveries)
+    .set({
+      attempts: sql`attempts + 1`,
+      triedAt: sql`coalesce(tried_at, ${value('now')})`,
+      dueAt: sql`${value('until')}`,
+    })
+    .where(sql`id = ${value('deliveryId')} and state = 'waiting'`)
+    .prepare(),
+  end: db
+    .update(alertDeliveries)
+    .set({ state: sql`${value('state')}`, endedAt: sql`${value('now')}`, result: sql`${value('result')}` })
+    .where(sql`id = ${value('deliveryId')} and state = 'waiting'`)
+    .prepare(),
+  endAll: db
+    .update(alertDeliveries)
+    .set({ state: sql`${value('state')}`, endedAt: sql`${value('now')}`, result: sql`${value('result')}` })
+    .where(
+      sql`id in (select id from alert_deliveries where destination_id = ${value('id')} and state = 'waiting' limit ${AT_A_TIME})`,
+    )
+    .prepare(),
+  fail: db
+    .update(alertDeliveries)
+    .set({ dueAt: sql`${value('until')}`, result: sql`${value('result')}` })
+    .where(sql`id = ${value('deliveryId')}`)
+    .prepare(),
+  expire: db
+    .update(alertDeliveries)
+    .set({ state: 'failed', endedAt: sql`${value('now')}`, result: sql`coalesce(result, 'not sent within a day')` })
+    .where(
+      sql`id in (select id from alert_deliveries where state = 'waiting' and created_at < ${value('before')} limit ${AT_A_TIME})`,
+    )
+    .prepare(),
+  // Noted by a clock that was ahead: it would wait for it.
+  distrust: db
+    .update(alertDeliveries)
+    .set({ dueAt: sql`${value('now')}`, createdAt: sql`min(created_at, ${value('now')})` })
+    .where(
+      sql`id in (select id from alert_deliveries where state = 'waiting' and due_at > ${value('far')} limit ${AT_A_TIME})`,
+    )
+    .prepare(),
+  trustAgain: db
+    .update(alertDestinations)
+    .set({ retryAt: null })
+    .where(sql`retry_at > ${value('far')}`)
+    .prepare(),
+  note: db
+    .update(alertDestinations)
+    .set({
+      failures: sql`iif(${value('ok')}, 0, failures + 1)`,
+      retryAt: sql`${value('retryAt')}`,
+      lastResult: sql`${value('result')}`,
+      lastAt: sql`${value('now')}`,
+      enabled: sql`enabled and not ${value('gone')}`,
+    })
+    .where(sql`id = ${value('id')}`)
+    .prepare(),
+  remove: db
+    .delete(alertDestinations)
+    .where(eq(alertDestinations.id, value('id')))
+    .prepare(),
+  rule: db
+    .select({ id: alertRules.id, name: alertRules.name, kind: alertRules.kind })
+    .from(alertRules)
+    .where(and(eq(alertRules.id, value('id')), eq(alertRules.enabled, true)))
+    .prepare(),
+  items: db
+    .select({
+      id: alerts.id,
+      kind: alerts.kind,
+      what: alerts.what,
+      nodeNum: alerts.nodeNum,
+      channel: alerts.channel,
+      direct: alerts.direct,
+      startedAt: alerts.startedAt,
+      firedAt: alerts.firedAt,
+      resolvedAt: alerts.resolvedAt,
+    })
+    .from(alertDeliveryItems)
+    .innerJoin(alerts, eq(alerts.id, alertDeliveryItems.alertId))
+    .where(eq(alertDeliveryItems.deliveryId, value('deliveryId')))
+    .orderBy(asc(alerts.id))
+    .limit(1000)
+    .prepare(),
+}))
+
+export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'oidc' | 'meter' | 'clockWatch'>
+
+type Destination = typeof alertDestinations.$inferSelect
+type Delivery = typeof alertDeliveries.$inferSelect
+
+/** Messages that wait for long enough are given up; those of a clock that was ahead go out. Runs each minute. */
+export async function tidyOutbox({
+  store,
+  now,
+  clockWatch,
+}: Pick<Ports, 'store' | 'now' | 'clockWatch'>): Promise<void> {
+  if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return
+  const { expire, distrust, trustAgain } = queries(store)
+  await store.atomic([
+    bind(distrust, { now: now(), far: now() + 2 * HOUR_MS }),
+    bind(trustAgain, { far: now() + 2 * HOUR_MS }),
+    bind(expire, { now: now(), before: now() - GIVEN_UP_MS }),
+  ])
+}
+
+/**
+ * Sends what is due: one message to each destination at a time. Answers for how many destinations it did so, so that the
+ * caller goes on. `mayWrite` is asked before each message: another process may have taken over.
+ */
+export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = () => true): Promise<number> {
+  const { store, now, clockWatch, log } = needs
+  if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return 0
+  const due = await queries(store).due.all({ now: now() })
+  const done = await Promise.all(
+    due.map(async ({ destinationId }) => {
+      try {
+        if (!mayWrite()) return false
+        await deliverNext(needs, destinationId)
+        return true
+      } catch (error) {
+        log.error('A message of an alert could not be sent', { destination: destinationId, error })
+        return false
+      }
+    }),
+  )
+  return done.filter(Boolean).length
+}
+
+async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<void> {
+  const { store, now } = needs
+  const at = now()
+  const prepared = queries(store)
+  const destination = await prepared.destination.get({ id: destinationId })
+  const delivery = await prepared.next.get({ id: destinationId, now: at })
+  if (destination === undefined || delivery === undefined) return
+  const { id: deliveryId } = delivery
+  const drop = (result: string) => store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result })])
+  const owner = await findOwner(needs, destination.ownerId)
+  if (owner === null || (!destination.enabled && delivery.told !== 'confirm')) {
+    const result = owner === null ? 'its owner can not sign in' : 'the destination is off'
+    return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
+  }
+  if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.told)) {
+    const { n, first } = (await prepared.sent.get({ id: destinationId, since: at - HOUR_MS })) ?? { n: 0, first: null }
+    if (n >= MOST_IN_AN_HOUR) {
+      return store.atomic([
+        bind(prepared.merge, { id: destinationId, now: at }),
+        bind(prepared.summarise, { id: destinationId, now: at, due: (first ?? at) + HOUR_MS }),
+      ])
+    }
+  }
+  const message = await compose(needs, delivery, { destination, owner })
+  if (message === null) return drop('its owner may not see it any more, or the rule is gone')
+  await store.atomic([bind(prepared.claim, { deliveryId, now: at, until: at + CLAIM_MS })])
+  const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
+  await note(needs, { destination, delivery }, await attempt(needs, target, message))
+}
+
+async function note(
+  { store, now, meter }: OutboxNeeds,
+  { destination, delivery }: { destination: Destination; delivery: Delivery },
+  made: Attempt,
+): Promise<void> {
+  const { id, kind, failures } = destination
+  const { id: deliveryId, createdAt } = delivery
+  const at = now()
+  const prepared = queries(store)
+  const { result } = made
+  const isGone = !made.ok && made.isGone
+  const pauseMs = made.ok
+    ? 0
+    : Math.max(
+        PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)] ?? HOUR_MS,
+        Math.min(made.retryAfterMs ?? 0, HOUR_MS),
+      )
+  const until = at + pauseMs
+  const noted = bind(prepared.note, {
+    id,
+    ok: Number(made.ok),
+    retryAt: made.ok ? null : until,
+    result,
+    now: at,
+    gone: Number(isGone),
+  })
+  meter?.countAlertDelivery(kind, made.ok ? 'delivered' : 'failed')
+  if (made.ok) return store.atomic([noted, bind(prepared.end, { deliveryId, state: 'delivered', now: at, result })])
+  if (isGone) {
+    const end = bind(prepared.endAll, { id, state: 'failed', now: at, result })
+    return store.atomic(kind === 'web_push' ? [bind(prepared.remove, { id })] : [noted, end])
+  }
+  if (until - createdAt > GIVEN_UP_MS) {
+    return store.atomic([noted, bind(prepared.end, { deliveryId, state: 'failed', now: at, result })])
+  }
+  return store.atomic([noted, bind(prepared.fail, { deliveryId, until, result })])
+}
+
+type Whose = { readonly destination: Destination; readonly owner: NonNullable<Awaited<ReturnType<typeof findOwner>>> }
+
+/** The words, as the owner may see them now; null: nothing of it. */
+async function compose(
+  { store, now, config }: OutboxNeeds,
+  { id: deliveryId, uid, told, ruleId, createdAt }: Delivery,
+  { destination, owner }: Whose,
+): Promise<ToldMessage | null> {
+  const about = { uid, told, at: now(), publicUrl: config.PUBLIC_URL }
+  if (told === 'test') return testMessage(about)
+  if (told === 'confirm') {
+    const path = `/alerts?confirm=${destination.id}.${await confirmToken(config, destination)}`
+    const text =
+      'Follow this link, signed in, to have alerts of your mesh sent to this address. Did you not ask for it? Then do nothing.'
+    return tellPlain(about, 'Confirm this address', text, path)
+  }
+  if (told === 'summary') {
+    const { n } = (await queries(store).merged.get({ id: destination.id, since: createdAt })) ?? { n: 0 }
+    return tellPlain(
+      about,
+      'More alerts',
+      `${n} more messages were not sent one by one: there were too many in an hour.`,
+    )
+  }
+  const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
+  if (rule === undefined) return null
+  const items = (await queries(store).items.all({ deliveryId })).filter(({ kind, channel, direct }) =>
+    maySee(owner, kind, { channel, direct }),
+  )
+  return items.length === 0 ? null : tellAlerts(about, rule, items, items.length)
+}
+
+export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage {
+  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will come here.')
+}
+
+/** How many alerts fire, for monitoring. */
+export async function countFiring({ db }: Store): Promise<number> {
+  const row = await db
+    .select({ n: sql<number>`count(*)` })
+    .from(alerts)
+    .where(eq(alerts.state, 'firing'))
+    .get()
+  return row?.n ?? 0
+}

@@ -1,0 +1,108 @@
+import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm'
+import { auditLog, messages, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
+import type { Store } from '../../../db/store.ts'
+import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import type { Ctx } from '../../context.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
+import type { Text } from '../kinds/message.ts'
+import { readKnownNodes, readWorldFor } from '../read-world.ts'
+import type { World, WorldNode } from '../world.ts'
+import type { HeardAt } from './gaps.ts'
+
+/** Rows that are read before others have their turn. */
+const SLICE = 5000
+
+const goOn = async (): Promise<boolean> => {
+  await nextTurn()
+  return true
+}
+
+export async function readNodes(store: Store): Promise<readonly WorldNode[]> {
+  return (await readKnownNodes(store, goOn)) ?? []
+}
+
+/** Who was heard when, since a time, oldest first: what is kept of it. */
+export async function readHeard({ db }: Store, since: number): Promise<HeardAt[]> {
+  const all: HeardAt[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const rows = await db
+      .select({ id: packets.id, from: packets.fromNodeNum, t: packets.t, replayed: packets.replayed })
+      .from(packets)
+      .where(lt(packets.id, before))
+      .orderBy(desc(packets.id))
+      .limit(SLICE)
+      .all()
+    for (const { from, t, replayed } of rows) if (!replayed && t >= since) all.push({ from, t })
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < SLICE || last.t < since) return all.toSorted((a, b) => a.t - b.t)
+    before = last.id
+    await nextTurn()
+  }
+}
+
+/** Measurements of one node since a time, oldest first. */
+export function readMeasured(
+  { db }: Store,
+  nodeId: number,
+  metric: string,
+  since: number,
+): Promise<{ t: number; v: number }[]> {
+  const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
+  return Promise.resolve(
+    db
+      .select({ t: telemetry.t, v: telemetry.v })
+      .from(telemetry)
+      .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
+      .orderBy(asc(telemetry.t))
+      .limit(20_000)
+      .all(),
+  )
+}
+
+export function readPlaces({ db }: Store, nodeId: number, since: number) {
+  const { t, latitude, longitude } = positions
+  return Promise.resolve(
+    db
+      .select({ t, latitude, longitude })
+      .from(positions)
+      .where(and(eq(positions.nodeId, nodeId), gte(t, since)))
+      .orderBy(asc(t))
+      .limit(20_000)
+      .all(),
+  )
+}
+
+/** What others said since a time, newest first. */
+export async function readTexts({ db }: Store, since: number): Promise<(Text & { t: number })[]> {
+  const all: (Text & { t: number })[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const rows = await db
+      .select()
+      .from(messages)
+      .where(lt(messages.id, before))
+      .orderBy(desc(messages.id))
+      .limit(1000)
+      .all()
+    for (const { fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } of rows) {
+      if (direction === 'out' || emoji || timestamp < since) continue
+      all.push({ from: fromNodeNum, channel, direct: toNodeNum !== BROADCAST, text, t: timestamp })
+    }
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < 1000 || last.timestamp < since) return all
+    before = last.id
+    await nextTurn()
+  }
+}
+
+/** From when on backups count: the first entry of the log, when that is later. */
+export async function readPast({ db }: Store, since: number): Promise<number> {
+  const first = await db.select({ at: auditLog.timestamp }).from(auditLog).orderBy(asc(auditLog.id)).limit(1).get()
+  return Math.max(since, first?.at ?? since)
+}
+
+/** All that rules about keys and backups look at. */
+export async function readWorldNow({ store, radio }: Ctx, now: number): Promise<World> {
+  const world = await readWorldFor({ store, radio, now, startedAt: null }, ['key', 'backup'], goOn)
+  if (world === null) throw new Error('reading was cut off')
+  return world
+}

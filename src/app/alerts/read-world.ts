@@ -1,0 +1,237 @@
+import { desc, eq, gt, sql } from 'drizzle-orm'
+import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { isWeakKey } from '../../meshtastic/crypto/public-key.ts'
+import type { AlertKind } from '../../shared/alert-kinds.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
+import type { Radio } from '../mesh/radios/radio.ts'
+import { listSources } from '../mesh/radios/sources.ts'
+import type { Pause } from '../upkeep/slices.ts'
+import { shownName } from './heard.ts'
+import { ofKind, type WatchingRule } from './rules/watch-list.ts'
+import type { Measured, World, WorldLink, WorldNode } from './world.ts'
+
+/** A collector from which nothing came for so long counts as down. */
+const QUIET_MS = 30 * MINUTE_MS
+const NODES_AT_ONCE = 1000
+/** Of one node: enough to know by which links it is heard. */
+const LATEST_PACKETS = 30
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => ({
+  nodes: db
+    .select({
+      id: nodes.id,
+      nodeNum: nodes.nodeNum,
+      longName: nodes.longName,
+      role: nodes.role,
+      isFavorite: nodes.isFavorite,
+      isLocal: nodes.isLocal,
+      isIgnored: nodes.isIgnored,
+      firstHeard: nodes.firstHeard,
+      lastHeard: nodes.lastHeard,
+      latitude: nodes.latitude,
+      longitude: nodes.longitude,
+      precisionBits: nodes.precisionBits,
+      publicKey: nodes.publicKey,
+      previousPublicKey: nodes.previousPublicKey,
+      refusedPublicKey: nodes.refusedPublicKey,
+      keyMismatch: nodes.keyMismatch,
+      spoofSuspected: nodes.spoofSuspected,
+      spoofClaim: nodes.spoofClaim,
+    })
+    .from(nodes)
+    .where(gt(nodes.id, value('after')))
+    .orderBy(nodes.id)
+    .limit(NODES_AT_ONCE)
+    .prepare(),
+  ways: db
+    .selectDistinct({ name: sources.name })
+    .from(sources)
+    .where(
+      sql`id in (select source_id from (select source_id from ${packets} where from_node_num = ${value('nodeNum')}
+        and not replayed order by id desc limit ${sql.raw(String(LATEST_PACKETS))}))`,
+    )
+    .prepare(),
+  latest: db
+    .select({
+      nodeId: sql<number>`n.id`,
+      t: sql<number>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
+      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+    })
+    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
+    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
+      and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
+    .prepare(),
+  anchors: db.select().from(alertAnchors).prepare(),
+  marks: db.select().from(alertMarks).prepare(),
+  audited: db
+    .select({ id: auditLog.id, action: auditLog.action, at: auditLog.timestamp })
+    .from(auditLog)
+    .where(eq(auditLog.action, value('action')))
+    .orderBy(desc(auditLog.id))
+    .limit(1)
+    .prepare(),
+}))
+
+type Needs = {
+  readonly store: Store
+  readonly radio: Radio | null
+  readonly now: number
+  readonly startedAt: number | null
+}
+
+/** What these rules look at; only what some of them need is read. `marks`: statements that note which collectors are up. */
+export async function readWorld(
+  needs: Needs,
+  rules: readonly WatchingRule[],
+  pause: Pause,
+): Promise<{ world: World; marks: Statement[] } | null> {
+  const { store, now, startedAt } = needs
+  const has = (...kinds: readonly AlertKind[]) => rules.some(({ rule }) => kinds.includes(rule.kind))
+  const known = has('node_silent', 'metric', 'area', 'key') ? await readKnownNodes(store, pause) : []
+  if (known === null) return null
+  const { links, marks } = await readLinks(needs)
+  const latest = new Map<string, Map<number, Measured>>()
+  const lastId = known.at(-1)?.id ?? 0
+  for (const metric of new Set(ofKind(rules, 'metric').map(({ rule }) => rule.metric))) {
+    const values = new Map<number, Measured>()
+    for (let after = 0; after < lastId; after += NODES_AT_ONCE) {
+      for (const { nodeId, t, v } of await queries(store).latest.all({ metric, after, until: after + NODES_AT_ONCE })) {
+        values.set(nodeId, { t, v })
+      }
+      if (!(await pause())) return null
+    }
+    latest.set(metric, values)
+  }
+  return {
+    marks,
+    world: {
+      now,
+      startedAt,
+      nodes: known,
+      links,
+      heardBy: has('node_silent') && links.length > 1 ? await readWays(store, known, rules, now) : new Map(),
+      latest,
+      anchors: has('area') ? await readAnchors(store) : new Map(),
+      weakKeys: has('key') ? await findWeakKeys(known) : new Set(),
+      backups: has('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
+    },
+  }
+}
+
+/** All nodes; null: cut off. */
+export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldNode[] | null> {
+  const all: WorldNode[] = []
+  for (let after = 0; ;) {
+    const rows = await queries(store).nodes.all({ after })
+    for (const { longName, ...row } of rows) all.push({ ...row, name: shownName(row.nodeNum, longName) })
+    after = rows.at(-1)?.id ?? after
+    if (rows.length < NODES_AT_ONCE) return all
+    if (!(await pause())) return null
+  }
+}
+
+/** Connections of this service, and collectors, which are up while something comes from them. */
+async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ links: WorldLink[]; marks: Statement[] }> {
+  const links: WorldLink[] = (radio?.links() ?? []).map(({ name, state, since }) => ({
+    name,
+    isUp: state === 'connected',
+    since,
+  }))
+  const delivering = (await listSources(store)).filter(({ kind }) => kind === 'ingest')
+  if (delivering.length === 0) return { links, marks: [] }
+  const noted = new Map((await queries(store).marks.all()).map((mark) => [mark.name, mark.value]))
+  const marks: Statement[] = []
+  for (const { name, lastReceivedAt } of delivering) {
+    const mark = `up:${name}`
+    const upSince = noted.get(mark)
+    const isUp = lastReceivedAt !== null && lastReceivedAt > now - QUIET_MS
+    if (isUp && upSince === undefined)
+      marks.push(store.db.insert(alertMarks).values({ name: mark, value: now }).onConflictDoNothing())
+    if (!isUp && upSince !== undefined) marks.push(store.db.delete(alertMarks).where(eq(alertMarks.name, mark)))
+    const since = isUp ? Math.max(upSince ?? now, startedAt ?? 0) : (lastReceivedAt ?? startedAt ?? now)
+    links.push({ name, isUp, since })
+  }
+  return { links, marks }
+}
+
+const ways = new WeakMap<Store['db'], Map<number, { lastHeard: number; names: readonly string[] }>>()
+
+/** By which links each node was heard that may be silent; of one that was not heard since, as it was found before. */
+async function readWays(
+  store: Store,
+  known: readonly WorldNode[],
+  rules: readonly WatchingRule[],
+  now: number,
+): Promise<Map<number, readonly string[]>> {
+  const kept = ways.get(store.db) ?? new Map<number, { lastHeard: number; names: readonly string[] }>()
+  ways.set(store.db, kept)
+  const least = Math.min(...ofKind(rules, 'node_silent').map(({ rule }) => rule.afterMinutes)) * MINUTE_MS
+  const found = new Map<number, readonly string[]>()
+  for (const { nodeNum, lastHeard } of known) {
+    if (lastHeard === null || lastHeard > now - least) {
+      kept.delete(nodeNum)
+      continue
+    }
+    const before = kept.get(nodeNum)
+    const names =
+      before?.lastHeard === lastHeard
+        ? before.names
+        : (await queries(store).ways.all({ nodeNum })).map(({ name }) => name)
+    kept.set(nodeNum, { lastHeard, names })
+    found.set(nodeNum, names)
+  }
+  return found
+}
+
+/** As it is now, for rules of these kinds alone that look at no measurements; null: cut off. */
+export async function readWorldFor(
+  { store, now, startedAt }: Needs,
+  kinds: readonly ('key' | 'backup')[],
+  pause: Pause,
+): Promise<World | null> {
+  const known = await readKnownNodes(store, pause)
+  if (known === null) return null
+  return {
+    now,
+    startedAt,
+    nodes: known,
+    links: [],
+    heardBy: new Map(),
+    latest: new Map(),
+    anchors: new Map(),
+    weakKeys: kinds.includes('key') ? await findWeakKeys(known) : new Set(),
+    backups: kinds.includes('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
+  }
+}
+
+async function readAnchors(store: Store): Promise<World['anchors']> {
+  const byRule = new Map<number, Map<number, { latitude: number; longitude: number }>>()
+  for (const { ruleId, nodeNum, ...place } of await queries(store).anchors.all()) {
+    const ofRule = byRule.get(ruleId) ?? new Map<number, { latitude: number; longitude: number }>()
+    byRule.set(ruleId, ofRule.set(nodeNum, place))
+  }
+  return byRule
+}
+
+const strong = new Set<string>()
+const MOST_STRONG = 20_000
+
+async function findWeakKeys(known: readonly WorldNode[]): Promise<Set<string>> {
+  const weak = new Set<string>()
+  for (const { publicKey } of known) {
+    if (publicKey === null || strong.has(publicKey)) continue
+    if (await isWeakKey(publicKey)) weak.add(publicKey)
+    else if (strong.size < MOST_STRONG) strong.add(publicKey)
+  }
+  return weak
+}
+
+async function readBackups(store: Store): Promise<World['backups']> {
+  const made = await queries(store).audited.get({ action: 'backup_created' })
+  const failed = await queries(store).audited.get({ action: 'backup_failed' })
+  const isFailed = failed !== undefined && failed.id > (made?.id ?? 0)
+  return { succeededAt: made?.at ?? null, failure: isFailed ? { id: failed.id, at: failed.at } : null }
+}

@@ -1,0 +1,260 @@
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { ALERT_STATES } from '../../shared/alert-kinds.ts'
+import { ALERT_DELIVERY_STATES } from '../../shared/destination-kinds.ts'
+import { basePath } from '../config/config.ts'
+import type { AppEnv, SignedInCtx } from '../context.ts'
+import { requireSession } from '../http/access.ts'
+import { answers, describing } from '../http/describe.ts'
+import { AppError } from '../http/errors.ts'
+import { inTurn } from '../http/limits/in-turn.ts'
+import { readIfMatch, takesIfMatch } from '../http/preconditions.ts'
+import { idParam, idSchema, integerQuery, validate } from '../http/validate.ts'
+import { acknowledge, alertPageSchema, alertSchema, deliveryPageSchema, listAlerts, listDeliveries } from './alerts.ts'
+import {
+  changeDestination,
+  confirmDestination,
+  createDestination,
+  deleteDestination,
+  destinationChangesSchema,
+  destinationSchema,
+  listDestinations,
+  newDestinationSchema,
+  testDestination,
+} from './destinations/destinations.ts'
+import { readPushKeys } from './destinations/push-keys.ts'
+import { preview, previewSchema } from './preview/preview.ts'
+import { newAlertRuleSchema } from './rules/rule.ts'
+import {
+  createRule,
+  deleteRule,
+  etagOf,
+  getRule,
+  listRules,
+  replaceRule,
+  ruleListSchema,
+  shownRuleSchema,
+} from './rules/rules.ts'
+
+const shownRule = z.object({ rule: shownRuleSchema })
+const shownDestination = z.object({ destination: destinationSchema })
+const hasEtag = describing({ headers: { ETag: 'Of this version of the rule: what If-Match takes' } })
+const allQuery = z.object({
+  all: z.enum(['true', 'false']).optional().describe('true: of all users; for administrators'),
+})
+const pageQuery = {
+  limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
+  before: idSchema.optional().describe('nextBefore of the answer before'),
+}
+
+/** Throws `admin_required`. */
+function wantsAll({ viewer }: SignedInCtx, { all }: z.infer<typeof allQuery>): boolean {
+  if (all !== 'true') return false
+  if (!viewer.user.isAdmin) throw new AppError('admin_required')
+  return true
+}
+
+export const alertRoutes = new Hono<AppEnv>()
+  .get(
+    '/',
+    requireSession,
+    answers('Alerts, newest first: own ones, with `all` those of everybody', { 200: alertPageSchema }, [
+      'admin_required',
+    ]),
+    validate('query', allQuery.extend({ ...pageQuery, state: z.enum(ALERT_STATES).optional().describe('Only those') })),
+    async (c) => {
+      const query = c.req.valid('query')
+      return c.json(await listAlerts(c.var.ctx, wantsAll(c.var.ctx, query), query))
+    },
+  )
+  .get(
+    '/rules',
+    requireSession,
+    answers('Rules of alerts, oldest first: own ones, with `all` those of everybody', { 200: ruleListSchema }, [
+      'admin_required',
+    ]),
+    validate('query', allQuery),
+    async (c) => c.json(await listRules(c.var.ctx, wantsAll(c.var.ctx, c.req.valid('query')))),
+  )
+  .post(
+    '/rules',
+    requireSession,
+    answers('Create a rule. It sees with the eyes of its owner', { 201: shownRule }, [
+      'too_many_alert_rules',
+      'forbidden',
+      'admin_required',
+    ]),
+    validate('json', newAlertRuleSchema),
+    async (c) => {
+      const { ctx } = c.var
+      const rule = await createRule(ctx, c.req.valid('json'))
+      return c.json({ rule }, 201, { Location: `${basePath(ctx.config)}/api/alerts/rules/${rule.id}` })
+    },
+  )
+  .post(
+    '/rules/preview',
+    requireSession,
+    inTurn('read'),
+    answers(
+      'When a rule would have fired in the last 7 days, by what is stored. Nothing is sent',
+      { 200: previewSchema },
+      ['forbidden', 'admin_required'],
+    ),
+    validate('json', newAlertRuleSchema),
+    async (c) => c.json(await preview(c.var.ctx, c.req.valid('json'))),
+  )
+  .get(
+    '/rules/:id',
+    requireSession,
+    answers('One rule of alerts', { 200: shownRule }, ['alert_rule_not_found', 'alert_rule_unreadable']),
+    hasEtag,
+    validate('param', idParam),
+    async (c) => {
+      const rule = await getRule(c.var.ctx, c.req.valid('param').id)
+      return c.json({ rule }, 200, { ETag: etagOf(rule) })
+    },
+  )
+  .put(
+    '/rules/:id',
+    requireSession,
+    answers('Replace an own rule', { 200: shownRule }, [
+      'alert_rule_not_found',
+      'alert_rule_unreadable',
+      'alert_rule_changed',
+      'forbidden',
+      'admin_required',
+    ]),
+    takesIfMatch,
+    validate('param', idParam),
+    validate('json', newAlertRuleSchema),
+    async (c) => {
+      const wanted = readIfMatch(c.req.header('if-match'))
+      return c.json({ rule: await replaceRule(c.var.ctx, c.req.valid('param').id, c.req.valid('json'), wanted) })
+    },
+  )
+  .delete(
+    '/rules/:id',
+    requireSession,
+    answers('Delete a rule: an own one, or as an administrator anybody’s', { 204: null }, [
+      'alert_rule_not_found',
+      'alert_rule_changed',
+    ]),
+    takesIfMatch,
+    validate('param', idParam),
+    async (c) => {
+      await deleteRule(c.var.ctx, c.req.valid('param').id, readIfMatch(c.req.header('if-match')))
+      return c.body(null, 204)
+    },
+  )
+  .get(
+    '/destinations',
+    requireSession,
+    answers(
+      'Where alerts are sent: own ones, with `all` those of everybody. Secrets are never answered',
+      { 200: z.object({ destinations: z.array(destinationSchema), maxDestinations: z.int() }) },
+      ['admin_required'],
+    ),
+    validate('query', allQuery),
+    async (c) => c.json(await listDestinations(c.var.ctx, wantsAll(c.var.ctx, c.req.valid('query')))),
+  )
+  .post(
+    '/destinations',
+    requireSession,
+    answers(
+      'Create a destination. An e-mail address is confirmed by a link before it is used',
+      {
+        201: shownDestination.extend({
+          secret: z.string().nullable().describe('Of a webhook that came without one; shown this once'),
+        }),
+      },
+      ['too_many_destinations', 'unsupported_on_this_runtime', 'rate_limited'],
+    ),
+    validate('json', newDestinationSchema),
+    async (c) => c.json(await createDestination(c.var.ctx, c.req.valid('json')), 201),
+  )
+  .put(
+    '/destinations/:id',
+    requireSession,
+    answers('Change an own destination', { 200: shownDestination }, ['destination_not_found', 'rate_limited']),
+    validate('param', idParam),
+    validate('json', destinationChangesSchema),
+    async (c) => {
+      const { ctx } = c.var
+      return c.json({ destination: await changeDestination(ctx, c.req.valid('param').id, c.req.valid('json')) })
+    },
+  )
+  .delete(
+    '/destinations/:id',
+    requireSession,
+    answers('Delete a destination: an own one, or as an administrator anybody’s', { 204: null }, [
+      'destination_not_found',
+    ]),
+    validate('param', idParam),
+    async (c) => {
+      await deleteDestination(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .post(
+    '/destinations/:id/test',
+    requireSession,
+    inTurn('read'),
+    answers(
+      'Send a test now',
+      { 200: z.object({ ok: z.boolean(), result: z.string().describe('What came back, in few words') }) },
+      ['destination_not_found', 'destination_unconfirmed', 'rate_limited'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json(await testDestination(c.var.ctx, c.req.valid('param').id)),
+  )
+  .post(
+    '/destinations/:id/confirm',
+    requireSession,
+    answers('Confirm an e-mail address by what the link in its letter holds', { 200: shownDestination }, [
+      'destination_not_found',
+    ]),
+    validate('param', idParam),
+    validate(
+      'json',
+      z.strictObject({
+        token: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/)
+          .describe('Of the link'),
+      }),
+    ),
+    async (c) => {
+      const { ctx } = c.var
+      return c.json({ destination: await confirmDestination(ctx, c.req.valid('param').id, c.req.valid('json').token) })
+    },
+  )
+  .get(
+    '/push-key',
+    requireSession,
+    answers('The key by which push services know this service (VAPID), for subscribing a browser', {
+      200: z.object({
+        publicKey: z.string().describe('base64url'),
+        email: z.boolean().describe('Whether this service sends e-mail'),
+      }),
+    }),
+    async (c) => c.json({ publicKey: (await readPushKeys(c.var.ctx)).publicKey, email: c.var.ctx.mail !== null }),
+  )
+  .get(
+    '/deliveries',
+    requireSession,
+    answers('Messages of own alerts, newest first', { 200: deliveryPageSchema }),
+    validate(
+      'query',
+      z.object({ ...pageQuery, state: z.enum(ALERT_DELIVERY_STATES).optional().describe('Only those') }),
+    ),
+    async (c) => c.json(await listDeliveries(c.var.ctx, c.req.valid('query'))),
+  )
+  .post(
+    '/:id/acknowledge',
+    requireSession,
+    answers('Acknowledge an own alert: it is not told again', { 200: z.object({ alert: alertSchema }) }, [
+      'alert_not_found',
+    ]),
+    validate('param', idParam),
+    async (c) => c.json({ alert: await acknowledge(c.var.ctx, c.req.valid('param').id) }),
+  )

@@ -1,0 +1,268 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { alertAnchors, alertDestinations, alertMarks, alertRules, alerts, users } from '../../../db/schema.ts'
+import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { ALERT_KINDS, type AlertKind, MAX_ALERT_RULES } from '../../../shared/alert-kinds.ts'
+import { audit } from '../../audit/audit.ts'
+import type { SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { timeField } from '../../http/fields.ts'
+import type { Precondition } from '../../http/preconditions.ts'
+import { maySee } from '../rights.ts'
+import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy } from './rule.ts'
+
+const version = {
+  id: z.int(),
+  revision: z.int().describe('Another one after each change; in double quotes it is the ETag'),
+  createdAt: timeField,
+  updatedAt: timeField,
+  owner: z.object({ id: z.int(), username: z.string() }),
+}
+
+export const shownRuleSchema = z
+  .object({
+    ...version,
+    rule: alertRuleSchema,
+    firing: z.int().describe('Alerts of it that fire'),
+    sees: z.boolean().describe('false: its owner may not see what it watches, so that it does nothing'),
+  })
+  .meta({ id: 'ShownAlertRule', description: 'A rule of alerts and its state' })
+
+export const ruleListSchema = z.object({
+  rules: z.array(shownRuleSchema),
+  unreadable: z
+    .array(z.object({ ...version, name: z.string(), kind: alertKindField }))
+    .describe('Rules that another version made, or that are damaged: they do nothing, and can be deleted'),
+  maxRules: z.int(),
+})
+
+const value = sql.placeholder
+
+const queries = prepareOnce((db) => {
+  const joined = () =>
+    db
+      .select({
+        row: alertRules,
+        username: users.username,
+        firing: sql<number>`(select count(*) from alerts a where a.rule_id = ${alertRules.id} and a.state = 'firing')`,
+      })
+      .from(alertRules)
+      .innerJoin(users, eq(users.id, alertRules.ownerId))
+  return {
+    all: joined().orderBy(asc(alertRules.id)).limit(2000).prepare(),
+    own: joined()
+      .where(eq(alertRules.ownerId, value('ownerId')))
+      .orderBy(asc(alertRules.id))
+      .prepare(),
+    byId: joined()
+      .where(eq(alertRules.id, value('id')))
+      .prepare(),
+    byUid: joined()
+      .where(eq(alertRules.uid, value('uid')))
+      .prepare(),
+    destinations: db
+      .select({ id: alertDestinations.id })
+      .from(alertDestinations)
+      .where(eq(alertDestinations.ownerId, value('ownerId')))
+      .prepare(),
+  }
+})
+
+type Row = typeof alertRules.$inferSelect
+type Found = { readonly row: Row; readonly username: string; readonly firing: number }
+type Shown = z.infer<typeof shownRuleSchema>
+
+/** Own ones, or those of all for an administrator, oldest first. */
+export async function listRules(ctx: SignedInCtx, isAll: boolean): Promise<z.infer<typeof ruleListSchema>> {
+  const { all, own } = queries(ctx.store)
+  const found = isAll ? await all.all() : await own.all({ ownerId: ctx.viewer.user.id })
+  const rules: Shown[] = []
+  const unreadable: z.infer<typeof ruleListSchema>['unreadable'] = []
+  for (const each of found) {
+    const shown = show(ctx, each)
+    if (shown !== null) rules.push(shown)
+    else unreadable.push({ ...versionOf(each), name: each.row.name, kind: each.row.kind })
+  }
+  return { rules, unreadable, maxRules: MAX_ALERT_RULES }
+}
+
+function versionOf({ row: { id, revision, createdAt, updatedAt, ownerId }, username }: Found) {
+  return { id, revision, createdAt, updatedAt, owner: { id: ownerId, username } }
+}
+
+function show({ viewer }: SignedInCtx, found: Found): Shown | null {
+  const rule = parseRule(found.row.rule)
+  if (rule === null) return null
+  const sees = found.row.ownerId !== viewer.user.id || maySee(ownerOf(viewer), rule.kind)
+  return { ...versionOf(found), rule, firing: found.firing, sees }
+}
+
+const ownerOf = ({ user: { isAdmin }, permissions }: SignedInCtx['viewer']) => ({ isAdmin, permissions })
+
+export function etagOf({ revision }: Pick<Row, 'revision'>): string {
+  return `"${revision}"`
+}
+
+/** Own ones, and those of all for an administrator. Throws `alert_rule_not_found`. */
+async function findRule({ store, viewer }: SignedInCtx, id: number, whose: 'own' | 'any'): Promise<Found> {
+  const found = await queries(store).byId.get({ id })
+  const isVisible = found?.row.ownerId === viewer.user.id || (whose === 'any' && viewer.user.isAdmin)
+  if (found === undefined || !isVisible) throw new AppError('alert_rule_not_found')
+  return found
+}
+
+function readable(ctx: SignedInCtx, found: Found): Shown {
+  const shown = show(ctx, found)
+  if (shown === null)
+    throw new AppError('alert_rule_unreadable', 'Another version made this rule, or it is damaged; it can be deleted')
+  return shown
+}
+
+/** Throws `alert_rule_not_found`, `alert_rule_unreadable`. */
+export async function getRule(ctx: SignedInCtx, id: number): Promise<Shown> {
+  return readable(ctx, await findRule(ctx, id, 'any'))
+}
+
+/** Throws `forbidden` or `admin_required`: whoever may not see something can not have it watched. */
+export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
+  if (maySee(ownerOf(viewer), kind)) return
+  const needs = ALERT_KINDS[kind]
+  if (needs === 'admin') throw new AppError('admin_required', 'Only administrators are told of backups')
+  const resource = needs.find((each) => !viewer.permissions[each].read) ?? 'nodes'
+  throw new AppError('forbidden', `This needs read access to ${resource}`, { required: { resource, action: 'read' } })
+}
+
+async function demandOwnDestinations({ store, viewer }: SignedInCtx, { destinations }: AlertRule): Promise<void> {
+  const own = new Set((await queries(store).destinations.all({ ownerId: viewer.user.id })).map(({ id }) => id))
+  if (destinations.every((id) => own.has(id))) return
+  const message = 'ids of own destinations'
+  throw new AppError('invalid_request', `destinations: ${message}`, { issues: [{ path: 'destinations', message }] })
+}
+
+/** Throws `too_many_alert_rules`, `invalid_request`, `forbidden`, `admin_required`. */
+export async function createRule(ctx: SignedInCtx, rule: AlertRule): Promise<Shown> {
+  demandSight(ctx, rule.kind)
+  await demandOwnDestinations(ctx, rule)
+  const { store, viewer } = ctx
+  const now = ctx.now()
+  const uid = crypto.randomUUID()
+  const ownerId = viewer.user.id
+  const { name, kind, enabled } = rule
+  await store.atomic([
+    store.db.insert(alertRules).select(
+      sql`select null, ${uid}, ${ownerId}, ${name}, ${kind}, ${Number(enabled)}, ${JSON.stringify(rule)}, 1, ${now}, ${now}, ${now}
+        where (select count(*) from ${alertRules} where owner_id = ${ownerId}) < ${MAX_ALERT_RULES}`,
+    ),
+    audit(
+      ctx,
+      'alert_rule_updated',
+      { ruleId: sql`(select id from alert_rules where uid = ${uid})`, name, kind, before: null, after: rule },
+      { onlyIfChanged: true },
+    ),
+    beginLog(store),
+  ])
+  const made = await queries(store).byUid.get({ uid })
+  if (made === undefined) throw new AppError('too_many_alert_rules', `There can be ${MAX_ALERT_RULES} rules`)
+  return readable(ctx, made)
+}
+
+/** What the audit log held before anybody watched it is no news. */
+function beginLog({ db }: Store): Statement {
+  return db
+    .insert(alertMarks)
+    .select(sql`select 'audit', (select coalesce(max(id), 0) from audit_log) where true`)
+    .onConflictDoNothing()
+}
+
+/**
+ * Replaces an own rule. One that watches something else, or is switched on, begins anew: its alerts are over, and nothing
+ * is told of that. Throws `alert_rule_not_found`, `alert_rule_unreadable`, `alert_rule_changed`, `invalid_request`,
+ * `forbidden`, `admin_required`.
+ */
+export async function replaceRule(ctx: SignedInCtx, id: number, rule: AlertRule, wanted: Precondition): Promise<Shown> {
+  const found = await findRule(ctx, id, 'own')
+  const before = readable(ctx, found)
+  if (wanted !== null && !wanted(etagOf(found.row))) throw changed()
+  demandSight(ctx, rule.kind)
+  await demandOwnDestinations(ctx, rule)
+  const text = JSON.stringify(rule)
+  if (JSON.stringify(before.rule) === text) return before
+  const { store } = ctx
+  const now = ctx.now()
+  const { name, kind, enabled } = rule
+  const isAnother = watchedBy(before.rule) !== watchedBy(rule) || enabled !== before.rule.enabled
+  const isAsRead = and(eq(alertRules.id, id), wanted === null ? undefined : eq(alertRules.revision, found.row.revision))
+  await store.atomic([
+    store.db
+      .update(alertRules)
+      .set({
+        name,
+        kind,
+        enabled,
+        rule: text,
+        updatedAt: now,
+        revision: sql`${alertRules.revision} + 1`,
+        ...(isAnother ? { anchorAt: now } : {}),
+      })
+      .where(isAsRead),
+    audit(
+      ctx,
+      'alert_rule_updated',
+      { ruleId: id, name: before.rule.name, kind, ...differences(before.rule, rule) },
+      { onlyIfChanged: true },
+    ),
+    ...(isAnother ? endAlerts(store, id, now, text) : []),
+  ])
+  const after = readable(ctx, await findRule(ctx, id, 'own'))
+  if (wanted !== null && JSON.stringify(after.rule) !== text) throw changed()
+  return after
+}
+
+/** Alerts of a rule end with what it watched, if the rule is this one now; nothing is told of it. */
+function endAlerts({ db }: Store, id: number, now: number, rule: string | null): Statement[] {
+  const isDone =
+    rule === null
+      ? sql`not exists (select 1 from alert_rules where id = ${id})`
+      : sql`exists (select 1 from alert_rules where id = ${id} and rule = ${rule})`
+  return [
+    db.delete(alerts).where(and(eq(alerts.ruleId, id), eq(alerts.state, 'pending'), isDone)),
+    db
+      .update(alerts)
+      .set({ state: 'resolved', resolvedAt: now, inhibited: false })
+      .where(and(eq(alerts.ruleId, id), eq(alerts.state, 'firing'), isDone)),
+    db.delete(alertAnchors).where(and(eq(alertAnchors.ruleId, id), isDone)),
+  ]
+}
+
+/** Administrators may end those of all. Throws `alert_rule_not_found`, `alert_rule_changed`. */
+export async function deleteRule(ctx: SignedInCtx, id: number, wanted: Precondition): Promise<void> {
+  const { row, username } = await findRule(ctx, id, 'any')
+  if (wanted !== null && !wanted(etagOf(row))) throw changed()
+  const { store } = ctx
+  const { name, kind } = row
+  const isAsRead = and(eq(alertRules.id, id), wanted === null ? undefined : eq(alertRules.revision, row.revision))
+  await store.atomic([
+    store.db.delete(alertRules).where(isAsRead),
+    audit(
+      ctx,
+      'alert_rule_updated',
+      { ruleId: id, owner: username, name, kind, before: parseRule(row.rule) ?? { name, kind }, after: null },
+      { onlyIfChanged: true },
+    ),
+    ...endAlerts(store, id, ctx.now(), null),
+  ])
+  if (wanted !== null && (await queries(store).byId.get({ id })) !== undefined) throw changed()
+}
+
+function changed(): AppError {
+  return new AppError('alert_rule_changed', 'It was changed meanwhile; read it again')
+}
+
+/** Those fields that differ. */
+function differences(before: AlertRule, after: AlertRule): { before: object; after: object } {
+  const pick = (from: object, other: object) => {
+    const known = new Map(Object.entries(other).map(([name, value]) => [name, JSON.stringify(value)]))
+    return Object.fromEntries(Object.entries(from).filter(([name, value]) => known.get(name) !== JSON.stringify(value)))
+  }
+  return { before: pick(before, after), after: pick(after, before) }
+}

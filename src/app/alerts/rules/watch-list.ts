@@ -1,0 +1,63 @@
+import { and, asc, eq } from 'drizzle-orm'
+import { alertRules, revisions, users } from '../../../db/schema.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { ALL_PERMISSIONS } from '../../../shared/resources.ts'
+import type { AlertKind } from '../../../shared/alert-kinds.ts'
+import { packedPermissions, unpackPermissions } from '../../users/permissions.ts'
+import { type AlertOwner, maySee } from '../rights.ts'
+import { type AlertRule, type AlertRuleOf, parseRule } from './rule.ts'
+
+type Watching<R extends AlertRule> = {
+  readonly id: number
+  readonly ownerId: number
+  readonly anchorAt: number
+  readonly rule: R
+  readonly owner: AlertOwner
+}
+
+/** A rule that is on, with its owner as they are now. */
+export type WatchingRule<K extends AlertKind = AlertKind> = Watching<AlertRuleOf<K>>
+
+const queries = prepareOnce((db) => ({
+  revision: db.select({ value: revisions.value }).from(revisions).where(eq(revisions.name, 'alert_rules')).prepare(),
+  all: db
+    .select({
+      id: alertRules.id,
+      ownerId: alertRules.ownerId,
+      anchorAt: alertRules.anchorAt,
+      rule: alertRules.rule,
+      isAdmin: users.isAdmin,
+      packed: packedPermissions,
+    })
+    .from(alertRules)
+    .innerJoin(users, eq(users.id, alertRules.ownerId))
+    .where(and(eq(alertRules.enabled, true), eq(users.isActive, true)))
+    .orderBy(asc(alertRules.id))
+    .prepare(),
+}))
+
+const kept = new WeakMap<Db, { readonly revision: number; readonly rules: readonly WatchingRule[] }>()
+
+/** The rules that are on and whose owners may see what they watch. One look-up while none of that changes. */
+export async function listWatching(store: Store): Promise<readonly WatchingRule[]> {
+  // Before the rules are read: what is kept may be newer than its revision, never older.
+  const revision = (await queries(store).revision.get())?.value ?? 0
+  const known = kept.get(store.db)
+  if (known !== undefined && known.revision === revision) return known.rules
+  const rules = (await queries(store).all.all()).flatMap(({ isAdmin, packed, rule: text, ...row }): WatchingRule[] => {
+    const rule = parseRule(text)
+    const owner = { isAdmin, permissions: isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed) }
+    return rule === null || !maySee(owner, rule.kind) ? [] : [{ ...row, rule, owner }]
+  })
+  kept.set(store.db, { revision, rules })
+  return rules
+}
+
+/** Those of one kind. */
+export function ofKind<K extends AlertKind>(rules: readonly WatchingRule[], kind: K): readonly WatchingRule<K>[] {
+  return rules.flatMap(({ rule, ...row }) => (hasKind(rule, kind) ? [{ ...row, rule }] : []))
+}
+
+function hasKind<K extends AlertKind>(rule: AlertRule, kind: K): rule is AlertRuleOf<K> {
+  return rule.kind === kind
+}

@@ -1,0 +1,49 @@
+/** A node as rules see it. */
+export type WorldNode = {
+  readonly id: number
+  readonly nodeNum: number
+  /** For people: its long name, else its id. */
+  readonly name: string
+  readonly role: number | null
+  readonly isFavorite: boolean
+  readonly isLocal: boolean
+  readonly isIgnored: boolean
+  readonly firstHeard: number
+  readonly lastHeard: number | null
+  readonly latitude: number | null
+  readonly longitude: number | null
+  readonly precisionBits: number | null
+  readonly publicKey: string | null
+  readonly previousPublicKey: string | null
+  readonly refusedPublicKey: string | null
+  readonly keyMismatch: boolean
+  readonly spoofSuspected: boolean
+  readonly spoofClaim: string | null
+}
+
+/** A radio, a broker or a collector. `since`: when it came up, or went down. */
+export type WorldLink = { readonly name: string; readonly isUp: boolean; readonly since: number }
+
+export type Measured = { readonly t: number; readonly v: number }
+
+/** All that rules look at, as it is at one moment. */
+export type World = {
+  readonly now: number
+  /** When this service began to watch; null: it never stops. */
+  readonly startedAt: number | null
+  readonly nodes: readonly WorldNode[]
+  readonly links: readonly WorldLink[]
+  /** Names of the links by which a node was heard; none: nobody knows. */
+  readonly heardBy: ReadonlyMap<number, readonly string[]>
+  /** The latest value of each node by its row id, by metric. */
+  readonly latest: ReadonlyMap<string, ReadonlyMap<number, Measured>>
+  /** Where nodes were when a rule began to watch them, by rule and node. */
+  readonly anchors: ReadonlyMap<number, ReadonlyMap<number, Place>>
+  readonly weakKeys: ReadonlySet<string>
+  readonly backups: {
+    readonly succeededAt: number | null
+    readonly failure: { readonly id: number; readonly at: number } | null
+  }
+}
+
+export type Place = { readonly latitude: number; readonly longitude: number }

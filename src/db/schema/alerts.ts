@@ -1,0 +1,183 @@
+import { sql } from 'drizzle-orm'
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alert-kinds.ts'
+import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/destination-kinds.ts'
+import { users } from './accounts.ts'
+import { flag } from './flag.ts'
+
+// The tables of alerts. Every timestamp is an integer: milliseconds since the Unix epoch.
+
+export const alertRules = sqliteTable(
+  'alert_rules',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    /** Random: finds the row that was just made. */
+    uid: text('uid').notNull().unique(),
+    ownerId: integer('owner_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    name: text('name').notNull(),
+    kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
+    enabled: flag('enabled').notNull(),
+    /** JSON: the whole rule. */
+    rule: text('rule').notNull(),
+    revision: integer('revision').notNull(),
+    /** What happened before does not count: when the rule was made, switched on, or made to watch something else. */
+    anchorAt: integer('anchor_at').notNull(),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (t) => [index('alert_rules_owner').on(t.ownerId)],
+)
+
+/** No foreign key on the rule: what was told stays in the history. */
+export const alerts = sqliteTable(
+  'alerts',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    ruleId: integer('rule_id').notNull(),
+    ownerId: integer('owner_id').notNull(),
+    ruleName: text('rule_name').notNull(),
+    kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
+    state: text('state', { enum: ALERT_STATES }).notNull(),
+    /** What it is about: `node:` and a number, or the name of a radio. One alert of a rule is open for each. */
+    subject: text('subject').notNull(),
+    /** One occurrence: never a second alert of the rule. */
+    key: text('key').notNull(),
+    nodeNum: integer('node_num'),
+    /** Of a message: the channel that it was said on; null: none. */
+    channel: integer('channel'),
+    /** Of a message: it was for one node alone. */
+    direct: flag('direct').notNull().default(false),
+    /** A plain sentence. */
+    what: text('what').notNull(),
+    /** Since when it has been so. */
+    startedAt: integer('started_at').notNull(),
+    firedAt: integer('fired_at'),
+    resolvedAt: integer('resolved_at'),
+    acknowledgedAt: integer('acknowledged_at'),
+    acknowledgedBy: text('acknowledged_by'),
+    /** When its owner was told last; null: not yet, as the rule or the node is silenced or it is held. */
+    toldAt: integer('told_at'),
+    /** It fired too often: said once, then kept quiet. */
+    held: flag('held').notNull().default(false),
+    /** Nothing is heard of it while its radios are down. */
+    inhibited: flag('inhibited').notNull().default(false),
+    /** Names the step that changed it last, so that the same step finds it. */
+    step: text('step').notNull(),
+  },
+  (t) => [
+    uniqueIndex('alerts_key').on(t.ruleId, t.key),
+    uniqueIndex('alerts_open')
+      .on(t.ruleId, t.subject)
+      .where(sql`state <> 'resolved'`),
+    index('alerts_owner').on(t.ownerId, t.id),
+    index('alerts_fired').on(t.ruleId, t.firedAt),
+    index('alerts_resolved')
+      .on(t.resolvedAt)
+      .where(sql`state = 'resolved'`),
+    index('alerts_step').on(t.step),
+  ],
+)
+
+export const alertDestinations = sqliteTable(
+  'alert_destinations',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    uid: text('uid').notNull().unique(),
+    ownerId: integer('owner_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    name: text('name').notNull(),
+    kind: text('kind', { enum: DESTINATION_KIND_NAMES }).notNull(),
+    enabled: flag('enabled').notNull(),
+    /** JSON, secrets among it: never leaves the service but in a backup. */
+    settings: text('settings').notNull(),
+    /** Of an address: when its owner followed the link; others are confirmed when they are made. */
+    confirmedAt: integer('confirmed_at'),
+    /** Attempts that failed since the last one that did not. */
+    failures: integer('failures').notNull().default(0),
+    /** Nothing is sent before, after an attempt that failed. */
+    retryAt: integer('retry_at'),
+    lastResult: text('last_result'),
+    lastAt: integer('last_at'),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (t) => [index('alert_destinations_owner').on(t.ownerId)],
+)
+
+/** Messages that go out, or went. */
+export const alertDeliveries = sqliteTable(
+  'alert_deliveries',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    /** What the receiver knows it by: the same at each attempt. */
+    uid: text('uid').notNull().unique(),
+    destinationId: integer('destination_id')
+      .notNull()
+      .references(() => alertDestinations.id, { onDelete: 'cascade' }),
+    ownerId: integer('owner_id').notNull(),
+    /** Null: a test or a summary. */
+    ruleId: integer('rule_id'),
+    told: text('told', { enum: ALERT_TOLD }).notNull(),
+    state: text('state', { enum: ALERT_DELIVERY_STATES }).notNull(),
+    createdAt: integer('created_at').notNull(),
+    /** When it goes out, or is tried again. */
+    dueAt: integer('due_at').notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    /** When it was tried first. */
+    triedAt: integer('tried_at'),
+    endedAt: integer('ended_at'),
+    /** What came back, in few words. */
+    result: text('result'),
+  },
+  (t) => [
+    index('alert_deliveries_due').on(t.state, t.dueAt),
+    index('alert_deliveries_destination').on(t.destinationId, t.state, t.dueAt),
+    index('alert_deliveries_tried').on(t.destinationId, t.triedAt),
+    index('alert_deliveries_owner').on(t.ownerId, t.id),
+    index('alert_deliveries_ended').on(t.endedAt),
+  ],
+)
+
+/** Which alerts a message tells. */
+export const alertDeliveryItems = sqliteTable(
+  'alert_delivery_items',
+  {
+    deliveryId: integer('delivery_id')
+      .notNull()
+      .references(() => alertDeliveries.id, { onDelete: 'cascade' }),
+    alertId: integer('alert_id')
+      .notNull()
+      .references(() => alerts.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.deliveryId, t.alertId] }), index('alert_delivery_items_alert').on(t.alertId)],
+)
+
+/** Where a node was when a rule began to watch whether it moves. */
+export const alertAnchors = sqliteTable(
+  'alert_anchors',
+  {
+    ruleId: integer('rule_id')
+      .notNull()
+      .references(() => alertRules.id, { onDelete: 'cascade' }),
+    nodeNum: integer('node_num').notNull(),
+    latitude: real('latitude').notNull(),
+    longitude: real('longitude').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.ruleId, t.nodeNum] })],
+)
+
+/** How far the audit log was looked through for alerts: one row. */
+export const alertMarks = sqliteTable('alert_marks', {
+  name: text('name').primaryKey(),
+  value: integer('value').notNull(),
+})
+
+/** The keys by which push services know this service, sealed with SESSION_SECRET: one row. */
+export const alertPushKeys = sqliteTable('alert_push_keys', {
+  id: integer('id').primaryKey(),
+  sealed: text('sealed').notNull(),
+  createdAt: integer('created_at').notNull(),
+})

@@ -1,0 +1,55 @@
+import { evaluateRules } from '../../app/alerts/evaluate.ts'
+import { deliverDue, type OutboxNeeds, tidyOutbox } from '../../app/alerts/outbox/outbox.ts'
+import type { Ports } from '../../app/context.ts'
+import type { Pause } from '../../app/upkeep/slices.ts'
+import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { MINUTE_MS } from '../../shared/time.ts'
+import { createPace } from '../upkeep/pace.ts'
+
+/** How often it is looked for messages that are due. */
+const LOOK_MS = 1000
+
+type Needs = OutboxNeeds & Pick<Ports, 'radio' | 'events' | 'startedAt'> & { readonly mayWrite: () => boolean }
+
+/** Looks at rules each minute, and sends what is due. `stop` waits for what is under way. */
+export function startAlerting(needs: Needs, clock: LinkClock = systemClock): { stop(): Promise<void> } {
+  let isStopping = false
+  const { log, mayWrite } = needs
+  const repeat = (name: string, everyMs: number, work: () => Promise<unknown>) => {
+    const timer = createTimer(clock)
+    let running = Promise.resolve()
+    const run = async () => {
+      try {
+        if (mayWrite()) await work()
+      } catch (error) {
+        log.error(`${name} failed`, { error })
+      }
+      if (!isStopping) timer.start(everyMs, begin)
+    }
+    const begin = () => {
+      running = run()
+    }
+    timer.start(everyMs, begin)
+    return async () => {
+      timer.stop()
+      await running
+    }
+  }
+  const pause = (): Pause => createPace(() => !isStopping && mayWrite()).pause
+  const ends = [
+    repeat('Looking at alert rules', MINUTE_MS, async () => {
+      await evaluateRules(needs, pause())
+      await tidyOutbox(needs)
+    }),
+    repeat('Sending alerts', LOOK_MS, async () => {
+      const goesOn = pause()
+      while ((await deliverDue(needs, () => !isStopping && mayWrite())) > 0) if (!(await goesOn())) return
+    }),
+  ]
+  return {
+    async stop() {
+      isStopping = true
+      await Promise.all(ends.map((end) => end()))
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { createTransport } from 'nodemailer'
+import { type Mail, SendFailure } from '../../app/alerts/outbox/ports.ts'
+import type { Config } from '../../app/config/config.ts'
+
+const TOTAL_MS = 20_000
+
+/** E-mail by the server of SMTP_URL; null without one. `totalMs`, in milliseconds, is for tests. */
+export function openMail(
+  { SMTP_URL, SMTP_FROM }: Pick<Config, 'SMTP_URL' | 'SMTP_FROM'>,
+  totalMs = TOTAL_MS,
+): Mail | null {
+  if (SMTP_URL === null || SMTP_FROM === null) return null
+  const transport = createTransport(SMTP_URL, { from: SMTP_FROM, disableFileAccess: true, disableUrlAccess: true })
+  const domain = SMTP_FROM.replace(/^.*@/, '').replaceAll(/[^\w.-]/g, '')
+  return {
+    async send({ to, subject, text, id }) {
+      const letter = {
+        to: { name: '', address: to },
+        subject,
+        text,
+        messageId: `<${id}@${domain}>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      }
+      const { promise: late, reject } = Promise.withResolvers<never>()
+      const timer = setTimeout(() => reject(new SendFailure('no answer of the mail server in time')), totalMs)
+      try {
+        await Promise.race([transport.sendMail(letter), late])
+      } catch (error) {
+        throw error instanceof SendFailure ? error : new SendFailure(wordsFor(error))
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+/** Its code and status alone: what a server says may quote the letter or the password. */
+function wordsFor(error: unknown): string {
+  if (!(error instanceof Error)) return 'the mail server could not be asked'
+  if ('responseCode' in error && typeof error.responseCode === 'number')
+    return `the mail server answered ${error.responseCode}`
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (code === 'EAUTH') return 'the mail server refused the password'
+  return code === 'ETLS'
+    ? 'the mail server offers no encryption that is believed'
+    : 'the mail server could not be reached'
+}

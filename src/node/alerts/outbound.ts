@@ -1,0 +1,124 @@
+import { lookup as resolveName } from 'node:dns/promises'
+import { request as requestPlain } from 'node:http'
+import { request as requestTls } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
+import { type Outbound, type OutboundAnswer, type OutboundRequest, SendFailure } from '../../app/alerts/outbox/ports.ts'
+import { isPublicAddress } from '../../app/alerts/outbox/public-address.ts'
+
+const TOTAL_MS = 10_000
+const MAX_ANSWER_BYTES = 64 * 1024
+
+type Address = { readonly address: string; readonly family: number }
+export type Resolve = (hostname: string) => Promise<readonly Address[]>
+
+const bySystem: Resolve = (hostname) => resolveName(hostname, { all: true, verbatim: true })
+
+/** `resolve` and `totalMs`, in milliseconds, are for tests. */
+export function openOutbound({
+  resolve = bySystem,
+  totalMs = TOTAL_MS,
+}: { resolve?: Resolve; totalMs?: number } = {}): Outbound {
+  return {
+    async send(request) {
+      const signal = AbortSignal.timeout(totalMs)
+      try {
+        const url = new URL(request.url)
+        const target = await choose(url, request, resolve, signal)
+        return await exchange(url, target, request, signal)
+      } catch (error) {
+        if (error instanceof SendFailure) throw error
+        throw new SendFailure(signal.aborted ? 'no answer in time' : wordsFor(error))
+      }
+    },
+  }
+}
+
+/** The one address that is connected to. A name with any private address is refused: which one it is would be luck. */
+async function choose(
+  url: URL,
+  { mayBePrivate }: OutboundRequest,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<Address> {
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  const family = isIP(hostname)
+  const found = family === 0 ? await beforeAbort(resolve(hostname), signal) : [{ address: hostname, family }]
+  const [first] = found
+  if (first === undefined) throw new SendFailure('the name has no address')
+  if (!mayBePrivate && !found.every(({ address }) => isPublicAddress(address))) {
+    throw new SendFailure('private addresses are for administrators alone')
+  }
+  return first
+}
+
+function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return Promise.race([
+    work,
+    new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(new Error('timeout')), { once: true }),
+    ),
+  ])
+}
+
+function exchange(
+  url: URL,
+  { address, family }: Address,
+  { method, headers, body }: OutboundRequest,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>()
+  // Whatever is asked for: the address that was looked at.
+  const lookup: LookupFunction = (_hostname, options, done) =>
+    options.all === true ? done(null, [{ address, family }]) : done(null, address, family)
+  const send = url.protocol === 'https:' ? requestTls : requestPlain
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const outgoing = send(url, {
+    method,
+    agent: false,
+    lookup,
+    signal,
+    headers: { ...headers, 'content-length': bytes.length, 'user-agent': 'mesh-monitoring-service' },
+  })
+  outgoing.on('error', reject)
+  outgoing.on('response', (answer) => {
+    const { statusCode: status = 0 } = answer
+    const retryAfterMs = readRetryAfter(answer.headers['retry-after'])
+    let size = 0
+    answer.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_ANSWER_BYTES) {
+        outgoing.destroy()
+        resolve({ status, retryAfterMs })
+      }
+    })
+    answer.on('end', () => resolve({ status, retryAfterMs }))
+    answer.on('error', reject)
+    answer.on('close', () => reject(new Error('closed')))
+  })
+  outgoing.end(bytes)
+  return promise
+}
+
+function readRetryAfter(text: string | undefined): number | null {
+  if (text === undefined) return null
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now())
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'names can not be looked up now',
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was cut',
+  EHOSTUNREACH: 'not reachable',
+  ENETUNREACH: 'not reachable',
+}
+
+/** Of what the system says its code alone: a message could quote an address. */
+function wordsFor(error: unknown): string {
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not believed'
+  return WORDS[code] ?? 'the connection failed'
+}

@@ -1,0 +1,342 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { auditRows, START } from '../../support/app.ts'
+import { createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, seconds, telemetry, text } from '../../support/mesh/mesh.ts'
+
+let alerts: TestAlerts
+
+beforeEach(async () => {
+  alerts = await createTestAlerts()
+})
+afterEach(() => alerts.app.close())
+
+const hear = (from: number, more: object = {}) =>
+  alerts.ingest.store([heard(packet(text('hi'), { from, id: ++id, ...more }), { at: alerts.app.clock.now })])
+let id = 1000
+
+const SILENT = { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, afterMinutes: 15, tellResolved: true }
+const numbers = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
+
+describe('a silent node', () => {
+  test('is told once, again while it lasts, and when it is over', async () => {
+    await hear(FAR)
+    const destination = await alerts.webhook()
+    await alerts.rule({ ...SILENT, destinations: [destination], repeatHours: 2 })
+    await alerts.pass(14 * MINUTE)
+    expect(alerts.sent).toHaveLength(0)
+    await alerts.pass(2 * MINUTE)
+    expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired', data: { total: 1 } }])
+    await alerts.pass(HOUR)
+    expect(alerts.sent).toHaveLength(1)
+    await alerts.pass(61 * MINUTE)
+    expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.repeated'])
+    await hear(FAR)
+    await alerts.pass(2 * MINUTE)
+    expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.resolved' })
+    expect(await alerts.alerts()).toMatchObject([{ state: 'resolved', nodeNum: FAR, ruleName: 'Silent' }])
+  })
+
+  test('that is acknowledged is not told again, but that it is over is', async () => {
+    await hear(FAR)
+    await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], repeatHours: 1 })
+    await alerts.pass(16 * MINUTE)
+    const [alert] = await alerts.alerts()
+    const path = `/api/alerts/${String(alert?.['id'])}/acknowledge`
+    expect((await alerts.admin.send('POST', path)).status).toBe(200)
+    expect((await alerts.admin.send('POST', path)).status).toBe(200)
+    await alerts.pass(3 * HOUR)
+    expect(alerts.sent).toHaveLength(1)
+    await hear(FAR)
+    await alerts.pass(MINUTE)
+    expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
+    expect(auditRows(alerts.app).filter(({ action }) => action === 'alert_acknowledged')).toHaveLength(1)
+  })
+
+  test('counts from when something listens: a radio that was away for an hour is one alert', async () => {
+    for (const nodeNum of numbers(5000, 300)) await hear(nodeNum)
+    const destinations = [await alerts.webhook()]
+    await alerts.rule({ ...SILENT, destinations })
+    await alerts.rule({ kind: 'link', name: 'Radio', afterMinutes: 10, destinations })
+    const [link] = alerts.links
+    if (link === undefined) throw new Error('no link')
+    Object.assign(link, { state: 'waiting', since: alerts.app.clock.now })
+    await alerts.pass(HOUR)
+    expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired', data: { title: 'Radio' } }])
+    Object.assign(link, { state: 'connected', since: alerts.app.clock.now })
+    await alerts.pass(14 * MINUTE)
+    expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
+  })
+
+  test('of three hundred at once is one message', async () => {
+    for (const nodeNum of numbers(5000, 300)) await hear(nodeNum)
+    await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
+    await alerts.pass(20 * MINUTE)
+    expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired', data: { total: 300 } }])
+    expect(alerts.bodies()[0]?.data.text).toMatch(/^300 nodes are silent:/)
+  })
+
+  test('stays open, inhibited, while its radio is down', async () => {
+    await hear(FAR)
+    await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
+    await alerts.pass(16 * MINUTE)
+    Object.assign(alerts.links[0] ?? {}, { state: 'waiting', since: alerts.app.clock.now })
+    await alerts.pass(2 * HOUR)
+    expect(await alerts.alerts()).toMatchObject([{ state: 'firing', inhibited: true }])
+    expect(alerts.sent).toHaveLength(1)
+  })
+
+  test('of a silenced rule is told when the silence ends', async () => {
+    await hear(FAR)
+    const silencedUntil = START + HOUR
+    await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], silencedUntil })
+    await alerts.pass(50 * MINUTE)
+    expect(await alerts.alerts()).toMatchObject([{ state: 'firing', toldAt: null }])
+    expect(alerts.sent).toHaveLength(0)
+    await alerts.pass(15 * MINUTE)
+    expect(alerts.sent).toHaveLength(1)
+  })
+
+  test('and a rule that fire too often are held, said once', async () => {
+    await alerts.rule({
+      ...SILENT,
+      kind: 'metric',
+      metric: 'deviceMetrics.batteryLevel',
+      is: 'below',
+      limit: 20,
+      afterMinutes: undefined,
+      destinations: [await alerts.webhook()],
+      tellResolved: false,
+    })
+    for (let round = 0; round < 12; round++) {
+      await measure({ batteryLevel: round % 2 === 0 ? 10 : 90 })
+      await alerts.pass(2 * MINUTE)
+      await measure({ batteryLevel: 90 })
+      await alerts.pass(2 * MINUTE)
+    }
+    const told = alerts.bodies().map(({ data }) => data.text)
+    expect(told.filter((text) => text.includes('held'))).toHaveLength(0)
+    for (let round = 0; round < 12; round++) {
+      await measure({ batteryLevel: 10 })
+      await alerts.pass(MINUTE)
+      await measure({ batteryLevel: 90 })
+      await alerts.pass(MINUTE)
+    }
+    expect(alerts.bodies().filter(({ data }) => data.text.includes('held'))).toHaveLength(1)
+  })
+})
+
+const measure = (values: object, from = FAR) => {
+  const at = alerts.app.clock.now
+  return alerts.ingest.store([
+    heard(
+      packet(telemetry({ time: seconds(at), variant: { case: 'deviceMetrics', value: values } }), {
+        from,
+        id: ++id,
+        rxTime: seconds(at),
+      }),
+      { at },
+    ),
+  ])
+}
+
+test('a measurement fires after its time, and is over beyond the hysteresis', async () => {
+  const rule = {
+    kind: 'metric',
+    name: 'Battery',
+    nodes: { kind: 'all' },
+    metric: 'deviceMetrics.batteryLevel',
+    is: 'below',
+    limit: 20,
+    hysteresis: 5,
+    forMinutes: 10,
+  }
+  await alerts.rule({ ...rule, destinations: [await alerts.webhook()] })
+  await measure({ batteryLevel: 15 })
+  await alerts.pass(8 * MINUTE)
+  expect(await alerts.alerts()).toMatchObject([{ state: 'pending' }])
+  expect(alerts.sent).toHaveLength(0)
+  await alerts.pass(4 * MINUTE)
+  expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired' }])
+  await measure({ batteryLevel: 22 })
+  await alerts.pass(MINUTE)
+  expect(await alerts.alerts()).toMatchObject([{ state: 'firing' }])
+  await measure({ batteryLevel: 26 })
+  await alerts.pass(MINUTE)
+  expect(await alerts.alerts()).toMatchObject([{ state: 'resolved' }])
+})
+
+test('a restart is told in the step that stores it', async () => {
+  await alerts.rule({ kind: 'node_restarted', name: 'Restart', nodes: { kind: 'all' } })
+  await measure({ uptimeSeconds: 7200 })
+  alerts.app.clock.advance(MINUTE)
+  await measure({ uptimeSeconds: 7260 })
+  alerts.app.clock.advance(MINUTE)
+  await measure({ uptimeSeconds: 5 })
+  expect(await alerts.alerts()).toMatchObject([{ kind: 'node_restarted', state: 'resolved', nodeNum: FAR }])
+})
+
+describe('a new node', () => {
+  test('is told when it is heard, not while everything is new, nor when a radio only remembers it', async () => {
+    await alerts.rule({ kind: 'node_new', name: 'New', destinations: [await alerts.webhook()] })
+    for (const nodeNum of numbers(100, 5)) await hear(nodeNum)
+    expect(await alerts.alerts()).toHaveLength(0)
+    alerts.app.clock.advance(2 * HOUR)
+    await alerts.ingest.store([
+      heard(nodeInfo({ num: 200, user: { longName: 'Remembered' } }), { at: alerts.app.clock.now }),
+    ])
+    await alerts.ingest.store([
+      heard(packet(text('old'), { from: 201, id: ++id }), { at: alerts.app.clock.now, replayed: true }),
+    ])
+    expect(await alerts.alerts()).toHaveLength(0)
+    for (const nodeNum of [300, 301, 302]) await hear(nodeNum)
+    expect(await alerts.alerts()).toHaveLength(3)
+    await alerts.pass(2 * MINUTE)
+    expect(alerts.bodies()).toMatchObject([{ data: { total: 3 } }])
+  })
+})
+
+describe('a message', () => {
+  const RULE = { kind: 'message', name: 'Help', match: { words: ['help'] } }
+  const say = (words: string, more: object = {}, packetId = ++id) =>
+    alerts.ingest.store([
+      heard(packet(text(words), { from: FAR, id: packetId, ...more }), { at: alerts.app.clock.now }),
+    ])
+
+  test('is told by its words, once, and neither when it is replayed nor when a radio of ours says it', async () => {
+    await alerts.ingest.store([heard(myInfo, { at: START })])
+    await alerts.rule({ ...RULE, destinations: [await alerts.webhook()] })
+    await say('please help me', {}, 77)
+    await say('please help me', {}, 77)
+    await say('no word of it')
+    await say('help', { from: LOCAL })
+    await alerts.ingest.store([
+      heard(packet(text('help'), { from: FAR, id: ++id }), { at: alerts.app.clock.now, replayed: true }),
+    ])
+    expect(await alerts.alerts()).toMatchObject([{ what: expect.stringContaining('please help me') }])
+    await alerts.pass(2 * MINUTE)
+    expect(alerts.sent).toHaveLength(1)
+  })
+
+  test('whose owner loses the right meanwhile is told nobody, and is in no list', async () => {
+    const ann = await alerts.app.user('ann')
+    await alerts.rule({ ...RULE, destinations: [await alerts.webhook(ann)] }, ann)
+    await say('help')
+    expect(await alerts.alerts(ann)).toHaveLength(1)
+    const permissions = { messages: { read: false, write: false } }
+    await alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, { permissions })
+    await alerts.pass(5 * MINUTE)
+    expect(alerts.sent).toHaveLength(0)
+    expect(await alerts.alerts(ann)).toHaveLength(0)
+    await say('help again')
+    expect(alerts.app.store.sqlite.prepare('select count(*) from alerts').pluck().get()).toBe(1)
+  })
+
+  test('of an owner who is deactivated meanwhile is told nobody', async () => {
+    const ann = await alerts.app.user('ann')
+    await alerts.rule({ ...RULE, destinations: [await alerts.webhook(ann)] }, ann)
+    await say('help')
+    await alerts.admin.send('DELETE', `/api/users/${ann.id}`)
+    await alerts.pass(5 * MINUTE)
+    expect(alerts.sent).toHaveLength(0)
+  })
+
+  test('with marks that turn or call is told without them', async () => {
+    await alerts.rule({ ...RULE, match: null, destinations: [await alerts.webhook()] })
+    await say('hello \u202eevil\u202c @everyone')
+    await alerts.pass(2 * MINUTE)
+    expect(alerts.bodies()[0]?.data.text).not.toMatch(/[\u202a-\u202e]/)
+  })
+})
+
+test('a link counts from the start of the service, and one that tries again and again is down', async () => {
+  await alerts.rule({ kind: 'link', name: 'Radio', afterMinutes: 5, destinations: [await alerts.webhook()] })
+  for (let minute = 0; minute < 8; minute++) {
+    Object.assign(alerts.links[0] ?? {}, {
+      state: minute % 2 === 0 ? 'connecting' : 'waiting',
+      since: alerts.app.clock.now,
+    })
+    await alerts.pass(MINUTE)
+  }
+  expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired' }])
+})
+
+test('a failed backup is told, and over when one succeeds', async () => {
+  await alerts.rule({ kind: 'backup', name: 'Backups', afterHours: 48, destinations: [await alerts.webhook()] })
+  const log = (action: string) =>
+    alerts.app.store.sqlite
+      .prepare("insert into audit_log (timestamp, action, resource, details) values (?, ?, 'system_backup', '{}')")
+      .run(alerts.app.clock.now, action)
+  await alerts.pass(MINUTE)
+  log('backup_failed')
+  await alerts.pass(MINUTE)
+  expect(alerts.bodies()).toMatchObject([{ data: { text: 'A backup failed' } }])
+  log('backup_created')
+  await alerts.pass(MINUTE)
+  expect(alerts.bodies()).toMatchObject([{}, { type: 'alert.resolved' }])
+  await alerts.pass(2 * DAY + 2 * MINUTE)
+  expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.fired', data: { text: 'No backup succeeded for 48 h' } })
+})
+
+test('an area is told when it is entered, and over when it is left', async () => {
+  const shape = { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 }
+  await alerts.rule({
+    kind: 'area',
+    name: 'Area',
+    nodes: { kind: 'all' },
+    when: 'enters',
+    shape,
+    destinations: [await alerts.webhook()],
+  })
+  await hear(FAR)
+  const place = (latitude: number) =>
+    alerts.app.store.sqlite
+      .prepare('update nodes set latitude = ?, longitude = 10 where node_num = ?')
+      .run(latitude, FAR)
+  place(50)
+  await alerts.pass(2 * MINUTE)
+  expect(alerts.sent).toHaveLength(0)
+  for (const latitude of [51, 50, 51]) {
+    place(latitude)
+    await alerts.pass(2 * MINUTE)
+  }
+  expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
+})
+
+test('a doubtful key is told once, and acknowledged for good', async () => {
+  await hear(FAR)
+  await alerts.rule({ kind: 'key', name: 'Keys', nodes: { kind: 'all' }, destinations: [await alerts.webhook()] })
+  alerts.app.store.sqlite.exec('update nodes set key_mismatch = 1')
+  await alerts.pass(2 * MINUTE)
+  const [alert] = await alerts.alerts()
+  expect(alert).toMatchObject({ state: 'firing' })
+  await alerts.admin.send('POST', `/api/alerts/${String(alert?.['id'])}/acknowledge`)
+  await alerts.pass(5 * MINUTE)
+  expect(await alerts.alerts()).toMatchObject([{ state: 'resolved' }])
+  expect(alerts.sent).toHaveLength(1)
+})
+
+test('a sign-in from a new address and a new token are told to the owner of the account alone', async () => {
+  const ann = await alerts.app.user('ann')
+  await alerts.rule({ kind: 'sign_in', name: 'Account', destinations: [await alerts.webhook(ann)] }, ann)
+  await alerts.app.signIn('ann')
+  await alerts.app.admin()
+  await alerts.pass(MINUTE)
+  expect(alerts.sent).toHaveLength(0)
+  alerts.app.ip = '198.51.100.7'
+  await alerts.app.signIn('ann')
+  await alerts.app.admin()
+  await ann.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] })
+  await alerts.pass(2 * MINUTE)
+  expect(await alerts.alerts(ann)).toMatchObject([
+    { what: expect.stringContaining('API token') },
+    { what: expect.stringContaining('198.51.100.7') },
+  ])
+})
+
+test('a clock that is not believed decides and sends nothing', async () => {
+  await hear(FAR)
+  await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
+  Object.assign(alerts.app.ports, { clockWatch: { state: () => ({ state: 'ahead', confirmed: START }) } })
+  await alerts.pass(HOUR)
+  expect(alerts.sent).toHaveLength(0)
+})

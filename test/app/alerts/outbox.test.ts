@@ -1,0 +1,113 @@
+import { createHmac } from 'node:crypto'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestAlerts, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { FAR, heard, packet, text } from '../../support/mesh/mesh.ts'
+
+let alerts: TestAlerts
+let id = 1
+
+beforeEach(async () => {
+  alerts = await createTestAlerts()
+})
+afterEach(() => alerts.app.close())
+
+const say = (words = 'help', from = FAR) =>
+  alerts.ingest.store([heard(packet(text(words), { from, id: ++id }), { at: alerts.app.clock.now })])
+const watch = async () => alerts.rule({ kind: 'message', name: 'All', destinations: [await alerts.webhook()] })
+const header = (index: number, name: string) => alerts.sent[index]?.headers[name]
+const deliveries = async (query = '') =>
+  Object(await (await (await alerts.app.admin()).send('GET', `/api/alerts/deliveries${query}`)).json()).deliveries
+
+test('what fails is tried again with growing pauses and the same id, and given up after a day', async () => {
+  alerts.answer = () => ({ status: 500, retryAfterMs: null })
+  await watch()
+  await say()
+  await alerts.pass(30 * MINUTE)
+  const early = alerts.sent.length
+  expect(early).toBeGreaterThan(3)
+  await alerts.pass(25 * HOUR)
+  expect(alerts.sent.length - early).toBeLessThan(30)
+  expect(new Set(alerts.sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+  expect(await deliveries('?state=failed')).toMatchObject([{ result: 'status 500' }])
+  const tries = alerts.sent.length
+  await alerts.pass(2 * HOUR)
+  expect(alerts.sent).toHaveLength(tries)
+})
+
+test('a webhook is signed by Standard Webhooks', async () => {
+  const made = await alerts.admin.send('POST', '/api/alerts/destinations', {
+    kind: 'webhook',
+    name: 'x',
+    settings: { url: 'https://example.org/' },
+  })
+  const { secret, destination } = Object(await made.json())
+  await alerts.admin.send('POST', `/api/alerts/destinations/${destination.id}/test`)
+  const [sent] = alerts.sent
+  const signed = `${header(0, 'webhook-id')}.${header(0, 'webhook-timestamp')}.${String(sent?.body)}`
+  const mac = createHmac('sha256', Buffer.from(String(secret).slice(6), 'base64'))
+    .update(signed)
+    .digest('base64')
+  expect(header(0, 'webhook-signature')).toBe(`v1,${mac}`)
+})
+
+test('whoever asks for a pause gets it', async () => {
+  await watch()
+  alerts.answer = () => ({ status: 429, retryAfterMs: 30 * MINUTE })
+  await say()
+  await alerts.pass(29 * MINUTE)
+  expect(alerts.sent).toHaveLength(1)
+  alerts.answer = () => ({ status: 200, retryAfterMs: null })
+  await alerts.pass(5 * MINUTE)
+  expect(await deliveries()).toMatchObject([{ state: 'delivered', attempts: 2 }])
+})
+
+test('a receiver that is gone gets nothing more', async () => {
+  alerts.answer = () => ({ status: 410, retryAfterMs: null })
+  await watch()
+  await say()
+  await alerts.pass(5 * MINUTE)
+  await say()
+  await alerts.pass(5 * MINUTE)
+  expect(alerts.sent).toHaveLength(1)
+})
+
+test('more than thirty messages in an hour are one summary', async () => {
+  await watch()
+  for (let minute = 0; minute < 50; minute++) {
+    await say('help', 1000 + minute)
+    await alerts.pass(61_000)
+  }
+  expect(alerts.bodies().filter(({ type }) => type === 'alert.fired').length).toBeLessThanOrEqual(31)
+  await alerts.pass(HOUR)
+  expect(alerts.bodies().filter(({ type }) => type === 'alert.summary')).toHaveLength(1)
+})
+
+test('a destination that never answers does not hold up another one, with ten thousand messages behind', async () => {
+  await watch()
+  const other = await alerts.webhook()
+  alerts.app.store.sqlite.exec(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)
+      insert into alert_deliveries (uid, destination_id, owner_id, told, state, created_at, due_at)
+      select 'msg_' || i, 1, 1, 'fired', 'waiting', ${alerts.app.clock.now}, ${alerts.app.clock.now} from n`,
+  )
+  alerts.app.store.sqlite.exec("update alert_deliveries set told = 'test'")
+  alerts.answer = () => ({ status: 503, retryAfterMs: null })
+  alerts.app.store.sqlite.exec(
+    `insert into alert_deliveries (uid, destination_id, owner_id, told, state, created_at, due_at)
+      values ('msg_other', ${other}, 1, 'test', 'waiting', ${alerts.app.clock.now}, ${alerts.app.clock.now})`,
+  )
+  await alerts.look()
+  expect(alerts.sent.map(({ headers }) => headers['webhook-id'])).toContain('msg_other')
+  expect(alerts.sent.length).toBeLessThan(5)
+  await alerts.pass(3 * HOUR)
+  expect(alerts.sent.length).toBeLessThan(15)
+})
+
+test('a rule that is deleted, or a destination that is switched off, sends nothing any more', async () => {
+  const rule = await watch()
+  await say()
+  await alerts.admin.send('DELETE', `/api/alerts/rules/${rule}`)
+  await alerts.pass(5 * MINUTE)
+  expect(alerts.sent).toHaveLength(0)
+  expect(await deliveries()).toMatchObject([{ state: 'dropped' }])
+})

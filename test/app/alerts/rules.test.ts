@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { auditRows, type Client } from '../../support/app.ts'
+import { createTestAlerts, type TestAlerts } from '../../support/alerts.ts'
+
+let alerts: TestAlerts
+
+beforeEach(async () => {
+  alerts = await createTestAlerts()
+})
+afterEach(() => alerts.app.close())
+
+const RULE = { kind: 'node_new', name: 'New nodes' }
+
+async function ask(client: Client, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const answer = await client.send(method, `/api/alerts${path}`, body, headers)
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, body: text === '' ? null : Object(JSON.parse(text)), text }
+}
+
+test('a rule is made, read, replaced by its version and deleted, each with an entry', async () => {
+  const { admin } = alerts
+  const made = await ask(admin, 'POST', '/rules', RULE)
+  expect(made).toMatchObject({ status: 201, body: { rule: { revision: 1, firing: 0, sees: true, rule: RULE } } })
+  const path = `/rules/${made.body.rule.id}`
+  expect(made.headers.get('location')).toBe(`/api/alerts${path}`)
+  const read = await ask(admin, 'GET', path)
+  expect(read.headers.get('etag')).toBe('"1"')
+  const other = { ...RULE, name: 'Newcomers' }
+  expect(await ask(admin, 'PUT', path, other, { 'if-match': '"1"' })).toMatchObject({
+    status: 200,
+    body: { rule: { revision: 2 } },
+  })
+  expect(await ask(admin, 'PUT', path, RULE, { 'if-match': '"1"' })).toMatchObject({
+    status: 412,
+    body: { code: 'alert_rule_changed' },
+  })
+  expect((await ask(admin, 'PUT', path, other)).body.rule.revision).toBe(2)
+  expect(await ask(admin, 'DELETE', path, undefined, { 'if-match': '"1"' })).toMatchObject({ status: 412 })
+  expect(await ask(admin, 'DELETE', path, undefined, { 'if-match': '"2"' })).toMatchObject({ status: 204 })
+  expect(await ask(admin, 'GET', path)).toMatchObject({ status: 404, body: { code: 'alert_rule_not_found' } })
+  const entries = auditRows(alerts.app).filter(({ action }) => action === 'alert_rule_updated')
+  expect(entries.map(({ details }) => [details['before'] !== null, details['after'] !== null])).toStrictEqual([
+    [false, true],
+    [true, true],
+    [true, false],
+  ])
+})
+
+test('others neither see nor change it; administrators see and end it', async () => {
+  const [ann, bob] = [await alerts.app.user('ann'), await alerts.app.user('bob')]
+  const id = await alerts.rule(RULE, ann)
+  for (const [method, body] of [
+    ['GET', undefined],
+    ['PUT', RULE],
+    ['DELETE', undefined],
+  ] as const) {
+    expect(await ask(bob, method, `/rules/${id}`, body)).toMatchObject({ status: 404 })
+  }
+  expect((await ask(bob, 'GET', '/rules')).body.rules).toStrictEqual([])
+  expect(await ask(bob, 'GET', '/rules?all=true')).toMatchObject({ status: 403 })
+  expect((await ask(alerts.admin, 'GET', '/rules?all=true')).body.rules).toMatchObject([{ owner: { username: 'ann' } }])
+  expect(await ask(alerts.admin, 'PUT', `/rules/${id}`, RULE)).toMatchObject({ status: 404 })
+  expect(await ask(alerts.admin, 'DELETE', `/rules/${id}`)).toMatchObject({ status: 204 })
+})
+
+test('whoever may not see something can not have it watched, nor send to what is not theirs', async () => {
+  const ann = await alerts.app.user('ann', { nodes: { read: false, write: false } })
+  for (const path of ['/rules', '/rules/preview']) {
+    expect(await ask(ann, 'POST', path, RULE)).toMatchObject({
+      status: 403,
+      body: { required: { resource: 'nodes', action: 'read' } },
+    })
+    expect(await ask(ann, 'POST', path, { kind: 'backup', name: 'x' })).toMatchObject({
+      status: 403,
+      body: { code: 'admin_required' },
+    })
+  }
+  const destination = await alerts.webhook()
+  const stolen = { kind: 'sign_in', name: 'x', destinations: [destination] }
+  expect(await ask(ann, 'POST', '/rules', stolen)).toMatchObject({
+    status: 400,
+    body: { issues: [{ path: 'destinations' }] },
+  })
+})
+
+test('rules and destinations end at their bounds, also when many are made at once', async () => {
+  const made = await Promise.all(Array.from({ length: 60 }, () => ask(alerts.admin, 'POST', '/rules', RULE)))
+  expect(made.filter(({ status }) => status === 201)).toHaveLength(50)
+  expect(made.find(({ status }) => status !== 201)).toMatchObject({
+    status: 409,
+    body: { code: 'too_many_alert_rules' },
+  })
+  const hook = { kind: 'webhook', name: 'x', settings: { url: 'https://example.org/' } }
+  const hooks = await Promise.all(Array.from({ length: 30 }, () => ask(alerts.admin, 'POST', '/destinations', hook)))
+  expect(hooks.filter(({ status }) => status === 201)).toHaveLength(20)
+})
+
+test.each([
+  ['below the bound', { kind: 'node_silent', name: 'x', nodes: { kind: 'all' }, afterMinutes: 14 }],
+  [
+    '201 nodes',
+    { kind: 'key', name: 'x', nodes: { kind: 'list', nodes: Array.from({ length: 201 }, (_, n) => n + 1) } },
+  ],
+  ['a name with a line break', { ...RULE, name: 'a\nb' }],
+  ['an unknown field', { ...RULE, ownerId: 1 }],
+  ['an area without a shape', { kind: 'area', name: 'x', nodes: { kind: 'all' }, when: 'enters' }],
+])('%s is refused', async (_, rule) => {
+  expect(await ask(alerts.admin, 'POST', '/rules', rule)).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_request' },
+  })
+})
+
+test('secrets are in no answer, no log, no entry', async () => {
+  const { admin, app } = alerts
+  const secret = `whsec_${Buffer.from('a secret of the webhook, 32 byte').toString('base64')}`
+  const settings = { url: 'https://hook.example.org/marker-of-the-url', secret }
+  const made = await ask(admin, 'POST', '/destinations', { kind: 'webhook', name: 'Hook', settings })
+  const { id } = made.body.destination
+  expect(made.body.destination.settings).toStrictEqual({ url: '••••', secret: '••••' })
+  const changed = await ask(admin, 'PUT', `/destinations/${id}`, { name: 'Other', settings: { url: '••••' } })
+  const list = await ask(admin, 'GET', '/destinations')
+  const tested = await ask(admin, 'POST', `/destinations/${id}/test`)
+  expect(tested.body).toStrictEqual({ ok: true, result: 'status 200' })
+  expect(alerts.sent[0]?.url).toBe(settings.url)
+  const all = [made.text, changed.text, list.text, tested.text, ...app.logged, JSON.stringify(auditRows(app))].join()
+  expect(all).not.toContain('marker-of-the-url')
+  expect(all).not.toContain(secret.slice(6))
+})
+
+test('a token goes to no other server than the one it was given for', async () => {
+  const settings = { server: 'https://gotify.example.org', token: 'secret-token' }
+  const made = await ask(alerts.admin, 'POST', '/destinations', { kind: 'gotify', name: 'G', settings })
+  const path = `/destinations/${made.body.destination.id}`
+  const moved = await ask(alerts.admin, 'PUT', path, {
+    settings: { server: 'https://evil.example.org', token: '••••' },
+  })
+  expect(moved).toMatchObject({ status: 400, body: { issues: [{ path: 'settings.token' }] } })
+  expect(await ask(alerts.admin, 'PUT', path, { settings: { server: settings.server } })).toMatchObject({ status: 200 })
+})
+
+test.each([
+  ['webhook', { url: 'file:///etc/passwd' }],
+  ['webhook', { url: 'https://user:word@example.org/' }],
+  ['webhook', { url: 'https://example.org/', secret: 'whsec_short' }],
+  ['ntfy', { topic: '../../v1/other' }],
+  ['ntfy', { topic: 'ok', token: 'a\r\nx-injected: 1' }],
+  ['gotify', { server: 'https://example.org?a=b', token: 'x' }],
+  ['discord', { url: 'https://discord.com.evil.example/api/webhooks/1/x' }],
+  ['telegram', { token: '1:../../x', chat: '1' }],
+  ['matrix', { server: 'https://m.example.org', room: '../x', token: 't' }],
+  ['web_push', { endpoint: 'http://push.example.org/', p256dh: 'x', auth: 'y' }],
+])('%s with %j is refused', async (kind, settings) => {
+  expect(await ask(alerts.admin, 'POST', '/destinations', { kind, name: 'x', settings })).toMatchObject({ status: 400 })
+})
+
+test('e-mail without a mail server is not offered', async () => {
+  const settings = { address: 'you@example.org' }
+  expect(await ask(alerts.admin, 'POST', '/destinations', { kind: 'email', name: 'x', settings })).toMatchObject({
+    status: 501,
+  })
+})

@@ -1,0 +1,112 @@
+import { evaluateRules } from '../../src/app/alerts/evaluate.ts'
+import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
+import type { Outbound, OutboundRequest } from '../../src/app/alerts/outbox/ports.ts'
+import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'
+import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
+import { type Client, createTestApp, START, type TestApp } from './app.ts'
+import { RADIO } from './mesh/mesh.ts'
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+
+/** A link whose state is the test's. */
+export type TestLink = { name: string; state: LinkInfo['state']; since: number }
+
+/** The app with rules that are looked at, and messages that go out, when the test says so. */
+export type TestAlerts = {
+  readonly app: TestApp
+  readonly ingest: Ingest
+  readonly admin: Client
+  readonly links: TestLink[]
+  /** What was sent to addresses, as it was sent. */
+  readonly sent: OutboundRequest[]
+  /** The bodies of it. */
+  bodies(): { type: string; data: { title: string; text: string; total: number; alerts: unknown[] } }[]
+  /** What the other side answers. */
+  answer: (request: OutboundRequest) => { status: number; retryAfterMs: number | null }
+  /** Lets so much time pass, minute by minute, as the service does. */
+  pass(ms: number): Promise<void>
+  /** Looks at rules and sends once. */
+  look(): Promise<void>
+  webhook(client?: Client): Promise<number>
+  rule(rule: object, client?: Client): Promise<number>
+  alerts(client?: Client): Promise<Record<string, unknown>[]>
+}
+
+export async function createTestAlerts(): Promise<TestAlerts> {
+  const links: TestLink[] = [{ name: RADIO.name, state: 'connected', since: START - DAY }]
+  const sent: OutboundRequest[] = []
+  const outbound: Outbound = {
+    send: async (request) => {
+      sent.push(request)
+      return test.answer(request)
+    },
+  }
+  const app = await createTestApp({ ports: { outbound, radio: radioOf(links) } })
+  const admin = await app.admin()
+  const look = async () => {
+    await evaluateRules({ ...app.ports, startedAt: START - DAY }, async () => true)
+    await tidyOutbox(app.ports)
+    while ((await deliverDue(app.ports)) > 0);
+  }
+  const made = async (client: Client, path: string, body: object, key: string): Promise<number> => {
+    const answer = await client.send('POST', path, body)
+    const json = Object(await answer.json())
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(json)}`)
+    return Number(json[key].id)
+  }
+  const test: TestAlerts = {
+    app,
+    ingest: createIngest(app.store),
+    admin,
+    links,
+    sent,
+    bodies: () => sent.map(({ body }) => JSON.parse(String(body))),
+    answer: () => ({ status: 200, retryAfterMs: null }),
+    look,
+    async pass(ms) {
+      for (let left = ms; left > 0; left -= MINUTE) {
+        app.clock.advance(Math.min(left, MINUTE))
+        await look()
+      }
+    },
+    webhook: (client = admin) =>
+      made(
+        client,
+        '/api/alerts/destinations',
+        { kind: 'webhook', name: 'Hook', settings: { url: 'https://hook.example.org/x' } },
+        'destination',
+      ),
+    rule: (rule, client = admin) => made(client, '/api/alerts/rules', rule, 'rule'),
+    alerts: async (client = admin) => Object(await (await client.send('GET', '/api/alerts?limit=500')).json()).alerts,
+  }
+  return test
+}
+
+function radioOf(links: readonly TestLink[]): Radio {
+  return {
+    links: () =>
+      links.map((link): LinkInfo => {
+        const rest = {
+          lastFrameAt: null,
+          reconnects: 0,
+          reason: null,
+          radio: null,
+          queue: null,
+          txEnabled: null,
+          notice: null,
+        }
+        return { ...rest, ...link, kind: 'tcp' }
+      }),
+    devices: () => [],
+    waiting: () => 0,
+    collector: () => null,
+    reserve: () => {
+      throw new Error('nothing is sent here')
+    },
+    withdraw: () => {},
+    hearings: () => [],
+    lora: () => null,
+  }
+}
