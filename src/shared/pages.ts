@@ -8,6 +8,7 @@ export const PAGES = {
   traceroutes: /^\/traceroutes$/,
   neighbors: /^\/neighbors$/,
   packets: /^\/packets$/,
+  alerts: /^\/alerts$/,
   automation: /^\/automation$/,
   newRule: /^\/automation\/new$/,
   rule: /^\/automation\/(?<id>[1-9]\d{0,14})$/,

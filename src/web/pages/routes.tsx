@@ -11,6 +11,7 @@ import type { Action, Resource } from '../../shared/resources.ts'
 
 // What everybody sees first comes at once, the rest when it is wanted.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)
+const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage)
 const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage)
 const NewAutomationPage = later(async () => (await import('./automation/editor.tsx')).NewAutomationPage)
 const RulePage = later(async () => (await import('./automation/editor.tsx')).RulePage)
@@ -90,6 +91,12 @@ export const ROUTES: readonly Route[] = [
     need: read('messages'),
     nav: { path: '/messages', name: t.nav.messages, icon: 'messages', group: 'mesh' },
     draw: () => <MessagesPage />,
+  },
+  {
+    pattern: PAGES.alerts,
+    need: 'signed-in',
+    nav: { path: '/alerts', name: t.nav.alerts, icon: 'bell', group: 'mesh' },
+    draw: () => <AlertsPage />,
   },
   {
     pattern: PAGES.traceroutes,

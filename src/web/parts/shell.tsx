@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { heardAt, online } from '../api.ts'
 import { clockSeconds } from '../format.ts'
+import { firing, FiringKeeper } from '../state/firing.ts'
 import { InboxKeeper, unreadTotal } from '../state/inbox.ts'
 import { liveState } from '../state/live.ts'
 import { useAction } from '../state/load.ts'
@@ -36,6 +37,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </a>
       <NodeKeeper />
       {can('messages', 'read') && <InboxKeeper />}
+      <FiringKeeper />
       <Sidebar />
       <div class="main">
         <Connection />
@@ -117,6 +119,7 @@ function NavLink({ entry }: { entry: Entry }) {
 }
 
 function UnreadBadge({ path }: { path: string }) {
+  if (path === '/alerts') return <Unread count={firing.value} what={t.shell.firing} />
   return path === '/messages' ? <Unread count={unreadTotal.value} /> : null
 }
 
@@ -168,6 +171,7 @@ function TabBar() {
       <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
         <Icon name="menu" />
         {t.shell.menu}
+        <Unread count={firing.value} what={t.shell.firing} />
       </button>
     </nav>
   )

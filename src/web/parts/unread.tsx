@@ -3,12 +3,12 @@ import { t } from '../strings.ts'
 const MOST = 99
 
 /** How many are new; nothing when none is. */
-export function Unread({ count }: { count: number }) {
+export function Unread({ count, what = t.messages.unread }: { count: number; what?: string }) {
   if (count === 0) return null
   return (
     <b class="unread">
       {count > MOST ? `${MOST}+` : count}
-      <span class="sr-only"> {t.messages.unread}</span>
+      <span class="sr-only"> {what}</span>
     </b>
   )
 }

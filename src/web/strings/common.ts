@@ -1,4 +1,5 @@
 export const common = {
+  edit: 'Change',
   save: 'Save',
   saving: 'Saving…',
   saved: 'Saved',

@@ -5,6 +5,9 @@ export const SIGN_IN_ACTIONS = {
   login_success: 'Somebody signed in to your account from an address not seen before',
   password_changed: 'Your password was changed',
   password_reset: 'An administrator reset your password',
+  second_factor_added: 'A second factor was added to your account',
+  second_factor_removed: 'A second factor of your account was removed',
+  second_factor_reset: 'An administrator removed your second factors',
   token_created: 'An API token was made in your name',
   token_revoked: 'An API token of yours was revoked',
 } as const satisfies Partial<Record<AuditAction, string>>

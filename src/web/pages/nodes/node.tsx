@@ -23,6 +23,7 @@ import { NodeHistory } from './history.tsx'
 import { NodePackets } from './packets.tsx'
 import { NodeRoutes } from './routes.tsx'
 import { percent } from './nodes.tsx'
+import { WatchNode } from './watch.tsx'
 import { MAX_NOTES } from '../../../shared/limits.ts'
 
 const POLL_MS = 10_000
@@ -153,6 +154,7 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
   return (
     <>
       <Failure error={error.value} />
+      <WatchNode node={node} />
       {can('messages', 'read') && !node.isLocal && (
         <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />

@@ -1,0 +1,291 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { useEffect } from 'preact/hooks'
+import { namesOf } from '../../../shared/names.ts'
+import { DAY_MS } from '../../../shared/time.ts'
+import { api, ask, send } from '../../api.ts'
+import { dateTime } from '../../format.ts'
+import { Age } from '../../parts/age.tsx'
+import { askFirst } from '../../parts/dialog.tsx'
+import { Switch } from '../../parts/form/switch.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Empty, Failure, say } from '../../parts/notice.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { href, place, setQuery } from '../../router.ts'
+import { noteFiring } from '../../state/firing.ts'
+import { useAction, useLoad } from '../../state/load.ts'
+import { can } from '../../state/session.ts'
+import { useNodes } from '../../state/mesh.ts'
+import { ALERT_KIND_TEXTS, alertTexts as s } from '../../strings/alerts.ts'
+import { t } from '../../strings.ts'
+import { type Destination, Destinations } from './destinations.tsx'
+import { freshRule, type NewRule, PRESETS, sentence, type ShownRule } from './rule.ts'
+import { RuleForm } from './rule-form.tsx'
+
+type Alert = InferResponseType<typeof api.alerts.$get, 200>['alerts'][number]
+
+const POLL_MS = 15_000
+
+/** What fires now, what did, and what is watched. */
+export function AlertsPage() {
+  const alerts = useLoad(() => ask(api.alerts.$get({ query: { limit: '100' } })), [], POLL_MS, ['alert'])
+  const rules = useLoad(() => ask(api.alerts.rules.$get({ query: {} })), [], POLL_MS, ['alert'])
+  const destinations = useLoad(() => ask(api.alerts.destinations.$get({ query: {} })), [])
+  const about = useLoad(() => ask(api.alerts['push-key'].$get()), [])
+  const failed = useLoad(
+    () => ask(api.alerts.deliveries.$get({ query: { state: 'failed', limit: '20' } })),
+    [],
+    POLL_MS,
+  )
+  const page = alerts.data.value
+  useEffect(() => {
+    if (page !== null) noteFiring(page.firing)
+  }, [page])
+  const own = destinations.data.value?.destinations ?? []
+  return (
+    <Page title={t.nav.alerts}>
+      {can('nodes', 'read') && <NodeNames />}
+      <Confirmation onConfirmed={destinations.reload} />
+      <Failure error={alerts.error.value} retry={alerts.reload} />
+      {page !== null && (
+        <Firing alerts={page.alerts.filter(({ state }) => state !== 'resolved')} reload={alerts.reload} />
+      )}
+      <Failure error={rules.error.value} retry={rules.reload} />
+      {rules.data.value !== null && destinations.data.value !== null && (
+        <Rules rules={rules.data.value.rules} destinations={own} reload={rules.reload} />
+      )}
+      <Failure error={destinations.error.value} retry={destinations.reload} />
+      {destinations.data.value !== null && (
+        <Destinations destinations={own} hasMail={about.data.value?.email ?? false} reload={destinations.reload} />
+      )}
+      {(failed.data.value?.deliveries.length ?? 0) > 0 && (
+        <Card title={s.failed}>
+          <ul class="rows">
+            {failed.data.value?.deliveries.map(({ id, destination, result, createdAt }) => (
+              <li key={id}>
+                <span class="grow break">
+                  {destination.name}: {result}
+                </span>
+                <Age at={createdAt} />
+              </li>
+            ))}
+          </ul>
+        </Card>
+      )}
+      {page !== null && <History alerts={page.alerts.filter(({ state }) => state === 'resolved')} />}
+    </Page>
+  )
+}
+
+function NodeNames() {
+  useNodes()
+  return null
+}
+
+/** The link of a letter leads here. */
+function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
+  const confirming = useAction()
+  const wanted = /^(\d{1,15})\.([0-9a-f]{64})$/.exec(place.value.query.get('confirm') ?? '')
+  useEffect(() => {
+    const [, id = '', token = ''] = wanted ?? []
+    if (wanted === null) return
+    void confirming.run(async () => {
+      await ask(api.alerts.destinations[':id'].confirm.$post({ param: { id }, json: { token } }))
+      setQuery({ confirm: '' })
+      say(s.confirmed)
+      await onConfirmed()
+    })
+  }, [])
+  return <Failure error={confirming.error.value} />
+}
+
+function Firing({ alerts, reload }: { alerts: readonly Alert[]; reload(): Promise<void> }) {
+  if (alerts.length === 0) {
+    return (
+      <Empty icon="check" title={s.nothing}>
+        <p>{s.nothingHelp}</p>
+      </Empty>
+    )
+  }
+  return (
+    <Card title={s.firing}>
+      <ul class="rows">
+        {alerts.map((alert) => (
+          <FiringRow alert={alert} reload={reload} key={alert.id} />
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function FiringRow({ alert, reload }: { alert: Alert; reload(): Promise<void> }) {
+  const { id, state, startedAt, acknowledgedAt, held, inhibited, toldAt } = alert
+  const action = useAction()
+  const acknowledge = () =>
+    void action.run(async () => {
+      await ask(api.alerts[':id'].acknowledge.$post({ param: { id: String(id) } }))
+      await reload()
+    })
+  return (
+    <li>
+      <span class="grow break">
+        <span class={state === 'firing' ? 'tag bad' : 'tag'}>{s.states[state]}</span> <What alert={alert} />
+        <div class="faint">
+          {alert.ruleName} · {s.since} {dateTime(startedAt)}
+          {acknowledgedAt !== null && ` · ${s.acknowledged}`}
+          {inhibited && ` · ${s.inhibited}`}
+          {held ? ` · ${s.held}` : state === 'firing' && toldAt === null && ` · ${s.silent}`}
+        </div>
+        <Failure error={action.error.value} />
+      </span>
+      {state === 'firing' && acknowledgedAt === null && (
+        <button type="button" class="button small" disabled={action.busy.value} onClick={acknowledge}>
+          {s.acknowledge}
+        </button>
+      )}
+    </li>
+  )
+}
+
+function What({ alert: { what, nodeId } }: { alert: Alert }) {
+  return nodeId === null ? <strong>{what}</strong> : <a href={href(`/nodes/${nodeId}`)}>{what}</a>
+}
+
+function History({ alerts }: { alerts: readonly Alert[] }) {
+  return (
+    <Card title={s.history}>
+      {alerts.length === 0 && <p class="faint">{s.noHistory}</p>}
+      <ul class="rows">
+        {alerts.map((alert) => (
+          <li key={alert.id}>
+            <span class="grow break">
+              <What alert={alert} />
+              <div class="faint">{alert.ruleName}</div>
+            </span>
+            <Age at={alert.firedAt} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+type Editing = { saved: ShownRule | null; initial: NewRule }
+type RulesProps = { rules: readonly ShownRule[]; destinations: readonly Destination[]; reload(): Promise<void> }
+
+function Rules({ rules, destinations, reload }: RulesProps) {
+  const editing = useSignal<Editing | null>(null)
+  const all = destinations.filter(({ confirmed }) => confirmed).map(({ id }) => id)
+  return (
+    <Card
+      title={s.rules}
+      help={s.rulesHelp}
+      actions={
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => (editing.value = { saved: null, initial: freshRule('node_silent', all) })}
+        >
+          <Icon name="plus" />
+          {s.newRule}
+        </button>
+      }
+    >
+      {rules.length === 0 && (
+        <div class="stack">
+          <p>{s.noRules}</p>
+          <div class="actions">
+            {namesOf(PRESETS).map((preset) => (
+              <button
+                type="button"
+                class="button"
+                key={preset}
+                onClick={() => (editing.value = { saved: null, initial: PRESETS[preset](all) })}
+              >
+                {s.presets[preset]}
+              </button>
+            ))}
+          </div>
+        </div>
+      )}
+      <ul class="rows">
+        {rules.map((rule) => (
+          <RuleRow
+            shown={rule}
+            reload={reload}
+            onEdit={() => (editing.value = { saved: rule, initial: rule.rule })}
+            key={rule.id}
+          />
+        ))}
+      </ul>
+      {editing.value !== null && (
+        <RuleForm
+          {...editing.value}
+          destinations={destinations}
+          onDone={() => {
+            editing.value = null
+            void reload()
+          }}
+        />
+      )}
+    </Card>
+  )
+}
+
+function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promise<void>; onEdit(): void }) {
+  const { id, rule, revision, sees, firing } = shown
+  const action = useAction()
+  const param = { id: String(id) }
+  const headers = { 'If-Match': `"${revision}"` }
+  const change = (changes: { enabled?: boolean; silencedUntil?: number | null }) =>
+    void action.run(async () => {
+      await ask(api.alerts.rules[':id'].$put({ param, json: Object.assign({ ...rule }, changes) }, { headers }))
+      await reload()
+    })
+  const remove = () =>
+    askFirst({
+      text: `${t.common.delete} “${rule.name}”?`,
+      confirm: t.common.delete,
+      isDangerous: true,
+      act: async () => {
+        await send(api.alerts.rules[':id'].$delete({ param }, { headers }))
+        await reload()
+      },
+    })
+  const isQuiet = rule.silencedUntil !== null && rule.silencedUntil > Date.now()
+  return (
+    <li>
+      <Switch
+        label={rule.name}
+        checked={rule.enabled}
+        disabled={action.busy.value}
+        onChange={(enabled) => change({ enabled })}
+      />
+      <span class="grow break">
+        <strong>{rule.name}</strong> <span class="tag">{ALERT_KIND_TEXTS[rule.kind]}</span>{' '}
+        {firing > 0 && <span class="tag bad">{firing}</span>}
+        <div class="faint">{sentence(rule)}.</div>
+        {!sees && <div class="warn">{s.blind}</div>}
+        {isQuiet && (
+          <div class="faint">
+            {s.silencedUntil} {dateTime(rule.silencedUntil ?? 0)}
+          </div>
+        )}
+        <Failure error={action.error.value} />
+      </span>
+      <button
+        type="button"
+        class="button small"
+        onClick={() => change({ silencedUntil: isQuiet ? null : Date.now() + DAY_MS })}
+      >
+        {isQuiet ? s.unsilence : s.silence}
+      </button>
+      <button type="button" class="button small" onClick={onEdit}>
+        {t.common.edit}
+      </button>
+      <button type="button" class="button small danger-quiet" onClick={remove}>
+        {t.common.delete}
+      </button>
+    </li>
+  )
+}

@@ -1,0 +1,187 @@
+import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf } from '../../../shared/destination-kinds.ts'
+import { api, ask, send } from '../../api.ts'
+import { humanize } from '../../format.ts'
+import { Copyable } from '../../parts/copy.tsx'
+import { askFirst, Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, formText, Select } from '../../parts/form/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { Card } from '../../parts/page.tsx'
+import { useAction } from '../../state/load.ts'
+import { alertTexts as s, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { t } from '../../strings.ts'
+import { pushProblem, subscribeBrowser } from './push.ts'
+
+export type Destination = InferResponseType<typeof api.alerts.destinations.$get, 200>['destinations'][number]
+
+type Props = { destinations: readonly Destination[]; hasMail: boolean; reload(): Promise<void> }
+
+/** Where alerts of the reader go. */
+export function Destinations({ destinations, hasMail, reload }: Props) {
+  const isAdding = useSignal(false)
+  const subscribing = useAction()
+  const problem = useSignal<string | null>(null)
+  const subscribe = () =>
+    void subscribing.run(async () => {
+      problem.value = pushProblem()
+      if (problem.value !== null) return
+      try {
+        await subscribeBrowser()
+      } catch (error) {
+        if (error instanceof Error && error.name !== 'ApiError') {
+          problem.value = error.message
+          return
+        }
+        throw error
+      }
+      await reload()
+    })
+  return (
+    <Card
+      title={s.destinationsTitle}
+      help={s.destinationsHelp}
+      actions={
+        <>
+          <button type="button" class="button" disabled={subscribing.busy.value} onClick={subscribe}>
+            {s.pushOn}
+          </button>
+          <button type="button" class="button" onClick={() => (isAdding.value = true)}>
+            <Icon name="plus" />
+            {s.newDestination}
+          </button>
+        </>
+      }
+    >
+      <Failure error={subscribing.error.value} />
+      {problem.value !== null && (
+        <p class="bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <ul class="rows">
+        {destinations.map((destination) => (
+          <DestinationRow destination={destination} reload={reload} key={destination.id} />
+        ))}
+      </ul>
+      {isAdding.value && (
+        <AddDestination
+          hasMail={hasMail}
+          onDone={() => {
+            isAdding.value = false
+            void reload()
+          }}
+        />
+      )}
+    </Card>
+  )
+}
+
+function DestinationRow({ destination, reload }: { destination: Destination; reload(): Promise<void> }) {
+  const { id, name, kind, enabled, confirmed, lastResult } = destination
+  const testing = useAction()
+  const param = { id: String(id) }
+  const test = () =>
+    void testing.run(async () => {
+      const { ok, result } = await ask(api.alerts.destinations[':id'].test.$post({ param }))
+      say(s.tested(ok, result))
+      await reload()
+    })
+  const remove = () =>
+    askFirst({
+      text: `${t.common.delete} “${name}”?`,
+      confirm: t.common.delete,
+      isDangerous: true,
+      act: async () => {
+        await send(api.alerts.destinations[':id'].$delete({ param }))
+        await reload()
+      },
+    })
+  return (
+    <li>
+      <span class="grow break">
+        <strong>{name}</strong> <span class="tag">{DESTINATION_TEXTS[kind]}</span>{' '}
+        {!enabled && <span class="tag">{s.off}</span>}
+        {!confirmed && <div class="warn">{s.unconfirmed}</div>}
+        {lastResult !== null && (
+          <div class="faint">
+            {s.last} {lastResult}
+          </div>
+        )}
+        <Failure error={testing.error.value} />
+      </span>
+      {confirmed && (
+        <button type="button" class="button small" disabled={testing.busy.value} onClick={test}>
+          {s.test}
+        </button>
+      )}
+      <button type="button" class="button small danger-quiet" onClick={remove}>
+        {t.common.delete}
+      </button>
+    </li>
+  )
+}
+
+function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void }) {
+  const kinds = DESTINATION_KIND_NAMES.filter((kind) => kind !== 'web_push' && (kind !== 'email' || hasMail))
+  const kind = useSignal<DestinationKind>(hasMail ? 'email' : 'ntfy')
+  const secret = useSignal<string | null>(null)
+  const saving = useAction()
+  const fields = fieldsOf(kind.value)
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (!(form instanceof HTMLFormElement)) return
+    const text = formText(form)
+    void saving.run(async () => {
+      const given = fields.map(([name]) => [name, text(name).trim()] as const).filter(([, value]) => value !== '')
+      const name = text('name').trim() === '' ? DESTINATION_TEXTS[kind.value] : text('name').trim()
+      const json = { kind: kind.value, name, settings: Object.fromEntries(given) }
+      const made = await ask(api.alerts.destinations.$post({ json }))
+      if (made.secret === null) onDone()
+      else secret.value = made.secret
+    })
+  }
+  if (secret.value !== null) {
+    return (
+      <Dialog title={s.newDestination} onClose={onDone}>
+        <p>{s.secretOnce}</p>
+        <Copyable text={secret.value} name={s.secretOnce} />
+      </Dialog>
+    )
+  }
+  return (
+    <Dialog title={s.newDestination} onClose={onDone}>
+      <form class="stack" onSubmit={save}>
+        <Select
+          label={s.destinations}
+          value={kind.value}
+          options={kinds.map((each) => [each, DESTINATION_TEXTS[each]] as const)}
+          onChange={(next) => (kind.value = next)}
+        />
+        <Field label={s.name} name="name" maxLength={64} />
+        {fields.map(([name, { secret: isSecret, optional, example }]) => (
+          <Field
+            key={`${kind.value} ${name}`}
+            label={humanize(name)}
+            name={name}
+            type={isSecret === true ? 'password' : 'text'}
+            autocomplete="off"
+            hint={example ?? ''}
+            required={optional !== true}
+          />
+        ))}
+        <Failure error={saving.error.value} />
+        <Actions>
+          <button type="button" class="button" onClick={onDone}>
+            {t.common.cancel}
+          </button>
+          <button class="button primary" disabled={saving.busy.value}>
+            {saving.busy.value ? t.common.saving : t.common.save}
+          </button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,26 @@
+import { api, ask, BASE } from '../../api.ts'
+import { deviceName } from '../../parts/form/credential-rows.tsx'
+import { alertTexts as s } from '../../strings/alerts.ts'
+
+/** Why this browser can not be told; null: it can. */
+export function pushProblem(): string | null {
+  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return s.pushMissing
+  return Notification.permission === 'denied' ? s.pushDenied : null
+}
+
+/** Has this browser show alerts from here on. Throws what the browser or the service says against it. */
+export async function subscribeBrowser(): Promise<void> {
+  if ((await Notification.requestPermission()) !== 'granted') throw new Error(s.pushDenied)
+  const registration = await navigator.serviceWorker.register(`${BASE}sw.js`, { scope: BASE })
+  await navigator.serviceWorker.ready
+  const { publicKey } = await ask(api.alerts['push-key'].$get())
+  const subscription = await registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: publicKey,
+  })
+  const { endpoint = '', keys = {} } = subscription.toJSON()
+  const settings = { endpoint, p256dh: keys['p256dh'] ?? '', auth: keys['auth'] ?? '' }
+  await ask(
+    api.alerts.destinations.$post({ json: { kind: 'web_push', name: deviceName(navigator.userAgent), settings } }),
+  )
+}

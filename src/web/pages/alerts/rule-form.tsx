@@ -1,0 +1,370 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { ALERT_KIND_NAMES } from '../../../shared/alert-kinds.ts'
+import { api, ask } from '../../api.ts'
+import { dateTime } from '../../format.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, Select } from '../../parts/form/field.tsx'
+import { Group } from '../../parts/form/labelled.tsx'
+import { Switch } from '../../parts/form/switch.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { useAction } from '../../state/load.ts'
+import { ALERT_KIND_TEXTS, alertTexts as s, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { t } from '../../strings.ts'
+import type { Destination } from './destinations.tsx'
+import { freshRule, type NewRule, sentence, type ShownRule, type Watched } from './rule.ts'
+
+type Props = {
+  /** Null: a new one. */
+  saved: ShownRule | null
+  initial: NewRule
+  destinations: readonly Destination[]
+  onDone(): void
+}
+
+/** Makes a rule, or changes it, and shows when it would have fired. */
+export function RuleForm({ saved, initial, destinations, onDone }: Props) {
+  const draft = useSignal<NewRule>(initial)
+  const saving = useAction()
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    void saving.run(async () => {
+      const json =
+        draft.value.name.trim() === '' ? { ...draft.value, name: ALERT_KIND_TEXTS[draft.value.kind] } : draft.value
+      if (saved === null) await ask(api.alerts.rules.$post({ json }))
+      else {
+        const param = { id: String(saved.id) }
+        await ask(api.alerts.rules[':id'].$put({ param, json }, { headers: { 'If-Match': `"${saved.revision}"` } }))
+      }
+      say(t.common.saved)
+      onDone()
+    })
+  }
+  const set = (changes: object) => (draft.value = Object.assign({ ...draft.value }, changes))
+  const rule = draft.value
+  return (
+    <Dialog title={saved === null ? s.newRule : s.editRule} onClose={onDone}>
+      <form class="stack" onSubmit={save}>
+        {saved === null && (
+          <Select
+            label={s.kind}
+            value={rule.kind}
+            options={ALERT_KIND_NAMES.map((kind) => [kind, ALERT_KIND_TEXTS[kind]] as const)}
+            onChange={(kind) => (draft.value = { ...freshRule(kind, rule.destinations ?? []), name: rule.name })}
+          />
+        )}
+        <p class="faint">{sentence(rule)}.</p>
+        <Field
+          label={s.name}
+          value={rule.name}
+          maxLength={64}
+          onInput={(event) => set({ name: event.currentTarget.value })}
+        />
+        <KindFields draft={draft} set={set} />
+        <Group legend={s.destinations} hint={destinations.length === 0 ? s.noDestinations : undefined}>
+          {destinations.map(({ id, name, kind }) => (
+            <label class="check" key={id}>
+              <input
+                type="checkbox"
+                checked={rule.destinations?.includes(id) ?? false}
+                onChange={(event) => {
+                  const others = (rule.destinations ?? []).filter((other) => other !== id)
+                  set({ destinations: event.currentTarget.checked ? [...others, id] : others })
+                }}
+              />{' '}
+              {name} <span class="faint">{DESTINATION_TEXTS[kind]}</span>
+            </label>
+          ))}
+        </Group>
+        <Field
+          label={s.repeat}
+          hint={s.repeatHint}
+          type="number"
+          min={1}
+          max={168}
+          value={rule.repeatHours === null || rule.repeatHours === undefined ? '' : String(rule.repeatHours)}
+          onInput={(event) =>
+            set({ repeatHours: event.currentTarget.value === '' ? null : Number(event.currentTarget.value) })
+          }
+        />
+        <Switch checked={rule.tellResolved ?? true} onChange={(tellResolved) => set({ tellResolved })}>
+          {s.tellResolved}
+        </Switch>
+        <Preview rule={rule} />
+        <Failure error={saving.error.value} />
+        <Actions>
+          <button type="button" class="button" onClick={onDone}>
+            {t.common.cancel}
+          </button>
+          <button class="button primary" disabled={saving.busy.value}>
+            {saving.busy.value ? t.common.saving : t.common.save}
+          </button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+function Preview({ rule }: { rule: NewRule }) {
+  const looking = useAction()
+  const found = useSignal<Awaited<ReturnType<typeof lookBack>> | null>(null)
+  const look = () =>
+    void looking.run(async () => {
+      const name = rule.name.trim() === '' ? ALERT_KIND_TEXTS[rule.kind] : rule.name
+      found.value = await lookBack({ ...rule, name })
+    })
+  return (
+    <div class="stack">
+      <button type="button" class="button" disabled={looking.busy.value} onClick={look}>
+        {looking.busy.value ? s.previewing : s.preview}
+      </button>
+      <Failure error={looking.error.value} />
+      {found.value !== null && (
+        <div role="status">
+          <strong>{s.previewTotal(found.value.total, found.value.messages)}</strong>
+          {found.value.note !== null && <p class="faint">{found.value.note}</p>}
+          <ul class="rows tight">
+            {found.value.fires.slice(0, 10).map(({ at, what, nodeNum }) => (
+              <li key={`${at} ${nodeNum}`}>
+                <span class="grow break">{what}</span> <span class="faint">{dateTime(at)}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  )
+}
+
+const lookBack = (json: NewRule) => ask(api.alerts.rules.preview.$post({ json }))
+
+type FieldsProps = { draft: Signal<NewRule>; set(changes: object): void }
+
+function NumberField({
+  label,
+  value,
+  set,
+  ...bounds
+}: {
+  label: string
+  value: number | null | undefined
+  set(value: number): void
+  min?: number
+  max?: number
+}) {
+  return (
+    <Field
+      label={label}
+      type="number"
+      step="any"
+      required
+      {...bounds}
+      value={value === null || value === undefined ? '' : String(value)}
+      onInput={(event) => set(Number(event.currentTarget.value))}
+    />
+  )
+}
+
+const split = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+
+function KindFields({ draft, set }: FieldsProps) {
+  const rule = draft.value
+  switch (rule.kind) {
+    case 'node_silent':
+      return (
+        <>
+          <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
+          <NumberField
+            label={s.afterMinutes}
+            value={rule.afterMinutes}
+            min={15}
+            max={43_200}
+            set={(afterMinutes) => set({ afterMinutes })}
+          />
+        </>
+      )
+    case 'metric':
+      return (
+        <>
+          <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
+          <Field
+            label={s.metric}
+            hint={s.metricHint}
+            value={rule.metric}
+            onInput={(event) => set({ metric: event.currentTarget.value })}
+          />
+          <Select
+            label={s.limit}
+            value={rule.is}
+            options={[
+              ['below', s.below],
+              ['above', s.above],
+            ]}
+            onChange={(is) => set({ is })}
+          />
+          <NumberField label={s.limit} value={rule.limit} set={(limit) => set({ limit })} />
+          <NumberField
+            label={s.hysteresis}
+            value={rule.hysteresis ?? 0}
+            min={0}
+            set={(hysteresis) => set({ hysteresis })}
+          />
+          <NumberField
+            label={s.forMinutes}
+            value={rule.forMinutes ?? 0}
+            min={0}
+            max={1440}
+            set={(forMinutes) => set({ forMinutes })}
+          />
+        </>
+      )
+    case 'node_restarted':
+    case 'key':
+      return <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
+    case 'area':
+      return (
+        <>
+          <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
+          <Select
+            label={s.when}
+            value={rule.when}
+            options={[
+              ['moves', s.areaEvents.moves],
+              ['enters', s.areaEvents.enters],
+              ['leaves', s.areaEvents.leaves],
+            ]}
+            onChange={(when) =>
+              set(
+                when === 'moves'
+                  ? { when, metres: rule.metres ?? 500, shape: null }
+                  : { when, shape: rule.shape ?? CIRCLE },
+              )
+            }
+          />
+          {rule.when === 'moves' ? (
+            <NumberField label={s.metres} value={rule.metres} min={10} set={(metres) => set({ metres })} />
+          ) : (
+            <CircleFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />
+          )}
+        </>
+      )
+    case 'message': {
+      const channels = rule.channels === 'all' || rule.channels === undefined ? '' : rule.channels.join(', ')
+      return (
+        <>
+          <Field
+            label={s.words}
+            hint={s.wordsHint}
+            defaultValue={rule.match?.words.join(', ') ?? ''}
+            onChange={(event) => {
+              const words = split(event.currentTarget.value)
+              set({ match: words.length === 0 ? null : { mode: 'word', words } })
+            }}
+          />
+          <Switch checked={rule.direct ?? true} onChange={(direct) => set({ direct })}>
+            {s.direct}
+          </Switch>
+          <Field
+            label={s.channels}
+            hint={s.channelsHint}
+            defaultValue={channels}
+            onChange={(event) => {
+              const numbers = split(event.currentTarget.value).map(Number)
+              set({ channels: numbers.length === 0 ? 'all' : numbers })
+            }}
+          />
+        </>
+      )
+    }
+    case 'link':
+      return (
+        <NumberField
+          label={s.afterMinutes}
+          value={rule.afterMinutes}
+          min={1}
+          set={(afterMinutes) => set({ afterMinutes })}
+        />
+      )
+    case 'backup':
+      return (
+        <NumberField
+          label={s.afterHours}
+          value={rule.afterHours ?? 48}
+          min={1}
+          set={(afterHours) => set({ afterHours })}
+        />
+      )
+    case 'node_new':
+    case 'sign_in':
+      return null
+    default:
+      return rule satisfies never
+  }
+}
+
+type Shape = { kind: 'circle'; latitude: number; longitude: number; metres: number }
+const CIRCLE: Shape = { kind: 'circle', latitude: 0, longitude: 0, metres: 1000 }
+
+/** A polygon was made by the API, and stays as it is. */
+function CircleFields({ shape, set }: { shape: Shape | { kind: 'polygon' }; set(shape: Shape): void }) {
+  if (shape.kind === 'polygon') return null
+  return (
+    <>
+      <NumberField
+        label={s.latitude}
+        value={shape.latitude}
+        min={-90}
+        max={90}
+        set={(latitude) => set({ ...shape, latitude })}
+      />
+      <NumberField
+        label={s.longitude}
+        value={shape.longitude}
+        min={-180}
+        max={180}
+        set={(longitude) => set({ ...shape, longitude })}
+      />
+      <NumberField label={s.metres} value={shape.metres} min={10} set={(metres) => set({ ...shape, metres })} />
+    </>
+  )
+}
+
+const KINDS = ['all', 'favorites', 'own', 'role', 'list'] as const
+
+function WatchedFields({ nodes, set }: { nodes: Watched; set(nodes: Watched): void }) {
+  const begin = (kind: (typeof KINDS)[number]): Watched => {
+    if (kind === 'role') return { kind, roles: ['ROUTER', 'REPEATER'] }
+    return kind === 'list' ? { kind, nodes: [] } : { kind }
+  }
+  return (
+    <>
+      <Select
+        label={s.nodes}
+        value={nodes.kind}
+        options={KINDS.map((kind) => [kind, s.watched[kind]] as const)}
+        onChange={(kind) => set(begin(kind))}
+      />
+      {nodes.kind === 'role' && (
+        <Field
+          label={s.roles}
+          defaultValue={nodes.roles.join(', ')}
+          onChange={(event) =>
+            set({ kind: 'role', roles: split(event.currentTarget.value).map((role) => role.toUpperCase()) })
+          }
+        />
+      )}
+      {nodes.kind === 'list' && (
+        <Field
+          label={s.list}
+          defaultValue={nodes.nodes
+            .map((node) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node))
+            .join(', ')}
+          onChange={(event) => set({ kind: 'list', nodes: split(event.currentTarget.value) })}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals'
+import { SILENT_MINUTES } from '../../../shared/alert-kinds.ts'
+import { api, ask } from '../../api.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, Submit } from '../../parts/form/field.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
+import { useAction } from '../../state/load.ts'
+import { type Node, nodeName } from '../../state/mesh.ts'
+import { alertTexts as s } from '../../strings/alerts.ts'
+import { t } from '../../strings.ts'
+
+/** One button: to be told, by all own destinations, when this node falls silent. */
+export function WatchNode({ node }: { node: Node }) {
+  const isOpen = useSignal(false)
+  const minutes = useSignal('120')
+  const saving = useAction()
+  const name = nodeName(node)
+  const save = (event: SubmitEvent) => {
+    event.preventDefault()
+    void saving.run(async () => {
+      const { destinations } = await ask(api.alerts.destinations.$get({ query: {} }))
+      const json = {
+        kind: 'node_silent' as const,
+        name: Array.from(s.watchName(name)).slice(0, 32).join('').trim(),
+        nodes: { kind: 'list' as const, nodes: [node.nodeNum] },
+        afterMinutes: Number(minutes.value),
+        destinations: destinations.filter(({ confirmed, enabled }) => confirmed && enabled).map(({ id }) => id),
+      }
+      await ask(api.alerts.rules.$post({ json }))
+      isOpen.value = false
+      say(s.watching)
+    })
+  }
+  return (
+    <>
+      <button type="button" class="button" onClick={() => (isOpen.value = true)}>
+        <Icon name="bell" />
+        {s.watch}
+      </button>
+      {isOpen.value && (
+        <Dialog title={s.watch} onClose={() => (isOpen.value = false)}>
+          <form class="stack" onSubmit={save}>
+            <p>{s.watchHelp(name)}</p>
+            <Field
+              label={s.afterMinutes}
+              type="number"
+              {...SILENT_MINUTES}
+              required
+              value={minutes.value}
+              onInput={(event) => (minutes.value = event.currentTarget.value)}
+            />
+            <Failure error={saving.error.value} />
+            <Actions>
+              <Submit busy={saving.busy.value} idle={t.common.save} working={t.common.saving} />
+            </Actions>
+          </form>
+        </Dialog>
+      )}
+    </>
+  )
+}

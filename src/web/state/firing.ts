@@ -1,0 +1,29 @@
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { api, ask } from '../api.ts'
+import { asApiError, useFresh } from './load.ts'
+
+const POLL_MS = 60_000
+
+/** Own alerts that fire and are not acknowledged. */
+export const firing = signal(0)
+
+export function noteFiring(count: number): void {
+  firing.value = count
+}
+
+async function refreshFiring(): Promise<void> {
+  try {
+    noteFiring((await ask(api.alerts.$get({ query: { limit: '1', state: 'firing' } }))).firing)
+  } catch (error) {
+    // What was there before stays; the page of alerts says itself what is wrong.
+    asApiError(error)
+  }
+}
+
+/** Where the count is kept fresh: once in the page. */
+export function FiringKeeper(): null {
+  useEffect(() => void refreshFiring(), [])
+  useFresh(refreshFiring, POLL_MS, ['alert'])
+  return null
+}
