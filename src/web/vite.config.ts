@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { defineConfig, type Plugin } from 'vite'
 import manifest from '../../package.json' with { type: 'json' }
 import { SECURITY_HEADERS } from '../app/http/security.ts'
 
 /**
- * `dist/web`: every file but the page and the icon has a hash in its name. Scripts find each other relative to
+ * `dist/web`: every file has a hash in its name, but for the page, and those that a browser knows by their names. Scripts find each other relative to
  * themselves, so that only the page knows under which path the site stands.
  */
 export default defineConfig({
@@ -26,7 +28,7 @@ export default defineConfig({
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
   },
-  plugins: [workersHeaders()],
+  plugins: [workersHeaders(), installable()],
 })
 
 /** Workers read from `_headers` what the app adds elsewhere to each of these files. */
@@ -37,6 +39,35 @@ function workersHeaders(): Plugin {
     name: 'workers-headers',
     generateBundle() {
       this.emitFile({ type: 'asset', fileName: '_headers', source })
+    },
+  }
+}
+
+/** What makes an app of the site that a browser installs: its manifest, its icons, and the service worker. */
+function installable(): Plugin {
+  const icon = (size: number) => ({ src: `icon-${size}.png`, sizes: `${size}x${size}`, type: 'image/png' })
+  const description = {
+    name: 'Mesh Monitoring',
+    short_name: 'Mesh',
+    start_url: './',
+    scope: './',
+    display: 'standalone',
+    background_color: '#0f1518',
+    theme_color: '#0b6b6b',
+    icons: [icon(192), icon(512)],
+  }
+  const link = (rel: string, href: string) => ({ tag: 'link', attrs: { rel, href }, injectTo: 'head' as const })
+  return {
+    name: 'installable',
+    transformIndexHtml: {
+      order: 'post',
+      handler: () => [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
+    },
+    generateBundle() {
+      for (const fileName of ['sw.js', 'offline.html', 'icon-192.png', 'icon-512.png']) {
+        this.emitFile({ type: 'asset', fileName, source: readFileSync(join(import.meta.dirname, 'sw', fileName)) })
+      }
+      this.emitFile({ type: 'asset', fileName: 'manifest.webmanifest', source: JSON.stringify(description) })
     },
   }
 }

@@ -1,0 +1,122 @@
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
+
+const PASSWORD = 'a password for the alerts'
+let site: Site
+let visitor: Visitor
+let hook: Server
+const received: { id: string | undefined; body: string }[] = []
+
+beforeAll(async () => {
+  hook = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => (body += chunk))
+    request.on('end', () => {
+      received.push({ id: request.headers['webhook-id']?.toString(), body })
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+  site = await openSite({ ADMIN_PASSWORD: PASSWORD })
+  visitor = await site.visit({ permissions: ['notifications'] })
+  await visitor.page.goto(site.base)
+  await visitor.signIn('admin', PASSWORD)
+  await visitor.page.getByRole('heading', { level: 1, name: 'Dashboard' }).waitFor()
+})
+afterAll(async () => {
+  await site.close()
+  hook.close()
+})
+
+const hookUrl = () => {
+  const address = hook.address()
+  return address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
+}
+
+test('a webhook is added and tested, a preset becomes a rule, and its preview says when it would have fired', async () => {
+  const { page } = visitor
+  await visitor.goto('/alerts')
+  await page.getByText('All is well').waitFor()
+  expect(await visitor.violations()).toStrictEqual([])
+  await page.getByRole('button', { name: 'Add a destination' }).click()
+  await page.getByLabel('Tell me by').selectOption('webhook')
+  await page.getByLabel('Name').fill('My hook')
+  await page.getByLabel('Url').fill(hookUrl())
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('It is shown only now').first().waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: 'Test', exact: true }).click()
+  await page.getByText('Sent: status 200').waitFor()
+  expect(received).toHaveLength(1)
+
+  await page.getByRole('button', { name: 'Low batteries' }).click()
+  await page.getByRole('button', { name: 'When would it have fired?' }).click()
+  await page.getByText(/^In the last 7 days it would/).waitFor()
+  expect(await visitor.violations()).toStrictEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Tell me when deviceMetrics.batteryLevel of a node is below 20').waitFor()
+})
+
+test('a node is watched in three clicks', async () => {
+  const { page } = visitor
+  await visitor.goto('/nodes')
+  await page.getByRole('link', { name: /\w/ }).and(page.locator('a[href*="/nodes/!"]')).first().click()
+  await page.getByRole('button', { name: 'Watch this node' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Watched').waitFor()
+  await visitor.goto('/alerts')
+  await page.getByText(/^Tell me when .+ was not heard for 2 h\.$/).waitFor()
+})
+
+test('on a phone nothing is wider than the screen', async () => {
+  await visitor.page.setViewportSize({ width: 360, height: 740 })
+  await visitor.goto('/alerts')
+  expect(await overflowOf(visitor.page)).toBeLessThanOrEqual(0)
+  await visitor.page.setViewportSize({ width: 1360, height: 860 })
+})
+
+test('the app is installable, and its service worker shows a push and opens the node', async () => {
+  const { page } = visitor
+  await visitor.goto('/alerts')
+  const manifest = await (await fetch(`${site.base}/manifest.webmanifest`)).json()
+  for (const { src, sizes } of Object(manifest).icons) {
+    const icon = await fetch(`${site.base}/${src}`)
+    expect([icon.status, icon.headers.get('content-type')]).toStrictEqual([200, 'image/png'])
+    const bytes = Buffer.from(await icon.arrayBuffer())
+    expect(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`).toBe(sizes)
+  }
+  const cdp = await page.context().newCDPSession(page)
+  const { promise: registered, resolve } = Promise.withResolvers<string>()
+  cdp.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+    const [registration] = registrations
+    if (registration !== undefined) resolve(registration.registrationId)
+  })
+  await cdp.send('ServiceWorker.enable')
+  await page.evaluate(
+    "navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready).then(() => true)",
+  )
+  const registrationId = await registered
+  const push = { id: 'msg_1', title: 'Ridge is silent', text: 'Ridge was not heard for 2 h', path: '/nodes/!a0cb0001' }
+  await cdp.send('ServiceWorker.deliverPushMessage', { origin: site.base, registrationId, data: JSON.stringify(push) })
+  const shown = `navigator.serviceWorker.ready.then((each) => each.getNotifications())
+    .then((all) => all.map(({ title, body, tag }) => [title, body, tag]))`
+  await expect.poll(() => page.evaluate(shown)).toStrictEqual([[push.title, push.text, push.id]])
+  const [worker] = page.context().serviceWorkers()
+  if (worker === undefined) throw new Error('no service worker')
+  await worker.evaluate(`self.registration.getNotifications().then(([notification]) => {
+    self.dispatchEvent(new NotificationEvent('notificationclick', { notification }))
+  })`)
+  await page.waitForURL(/\/nodes\/!a0cb0001$/)
+  const caches = `caches.keys().then(async (names) => (await Promise.all(names.map(async (name) =>
+    (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)))).flat())`
+  expect(await page.evaluate(caches)).toStrictEqual(['/offline.html'])
+})
+
+test('a page of its own is shown while the service is away', async () => {
+  const { page } = visitor
+  await page.context().setOffline(true)
+  await page.goto(`${site.base}/alerts`)
+  await page.getByText('The service does not respond').waitFor()
+  await page.context().setOffline(false)
+})
