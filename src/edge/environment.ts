@@ -45,6 +45,8 @@ const NODE_ONLY: ReadonlySet<string> = new Set([
   'REDIS_URL',
   'RESTORE_FROM_BACKUP',
   'MAP_PMTILES',
+  'SMTP_URL',
+  'SMTP_FROM',
   'DEMO',
 ])
 

@@ -1,4 +1,6 @@
 import type { Pause } from '../app/upkeep/slices.ts'
+import { evaluateRules } from '../app/alerts/evaluate.ts'
+import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { sealAudit } from '../app/audit/chain.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
@@ -15,6 +17,7 @@ const SLICES = 75
 const EVERY_MS = 10 * MINUTE_MS
 
 type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
+type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
 
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
@@ -24,6 +27,15 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   await keepBounds(ports, countSlices())
   await buildTextIndexes(ports, countSlices())
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
+}
+
+/** Looks at the rules of alerts and sends what is due. */
+export async function runAlerts(ports: AlertNeeds): Promise<void> {
+  // An isolate begins whenever it likes, which says nothing of who was silent.
+  await evaluateRules({ ...ports, startedAt: null }, countSlices())
+  await tidyOutbox(ports)
+  const goesOn = countSlices()
+  while ((await deliverDue(ports)) > 0) if (!(await goesOn())) return
 }
 
 function countSlices(): Pause {

@@ -18,7 +18,11 @@ import { type Env, readEnvironment } from './environment.ts'
 import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
-import { runSchedule } from './schedule.ts'
+import { fetchOutbound } from './outbound.ts'
+import { runAlerts, runSchedule } from './schedule.ts'
+
+/** The trigger of wrangler.toml that is for alerts alone. */
+const EACH_MINUTE = '* * * * *'
 
 /** What an isolate keeps between requests. */
 type Service =
@@ -80,7 +84,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     events: null,
     meter: null,
     compressor: null,
-    outbound: null,
+    outbound: fetchOutbound(),
     mail: null,
     mapArchive: null,
     clockWatch: null,
@@ -179,12 +183,13 @@ export default {
     return response
   },
   /** The cron trigger of wrangler.toml: drops what has expired, and rolls up what collectors delivered. */
-  async scheduled({ scheduledTime }, env) {
+  async scheduled({ scheduledTime, cron }, env) {
     const service = serviceOf(env)
     if (!service.ok) throw new Error(service.problems.join('; '))
     try {
       await refuseNewer(service.ports)
-      await runSchedule(service.ports, scheduledTime)
+      if (cron !== EACH_MINUTE) await runSchedule(service.ports, scheduledTime)
+      await runAlerts(service.ports)
     } catch (error) {
       service.ports.log.error('The scheduled run failed', { error })
       // The platform logs what is thrown with its cause, and a failed query ends with the values bound to it.

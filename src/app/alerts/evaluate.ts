@@ -1,7 +1,7 @@
 import { and, eq, gt, inArray, lte, ne, sql } from 'drizzle-orm'
 import { alertAnchors, alertMarks, alerts, auditLog } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
-import { HOUR_MS } from '../../shared/time.ts'
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import { isNameOf } from '../../shared/names.ts'
 import { findOwner } from '../auth/viewer.ts'
 import type { Ports } from '../context.ts'
@@ -18,7 +18,6 @@ import {
   fire,
   forgetPending,
   HELD_WORDS,
-  listOwners,
   newStep,
   noteOccurrences,
   type Occurrence,
@@ -93,9 +92,10 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   if (rules.length === 0 && open.size === 0) return
   const read = await readWorld({ ...needs, now }, rules, pause)
   if (read === null) return
-  const [first, ...others] = read.marks
-  if (first !== undefined) await store.atomic([first, ...others])
-  for (const watching of rules) {
+  await run(store, read.marks)
+  // A run that may not go on has begun with others than the one before.
+  const first = rules.length === 0 ? 0 : Math.floor(now / MINUTE_MS) % rules.length
+  for (const watching of [...rules.slice(first), ...rules.slice(0, first)]) {
     await settle(needs, watching, { world: read.world, open: open.get(watching.id) ?? [] })
     open.delete(watching.id)
     if (!(await pause())) return
@@ -192,6 +192,7 @@ async function settle(
   const steps = { fired: newStep(), resolved: newStep(), repeated: newStep() }
   const ids = (rows: readonly OpenRow[]) => rows.map(({ id }) => id)
   const isFiring = begun.some(({ state }) => state === 'firing') || matured.length > 0 || changes.unsaid.length > 0
+  const hasChanged = Object.values(changes).some((rows) => rows.length > 0)
   await run(store, [
     ...anchors.map((anchor) => store.db.insert(alertAnchors).values(anchor).onConflictDoNothing()),
     ...setInhibited(store, ids(changes.lost), true),
@@ -206,9 +207,7 @@ async function settle(
     ...(changes.over.length > 0 ? sendOut(store, { step: steps.resolved, told: 'resolved', now, waitMs: 0 }) : []),
     ...(changes.repeated.length > 0 ? sendOut(store, { step: steps.repeated, told: 'repeated', now, waitMs: 0 }) : []),
   ])
-  for (const step of Object.values(steps)) {
-    if ((await listOwners(store, step)).length > 0) return tellOwner(needs, watching.ownerId)
-  }
+  if (hasChanged) tellOwner(needs, watching.ownerId)
 }
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, sql, type SQL } from 'drizzle-orm'
+import { and, isNotNull, sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
@@ -128,11 +128,6 @@ const queries = prepareOnce((db) => ({
     )
     .groupBy(alerts.ruleId, alerts.subject)
     .prepare(),
-  owners: db
-    .selectDistinct({ ownerId: alerts.ownerId })
-    .from(alerts)
-    .where(eq(alerts.step, value('step')))
-    .prepare(),
 }))
 
 /** A name for one step, which nobody else has. */
@@ -188,11 +183,6 @@ export function sendOut(
 ): Statement[] {
   const { deliver, list } = queries(store)
   return [bind(deliver, { step, told, now, due: now + waitMs }), bind(list, { step, told, now })]
-}
-
-/** Whose alerts a step changed. */
-export async function listOwners(store: Store, step: string): Promise<number[]> {
-  return (await queries(store).owners.all({ step })).map(({ ownerId }) => ownerId)
 }
 
 /**

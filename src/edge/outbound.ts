@@ -1,0 +1,51 @@
+import { type Outbound, type OutboundAnswer, SendFailure } from '../app/alerts/outbox/ports.ts'
+import { isPublicAddress } from '../app/alerts/outbox/public-address.ts'
+
+const TOTAL_MS = 10_000
+const MAX_ANSWER_BYTES = 64 * 1024
+
+/**
+ * Requests to addresses that users typed, by the platform's `fetch`. An address that stands in the URL, and names that
+ * are never public, are refused; what another name leads to a worker can not look up, nor can it connect to one address
+ * of several. Cloudflare's network reaches no private address of anybody's.
+ */
+export function fetchOutbound(): Outbound {
+  return {
+    async send({ url, method, headers, body, mayBePrivate }) {
+      if (!mayBePrivate && isPrivateHost(new URL(url).hostname)) {
+        throw new SendFailure('private addresses are for administrators alone')
+      }
+      const signal = AbortSignal.timeout(TOTAL_MS)
+      try {
+        const asked: RequestInit = { method, headers, body, redirect: 'manual', signal }
+        const answer = await fetch(url, asked)
+        await readBounded(answer)
+        return { status: answer.status, retryAfterMs: retryAfterOf(answer) }
+      } catch {
+        throw new SendFailure(signal.aborted ? 'no answer in time' : 'the connection failed')
+      }
+    },
+  }
+}
+
+function isPrivateHost(hostname: string): boolean {
+  const plain = hostname.replace(/^\[|\]$/g, '')
+  const isAddress = plain.includes(':') || /^[\d.]+$/.test(plain)
+  return isAddress ? !isPublicAddress(plain) : /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/i.test(plain)
+}
+
+async function readBounded({ body }: Response): Promise<void> {
+  if (body === null) return
+  const reader = body.getReader()
+  for (let size = 0; size <= MAX_ANSWER_BYTES;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    size += value.length
+  }
+  await reader.cancel()
+}
+
+function retryAfterOf({ headers }: Response): OutboundAnswer['retryAfterMs'] {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null
+}
