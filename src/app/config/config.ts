@@ -332,10 +332,10 @@ export const VARIABLES = {
       .nullable()
       .default(null),
     'an smtp:// or smtps:// URL, with user name and password if the server wants them',
-    'The mail server by which alerts are sent',
+    'The mail server that sends alerts',
     true,
   ),
-  SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'The sender of those letters'),
+  SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'Sender of these letters'),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',
