@@ -3,6 +3,7 @@ import { nodes } from '../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../meshtastic/node-id.ts'
 import { type Plan, readText } from '../mesh/ingest/plan.ts'
+import { foldText } from '../automation/kinds/matcher.ts'
 import { isWanted, quote, type Text } from './kinds/message.ts'
 import { isNewsworthy } from './kinds/node-new.ts'
 import { isRestart, restartSentence, type Uptime } from './kinds/node-restarted.ts'
@@ -90,7 +91,13 @@ async function findMessages(
     const said = readText(packet)
     if (said === null || said.isReplay || packet.isEmoji || own.has(packet.from)) return []
     const direct = said.to !== BROADCAST
-    const text: Text = { from: packet.from, channel: packet.channel, direct, text: said.text }
+    const text: Text = {
+      from: packet.from,
+      channel: packet.channel,
+      direct,
+      text: said.text,
+      folded: foldText(said.text),
+    }
     return rules
       .filter(({ rule, owner }) => maySee(owner, 'message', text) && isWanted(rule, text))
       .map((watching) => ({ watching, text, packetId: said.packetId }))
@@ -147,7 +154,6 @@ async function findRestarts(
   }
   if (told.size === 0) return []
   const rows = await known(store).nodes.all({ nums: JSON.stringify([...told.keys()]) })
-  const watchers = rules.map((watching) => ({ watching, isWatched: watcher(watching.rule.nodes) }))
   return rows.flatMap((row) => {
     const { nodeNum, uptime, t } = row
     const after = told.get(nodeNum)
@@ -155,9 +161,9 @@ async function findRestarts(
     const before = { seconds: uptime, t }
     if (!isRestart(before, after)) return []
     const what = restartSentence(shownName(nodeNum, row.longName), before)
-    return watchers
-      .filter(({ isWatched }) => isWatched(row))
-      .map(({ watching }) => ({
+    return rules
+      .filter(({ rule }) => watcher(rule.nodes)(row))
+      .map((watching) => ({
         watching,
         subject: nodeSubject(nodeNum),
         key: `${nodeNum}@${after.t}`,

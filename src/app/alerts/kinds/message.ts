@@ -1,4 +1,4 @@
-import { matches } from '../../automation/kinds/matcher.ts'
+import { matchesFolded } from '../../automation/kinds/matcher.ts'
 import { cleanText } from '../names.ts'
 import type { AlertRuleOf } from '../rules/rule.ts'
 
@@ -9,16 +9,18 @@ export type Text = {
   /** It is for one node alone. */
   readonly direct: boolean
   readonly text: string
+  /** The same as `foldText` makes it, once for all rules. */
+  readonly folded: string
 }
 
 /** Whether the rule wants to be told of a text. */
 export function isWanted({ match, from, channels, direct }: AlertRuleOf<'message'>, said: Text): boolean {
   if (said.direct ? !direct : channels !== 'all' && !channels.includes(said.channel)) return false
   if (from !== null && !from.includes(said.from)) return false
-  return match === null || matches(match, said.text)
+  return match === null || matchesFolded(match, said.folded)
 }
 
-export function quote(name: string, { text, direct, channel }: Text): string {
+export function quote(name: string, { text, direct, channel }: Omit<Text, 'folded'>): string {
   const where = direct ? 'in a direct message' : `on channel ${channel}`
   return `${name} ${where}: “${cleanText(text, 240)}”`
 }

@@ -4,6 +4,7 @@ import type { Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Ctx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
+import { foldText } from '../../automation/kinds/matcher.ts'
 import type { Text } from '../kinds/message.ts'
 import { readKnownNodes, readWorldFor } from '../read-world.ts'
 import type { World, WorldNode } from '../world.ts'
@@ -85,7 +86,14 @@ export async function readTexts({ db }: Store, since: number): Promise<(Text & {
       .all()
     for (const { fromNodeNum, toNodeNum, channel, text, timestamp, direction, emoji } of rows) {
       if (direction === 'out' || emoji || timestamp < since) continue
-      all.push({ from: fromNodeNum, channel, direct: toNodeNum !== BROADCAST, text, t: timestamp })
+      all.push({
+        from: fromNodeNum,
+        channel,
+        direct: toNodeNum !== BROADCAST,
+        text,
+        folded: foldText(text),
+        t: timestamp,
+      })
     }
     const last = rows.at(-1)
     if (last === undefined || rows.length < 1000 || last.timestamp < since) return all

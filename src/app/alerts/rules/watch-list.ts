@@ -53,11 +53,20 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
   return rules
 }
 
+const byKind = new WeakMap<readonly WatchingRule[], Map<AlertKind, readonly WatchingRule[]>>()
+
 /** Those of one kind. */
 export function ofKind<K extends AlertKind>(rules: readonly WatchingRule[], kind: K): readonly WatchingRule<K>[] {
-  return rules.flatMap(({ rule, ...row }) => (hasKind(rule, kind) ? [{ ...row, rule }] : []))
+  const known = byKind.get(rules) ?? new Map<AlertKind, readonly WatchingRule[]>()
+  byKind.set(rules, known)
+  const found = known.get(kind) ?? rules.filter(({ rule }) => rule.kind === kind)
+  known.set(kind, found)
+  return asKind<K>(found)
 }
 
-function hasKind<K extends AlertKind>(rule: AlertRule, kind: K): rule is AlertRuleOf<K> {
-  return rule.kind === kind
+// They were chosen by this kind.
+function asKind<K extends AlertKind>(rules: readonly WatchingRule[]): readonly WatchingRule<K>[] {
+  const any: unknown = rules
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return any as readonly WatchingRule<K>[]
 }

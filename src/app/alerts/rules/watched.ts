@@ -40,8 +40,16 @@ export type WatchedNode = {
   readonly isIgnored: boolean
 }
 
-/** Answers for one rule whether it watches a node. */
+const watchers = new WeakMap<Watched, (node: WatchedNode) => boolean>()
+
+/** Answers for one rule whether it watches a node: made once, as it is asked with each batch. */
 export function watcher(watched: Watched): (node: WatchedNode) => boolean {
+  const made = watchers.get(watched) ?? makeWatcher(watched)
+  watchers.set(watched, made)
+  return made
+}
+
+function makeWatcher(watched: Watched): (node: WatchedNode) => boolean {
   switch (watched.kind) {
     case 'all':
       return ({ isIgnored }) => !isIgnored

@@ -7,13 +7,22 @@ type Match = { readonly mode: MatchMode; readonly words: readonly string[] }
 const MAX_CHARACTERS = 256
 
 /** Whether one of the words is in a text, in the way that the rule says. No regular expressions: time is bounded. */
-export function matches({ mode, words }: Match, text: string): boolean {
-  const said = fold(text)
-  return words.some((word) => isFound(mode, fold(word), said))
+export function matches(match: Match, text: string): boolean {
+  return matchesFolded(match, foldText(text))
+}
+
+/** Words of rules, folded once: many rules are held against each text. */
+const folded = new WeakMap<Match, readonly string[]>()
+
+/** As `matches`, of a text that was folded before. */
+export function matchesFolded(match: Match, said: string): boolean {
+  const words = folded.get(match) ?? match.words.map(foldText)
+  folded.set(match, words)
+  return words.some((word) => isFound(match.mode, word, said))
 }
 
 /** Of equal letters the same ones, without spaces at the ends. */
-function fold(text: string): string {
+export function foldText(text: string): string {
   return Array.from(text.normalize('NFKC').toLowerCase().trim()).slice(0, MAX_CHARACTERS).join('')
 }
 
