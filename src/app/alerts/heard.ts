@@ -99,7 +99,7 @@ async function findMessages(
       folded: foldText(said.text),
     }
     return rules
-      .filter(({ rule, owner }) => maySee(owner, 'message', text) && isWanted(rule, text))
+      .filter(({ rule, owner }) => isWanted(rule, text) && maySee(owner, 'message', text))
       .map((watching) => ({ watching, text, packetId: said.packetId }))
   })
   if (wanted.length === 0) return []

@@ -16,9 +16,13 @@ const folded = new WeakMap<Match, readonly string[]>()
 
 /** As `matches`, of a text that was folded before. */
 export function matchesFolded(match: Match, said: string): boolean {
-  const words = folded.get(match) ?? match.words.map(foldText)
-  folded.set(match, words)
-  return words.some((word) => isFound(match.mode, word, said))
+  let words = folded.get(match)
+  if (words === undefined) {
+    words = match.words.map(foldText)
+    folded.set(match, words)
+  }
+  for (const word of words) if (isFound(match.mode, word, said)) return true
+  return false
 }
 
 /** Of equal letters the same ones, without spaces at the ends. */
@@ -33,7 +37,10 @@ function isFound(mode: MatchMode, word: string, said: string): boolean {
     case 'prefix':
       return said.startsWith(word) && !isInsideWord(said, word.length)
     case 'word':
-      return positionsOf(word, said).some((at) => !isInsideWord(said, at) && !isInsideWord(said, at + word.length))
+      return (
+        said.includes(word) &&
+        positionsOf(word, said).some((at) => !isInsideWord(said, at) && !isInsideWord(said, at + word.length))
+      )
     case 'contains':
       return said.includes(word)
     case 'wildcard':
