@@ -47,7 +47,7 @@ type Page = { readonly limit: number; readonly state?: AlertState | undefined; r
 /** Newest first: own ones, of what their owner may see now; for an administrator those of all. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
   const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
   const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds))
   const found = await store.db
@@ -117,7 +117,7 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
   const read = () =>
     store.db.select(columns).from(alerts).leftJoin(users, eq(users.id, alerts.ownerId)).where(eq(alerts.id, id)).get()
   const before = await read()
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
   if (before === undefined || before.row.ownerId !== viewer.user.id || !maySee(owner, before.row.kind, before.row)) {
     throw new AppError('alert_not_found')
   }

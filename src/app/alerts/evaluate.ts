@@ -170,7 +170,7 @@ async function settle(
   }
   const said = (what: string, isHeld: boolean) => (isHeld ? what + HELD_WORDS : what)
   const begun = changes.begun.map(({ finding, state }): Occurrence => {
-    const { subject, key, nodeNum, since, what } = finding
+    const { subject, key, nodeNum, channel, since, what } = finding
     const quiet = state === 'firing' ? quieten(subject, nodeNum) : { isHeld: false, isQuiet: true }
     return {
       ruleId,
@@ -178,7 +178,7 @@ async function settle(
       subject,
       key,
       nodeNum,
-      channel: null,
+      channel,
       direct: false,
       startedAt: since,
       what: said(what, quiet.isHeld),

@@ -34,6 +34,7 @@ const known = prepareOnce((db) => ({
       isIgnored: nodes.isIgnored,
       uptime: nodes.uptimeSeconds,
       t: nodes.deviceMetricsTime,
+      channel: nodes.metricsChannel,
     })
     .from(nodes)
     .where(sql`node_num in (select value from json_each(${sql.placeholder('nums')}))`)
@@ -160,15 +161,16 @@ async function findRestarts(
     if (uptime === null || t === null || after === undefined) return []
     const before = { seconds: uptime, t }
     if (!isRestart(before, after)) return []
+    const about = { channel: row.channel, direct: false }
     const what = restartSentence(shownName(nodeNum, row.longName), before)
     return rules
-      .filter(({ rule }) => watcher(rule.nodes)(row))
+      .filter(({ rule, owner }) => watcher(rule.nodes)(row) && maySee(owner, 'node_restarted', about))
       .map((watching) => ({
         watching,
         subject: nodeSubject(nodeNum),
         key: `${nodeNum}@${after.t}`,
         nodeNum,
-        channel: null,
+        channel: row.channel,
         direct: false,
         what,
       }))

@@ -34,6 +34,7 @@ const queries = prepareOnce((db) => ({
       latitude: nodes.latitude,
       longitude: nodes.longitude,
       precisionBits: nodes.precisionBits,
+      positionChannel: nodes.positionChannel,
       publicKey: nodes.publicKey,
       previousPublicKey: nodes.previousPublicKey,
       refusedPublicKey: nodes.refusedPublicKey,
@@ -59,6 +60,9 @@ const queries = prepareOnce((db) => ({
       nodeId: sql<number>`n.id`,
       t: sql<number>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
       v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+      channel: sql<
+        number | null
+      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
     })
     .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
     .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
@@ -98,8 +102,12 @@ export async function readWorld(
   for (const metric of new Set(ofKind(rules, 'metric').map(({ rule }) => rule.metric))) {
     const values = new Map<number, Measured>()
     for (let after = 0; after < lastId; after += NODES_AT_ONCE) {
-      for (const { nodeId, t, v } of await queries(store).latest.all({ metric, after, until: after + NODES_AT_ONCE })) {
-        values.set(nodeId, { t, v })
+      for (const { nodeId, t, v, channel } of await queries(store).latest.all({
+        metric,
+        after,
+        until: after + NODES_AT_ONCE,
+      })) {
+        values.set(nodeId, { t, v, channel })
       }
       if (!(await pause())) return null
     }

@@ -13,6 +13,8 @@ export type WorldNode = {
   readonly latitude: number | null
   readonly longitude: number | null
   readonly precisionBits: number | null
+  /** The channel on which the position came; null: a radio of ours told it of itself. */
+  readonly positionChannel: number | null
   readonly publicKey: string | null
   readonly previousPublicKey: string | null
   readonly refusedPublicKey: string | null
@@ -24,7 +26,7 @@ export type WorldNode = {
 /** A radio, a broker or a collector. `since`: when it came up, or went down. */
 export type WorldLink = { readonly name: string; readonly isUp: boolean; readonly since: number }
 
-export type Measured = { readonly t: number; readonly v: number }
+export type Measured = { readonly t: number; readonly v: number; readonly channel: number | null }
 
 /** All that rules look at, as it is at one moment. */
 export type World = {

@@ -210,7 +210,8 @@ function ifOpen(ctx: Pick<Ctx, 'config' | 'oidc'>, account: ReturnType<typeof ac
 /** Somebody in whose name the service does something by itself, as they are now; null when they can not sign in. */
 export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'oidc'>, id: number) {
   const account = await findAccount(ctx, id)
-  return account === null ? null : { isAdmin: account.user.isAdmin, permissions: account.permissions }
+  if (account === null) return null
+  return { isAdmin: account.user.isAdmin, permissions: account.permissions, scope: account.scope }
 }
 
 async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {

@@ -1,3 +1,4 @@
+import { maySee } from '../rights.ts'
 import type { AlertRuleOf } from '../rules/rule.ts'
 import { watcher } from '../rules/watched.ts'
 import type { WatchingRule } from '../rules/watch-list.ts'
@@ -61,6 +62,7 @@ export function findInArea(watching: WatchingRule<'area'>, world: World, _open: 
         subject: nodeSubject(nodeNum),
         key,
         nodeNum,
+        channel: node.positionChannel,
         since: world.now,
         forMs: 0,
         isKnown: true,
@@ -83,10 +85,11 @@ export function newAnchors(
   )
 }
 
-function placed({ rule }: WatchingRule<'area'>, { nodes }: World): { node: WorldNode; place: Place }[] {
+function placed({ rule, owner }: WatchingRule<'area'>, { nodes }: World): { node: WorldNode; place: Place }[] {
   const isWatched = watcher(rule.nodes)
   return nodes.flatMap((node) => {
-    const { latitude, longitude } = node
+    const { latitude, longitude, positionChannel: channel } = node
+    if (!maySee(owner, 'area', { channel, direct: false })) return []
     return latitude === null || longitude === null || !isWatched(node) ? [] : [{ node, place: { latitude, longitude } }]
   })
 }

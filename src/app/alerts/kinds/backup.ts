@@ -13,7 +13,7 @@ export function findBackups(
   _open: OpenAlerts,
 ): Finding[] {
   const { succeededAt, failure } = backups
-  const found = { subject: 'backup', nodeNum: null, forMs: 0, isKnown: true }
+  const found = { subject: 'backup', nodeNum: null, channel: null, forMs: 0, isKnown: true }
   if (failure !== null && failure.at >= anchorAt) {
     return [{ ...found, key: `failed:${failure.id}`, since: failure.at, what: 'A backup failed' }]
   }

@@ -5,6 +5,8 @@ export type Finding = {
   /** Names this occurrence: it fires once. */
   readonly key: string
   readonly nodeNum: number | null
+  /** On which channel came what it tells; null: on none. */
+  readonly channel: number | null
   /** Since when it is so. */
   readonly since: number
   /** For how long it must be so before it fires, in milliseconds. */

@@ -18,7 +18,9 @@ export function findKeys({ rule, anchorAt }: WatchingRule<'key'>, world: World, 
     const subject = nodeSubject(nodeNum)
     const key = JSON.stringify([nodeNum, problems, publicKey, refusedPublicKey, spoofClaim, anchorAt])
     const since = open.get(subject)?.startedAt ?? world.now
-    return [{ subject, key, nodeNum, since, forMs: 0, isKnown: true, what: `${name}: ${problems.join('; ')}` }]
+    return [
+      { subject, key, nodeNum, channel: null, since, forMs: 0, isKnown: true, what: `${name}: ${problems.join('; ')}` },
+    ]
   })
 }
 

@@ -17,6 +17,6 @@ export function findDown({ rule, anchorAt }: WatchingRule<'link'>, world: World,
     const forMs = afterMs + (counted - begun)
     const key = `${name}@${begun}@${anchorAt}`
     const what = `${cleanText(name, 80)} is down for ${rule.afterMinutes} min or more`
-    return [{ subject, key, nodeNum: null, since: begun, forMs, isKnown: true, what }]
+    return [{ subject, key, nodeNum: null, channel: null, since: begun, forMs, isKnown: true, what }]
   })
 }

@@ -1,5 +1,6 @@
 import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
 import { unitOf } from '../../mesh/telemetry/metric-units.ts'
+import { maySee } from '../rights.ts'
 import type { AlertRuleOf } from '../rules/rule.ts'
 import { watcher } from '../rules/watched.ts'
 import type { WatchingRule } from '../rules/watch-list.ts'
@@ -15,13 +16,18 @@ export function isBeyond({ is, limit, hysteresis }: AlertRuleOf<'metric'>, value
   return is === 'above' ? value > limit - slack : value < limit + slack
 }
 
-export function findBeyond({ rule, anchorAt }: WatchingRule<'metric'>, world: World, open: OpenAlerts): Finding[] {
+export function findBeyond(
+  { rule, anchorAt, owner }: WatchingRule<'metric'>,
+  world: World,
+  open: OpenAlerts,
+): Finding[] {
   const isWatched = watcher(rule.nodes)
   const latest = world.latest.get(rule.metric)
   if (latest === undefined) return []
   return world.nodes.flatMap((node) => {
     const measured = latest.get(node.id)
     if (measured === undefined || !isWatched(node)) return []
+    if (!maySee(owner, 'metric', { channel: measured.channel, direct: false })) return []
     const { nodeNum } = node
     const subject = nodeSubject(nodeNum)
     const known = open.get(subject)
@@ -34,6 +40,7 @@ export function findBeyond({ rule, anchorAt }: WatchingRule<'metric'>, world: Wo
         subject,
         key: `${nodeNum}@${since}@${anchorAt}`,
         nodeNum,
+        channel: measured.channel,
         since,
         forMs,
         isKnown: true,

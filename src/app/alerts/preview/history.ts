@@ -2,7 +2,8 @@ import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import { auditLog, messages, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
-import type { Ctx } from '../../context.ts'
+import { canReadChannel } from '../../../shared/scope.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { foldText } from '../../automation/kinds/matcher.ts'
 import type { Text } from '../kinds/message.ts'
@@ -12,6 +13,7 @@ import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before others have their turn. */
 const SLICE = 5000
+const MOST_POINTS = 20_000
 
 const goOn = async (): Promise<boolean> => {
   await nextTurn()
@@ -41,36 +43,32 @@ export async function readHeard({ db }: Store, since: number): Promise<HeardAt[]
   }
 }
 
-/** Measurements of one node since a time, oldest first. */
-export function readMeasured(
-  { db }: Store,
-  nodeId: number,
-  metric: string,
-  since: number,
-): Promise<{ t: number; v: number }[]> {
+type Reader = Pick<SignedInCtx, 'store' | 'viewer'>
+
+/** Measurements of one node since a time, oldest first: those that the viewer may see. */
+export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: number, metric: string, since: number) {
   const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
-  return Promise.resolve(
-    db
-      .select({ t: telemetry.t, v: telemetry.v })
-      .from(telemetry)
-      .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
-      .orderBy(asc(telemetry.t))
-      .limit(20_000)
-      .all(),
-  )
+  const rows = await db
+    .select({ t: telemetry.t, v: telemetry.v, channel: telemetry.channel })
+    .from(telemetry)
+    .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
+    .orderBy(asc(telemetry.t))
+    .limit(MOST_POINTS)
+    .all()
+  return rows.filter(({ channel }) => canReadChannel(viewer.scope, channel))
 }
 
-export function readPlaces({ db }: Store, nodeId: number, since: number) {
-  const { t, latitude, longitude } = positions
-  return Promise.resolve(
-    db
-      .select({ t, latitude, longitude })
-      .from(positions)
-      .where(and(eq(positions.nodeId, nodeId), gte(t, since)))
-      .orderBy(asc(t))
-      .limit(20_000)
-      .all(),
-  )
+/** Positions of one node, as `readMeasured`. */
+export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: number, since: number) {
+  const { t, latitude, longitude, channel } = positions
+  const rows = await db
+    .select({ t, latitude, longitude, channel })
+    .from(positions)
+    .where(and(eq(positions.nodeId, nodeId), gte(t, since)))
+    .orderBy(asc(t))
+    .limit(MOST_POINTS)
+    .all()
+  return rows.filter(({ channel }) => canReadChannel(viewer.scope, channel))
 }
 
 /** What others said since a time, newest first. */

@@ -15,7 +15,7 @@ import { isBeyond, sentence } from '../kinds/metric.ts'
 import { isWanted, quote } from '../kinds/message.ts'
 import { isRestart, restartSentence } from '../kinds/node-restarted.ts'
 import { inWords } from '../kinds/durations.ts'
-import { maySee } from '../rights.ts'
+import { type AlertOwner, maySee } from '../rights.ts'
 import type { World, WorldNode } from '../world.ts'
 import { findGaps, firesIn, gapsOfAll } from './gaps.ts'
 import { readHeard, readMeasured, readNodes, readPast, readPlaces, readTexts, readWorldNow } from './history.ts'
@@ -89,14 +89,14 @@ async function look(ctx: SignedInCtx, rule: AlertRule, range: Range): Promise<Fo
       return lookAtSilence(ctx, rule, range)
     case 'metric':
       return each(ctx, rule, async (node) =>
-        metricFires(rule, node, await readMeasured(ctx.store, node.id, rule.metric, range.from)),
+        metricFires(rule, node, await readMeasured(ctx, node.id, rule.metric, range.from)),
       )
     case 'node_restarted':
       return each(ctx, rule, async (node) =>
-        restartFires(node, await readMeasured(ctx.store, node.id, 'deviceMetrics.uptimeSeconds', range.from)),
+        restartFires(node, await readMeasured(ctx, node.id, 'deviceMetrics.uptimeSeconds', range.from)),
       )
     case 'area':
-      return each(ctx, rule, async (node) => areaFires(rule, node, await readPlaces(ctx.store, node.id, range.from)))
+      return each(ctx, rule, async (node) => areaFires(rule, node, await readPlaces(ctx, node.id, range.from)))
     case 'node_new':
       return {
         fires: (await readNodes(ctx.store)).flatMap(({ firstHeard, nodeNum, name }) =>
@@ -235,7 +235,7 @@ async function lookAtTexts(
   rule: AlertRuleOf<'message'>,
   { from }: Range,
 ): Promise<Found> {
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
   const names = new Map((await readNodes(store)).map(({ nodeNum, name }) => [nodeNum, name]))
   const texts = await readTexts(store, from)
   const fires = texts
@@ -258,14 +258,14 @@ async function now<R extends AlertRule>(
       ownerId: number
       anchorAt: number
       rule: R
-      owner: { isAdmin: boolean; permissions: SignedInCtx['viewer']['permissions'] }
+      owner: AlertOwner
     },
     world: World,
   ) => readonly { since: number; nodeNum: number | null; what: string }[],
   note: string,
 ): Promise<Found> {
-  const { user, permissions } = ctx.viewer
-  const owner = { isAdmin: user.isAdmin, permissions }
+  const { user, permissions, scope } = ctx.viewer
+  const owner = { isAdmin: user.isAdmin, permissions, scope }
   const world = await readWorldNow(ctx, to)
   const found = find(
     { id: 0, ownerId: user.id, anchorAt: rule.kind === 'backup' ? await readPast(ctx.store, from) : from, rule, owner },

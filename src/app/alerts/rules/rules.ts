@@ -97,7 +97,7 @@ function show({ viewer }: SignedInCtx, found: Found): Shown | null {
   return { ...versionOf(found), rule, firing: found.firing, sees }
 }
 
-const ownerOf = ({ user: { isAdmin }, permissions }: SignedInCtx['viewer']) => ({ isAdmin, permissions })
+const ownerOf = ({ user: { isAdmin }, permissions, scope }: SignedInCtx['viewer']) => ({ isAdmin, permissions, scope })
 
 export function etagOf({ revision }: Pick<Row, 'revision'>): string {
   return `"${revision}"`

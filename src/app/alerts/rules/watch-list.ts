@@ -4,6 +4,7 @@ import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { ALL_PERMISSIONS } from '../../../shared/resources.ts'
 import type { AlertKind } from '../../../shared/alert-kinds.ts'
 import { packedPermissions, unpackPermissions } from '../../users/permissions.ts'
+import { scopeColumns, scopeOf } from '../../sharing/scope.ts'
 import { type AlertOwner, maySee } from '../rights.ts'
 import { type AlertRule, type AlertRuleOf, parseRule } from './rule.ts'
 
@@ -28,6 +29,7 @@ const queries = prepareOnce((db) => ({
       rule: alertRules.rule,
       isAdmin: users.isAdmin,
       packed: packedPermissions,
+      ...scopeColumns,
     })
     .from(alertRules)
     .innerJoin(users, eq(users.id, alertRules.ownerId))
@@ -44,10 +46,12 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
   const revision = (await queries(store).revision.get())?.value ?? 0
   const known = kept.get(store.db)
   if (known !== undefined && known.revision === revision) return known.rules
-  const rules = (await queries(store).all.all()).flatMap(({ isAdmin, packed, rule: text, ...row }): WatchingRule[] => {
+  const rules = (await queries(store).all.all()).flatMap((found): WatchingRule[] => {
+    const { id, ownerId, anchorAt, isAdmin, packed, rule: text } = found
     const rule = parseRule(text)
-    const owner = { isAdmin, permissions: isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed) }
-    return rule === null || !maySee(owner, rule.kind) ? [] : [{ ...row, rule, owner }]
+    const permissions = isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed)
+    const owner = { isAdmin, permissions, scope: scopeOf(found) }
+    return rule === null || !maySee(owner, rule.kind) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
   })
   kept.set(store.db, { revision, rules })
   return rules
