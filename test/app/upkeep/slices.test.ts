@@ -159,8 +159,9 @@ describe('a slice', () => {
     expect(deleted).toStrictEqual({ telemetry: NODES * 180, positions: NODES * 60, messages: NODES * 60 })
     const traffic = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause, share: () => share })
     expect(traffic.packets).toBe(NODES * 180)
-    // A message counts once more for the number of its table's state, and every row in the count of its sender.
-    expect(Math.max(...changes)).toBeLessThanOrEqual(3000 * share)
+    // A message counts once more for the state of its table, in the count of its sender, and in the index of its text,
+    // which has a row of its own for each transaction.
+    expect(Math.max(...changes)).toBeLessThanOrEqual(4000 * share + 1)
     expect(Math.max(...changes)).toBeGreaterThanOrEqual(1000 * share)
   })
 
