@@ -33,7 +33,9 @@ const queries = prepareOnce((db) => ({
 /** Adds to events of stored packets what became of the nodes, and the messages as the API tells them. */
 export async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
-  const changes = nums.length > MOST_NODES ? new Map<number, Changes>() : await readChanges(store, nums)
+  // Noted in any case: after such an event pages read what is whole.
+  const read = await readChanges(store, nums)
+  const changes = nums.length > MOST_NODES ? new Map<number, Changes>() : read
   const detailed: NewEvent[] = []
   for (const event of events) {
     const found = event.kind === 'node' ? changes.get(Number(event.data['nodeNum'])) : undefined

@@ -17,7 +17,7 @@ const POLL_MS = 60_000
 
 /** What matters at a glance, from across the room too. */
 export function DashboardPage() {
-  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS, ['message'])
+  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
   const found = data.value
   return (
     <Page title={t.dashboard.title}>

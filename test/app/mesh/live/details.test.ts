@@ -56,6 +56,9 @@ it('asks readers to read the list when very many nodes are heard at once', async
   const nodes = (latest(120) ?? []).filter(({ kind }) => kind === 'node')
   expect(nodes).toHaveLength(60)
   expect(nodes.filter(({ contents }) => contents !== undefined)).toEqual([])
+  // Readers have them by then: from here on only what is new is told.
+  await store(heard(packet(text('x'), { from: 1007, rxSnr: 1 }), { at: START + 1000 }))
+  expect(latest(2)?.[0]?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: 1 } })
 })
 
 it('takes a few hundred bytes a packet', async () => {
