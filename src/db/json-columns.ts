@@ -11,6 +11,8 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'device_config_changes.differing',
   'device_config_changes.fields',
   'packets.payload',
+  'passkeys.transports',
+  'provider_roles.permissions',
   'settings.value',
   'traceroutes.route',
   'users.channels',

@@ -20,7 +20,7 @@ export const MAX_TYPED_PASSWORD = 4096
 export const MAX_TOKEN_NAME = 100
 /** Notes about a node. */
 export const MAX_NOTES = 2000
-/** Of automation: the name of a rule, a text with its tokens, a reaction, and a message that is tried. */
+/** Of automation, and of alerts: the name of a rule, a text with its tokens, a reaction, and a message that is tried. */
 export const MAX_RULE_NAME = 64
 export const MAX_TEMPLATE = 400
 export const MAX_REACTION = 16

@@ -1,10 +1,11 @@
 import * as z from 'zod'
+import { MAX_RULE_NAME } from '../../shared/limits.ts'
 
 /** What somebody calls a rule or a destination. */
 export const plainName = z
   .string()
   .min(1)
-  .max(64)
+  .max(MAX_RULE_NAME)
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
   .refine((name) => name === name.trim(), 'no space at the ends')
 

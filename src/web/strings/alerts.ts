@@ -75,7 +75,6 @@ export const alertTexts = {
   destinationsTitle: 'Destinations',
   destinationsHelp: 'Where alerts are sent.',
   newDestination: 'Add a destination',
-  thisBrowser: 'This browser',
   pushOn: 'Show alerts in this browser',
   pushDenied: 'This browser does not allow notifications. Allow them in its settings for this site.',
   pushMissing:
@@ -87,7 +86,6 @@ export const alertTexts = {
   off: 'off',
   last: 'Last:',
   secretOnce: 'The secret that signs its messages. It is shown only now:',
-  keep: 'unchanged',
   failed: 'Messages that could not be sent',
   watch: 'Watch this node',
   watchHelp: (name: string) => `Tell me when ${name} was not heard for so long.`,

@@ -142,6 +142,7 @@ test('tells which headers a request may have, and which its answer has', async (
     'get /api/nodes 304 X-Total-Count',
     'get /api/nodes 304 X-Next-Cursor',
     'get /api/automation/{id} 200 ETag',
+    'get /api/alerts/rules/{id} 200 ETag',
   ])
 })
 

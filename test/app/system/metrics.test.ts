@@ -166,6 +166,7 @@ it('measures links, packets, the database, backups, sessions and the process', a
     mesh_nodes: 0,
     mesh_nodes_active: 0,
     mesh_database_size_bytes: size,
+    mesh_alerts_firing: 0,
     mesh_sessions: 1,
     mesh_backups: 2,
     mesh_backup_last_timestamp_seconds: START / 1000 - 9,
@@ -222,6 +223,7 @@ it('has what the database tells where a runtime measures nothing else', async ()
     'mesh_nodes',
     'mesh_nodes_active',
     'mesh_database_size_bytes',
+    'mesh_alerts_firing',
     'mesh_sessions',
   ])
 })

@@ -16,7 +16,7 @@ import { noteFiring } from '../../state/firing.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { can } from '../../state/session.ts'
 import { useNodes } from '../../state/mesh.ts'
-import { ALERT_KIND_TEXTS, alertTexts as s } from '../../strings/alerts.ts'
+import { ALERT_KIND_TEXTS, alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { type Destination, Destinations } from './destinations.tsx'
 import { freshRule, type NewRule, PRESETS, sentence, type ShownRule } from './rule.ts'
@@ -59,7 +59,7 @@ export function AlertsPage() {
         <Destinations destinations={own} hasMail={about.data.value?.email ?? false} reload={destinations.reload} />
       )}
       {(failed.data.value?.deliveries.length ?? 0) > 0 && (
-        <Card title={s.failed}>
+        <Card title={alertTexts.failed}>
           <ul class="rows">
             {failed.data.value?.deliveries.map(({ id, destination, result, createdAt }) => (
               <li key={id}>
@@ -92,7 +92,7 @@ function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
     void confirming.run(async () => {
       await ask(api.alerts.destinations[':id'].confirm.$post({ param: { id }, json: { token } }))
       setQuery({ confirm: '' })
-      say(s.confirmed)
+      say(alertTexts.confirmed)
       await onConfirmed()
     })
   }, [])
@@ -102,13 +102,13 @@ function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
 function Firing({ alerts, reload }: { alerts: readonly Alert[]; reload(): Promise<void> }) {
   if (alerts.length === 0) {
     return (
-      <Empty icon="check" title={s.nothing}>
-        <p>{s.nothingHelp}</p>
+      <Empty icon="check" title={alertTexts.nothing}>
+        <p>{alertTexts.nothingHelp}</p>
       </Empty>
     )
   }
   return (
-    <Card title={s.firing}>
+    <Card title={alertTexts.firing}>
       <ul class="rows">
         {alerts.map((alert) => (
           <FiringRow alert={alert} reload={reload} key={alert.id} />
@@ -129,18 +129,18 @@ function FiringRow({ alert, reload }: { alert: Alert; reload(): Promise<void> })
   return (
     <li>
       <span class="grow break">
-        <span class={state === 'firing' ? 'tag bad' : 'tag'}>{s.states[state]}</span> <What alert={alert} />
+        <span class={state === 'firing' ? 'tag bad' : 'tag'}>{alertTexts.states[state]}</span> <What alert={alert} />
         <div class="faint">
-          {alert.ruleName} · {s.since} {dateTime(startedAt)}
-          {acknowledgedAt !== null && ` · ${s.acknowledged}`}
-          {inhibited && ` · ${s.inhibited}`}
-          {held ? ` · ${s.held}` : state === 'firing' && toldAt === null && ` · ${s.silent}`}
+          {alert.ruleName} · {alertTexts.since} {dateTime(startedAt)}
+          {acknowledgedAt !== null && ` · ${alertTexts.acknowledged}`}
+          {inhibited && ` · ${alertTexts.inhibited}`}
+          {held ? ` · ${alertTexts.held}` : state === 'firing' && toldAt === null && ` · ${alertTexts.silent}`}
         </div>
         <Failure error={action.error.value} />
       </span>
       {state === 'firing' && acknowledgedAt === null && (
         <button type="button" class="button small" disabled={action.busy.value} onClick={acknowledge}>
-          {s.acknowledge}
+          {alertTexts.acknowledge}
         </button>
       )}
     </li>
@@ -153,8 +153,8 @@ function What({ alert: { what, nodeId } }: { alert: Alert }) {
 
 function History({ alerts }: { alerts: readonly Alert[] }) {
   return (
-    <Card title={s.history}>
-      {alerts.length === 0 && <p class="faint">{s.noHistory}</p>}
+    <Card title={alertTexts.history}>
+      {alerts.length === 0 && <p class="faint">{alertTexts.noHistory}</p>}
       <ul class="rows">
         {alerts.map((alert) => (
           <li key={alert.id}>
@@ -178,8 +178,8 @@ function Rules({ rules, destinations, reload }: RulesProps) {
   const all = destinations.filter(({ confirmed }) => confirmed).map(({ id }) => id)
   return (
     <Card
-      title={s.rules}
-      help={s.rulesHelp}
+      title={alertTexts.rules}
+      help={alertTexts.rulesHelp}
       actions={
         <button
           type="button"
@@ -187,13 +187,13 @@ function Rules({ rules, destinations, reload }: RulesProps) {
           onClick={() => (editing.value = { saved: null, initial: freshRule('node_silent', all) })}
         >
           <Icon name="plus" />
-          {s.newRule}
+          {alertTexts.newRule}
         </button>
       }
     >
       {rules.length === 0 && (
         <div class="stack">
-          <p>{s.noRules}</p>
+          <p>{alertTexts.noRules}</p>
           <div class="actions">
             {namesOf(PRESETS).map((preset) => (
               <button
@@ -202,7 +202,7 @@ function Rules({ rules, destinations, reload }: RulesProps) {
                 key={preset}
                 onClick={() => (editing.value = { saved: null, initial: PRESETS[preset](all) })}
               >
-                {s.presets[preset]}
+                {alertTexts.presets[preset]}
               </button>
             ))}
           </div>
@@ -265,10 +265,10 @@ function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promis
         <strong>{rule.name}</strong> <span class="tag">{ALERT_KIND_TEXTS[rule.kind]}</span>{' '}
         {firing > 0 && <span class="tag bad">{firing}</span>}
         <div class="faint">{sentence(rule)}.</div>
-        {!sees && <div class="warn">{s.blind}</div>}
+        {!sees && <div class="warn">{alertTexts.blind}</div>}
         {isQuiet && (
           <div class="faint">
-            {s.silencedUntil} {dateTime(rule.silencedUntil ?? 0)}
+            {alertTexts.silencedUntil} {dateTime(rule.silencedUntil ?? 0)}
           </div>
         )}
         <Failure error={action.error.value} />
@@ -278,7 +278,7 @@ function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promis
         class="button small"
         onClick={() => change({ silencedUntil: isQuiet ? null : Date.now() + DAY_MS })}
       >
-        {isQuiet ? s.unsilence : s.silence}
+        {isQuiet ? alertTexts.unsilence : alertTexts.silence}
       </button>
       <button type="button" class="button small" onClick={onEdit}>
         {t.common.edit}

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf } from '../../../shared/destination-kinds.ts'
+import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { Copyable } from '../../parts/copy.tsx'
@@ -10,7 +11,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useAction } from '../../state/load.ts'
-import { alertTexts as s, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { pushProblem, subscribeBrowser } from './push.ts'
 
@@ -40,16 +41,16 @@ export function Destinations({ destinations, hasMail, reload }: Props) {
     })
   return (
     <Card
-      title={s.destinationsTitle}
-      help={s.destinationsHelp}
+      title={alertTexts.destinationsTitle}
+      help={alertTexts.destinationsHelp}
       actions={
         <>
           <button type="button" class="button" disabled={subscribing.busy.value} onClick={subscribe}>
-            {s.pushOn}
+            {alertTexts.pushOn}
           </button>
           <button type="button" class="button" onClick={() => (isAdding.value = true)}>
             <Icon name="plus" />
-            {s.newDestination}
+            {alertTexts.newDestination}
           </button>
         </>
       }
@@ -85,7 +86,7 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
   const test = () =>
     void testing.run(async () => {
       const { ok, result } = await ask(api.alerts.destinations[':id'].test.$post({ param }))
-      say(s.tested(ok, result))
+      say(alertTexts.tested(ok, result))
       await reload()
     })
   const remove = () =>
@@ -102,18 +103,18 @@ function DestinationRow({ destination, reload }: { destination: Destination; rel
     <li>
       <span class="grow break">
         <strong>{name}</strong> <span class="tag">{DESTINATION_TEXTS[kind]}</span>{' '}
-        {!enabled && <span class="tag">{s.off}</span>}
-        {!confirmed && <div class="warn">{s.unconfirmed}</div>}
+        {!enabled && <span class="tag">{alertTexts.off}</span>}
+        {!confirmed && <div class="warn">{alertTexts.unconfirmed}</div>}
         {lastResult !== null && (
           <div class="faint">
-            {s.last} {lastResult}
+            {alertTexts.last} {lastResult}
           </div>
         )}
         <Failure error={testing.error.value} />
       </span>
       {confirmed && (
         <button type="button" class="button small" disabled={testing.busy.value} onClick={test}>
-          {s.test}
+          {alertTexts.test}
         </button>
       )}
       <button type="button" class="button small danger-quiet" onClick={remove}>
@@ -145,22 +146,22 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
   }
   if (secret.value !== null) {
     return (
-      <Dialog title={s.newDestination} onClose={onDone}>
-        <p>{s.secretOnce}</p>
-        <Copyable text={secret.value} name={s.secretOnce} />
+      <Dialog title={alertTexts.newDestination} onClose={onDone}>
+        <p>{alertTexts.secretOnce}</p>
+        <Copyable text={secret.value} name={alertTexts.secretOnce} />
       </Dialog>
     )
   }
   return (
-    <Dialog title={s.newDestination} onClose={onDone}>
+    <Dialog title={alertTexts.newDestination} onClose={onDone}>
       <form class="stack" onSubmit={save}>
         <Select
-          label={s.destinations}
+          label={alertTexts.destinations}
           value={kind.value}
           options={kinds.map((each) => [each, DESTINATION_TEXTS[each]] as const)}
           onChange={(next) => (kind.value = next)}
         />
-        <Field label={s.name} name="name" maxLength={64} />
+        <Field label={alertTexts.name} name="name" maxLength={MAX_RULE_NAME} />
         {fields.map(([name, { secret: isSecret, optional, example }]) => (
           <Field
             key={`${kind.value} ${name}`}

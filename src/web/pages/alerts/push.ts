@@ -1,16 +1,16 @@
 import { api, ask, BASE } from '../../api.ts'
 import { deviceName } from '../../parts/form/credential-rows.tsx'
-import { alertTexts as s } from '../../strings/alerts.ts'
+import { alertTexts } from '../../strings/alerts.ts'
 
 /** Why this browser can not be told; null: it can. */
 export function pushProblem(): string | null {
-  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return s.pushMissing
-  return Notification.permission === 'denied' ? s.pushDenied : null
+  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return alertTexts.pushMissing
+  return Notification.permission === 'denied' ? alertTexts.pushDenied : null
 }
 
 /** Has this browser show alerts from here on. Throws what the browser or the service says against it. */
 export async function subscribeBrowser(): Promise<void> {
-  if ((await Notification.requestPermission()) !== 'granted') throw new Error(s.pushDenied)
+  if ((await Notification.requestPermission()) !== 'granted') throw new Error(alertTexts.pushDenied)
   const registration = await navigator.serviceWorker.register(`${BASE}sw.js`, { scope: BASE })
   await navigator.serviceWorker.ready
   const { publicKey } = await ask(api.alerts['push-key'].$get())

@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { ALERT_KIND_NAMES } from '../../../shared/alert-kinds.ts'
+import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { dateTime } from '../../format.ts'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -8,7 +9,7 @@ import { Group } from '../../parts/form/labelled.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
-import { ALERT_KIND_TEXTS, alertTexts as s, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { ALERT_KIND_TEXTS, alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import type { Destination } from './destinations.tsx'
 import { freshRule, type NewRule, sentence, type ShownRule, type Watched } from './rule.ts'
@@ -42,11 +43,11 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
   const set = (changes: object) => (draft.value = Object.assign({ ...draft.value }, changes))
   const rule = draft.value
   return (
-    <Dialog title={saved === null ? s.newRule : s.editRule} onClose={onDone}>
+    <Dialog title={saved === null ? alertTexts.newRule : alertTexts.editRule} onClose={onDone}>
       <form class="stack" onSubmit={save}>
         {saved === null && (
           <Select
-            label={s.kind}
+            label={alertTexts.kind}
             value={rule.kind}
             options={ALERT_KIND_NAMES.map((kind) => [kind, ALERT_KIND_TEXTS[kind]] as const)}
             onChange={(kind) => (draft.value = { ...freshRule(kind, rule.destinations ?? []), name: rule.name })}
@@ -54,13 +55,16 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
         )}
         <p class="faint">{sentence(rule)}.</p>
         <Field
-          label={s.name}
+          label={alertTexts.name}
           value={rule.name}
-          maxLength={64}
+          maxLength={MAX_RULE_NAME}
           onInput={(event) => set({ name: event.currentTarget.value })}
         />
         <KindFields draft={draft} set={set} />
-        <Group legend={s.destinations} hint={destinations.length === 0 ? s.noDestinations : undefined}>
+        <Group
+          legend={alertTexts.destinations}
+          hint={destinations.length === 0 ? alertTexts.noDestinations : undefined}
+        >
           {destinations.map(({ id, name, kind }) => (
             <label class="check" key={id}>
               <input
@@ -76,8 +80,8 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
           ))}
         </Group>
         <Field
-          label={s.repeat}
-          hint={s.repeatHint}
+          label={alertTexts.repeat}
+          hint={alertTexts.repeatHint}
           type="number"
           min={1}
           max={168}
@@ -87,7 +91,7 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
           }
         />
         <Switch checked={rule.tellResolved ?? true} onChange={(tellResolved) => set({ tellResolved })}>
-          {s.tellResolved}
+          {alertTexts.tellResolved}
         </Switch>
         <Preview rule={rule} />
         <Failure error={saving.error.value} />
@@ -115,12 +119,12 @@ function Preview({ rule }: { rule: NewRule }) {
   return (
     <div class="stack">
       <button type="button" class="button" disabled={looking.busy.value} onClick={look}>
-        {looking.busy.value ? s.previewing : s.preview}
+        {looking.busy.value ? alertTexts.previewing : alertTexts.preview}
       </button>
       <Failure error={looking.error.value} />
       {found.value !== null && (
         <div role="status">
-          <strong>{s.previewTotal(found.value.total, found.value.messages)}</strong>
+          <strong>{alertTexts.previewTotal(found.value.total, found.value.messages)}</strong>
           {found.value.note !== null && <p class="faint">{found.value.note}</p>}
           <ul class="rows tight">
             {found.value.fires.slice(0, 10).map(({ at, what, nodeNum }) => (
@@ -178,7 +182,7 @@ function KindFields({ draft, set }: FieldsProps) {
         <>
           <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
           <NumberField
-            label={s.afterMinutes}
+            label={alertTexts.afterMinutes}
             value={rule.afterMinutes}
             min={15}
             max={43_200}
@@ -191,29 +195,29 @@ function KindFields({ draft, set }: FieldsProps) {
         <>
           <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
           <Field
-            label={s.metric}
-            hint={s.metricHint}
+            label={alertTexts.metric}
+            hint={alertTexts.metricHint}
             value={rule.metric}
             onInput={(event) => set({ metric: event.currentTarget.value })}
           />
           <Select
-            label={s.limit}
+            label={alertTexts.limit}
             value={rule.is}
             options={[
-              ['below', s.below],
-              ['above', s.above],
+              ['below', alertTexts.below],
+              ['above', alertTexts.above],
             ]}
             onChange={(is) => set({ is })}
           />
-          <NumberField label={s.limit} value={rule.limit} set={(limit) => set({ limit })} />
+          <NumberField label={alertTexts.limit} value={rule.limit} set={(limit) => set({ limit })} />
           <NumberField
-            label={s.hysteresis}
+            label={alertTexts.hysteresis}
             value={rule.hysteresis ?? 0}
             min={0}
             set={(hysteresis) => set({ hysteresis })}
           />
           <NumberField
-            label={s.forMinutes}
+            label={alertTexts.forMinutes}
             value={rule.forMinutes ?? 0}
             min={0}
             max={1440}
@@ -229,12 +233,12 @@ function KindFields({ draft, set }: FieldsProps) {
         <>
           <WatchedFields nodes={rule.nodes} set={(nodes) => set({ nodes })} />
           <Select
-            label={s.when}
+            label={alertTexts.when}
             value={rule.when}
             options={[
-              ['moves', s.areaEvents.moves],
-              ['enters', s.areaEvents.enters],
-              ['leaves', s.areaEvents.leaves],
+              ['moves', alertTexts.areaEvents.moves],
+              ['enters', alertTexts.areaEvents.enters],
+              ['leaves', alertTexts.areaEvents.leaves],
             ]}
             onChange={(when) =>
               set(
@@ -245,7 +249,7 @@ function KindFields({ draft, set }: FieldsProps) {
             }
           />
           {rule.when === 'moves' ? (
-            <NumberField label={s.metres} value={rule.metres} min={10} set={(metres) => set({ metres })} />
+            <NumberField label={alertTexts.metres} value={rule.metres} min={10} set={(metres) => set({ metres })} />
           ) : (
             <CircleFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />
           )}
@@ -256,8 +260,8 @@ function KindFields({ draft, set }: FieldsProps) {
       return (
         <>
           <Field
-            label={s.words}
-            hint={s.wordsHint}
+            label={alertTexts.words}
+            hint={alertTexts.wordsHint}
             defaultValue={rule.match?.words.join(', ') ?? ''}
             onChange={(event) => {
               const words = split(event.currentTarget.value)
@@ -265,11 +269,11 @@ function KindFields({ draft, set }: FieldsProps) {
             }}
           />
           <Switch checked={rule.direct ?? true} onChange={(direct) => set({ direct })}>
-            {s.direct}
+            {alertTexts.direct}
           </Switch>
           <Field
-            label={s.channels}
-            hint={s.channelsHint}
+            label={alertTexts.channels}
+            hint={alertTexts.channelsHint}
             defaultValue={channels}
             onChange={(event) => {
               const numbers = split(event.currentTarget.value).map(Number)
@@ -282,7 +286,7 @@ function KindFields({ draft, set }: FieldsProps) {
     case 'link':
       return (
         <NumberField
-          label={s.afterMinutes}
+          label={alertTexts.afterMinutes}
           value={rule.afterMinutes}
           min={1}
           set={(afterMinutes) => set({ afterMinutes })}
@@ -291,7 +295,7 @@ function KindFields({ draft, set }: FieldsProps) {
     case 'backup':
       return (
         <NumberField
-          label={s.afterHours}
+          label={alertTexts.afterHours}
           value={rule.afterHours ?? 48}
           min={1}
           set={(afterHours) => set({ afterHours })}
@@ -314,20 +318,25 @@ function CircleFields({ shape, set }: { shape: Shape | { kind: 'polygon' }; set(
   return (
     <>
       <NumberField
-        label={s.latitude}
+        label={alertTexts.latitude}
         value={shape.latitude}
         min={-90}
         max={90}
         set={(latitude) => set({ ...shape, latitude })}
       />
       <NumberField
-        label={s.longitude}
+        label={alertTexts.longitude}
         value={shape.longitude}
         min={-180}
         max={180}
         set={(longitude) => set({ ...shape, longitude })}
       />
-      <NumberField label={s.metres} value={shape.metres} min={10} set={(metres) => set({ ...shape, metres })} />
+      <NumberField
+        label={alertTexts.metres}
+        value={shape.metres}
+        min={10}
+        set={(metres) => set({ ...shape, metres })}
+      />
     </>
   )
 }
@@ -342,14 +351,14 @@ function WatchedFields({ nodes, set }: { nodes: Watched; set(nodes: Watched): vo
   return (
     <>
       <Select
-        label={s.nodes}
+        label={alertTexts.nodes}
         value={nodes.kind}
-        options={KINDS.map((kind) => [kind, s.watched[kind]] as const)}
+        options={KINDS.map((kind) => [kind, alertTexts.watched[kind]] as const)}
         onChange={(kind) => set(begin(kind))}
       />
       {nodes.kind === 'role' && (
         <Field
-          label={s.roles}
+          label={alertTexts.roles}
           defaultValue={nodes.roles.join(', ')}
           onChange={(event) =>
             set({ kind: 'role', roles: split(event.currentTarget.value).map((role) => role.toUpperCase()) })
@@ -358,7 +367,7 @@ function WatchedFields({ nodes, set }: { nodes: Watched; set(nodes: Watched): vo
       )}
       {nodes.kind === 'list' && (
         <Field
-          label={s.list}
+          label={alertTexts.list}
           defaultValue={nodes.nodes
             .map((node) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node))
             .join(', ')}

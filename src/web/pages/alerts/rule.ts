@@ -3,7 +3,7 @@ import type { AlertKind } from '../../../shared/alert-kinds.ts'
 import { api } from '../../api.ts'
 import { duration } from '../../format.ts'
 import { nameOf } from '../../state/mesh.ts'
-import { alertTexts as s } from '../../strings/alerts.ts'
+import { alertTexts } from '../../strings/alerts.ts'
 
 export type NewRule = InferRequestType<typeof api.alerts.rules.$post>['json']
 export type ShownRule = InferResponseType<typeof api.alerts.rules.$get, 200>['rules'][number]
@@ -49,17 +49,23 @@ export function freshRule(kind: AlertKind, destinations: number[]): NewRule {
 }
 
 /** What most people begin with. */
-export const PRESETS: Readonly<Record<keyof typeof s.presets, (destinations: number[]) => NewRule>> = {
+export const PRESETS: Readonly<Record<keyof typeof alertTexts.presets, (destinations: number[]) => NewRule>> = {
   repeaters: (destinations) => ({
     kind: 'node_silent',
-    name: s.presets.repeaters,
+    name: alertTexts.presets.repeaters,
     destinations,
     nodes: { kind: 'role', roles: ['ROUTER', 'ROUTER_LATE', 'REPEATER'] },
     afterMinutes: 240,
   }),
-  battery: (destinations) => ({ ...freshRule('metric', destinations), name: s.presets.battery }),
-  direct: (destinations) => ({ kind: 'message', name: s.presets.direct, destinations, direct: true, channels: [] }),
-  backups: (destinations) => ({ ...freshRule('backup', destinations), name: s.presets.backups }),
+  battery: (destinations) => ({ ...freshRule('metric', destinations), name: alertTexts.presets.battery }),
+  direct: (destinations) => ({
+    kind: 'message',
+    name: alertTexts.presets.direct,
+    destinations,
+    direct: true,
+    channels: [],
+  }),
+  backups: (destinations) => ({ ...freshRule('backup', destinations), name: alertTexts.presets.backups }),
 }
 
 function who(nodes: Watched): string {

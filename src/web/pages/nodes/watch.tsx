@@ -7,7 +7,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { type Node, nodeName } from '../../state/mesh.ts'
-import { alertTexts as s } from '../../strings/alerts.ts'
+import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 
 /** One button: to be told, by all own destinations, when this node falls silent. */
@@ -22,28 +22,28 @@ export function WatchNode({ node }: { node: Node }) {
       const { destinations } = await ask(api.alerts.destinations.$get({ query: {} }))
       const json = {
         kind: 'node_silent' as const,
-        name: Array.from(s.watchName(name)).slice(0, 32).join('').trim(),
+        name: Array.from(alertTexts.watchName(name)).slice(0, 32).join('').trim(),
         nodes: { kind: 'list' as const, nodes: [node.nodeNum] },
         afterMinutes: Number(minutes.value),
         destinations: destinations.filter(({ confirmed, enabled }) => confirmed && enabled).map(({ id }) => id),
       }
       await ask(api.alerts.rules.$post({ json }))
       isOpen.value = false
-      say(s.watching)
+      say(alertTexts.watching)
     })
   }
   return (
     <>
       <button type="button" class="button" onClick={() => (isOpen.value = true)}>
         <Icon name="bell" />
-        {s.watch}
+        {alertTexts.watch}
       </button>
       {isOpen.value && (
-        <Dialog title={s.watch} onClose={() => (isOpen.value = false)}>
+        <Dialog title={alertTexts.watch} onClose={() => (isOpen.value = false)}>
           <form class="stack" onSubmit={save}>
-            <p>{s.watchHelp(name)}</p>
+            <p>{alertTexts.watchHelp(name)}</p>
             <Field
-              label={s.afterMinutes}
+              label={alertTexts.afterMinutes}
               type="number"
               {...SILENT_MINUTES}
               required
