@@ -34,8 +34,8 @@ import { limitBody } from './http/validate.ts'
 import { limitWrites } from './http/limits/write-limit.ts'
 
 /**
- * The whole service as one `fetch` handler. `resolvePorts` is called on each request with the runtime's bindings and
- * answers the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
+ * The whole service as one `fetch` handler. `resolvePorts` runs on each request with the runtime's bindings, and
+ * returns the same ports for the same bindings. `pages` serves the web application, unless the runtime does so before.
  */
 export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | null = null) {
   const app = new Hono<AppEnv>()
@@ -98,7 +98,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   return routes
 }
 
-/** The pattern of the route: a path that a client makes up is no route. */
+/** The pattern of the route; `none` for an unknown path, so that made-up paths add no labels. */
 function matchedPattern(c: Context<AppEnv>): string {
   return matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path ?? 'none'
 }

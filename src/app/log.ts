@@ -5,13 +5,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['pretty', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** What an entry says of itself is not for fields: they may hold what somebody else wrote. */
+/** Fields cannot replace the entry's own keys: they may hold text from outsiders. */
 type Fields = Record<string, unknown> & { readonly time?: never; readonly level?: never; readonly message?: never }
 
 /** Structured log: a fixed message and fields. Never a password, token, code, verifier, secret, cookie or e-mail. */
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>
 
-/** A log that writes one line an entry, whatever the fields hold. */
+/** A log that writes each entry as one line, even if fields contain line breaks. */
 export function createLog(options: {
   level: LogLevel
   format: LogFormat
@@ -40,7 +40,7 @@ function prettyLine(level: LogLevel, now: number, message: string, fields: Field
   return escapeUnprintable([new Date(now).toISOString(), level.toUpperCase().padEnd(5), message, ...tail].join(' '))
 }
 
-/** JSON of anything: a log that throws would fail what it reports on. */
+/** JSON of any value. Never throws: otherwise logging an error could cause another one. */
 function jsonText(value: unknown): string {
   try {
     return JSON.stringify(value, plain) ?? 'null'
@@ -60,7 +60,7 @@ function errorText(error: Error, depth = 0): string {
   return `${query === null ? (error.stack ?? String(error)) : `Failed query: ${query}`}${cause}`
 }
 
-// Control characters, line separators and direction marks: none may move a cursor or make one entry look like two.
+// Control characters, line separators and direction marks: they could move a cursor or make one entry look like two.
 function escapeUnprintable(line: string): string {
   return line.replace(
     // oxlint-disable-next-line no-control-regex -- they are what is looked for

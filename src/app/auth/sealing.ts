@@ -4,8 +4,8 @@ const IV_BYTES = 12
 const utf8 = new TextEncoder()
 
 /**
- * Text that only this service can read or make: AES-256-GCM, base64url. Each `label` has a key of its own, which HKDF
- * derives from a secret: what is sealed under one label opens under no other. The first secret seals.
+ * Text that only this service can read or create: AES-256-GCM, base64url. Each `label` has its own key, derived from a
+ * secret with HKDF: text sealed under one label cannot be opened under another. The first secret seals.
  */
 export async function seal(secrets: readonly string[], label: string, text: string): Promise<string> {
   const [first] = secrets

@@ -88,7 +88,7 @@ function readable(needs: Needs, row: Row): Automation {
   throw new AppError('automation_unreadable', 'Another version made this rule, or it is damaged; you can delete it')
 }
 
-/** The entity tag of a version: it stands for the rule alone, which is what is replaced. */
+/** The entity tag of a version: it covers only the rule, as only that is replaced. */
 export function etagOf({ revision }: Pick<Row, 'revision'>): string {
   return `"${revision}"`
 }
@@ -128,8 +128,8 @@ export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation
 }
 
 /**
- * Replaces a rule; what it sent and no radio has yet is taken back. Runs by the clock begin anew when it is switched on
- * or is to run at other times; nothing is due at once by that. Throws `automation_not_found`, `automation_unreadable`,
+ * Replaces a rule and withdraws its queued messages. Scheduled runs start over when the rule is switched on or its
+ * times change; this never makes a run due immediately. Throws `automation_not_found`, `automation_unreadable`,
  * `automation_changed`, `automation_name_taken`.
  */
 export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted: Precondition): Promise<Automation> {
@@ -153,7 +153,7 @@ export async function replaceAutomation(ctx: Ctx, id: number, rule: Rule, wanted
         updatedAt: now,
         updatedBy: usernameOf(ctx),
       })
-      // Somebody else may have made the same change since it was read.
+      // Another request may have made the same change since it was read.
       .where(and(isWanted(before, wanted), ne(automations.rule, columns.rule))),
     audit(
       ctx,
@@ -177,8 +177,8 @@ function isWanted({ id, revision }: Pick<Row, 'id' | 'revision'>, wanted: Precon
 }
 
 /**
- * Deletes a rule; what it sent and no radio has yet is taken back, and what it did stays in the count of answers.
- * Throws `automation_not_found`, `automation_changed`.
+ * Deletes a rule and withdraws its queued messages; its runs still count towards the limit of answers. Throws
+ * `automation_not_found`, `automation_changed`.
  */
 export async function deleteAutomation(ctx: Ctx, id: number, wanted: Precondition): Promise<void> {
   const row = await getRow(ctx.store, id)
@@ -208,7 +208,7 @@ export async function distrustFuture(store: Store, now: number): Promise<void> {
   await queries(store).distrust.run({ now, limit: now + MAX_AHEAD_MS })
 }
 
-/** Those fields of two rules that differ; null: none. */
+/** The fields in which two rules differ; null: none. */
 function changedFields(before: Rule, after: Rule): { before: object; after: object } | null {
   const [old, next] = [Object.entries(before), Object.entries(after)]
   const text = (value: unknown) => JSON.stringify(value)

@@ -12,8 +12,8 @@ export const CRON_PATTERN = /^[0-9A-Za-z*,/#-]{1,60}( [0-9A-Za-z*,/#-]{1,60}){4}
 export type Slots = (after: number) => number | null
 
 /**
- * Slots of a cron pattern in an IANA time zone. A time that is fixed is due once a day also when the clock jumps: in a
- * gap at its end, in a fold the first time round. Throws for what is no pattern or no time zone.
+ * Slots of a cron pattern in an IANA time zone. A fixed time is due once a day even when the clock changes: a skipped
+ * time at the end of the gap, a repeated time at its first occurrence. Throws for an invalid pattern or time zone.
  */
 export function cronSlots(pattern: string, timeZone: string): Slots {
   const cron = new Cron(pattern, { timezone: timeZone, paused: true, mode: '5-part', fixedTimeRule: 'no-wildcard' })
@@ -28,7 +28,7 @@ export function isPattern(pattern: string): boolean {
   }
 }
 
-/** What is wrong with a pattern, in words; null: nothing. Runs must be `minGapMs` apart by the clock on the wall. */
+/** The error in a pattern, in words; null: none. Runs must be at least `minGapMs` apart in local time. */
 export function cronProblem(pattern: string, minGapMs: number, now: number): string | null {
   let slots: Slots
   try {

@@ -30,7 +30,7 @@ const SHOWN_RUNS = 5
 const COUNTED_DAYS = 7
 const MAX_COUNTED = DAY_MS / (5 * MINUTE_MS)
 
-/** Something that somebody might say, to see what a rule of kind `acknowledge` makes of it. */
+/** An example of a message, to see how a rule of kind `acknowledge` would answer it. */
 export const sampleSchema = z.strictObject({
   text: z.string().max(MAX_SAMPLE),
   from: bodyNodeNum
@@ -49,7 +49,7 @@ export type Sample = z.infer<typeof sampleSchema>
 
 const messageSchema = z.object({
   kind: z.enum(['text', 'tapback', 'traceroute']),
-  toNodeNum: nodeNumField.describe('4294967295: everybody'),
+  toNodeNum: nodeNumField.describe('4294967295: broadcast'),
   toNodeId: nodeIdField,
   channel: z.int(),
   text: z.string().nullable(),
@@ -59,8 +59,10 @@ const messageSchema = z.object({
 
 export const dryRunSchema = z
   .object({
-    messages: z.array(messageSchema).describe('What one run would send now; for acknowledge, to the sample'),
-    blockedBy: reasonSchema.nullable().describe('Why nothing would be sent right now, whatever is due'),
+    messages: z
+      .array(messageSchema)
+      .describe('The messages that a run would send now; for acknowledge, the answer to the sample'),
+    blockedBy: reasonSchema.nullable().describe('Why nothing would be sent right now, even if a run were due'),
     nextRuns: z
       .array(z.object({ at: timeField, skippedBy: z.literal('quiet_hours').nullable() }))
       .describe('If it were switched on now; empty for acknowledge'),
@@ -91,7 +93,7 @@ export type DryRun = z.infer<typeof dryRunSchema>
 
 type Tried = { readonly rule: Rule; readonly anchorAt: number }
 
-/** What a rule would do, without doing it. */
+/** Shows what a rule would do, without doing it. */
 export async function dryRun(ctx: Ctx, { rule, anchorAt }: Tried, sample: Sample | null): Promise<DryRun> {
   const now = ctx.now()
   const modem = readModem(ctx)

@@ -33,18 +33,18 @@ type Needs = Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & { reado
 /** Messages that are remembered as considered. */
 const MAX_CONSIDERED = 2000
 
-/** Does what the rules say. Calls come one after the other. */
+/** Executes the rules. Calls run one after the other. */
 export type Engine = {
-  /** Does what is due, and answers when something is due next; null: nothing is. */
+  /** Executes due runs, and returns when the next one is due; null: none. */
   runDue(): Promise<number | null>
-  /** Answers what is in a batch that was stored. */
+  /** Answers messages of a stored batch. */
   hear(batch: readonly Heard[]): Promise<void>
 }
 
 export function createEngine(needs: Needs): Engine {
   const ctx: SendCtx = { ...needs, ip: null, requestId: null, viewer: null }
   const considered = createMemory()
-  // What an earlier process heard it has considered, whatever it decided.
+  // Messages that an earlier process heard have been considered.
   const heardBefore = recallPackets(needs.store)
   return {
     async runDue() {
@@ -85,7 +85,7 @@ export function createEngine(needs: Needs): Engine {
   }
 }
 
-/** What rules sent that another process has changed since. */
+/** Packets of rules that another process has changed since. */
 function withdrawStale({ radio }: Needs, automations: readonly Automation[]): void {
   const revisions = new Map(automations.map(({ id, revision }) => [id, revision]))
   radio?.withdraw(({ automationId, revision }) => revisions.get(automationId) !== revision)
@@ -150,7 +150,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
   const isDirect = packet.to === own
   if (!isDirect && packet.to !== BROADCAST) return []
   const { from, replyId, rxTime } = packet
-  // Nobody is node 0, and an answer to the number of everybody would go to all.
+  // Node 0 does not exist, and an answer to the broadcast number would go to all.
   if (from === 0 || from === BROADCAST) return []
   const said = {
     from,
@@ -168,7 +168,7 @@ function toText({ source, event, isLate = false }: Heard, own: number | null): T
   return [{ said, packet, radio: source.name }]
 }
 
-/** Rules name channels as everybody else does, whatever the slot is in the radio that heard it. */
+/** Rules use the service's channel numbers, regardless of the slot in the radio that heard the message. */
 function underNumber(text: Text, channel: number): Text {
   return { ...text, said: { ...text.said, channel } }
 }
@@ -185,7 +185,7 @@ async function consider(
   const { store } = needs
   const now = needs.now()
   const key = `packet ${packet.from} ${packet.id === 0 ? `at ${said.receivedAt}` : packet.id}`
-  // A forgery does not take the place of what the sender itself says under the same id.
+  // A forgery does not replace the sender's own packet with the same ID.
   const firstRadio = said.isSuspected ? null : considered.add(`${automation.id} ${key}`, radio)
   // Radios of ours that hear the same mesh: one of them is enough.
   if (firstRadio !== null && firstRadio !== radio) return
@@ -287,7 +287,7 @@ function reasonOf(error: unknown, { kind }: Planned): Reason {
 
 /** A bounded map that forgets its oldest. */
 type Memory = {
-  /** Answers what the key has already; null: nothing, and it has `value` now. */
+  /** Returns the value that the key has already; null: it had none, and now has `value`. */
   add(key: string, value: string): string | null
 }
 

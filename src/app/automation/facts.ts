@@ -13,11 +13,11 @@ import { HOUR_MS } from '../../shared/time.ts'
 /** Older measurements say nothing about how busy the channel is now. */
 const RECENT_MS = HOUR_MS
 
-/** What automation looks at before it sends. */
+/** Data that automation needs before it sends. */
 export type Facts = {
   /** Null: there is no radio. */
   readonly sender: Sender | null
-  /** Percent, as the radio lately measured it; null: it did not tell. */
+  /** Percent, as the radio recently measured it; null: not reported. */
   readonly channelUtilization: number | null
 }
 
@@ -43,7 +43,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Of the radio `source`; null: of the one that sends when none is named. */
+/** Of the radio `source`; null: of the one that sends if none is named. */
 export async function readFacts(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
   now: number,
@@ -68,7 +68,7 @@ function senderNamed(radio: Ports['radio'], source: string | null): Sender | nul
   return listSenders(radio).find((sender) => sender.source === source) ?? findSender(radio)
 }
 
-/** What the tokens of every text that the radio `source` sends stand for at `now`. */
+/** The values at `now` of the tokens in every text that the radio `source` sends. */
 export async function readTokens(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
   { timeZone }: { readonly timeZone: string },
@@ -92,7 +92,7 @@ export async function readTokens(
   }
 }
 
-/** What is known of a node that said something. */
+/** A node that sent a message, as far as known. */
 export type SpeakerFacts = Pick<typeof nodes.$inferSelect, 'longName' | 'shortName' | 'role' | 'isIgnored'> & {
   /** A radio of ours. */
   readonly isLocal: boolean

@@ -31,13 +31,13 @@ export function blockEverywhere(rule: Rule, all: readonly Facts[], now: number):
   return blocks.includes(null) ? null : first
 }
 
-/** What happened before. */
+/** Earlier answers and messages. */
 export type Past = {
   /** It was considered for this rule before. */
   readonly isKnown: boolean
   /** Answers of the last hour, of all rules. */
   readonly answers: readonly { readonly t: number; readonly nodeNum: number | null }[]
-  /** What automations said in the last hour. */
+  /** Messages that automations sent in the last hour. */
   readonly ownTexts: readonly string[]
 }
 
@@ -71,7 +71,7 @@ function rateBlock({ from }: Said, { answers }: Past, now: number): Reason | nul
   return recent.length >= MAX_ANSWERS_PER_HOUR ? 'hourly_limit' : null
 }
 
-/** Roles of devices that stand alone; people carry or own the others. */
+/** Roles of devices that usually run unattended; people carry or own the others. */
 const DEVICE_ROLES: ReadonlySet<number> = new Set([
   Config_DeviceConfig_Role.ROUTER,
   Config_DeviceConfig_Role.ROUTER_LATE,

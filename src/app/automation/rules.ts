@@ -13,14 +13,14 @@ import type { RuleKind } from '../../shared/rule-kinds.ts'
 import { widestText } from '../../shared/tokens.ts'
 import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 
-/** What each kind of rule is. */
+/** The implementation of each kind of rule. */
 const KINDS = { announce, acknowledge, traceroute, schedule } satisfies Record<RuleKind, object>
 type Kinds = typeof KINDS
 
 const [first, ...others] = namesOf(KINDS)
 const schemaOf = <Name extends keyof Kinds>(name: Name): Kinds[Name]['schema'] => KINDS[name].schema
 
-/** A rule as it is stored. What depends on the runtime, such as its time zones, was checked when it was saved. */
+/** A rule as stored. Parts that depend on the runtime, such as its time zones, were checked when it was saved. */
 export const ruleSchema = z
   .discriminatedUnion('kind', [schemaOf(first), ...others.map(schemaOf)])
   .meta({ id: 'Rule', description: 'What is sent by itself, and when' })
@@ -34,7 +34,7 @@ export type TimedRule = RuleBy<{ runs: 'timed' }>
 /** Rules that run when something is said. */
 export type HeardRule = RuleBy<{ runs: 'heard' }>
 
-// Parameters of methods may be narrower: a kind gets rules of its own kind alone, since it is found by them.
+// A kind's methods may take narrower parameters: they only get rules of their kind, as the kind finds them.
 function kindOf({ kind }: Rule): Kind<Rule> {
   return KINDS[kind]
 }
@@ -56,7 +56,7 @@ export function timingOf(rule: TimedRule): Timing {
   return timedKindOf(rule).timingOf(rule)
 }
 
-/** Whether this version knows what a stored rule is made of: its pattern, and the tokens of its text. */
+/** Whether this version supports the parts of a stored rule: its pattern, and the tokens in its text. */
 export function isUnderstood(rule: Rule): boolean {
   const { tokens, textOf } = kindOf(rule)
   const timing = isTimed(rule) ? timingOf(rule) : null
@@ -64,7 +64,7 @@ export function isUnderstood(rule: Rule): boolean {
   return hasPattern && unknownTokens(textOf(rule)?.text ?? '', tokens).length === 0
 }
 
-/** A rule that somebody wants to save, or to try. */
+/** A rule to save, or to try out. */
 export const newRuleSchema = ruleSchema.superRefine((rule, issues) => {
   for (const { path, message } of problemsOf(rule)) issues.addIssue({ code: 'custom', path: [...path], message })
 })

@@ -51,7 +51,7 @@ export const reasonSchema = z.enum(REASON_NAMES).meta({ id: 'AutomationReason', 
 const packetSchema = z.object({
   fromNodeNum: nodeNumField,
   packetId: z.int(),
-  toNodeNum: nodeNumField.describe('4294967295: everybody'),
+  toNodeNum: nodeNumField.describe('4294967295: broadcast'),
   channel: z.int(),
 })
 export type RunPacket = z.infer<typeof packetSchema>
@@ -66,7 +66,7 @@ export const runSchema = z
     reason: reasonSchema.nullable(),
     triggeredBy: nodeNumField.nullable().describe('Node number of the answered sender; null: a scheduled run'),
     text: z.string().nullable().describe('Null: a traceroute, or nothing was to be sent'),
-    packets: z.array(packetSchema).describe('What was queued; GET /api/messages tells what became of it'),
+    packets: z.array(packetSchema).describe('The packet that was queued; GET /api/messages shows its delivery state'),
   })
   .meta({ id: 'AutomationRun', description: 'What a rule did, or why it did nothing' })
 export type Run = z.infer<typeof runSchema>
@@ -200,13 +200,13 @@ export async function readAnswers(store: Store, now: number): Promise<{ t: numbe
   return queries(store).answers.all({ since: now - HOUR_MS })
 }
 
-/** What automations said in the last hour. */
+/** Messages that automations sent in the last hour. */
 export async function readSaid(store: Store, now: number): Promise<string[]> {
   const rows = await queries(store).said.all({ since: now - HOUR_MS })
   return rows.flatMap(({ text }) => text ?? [])
 }
 
-/** What is about to be sent; `key` is unique for the automation. */
+/** A message that is about to be sent; `key` is unique for the automation. */
 export type Claim = {
   readonly automationId: number
   readonly revision: number
@@ -223,8 +223,8 @@ export type Claimed =
   | { readonly kind: 'refused'; readonly reason: 'duplicate' | 'changed' }
 
 /**
- * Writes down that something is about to be sent, before it is: whatever happens then, it is not sent twice. Refuses
- * what was claimed before, and what an earlier version of the rule wanted.
+ * Records a message before it is sent, so that a failure never sends it twice. Refuses messages that were claimed
+ * before, and those of an earlier version of the rule.
  */
 export async function claimRun(store: Store, claim: Claim): Promise<Claimed> {
   const { automationId, revision, key, now, slot } = claim
@@ -291,7 +291,7 @@ export async function recordSkip(store: Store, skip: Skip): Promise<void> {
   await store.atomic(slot === null ? [insert] : [insert, over])
 }
 
-/** After a start: what an earlier process was sending. */
+/** After a start: messages that an earlier process was sending. */
 export async function settleInterrupted(store: Store): Promise<void> {
   await store.db
     .update(automationRuns)

@@ -31,7 +31,7 @@ function slotsOf(rule: TimedRule): Slots {
   return 'cron' in timing ? cronSlots(timing.cron, rule.timeZone) : (after) => after + timing.everyMs
 }
 
-/** The run after one that is over; null: there is none. */
+/** The run after a finished one; null: there is none. */
 export function followingSlot(rule: TimedRule, slot: number): number | null {
   return slotsOf(rule)(slot)
 }
@@ -43,7 +43,7 @@ export type Due =
   /** Null: never again. */
   | { readonly kind: 'later'; readonly at: number | null }
 
-/** What a rule is to do at `now`, when runs until `anchorAt` are over. */
+/** The action of a rule at `now`, if runs until `anchorAt` are over. */
 export function dueSlot(rule: TimedRule, anchorAt: number, now: number): Due {
   const slot = slotsOf(rule)(anchorAt)
   if (slot === null || slot > now) return { kind: 'later', at: slot }

@@ -18,7 +18,7 @@ export type Unreadable = Pick<Row, 'id' | 'revision' | 'name' | 'createdAt' | 'u
   readonly kind: string
 }
 
-/** What was told of each database, so that it is told once. */
+/** The problems reported for each database, so that each is reported once. */
 const told = new WeakMap<Db, Set<string>>()
 const MOST_TOLD = 1000
 
@@ -37,7 +37,7 @@ export function readAutomation({ store, log }: Pick<Ports, 'store' | 'log'>, row
   return null
 }
 
-/** What a row tells beside its rule. */
+/** The fields of a row besides its rule. */
 export function toUnreadable({ id, revision, name, kind, createdAt, updatedAt, updatedBy }: Row): Unreadable {
   return { id, revision, name, kind, createdAt, updatedAt, updatedBy }
 }

@@ -1,20 +1,20 @@
 import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
 import { TOKEN, type TokenName, widestOf } from '../../shared/tokens.ts'
 
-/** What is filled in for a value that is not known. */
+/** Replaces an unknown value. */
 const UNKNOWN = '?'
 
 /** Values by token; null: not known. */
 export type TokenValues = { readonly [Name in TokenName]?: string | number | null }
 
-/** The tokens of a text that there are not, as they are written. */
+/** The unknown tokens in a text, as written. */
 export function unknownTokens(template: string, known: readonly string[]): string[] {
   const all = Array.from(template.matchAll(TOKEN))
   const unknown = all.flatMap(([written, name = '']) => (known.includes(name) ? [] : [written]))
   return [...new Set(unknown)]
 }
 
-/** The text that is sent. No value is wider than the widest that is to be expected: longer names are cut. */
+/** The text to send. No value is wider than the widest expected one: longer names are cut. */
 export function render(template: string, values: TokenValues): string {
   const known = new Map(Object.entries(values))
   return template.replace(TOKEN, (written, name: string) => {

@@ -7,11 +7,11 @@ import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import { isTimeZone } from './time-zone.ts'
 import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
 
-/** An environment variable: how it parses, what it is without a value, and what it means. */
+/** An environment variable: its parser, its default and its description. */
 type Variable = {
   readonly schema: z.ZodType
   readonly meaning: string
-  /** What is expected, for the line that stops the start. */
+  /** The expected value, for the line that stops the start. */
   readonly expected: string
   readonly secret?: true
 }
@@ -378,8 +378,8 @@ export type Config = Readonly<Parsed>
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] }
 
 /**
- * Reads the environment. An empty value counts as none. Each problem is one line: variable, what was found
- * (secrets not shown), what is expected.
+ * Reads the environment. An empty value counts as not set. Each problem is one line: variable, value found (secrets are
+ * not shown), and expected value.
  */
 export function parseConfig(env: Readonly<Record<string, unknown>>): ConfigResult {
   const given = Object.fromEntries(

@@ -1,4 +1,4 @@
-/** `host`, `host:port`, `[v6]`, `[v6]:port`; null when it is none of them. */
+/** `host`, `host:port`, `[v6]`, `[v6]:port`; null for other texts. */
 export function parseHostPort(text: string): { host: string; port: number } | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]/]+))(?::(\d{1,5}))?$/.exec(text)
   const host = match?.[1] ?? match?.[2]

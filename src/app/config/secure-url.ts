@@ -7,7 +7,7 @@ export function isSecureUrl(value: string): boolean {
 }
 
 /**
- * Whether this is where tiles are, with {z}, {x} and {y} once each and {r} at most once, none of them in the host: a URL
+ * Whether this is a tile address, with {z}, {x} and {y} once each and {r} at most once, none of them in the host: a URL
  * as above, or a path of this site.
  */
 export function isTileUrl(value: string): boolean {
@@ -26,8 +26,8 @@ export function tileOrigin(template: string): string | null {
 }
 
 /**
- * Whether this is a service that a collector may deliver to: https, or http to this machine or to a private network, by
- * address (RFC 1918, 4193) or by a name that is none of the internet; without credentials, query and fragment.
+ * Whether a collector may deliver to this URL: https, or http to this machine or a private network, by address (RFC
+ * 1918, 4193) or by a name outside the public DNS; without credentials, query and fragment.
  */
 export function isCollectorTarget(value: string): boolean {
   if (isSecureUrl(value)) return !/[?#\s]/.test(value)

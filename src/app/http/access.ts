@@ -10,7 +10,7 @@ import { SAFE_METHODS } from './security.ts'
 import type { Action, Resource } from '../../shared/resources.ts'
 import type { SpecialScope } from '../../shared/token-scopes.ts'
 
-/** Resolves who is asking, once; refuses nobody. */
+/** Identifies the client, once per request; refuses none. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const ctx = c.get('ctx')
   const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
@@ -24,23 +24,23 @@ export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   return next()
 }
 
-/** Who holds a body back could otherwise end the request as somebody whose session or rights have ended meanwhile. */
+/** Waits for the body first: otherwise a client could send the rest after its session or permissions have ended. */
 async function bodyArrived({ req }: Context<AppEnv>): Promise<void> {
   if (SAFE_METHODS.has(req.method) || (req.header('content-length') ?? '0') === '0') return
   // A body that ends early is refused where it is read.
   await req.arrayBuffer().catch(() => null)
 }
 
-/** A route without a rule: everybody. */
+/** A route without a rule is public. */
 export const anyone = describing({ rule: { kind: 'anyone' } })
 
-/** Local accounts are a way in. Stands before the input is looked at. Throws `local_auth_disabled`. */
+/** Requires local accounts to be enabled, before the input is validated. Throws `local_auth_disabled`. */
 export const requireLocalAuth: MiddlewareHandler<AppEnv> = (c, next) => {
   refuseClosedWay(c.var.ctx)
   return next()
 }
 
-/** Throws `local_auth_disabled` where local accounts are no way in. */
+/** Throws `local_auth_disabled` if local accounts are disabled. */
 export function refuseClosedWay({ config }: Pick<Ctx, 'config'>): void {
   if (config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
 }
@@ -134,7 +134,7 @@ function refuse(viewer: Viewer, required: Rule): void {
 
 type TokenCredential = Extract<Viewer['credential'], { kind: 'token' }>
 
-/** Says what is missing: the scope, or the right of the owner to have it. */
+/** Names the missing part: the scope, or the owner's permission. */
 function demandScope({ isAdmin }: User, { scopes, held }: TokenCredential, scope: SpecialScope): void {
   if (scopes.includes(scope)) return
   throw ownerRefusal({ isAdmin, permissions: held }, scope) ?? new AppError('forbidden', missingScope(scope))

@@ -16,7 +16,7 @@ const LEAST_BYTES = 1400
 /** The bytes of an answer that many ask for, each compressed form made once, and its entity tag. */
 export type Body = {
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** With its quotes; a compressed form has a tag of its own. */
+  /** With its quotes; a compressed form has its own tag. */
   readonly etag: string
   readonly packed: Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>
 }
@@ -45,8 +45,8 @@ export async function answerBody(
 }
 
 /**
- * The best encoding that the client takes; null: none. What a page of another origin asks for stays as it is: it could
- * learn of the content by the length (BREACH), since names in it are anybody's.
+ * The best encoding that the client accepts; null: none. Answers to pages of other origins stay uncompressed: their
+ * length could reveal content (BREACH), as anybody can choose names in it.
  */
 function chooseEncoding(c: Context, { encodings }: Compressor, { bytes }: Body): Encoding | null {
   if (bytes.length < LEAST_BYTES || (c.req.header('sec-fetch-site') ?? 'same-origin') !== 'same-origin') return null
@@ -54,7 +54,7 @@ function chooseEncoding(c: Context, { encodings }: Compressor, { bytes }: Body):
   return encodings.find((encoding) => accepted.has(encoding)) ?? null
 }
 
-/** What an Accept-Encoding header names, but for what it refuses by `q=0` (RFC 9110, 12.5.3). */
+/** The encodings in an Accept-Encoding header, without those refused by `q=0` (RFC 9110, 12.5.3). */
 function acceptedEncodings(header: string): ReadonlySet<string> {
   const wanted = header.split(',').filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part))
   return new Set(wanted.map((part) => (part.split(';', 1)[0] ?? '').trim().toLowerCase()))
@@ -69,7 +69,7 @@ function packOnce(compressor: Compressor, encoding: Encoding, { bytes, packed }:
   return made
 }
 
-/** Whether an If-None-Match header has the tag (RFC 9110, 13.1.2: a list, `*`, weak comparison). */
+/** Whether an If-None-Match header contains the tag (RFC 9110, 13.1.2: a list, `*`, weak comparison). */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true

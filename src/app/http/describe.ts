@@ -20,16 +20,16 @@ export type Rule =
 
 export type RequestPart = 'json' | 'optional-json' | 'param' | 'query' | 'header'
 
-/** An answer: a schema of its JSON body, `null` for none, or one or more media types for anything else. */
+/** An answer: a schema of its JSON body, `null` for none, or one or more media types for other bodies. */
 export type Answer = z.ZodType | null | { readonly mediaType: string | readonly string[] }
 
-/** What a handler in a route's chain says about the route; the API document is made of nothing else. */
+/** A route's description by a handler in its chain; the API document is built from these alone. */
 export type Description = {
   readonly rule?: Rule
   readonly request?: { readonly part: RequestPart; readonly schema: z.ZodType }
   readonly summary?: string
   readonly answers?: Readonly<Record<number, Answer>>
-  /** Headers that only answers to this route have, and what they tell. */
+  /** Headers of answers to this route only, and their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
   /** GET by this handler changes something, so HEAD is refused. */
@@ -54,7 +54,7 @@ export function describing(description: Description): MiddlewareHandler {
   return describe(handler, description)
 }
 
-/** Documents a route: what it does, its answers, and the errors beyond those of its rule and its input. */
+/** Documents a route: its purpose, its answers, and errors besides those of its rule and its input. */
 export function answers(
   summary: string,
   byStatus: Readonly<Record<number, Answer>>,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-// What many answers hold, each described once.
+// Fields of many answers, each described once.
 
 export const timeField = z.int().meta({
   id: 'Time',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { describing } from './describe.ts'
 import { AppError } from './errors.ts'
 
-/** Whether somebody wants to change the version with this entity tag; null: whatever there is. */
+/** Whether the client wants to change the version with this entity tag; null: any version. */
 export type Precondition = ((etag: string) => boolean) | null
 
 /** Documents that a route honours `If-Match`. */
@@ -16,8 +16,8 @@ export const takesIfMatch = describing({
 })
 
 /**
- * What `If-Match` asks for (RFC 9110, 13.1.1). A weak tag never matches. Throws `invalid_request` for what is no list
- * of entity tags.
+ * The requirement of `If-Match` (RFC 9110, 13.1.1). A weak tag never matches. Throws `invalid_request` for an invalid
+ * list of entity tags.
  */
 export function readIfMatch(header: string | undefined): Precondition {
   const text = header?.trim()

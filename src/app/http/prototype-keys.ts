@@ -1,7 +1,7 @@
 import type { Issue } from './errors.ts'
 
 const REFUSED: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
-// The letters of a JSON string have one escape. Most bodies hold none of this, and are not read twice.
+// A JSON string can only escape these letters in one way. Most bodies contain none of these, and are not parsed twice.
 const SUSPECT = /__proto__|constructor|prototype|\\u/
 const MAX_ISSUES = 50
 const MAX_PATH = 200
@@ -11,7 +11,7 @@ export function maySpellPrototype(text: string): boolean {
   return SUSPECT.test(text)
 }
 
-/** The way to a value, from the inside out; `length` of the whole as a path, if that is no longer than one may be. */
+/** The path to a value, innermost key first; `length` is that of the whole path, if it does not exceed the limit. */
 type Way = { readonly outer: Way | null; readonly key: string | number; readonly length: number }
 
 /**
@@ -20,7 +20,7 @@ type Way = { readonly outer: Way | null; readonly key: string | number; readonly
  */
 export function findPrototypeKeys(body: unknown): Issue[] {
   const issues: Issue[] = []
-  // Not by recursion: JSON may be as deep as a body is long. Anybody may send one, so a path is spelt out only to be told.
+  // Without recursion: JSON may be nested as deep as a body is long. A path is only written out for an error message.
   const open: { readonly way: Way | null; readonly value: object }[] = []
   const enter = (way: Way | null, key: string | number, value: unknown) => {
     if (typeof value === 'object' && value !== null) open.push({ way: further(way, key), value })

@@ -12,10 +12,10 @@ export const whereTheRadioIs = asking((elsewhere) =>
   }),
 )
 
-/** The same, and answers what is known here when no process has them. */
+/** As above, but returns what is known here if no process runs the radios. */
 export const preferWhereTheRadioIs = asking((elsewhere) => elsewhere().catch(() => null))
 
-/** Stands behind the access rule and the validators: only what may be asked is passed on. */
+/** Follows the access rule and the validators: only permitted, valid requests are forwarded. */
 function asking(ask: (elsewhere: AskElsewhere) => Promise<Response | null>): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const elsewhere = c.get('ctx').radio?.elsewhere?.(c) ?? null

@@ -2,8 +2,8 @@ import type { RouterRoute } from 'hono/types'
 import { descriptionOf } from './describe.ts'
 
 /**
- * Which methods a path answers, for 405 and its Allow header. Built from the app's own route table, with HEAD wherever
- * there is a GET that changes nothing.
+ * The methods of a path, for 405 and its Allow header. Built from the app's own route table, with HEAD for every GET
+ * that changes nothing.
  */
 export function allowedMethods(routes: readonly RouterRoute[]): (path: string) => string[] {
   const patterns = new Map<string, Set<string>>()

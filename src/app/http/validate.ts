@@ -17,7 +17,7 @@ export const idSchema = z
   .meta({ description: 'Id, as a list has it', examples: ['1'] })
 export const idParam = z.object({ id: idSchema })
 
-/** A query parameter that is an integer between two bounds, and is documented as one. */
+/** A query parameter that is an integer between two bounds, documented as such. */
 export const integerQuery = (min: number, max: number) =>
   z
     .string()
@@ -72,7 +72,7 @@ async function readText(c: Context): Promise<string> {
   return text
 }
 
-// JSON is UTF-8 (RFC 8259, 8.1). Hono's own reading would store a replacement character for whatever is not.
+// JSON is UTF-8 (RFC 8259, 8.1). Hono's own parser would store a replacement character for invalid bytes.
 async function decodeBody(c: Context): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer())
@@ -97,7 +97,7 @@ export const limitBody: MiddlewareHandler = async (c, next) => {
   if (isUntyped || (type !== undefined && type !== 'application/json' && length !== '0')) {
     throw new AppError('unsupported_media_type', 'A request body must be application/json')
   }
-  // A body of known length stays untouched: the server can then discard it if nobody reads it.
+  // A body of known length stays unread: the server can then discard it.
   const isMeasured = length !== undefined && c.req.header('transfer-encoding') === undefined
   if (!isMeasured) return boundedBody(c, next)
   if (Number(length) > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE)
@@ -119,7 +119,7 @@ async function readBounded(body: ReadableStream<Uint8Array>): Promise<Blob> {
     const { done, value } = await reader.read().catch(refuseCutBody)
     if (done) return new Blob(chunks)
     size += value.length
-    // What is left of the body stands before the next request on this connection.
+    // The rest of the body would be taken for the next request on this connection.
     if (size > MAX_BODY_BYTES) throw new AppError('payload_too_large', TOO_LARGE, { closeConnection: true })
     chunks.push(new Uint8Array(value))
   }

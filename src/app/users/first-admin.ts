@@ -13,8 +13,8 @@ export type FirstAdmin =
   | { readonly made: true; readonly username: string; readonly randomPassword: string | null }
 
 /**
- * Makes the first administrator while there are no users at all. A given password must meet the rules and stays; a
- * random one is temporary and is answered here, once. Throws `weak_password`.
+ * Creates the first administrator if there are no users. A given password must meet the rules and stays valid; a random
+ * one is temporary and is returned here, once. Throws `weak_password`.
  */
 export async function makeFirstAdmin(ports: Ports): Promise<FirstAdmin> {
   const { store, config } = ports

@@ -30,7 +30,9 @@ export function isEverything(permissions: PermissionChanges): boolean {
   return RESOURCE_NAMES.every((resource) => permissions[resource]?.write !== false)
 }
 
-/** As an SQL look-up packs them: `{"nodes":3}` with bit 0 read and bit 1 write; null when there are none. */
+/**
+ * Permissions packed by an SQL look-up: `{"nodes":3}` with bit 0 for read and bit 1 for write; null if there are none.
+ */
 export function unpackPermissions(packed: string | null): Permissions {
   const bits: Partial<Record<string, number>> = packed === null ? {} : JSON.parse(packed)
   return permissionsFrom((resource) => {
@@ -68,12 +70,12 @@ export function storedPermissionsJson(userId: number | SQL): SQL {
 export const packedPermissions = sql<string | null>`(select json_group_object("resource", "can_read" + 2 * "can_write")
   from "user_permissions" where "user_permissions"."user_id" = "users"."id")`
 
-/** Who grants something, and when. `by` is null for the service itself and for somebody at its console. */
+/** Who grants a permission, and when. `by` is null for the service itself and for the console. */
 export type Granting = { readonly at: number | SQL; readonly by: number | null }
 
 /**
- * The statement that gives these permissions to the user for whom `whom`, a condition on `users`, is true by then;
- * resources not named stay, and so does a grant that says the same already.
+ * The statement that grants these permissions to the user who matches `whom`, a condition on `users`, when it runs.
+ * Resources that are not named stay, and so do identical grants.
  */
 export function writePermissions(
   store: Store,

@@ -11,9 +11,9 @@ import { ALL_PERMISSIONS } from '../../shared/resources.ts'
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`
 
 /**
- * What makes the user of this name an active administrator, or makes such a user, in a database that this process can
- * not reach: run in order, they count on nothing but what is there by then, and may run twice. A local user gets the
- * temporary password behind the hash; whoever signs in by OpenID Connect goes on doing so. Sessions and API tokens end.
+ * Statements that make the user of this name an active administrator, or create one, in a database that this process
+ * cannot reach. Run in order, they depend only on what the database holds then, and may run twice. A local user gets
+ * the temporary password of the hash; a user of OpenID Connect keeps that way to sign in. Sessions and API tokens end.
  * `store` only builds the statements.
  */
 export function statementsForWayBack(

@@ -43,10 +43,10 @@ export function isCommonPassword(password: string): boolean {
   )
 }
 
-// Lists of common passwords hold repetitions of ASCII, and none so long that nobody would type it.
+// Lists of common passwords contain only repetitions of ASCII characters, and none too long to type.
 const TYPED = /^[\x20-\x7e]{1,40}$/
 
-// "abcabcabc" stands inside itself doubled, away from both ends.
+// "abcabcabc" occurs in its own doubling away from both ends.
 function isRepetition(password: string): boolean {
   if (!TYPED.test(password)) return false
   const period = (password + password).indexOf(password, 1)

@@ -1,8 +1,8 @@
 /** bcrypt. Passwords arrive normalised and at most 72 bytes long. */
 export interface PasswordHasher {
-  /** Requests may wait for each other: this runtime drops none in the middle. */
+  /** Requests may wait for each other: this runtime does not drop them while they wait. */
   readonly mayWait?: true
   hash(password: string): Promise<string>
-  /** False for a hash that is not bcrypt. `turn`: strangers wait behind those who are known, in a queue of their own. */
+  /** False for a hash that is not bcrypt. `turn`: strangers wait behind known browsers, in a separate queue. */
   verify(password: string, hash: string, turn: 'known' | 'stranger'): Promise<boolean>
 }

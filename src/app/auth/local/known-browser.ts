@@ -21,8 +21,8 @@ const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int
 type Content = z.infer<typeof contentSchema>
 
 /**
- * What the request's browser is to the account of this name: null when nobody signed in to it there before, or that is
- * too long ago. The cookie is that of OWASP's *device cookies*.
+ * What the request's browser proves about the account of this name: null if nobody signed in to it there before, or too
+ * long ago. The cookie is one of OWASP's *device cookies*.
  */
 export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
   const content = await presented(c, ctx)

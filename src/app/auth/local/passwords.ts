@@ -25,7 +25,7 @@ export function isSamePassword(one: string, other: string): boolean {
   return normalise(one) === normalise(other)
 }
 
-/** False for what bcrypt would cut or mistake for another password. */
+/** False for a password that bcrypt would cut, or confuse with another one. */
 function isHashable(normalised: string): boolean {
   return (
     normalised.isWellFormed() && !normalised.includes('\0') && new TextEncoder().encode(normalised).length <= MAX_BYTES
@@ -57,12 +57,12 @@ export async function hashNewPassword(
   return ctx.passwords.hash(normalise(password))
 }
 
-/** A cost-12 hash of 32 random bytes that nobody kept. */
+/** A cost-12 hash of 32 random bytes that were thrown away. */
 const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.AD6'
 
 /**
- * Whether this is the password behind the hash. Takes the same time without a hash, so that an unknown user can't be
- * told from a wrong password. Throws `rate_limited` when too many are waiting.
+ * Whether this is the password of the hash. Takes the same time without a hash, so that timing does not reveal which
+ * users exist. Throws `rate_limited` if too many are waiting.
  */
 export async function verifyPassword(
   passwords: PasswordHasher,
@@ -75,12 +75,12 @@ export async function verifyPassword(
   return possible && matches
 }
 
-/** Renews a hash of lower cost than today's; null when it is fine, or when there is no time for it now. */
+/** Renews a hash of lower cost than today's; null if it is up to date, or the queue is full. */
 export async function renewHash(passwords: PasswordHasher, password: string, hash: string): Promise<string | null> {
   const cost = Number(/^\$2[aby]\$(\d\d)\$/.exec(hash)?.[1] ?? 0)
   if (cost >= BCRYPT_COST) return null
   return passwords.hash(normalise(password)).catch((error: unknown) => {
-    // A queue that is full must not turn away somebody whose password was right.
+    // A full queue must not turn away a user whose password was right.
     if (error instanceof AppError && error.code === 'rate_limited') return null
     throw error
   })

@@ -1,12 +1,12 @@
 /** How often something may be done. */
 export type Allowance = {
-  /** Takes one; false when there is none left. */
+  /** Uses one attempt; false if none is left. */
   readonly take: () => boolean
   /** Puts back one that was taken and did no harm. */
   readonly giveBack: () => void
 }
 
-/** At most `most` at once, and one more every `everyMs`. */
+/** A burst of `most`, and one more every `everyMs`. */
 export function createAllowance(most: number, everyMs: number, now: () => number): Allowance {
   let left = most
   let at = now()

@@ -54,8 +54,8 @@ export function newAttempt(): NewAttempt {
 }
 
 /**
- * Gives an attempt to the browser for ten minutes, sealed in a cookie of its own. Nothing is stored: whoever begins
- * sign-ins without end costs the database nothing and drives out nobody else's.
+ * Stores an attempt in the browser for ten minutes, sealed in its own cookie. Nothing is stored here: endless attempts
+ * cost the database nothing and displace no one else's.
  */
 export async function handOutAttempt(
   c: Context,

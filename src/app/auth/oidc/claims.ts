@@ -14,7 +14,7 @@ export type Expected = {
   readonly issuer: string
   readonly clientId: string
   readonly nonce: string
-  /** What `at_hash` may be if the token has one. */
+  /** The accepted values of `at_hash`, if the token has one. */
   readonly atHashes: readonly unknown[]
   /** Milliseconds since the Unix epoch. */
   readonly now: number
@@ -40,7 +40,7 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
   return null
 }
 
-/** Whether this is the `sub` of somebody. */
+/** Whether this is a valid `sub`. */
 export function isSubject(sub: unknown): sub is string {
   // A database stores every lone surrogate as the same replacement character: two subjects would become one.
   return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)

@@ -22,7 +22,7 @@ const ENDPOINTS = [
   'end_session_endpoint',
 ] as const
 
-/** What is needed of OpenID Connect Discovery 1.0, section 3, and RFC 9207, section 3. */
+/** The required fields of OpenID Connect Discovery 1.0, section 3, and RFC 9207, section 3. */
 const metadataSchema = z.object({
   issuer: z.string(),
   authorization_endpoint: endpoint,
@@ -62,7 +62,10 @@ export function createDiscovery(
       if (!fetches.needed.take()) throw new OidcFailure('discovery_too_often')
       return fetched(ask)
     },
-    /** What the provider says now that an endpoint of `failed` did not work; null when it was asked too often, or can't be. */
+    /**
+     * Discovers again after an endpoint of `failed` did not work; null if the provider was asked too often or is
+     * unreachable.
+     */
     renewed: async (ask: AskProvider, failed: Metadata): Promise<Metadata | null> => {
       if (known !== null && known.metadata !== failed) return known.metadata
       if (!fetches.renewed.take()) return null
@@ -84,7 +87,7 @@ async function discover(ask: AskProvider, issuer: string, onDate: (date: number)
   return readMetadata(issuer, answer.json)
 }
 
-/** What a discovery document says, if `issuer` may say so. Throws an `OidcFailure`. */
+/** The content of a discovery document, if it is valid for `issuer`. Throws an `OidcFailure`. */
 export function readMetadata(issuer: string, document: unknown): Metadata {
   const parsed = metadataSchema.safeParse(document)
   if (!parsed.success) throw new OidcFailure('discovery_invalid', { fields: brokenFields(parsed.error) })

@@ -1,4 +1,4 @@
-/** Why a sign-in by OpenID Connect failed, and what little of it the browser is told. */
+/** Why a sign-in by OpenID Connect failed, and the little that the browser learns about it. */
 export const OIDC_FAILURES = {
   state_invalid: 'oidc_state_invalid',
   attempt_unknown: 'oidc_state_invalid',
@@ -54,15 +54,15 @@ export type OidcReason = keyof typeof OIDC_FAILURES
 /** Particulars for the log: numbers and words of closed lists, never text that came from outside. */
 export type OidcDetails = Readonly<Record<string, string | number>>
 
-/** Whom the provider vouches for and nobody here knows. */
+/** A user whom the provider vouches for, without an account here. */
 type Stranger = { readonly issuer: string; readonly subject: string }
 
-/** "Nobody is signed in by this." Caught where the browser is answered. */
+/** The sign-in failed. Caught where the browser gets its answer. */
 export class OidcFailure extends Error {
   override name = 'OidcFailure'
   readonly reason: OidcReason
   readonly details: OidcDetails
-  /** Who was turned away, for the audit log alone: an administrator may want to let them in. */
+  /** The user who was turned away, for the audit log only: an administrator may want to admit them. */
   readonly stranger: Stranger | null
 
   constructor(reason: OidcReason, details: OidcDetails = {}, stranger: Stranger | null = null) {

@@ -1,7 +1,7 @@
-/** What a provider sends is small; the rest is not read. */
+/** Responses of a provider are small; the rest of a larger one is not read. */
 const MAX_BYTES = 256 * 1024
 
-/** `json` is undefined when the body, which `text` is, is something else; `date` is the provider's time, if it told. */
+/** `json` is undefined if the body `text` is not JSON; `date` is the provider's time, if it sent one. */
 export type ProviderAnswer =
   | {
       readonly kind: 'answer'
@@ -18,7 +18,7 @@ export type ProviderAnswer =
  */
 export type AskProvider = (url: string, init: RequestInit, timeoutMs: number) => Promise<ProviderAnswer>
 
-/** All that is asked by the answer ends `totalMs` from now, whatever each question may take. */
+/** All requests made through the result end `totalMs` from now, regardless of their own time limits. */
 export function askWithin(totalMs: number): AskProvider {
   const whole = AbortSignal.timeout(totalMs)
   return (url, init, timeoutMs) => exchange(url, init, AbortSignal.any([whole, AbortSignal.timeout(timeoutMs)]))

@@ -12,9 +12,9 @@ const TIMEOUT_MS = 8000
 const MOST_KEYS = 100
 
 /**
- * The signatures that are accepted, whatever a header or the discovery document asks for, and the hashes that `at_hash`
- * may be made with. RFC 7518, 8037, 9864. OpenID Connect Core names no hash for EdDSA: most providers take that of
- * Ed25519 itself, others SHA-256.
+ * The signature algorithms that are accepted, regardless of the header and the discovery document, and the hashes
+ * allowed for `at_hash`. RFC 7518, 8037, 9864. OpenID Connect Core names no hash for EdDSA: most providers use that of
+ * Ed25519, others SHA-256.
  */
 const ALGORITHMS = {
   RS256: { kty: 'RSA', crv: null, hashes: ['SHA-256'] },
@@ -63,9 +63,9 @@ export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['ha
 type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
 
 /**
- * Checks the signatures of ID tokens with the keys of a `jwks_uri`, kept for ten minutes. A token that the kept ones
- * don't verify makes one new fetch, as far as `refetches` allows: a provider may rotate its keys at any time, and one
- * that was set up anew may give another key the old name.
+ * Checks the signatures of ID tokens with the keys of a `jwks_uri`, cached for ten minutes. A token that no cached key
+ * verifies causes a new fetch, as far as `refetches` allows: providers rotate keys at any time, and a newly installed
+ * provider may reuse a key ID.
  */
 export function createKeys(refetches: Refetches, now: () => number) {
   let known: { uri: string; keys: readonly Key[]; at: number } | null = null
@@ -106,7 +106,7 @@ async function fetchKeys(ask: AskProvider, uri: string): Promise<readonly Key[]>
   if (answer.status !== 200) throw new OidcFailure('keys_refused', { status: answer.status })
   const parsed = keySetSchema.safeParse(answer.json)
   if (!parsed.success) throw new OidcFailure('keys_invalid')
-  // Keys of other kinds and for other purposes may stand beside ours.
+  // The document may contain keys of other types and for other purposes.
   return parsed.data.keys.flatMap((key) => keySchema.safeParse(key).data ?? [])
 }
 

@@ -25,7 +25,7 @@ const BEGIN_TIMEOUT_MS = 8000
 
 type Settings = { readonly issuer: string; readonly client: Client; readonly scopes: readonly string[] }
 
-/** The OpenID provider of the configuration; null without one. Asks nothing of it before somebody signs in. */
+/** The configured OpenID provider; null without one. Contacts it only when somebody signs in. */
 export function createOidc({
   config,
   log,
@@ -175,7 +175,7 @@ async function halfHash(hash: string, accessToken: string): Promise<string> {
   return encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
 }
 
-/** OpenID Connect RP-Initiated Logout 1.0, section 2; without an ID token as hint, for none is kept. */
+/** OpenID Connect RP-Initiated Logout 1.0, section 2. Without an ID token as hint, as none is stored. */
 function logoutUrl(metadata: Metadata, client: Client): string | null {
   const endpoint = metadata.end_session_endpoint ?? null
   if (endpoint === null) return null

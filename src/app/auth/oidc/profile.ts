@@ -23,7 +23,7 @@ export function suffixed(username: string, suffix: string): string {
   return `${username.slice(0, MAX_USERNAME - suffix.length - 1)}-${suffix}`
 }
 
-/** Without control characters, lone surrogates and what turns the reading direction; null when nothing is left. */
+/** Removes control characters, lone surrogates and direction marks; null if nothing is left. */
 function plainText(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const text = value.replace(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/gu, '').trim()

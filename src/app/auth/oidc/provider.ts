@@ -1,4 +1,4 @@
-/** What one sign-in by OpenID Connect sends along, and checks again at the end. At least 256 bits each. */
+/** Secrets of one sign-in by OpenID Connect, sent along and checked at the end. At least 256 bits each. */
 export type AttemptSecrets = {
   readonly state: string
   readonly nonce: string
@@ -20,7 +20,7 @@ export type Identity = {
   readonly profile: Profile
 }
 
-/** The OpenID provider, asked over HTTP when it is needed. Each method throws an `OidcFailure` saying what went wrong. */
+/** The OpenID provider, contacted over HTTP when needed. Each method throws an `OidcFailure` with the reason. */
 export interface Oidc {
   readonly issuer: string
   /** Where the browser goes to sign in; `anew`: also whoever is signed in there already. */
@@ -31,7 +31,7 @@ export interface Oidc {
   logoutUrl(): Promise<string | null>
 }
 
-/** What a provider says about a user: display data, and never a right. */
+/** Display data of a user from the provider; never a permission. */
 export type Profile = {
   /** Of the shape of usernames; may be taken or reserved. */
   readonly username: string

@@ -4,8 +4,8 @@ const MAX_LENGTH = 1024
 const OWN_ROUTES = '/api/auth/oidc/'
 
 /**
- * Where a sign-in ends: a path of this site with its query and fragment, or null for anything else. Encoded forms are
- * judged by what they decode to, since a proxy or the page there may decode once more.
+ * The page after a sign-in: a path of this site with its query and fragment, or null for anything else. Encoded forms
+ * are judged by their decoded form, as a proxy or the page may decode once more.
  */
 export function sitePath(wanted: string | undefined): string | null {
   if (wanted === undefined || wanted.length > MAX_LENGTH) return null

@@ -15,12 +15,12 @@ const loginQuery = z.object({
 })
 const callbackQuery = z.object({
   state: z.string().optional().describe('As the sign-in began'),
-  code: z.string().optional().describe('What is redeemed for tokens'),
+  code: z.string().optional().describe('The code that is exchanged for tokens'),
   iss: z.string().optional().describe('Issuer (RFC 9207)'),
   error: z.string().optional().describe('Why there is no code'),
 })
 
-// Documented and not validated: whatever arrives, the answer is a redirect.
+// Documented but not validated: every request is answered with a redirect.
 const documented = (schema: z.ZodType): MiddlewareHandler =>
   describe((_c, next) => next(), { request: { part: 'query', schema } })
 

@@ -18,14 +18,14 @@ const tokensSchema = z.object({
   token_type: z.string().regex(/^bearer$/i),
 })
 
-/** In the order of preference: Basic is what RFC 6749, section 2.3.1, asks every server to know. */
+/** In order of preference: RFC 6749, section 2.3.1, requires every server to support Basic. */
 const METHODS = ['client_secret_basic', 'client_secret_post'] as const
 type Method = (typeof METHODS)[number]
 
 /**
- * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for one of
- * the methods that discovery offers, so a refused client tries the other one; what worked comes first from then on. Both
- * are tried where discovery names neither: some providers list only what others use, or nothing.
+ * Redeems codes, each once: RFC 6749, section 4.1.3, and RFC 7636, section 4.5. A client may be registered for only one
+ * of the methods in the discovery document, so a refused client tries the other one; the one that worked comes first
+ * from then on. Both are tried if discovery names neither, as some lists are incomplete or missing.
  */
 export function createRedemption(client: Client) {
   let works: Method | null = null

@@ -7,7 +7,7 @@ import type { Verified } from './keys.ts'
 
 const TIMEOUT_MS = 5000
 
-/** The claims that UserInfo adds, or why there are none: a word fit for the log. */
+/** The additional claims of UserInfo, or why there are none: a word for the log. */
 export type UserInfo = { readonly claims: Claims } | { readonly claims: null; readonly why: string }
 
 export type UserInfoExpected = { readonly issuer: string; readonly clientId: string; readonly subject: string }
@@ -15,8 +15,8 @@ export type UserInfoExpected = { readonly issuer: string; readonly clientId: str
 const claimsSchema = z.record(z.string(), z.unknown())
 
 /**
- * Asks the UserInfo endpoint, if there is one. An answer that can't be had or believed is no reason to turn anybody
- * away. OpenID Connect Core 1.0, 5.3. Throws an `OidcFailure` when the claims are another subject's.
+ * Queries the UserInfo endpoint, if there is one. A missing or invalid answer does not prevent the sign-in. OpenID
+ * Connect Core 1.0, 5.3. Throws an `OidcFailure` if the claims belong to another subject.
  */
 export async function readUserInfo(
   ask: AskProvider,
@@ -36,7 +36,7 @@ export async function readUserInfo(
   return info
 }
 
-/** A JSON object, or a signed one: 5.3.2, where a provider may be told to sign for this client. */
+/** A JSON object, or a signed one: a provider may be configured to sign it for this client (5.3.2). */
 async function readClaims(
   { json, text }: ProviderAnswer & { kind: 'answer' },
   { issuer, clientId }: UserInfoExpected,

@@ -11,7 +11,7 @@ import { suffixed } from './profile.ts'
 import { randomId } from '../sessions/session-token.ts'
 import { DEFAULT_PERMISSIONS } from '../../../shared/resources.ts'
 
-/** Rounds of finding a free name; each lost one means that somebody else was faster. */
+/** Attempts to find a free name; an attempt fails if somebody else takes the name first. */
 const MOST_ROUNDS = 30
 
 type Account = {
@@ -37,7 +37,7 @@ export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
-      // A claim that is missing today doesn't erase what was known.
+      // A claim that is missing today does not delete the known value.
       .set({ lastLoginAt: ctx.now(), ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(ctx, 'login_success', { provider: 'oidc' }, { actor: { id, username }, onlyIfChanged: true }),

@@ -1,6 +1,6 @@
 import type { SessionStore, StoredSession } from './store.ts'
 
-/** The latest uses that are known; beyond them those go that nobody asked for since. */
+/** The latest known times of use; beyond this number, those not read for longest are dropped. */
 const MOST_KNOWN = 10_000
 
 const knownUses = new WeakMap<SessionStore, Map<string, number>>()
@@ -24,7 +24,7 @@ export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: Stor
 
 const ended = new WeakMap<SessionStore, Set<string>>()
 
-/** A session that is over, whatever the store says. */
+/** A session that has ended, regardless of the store. */
 export function noteEnd(sessions: SessionStore, tokenHash: string): void {
   const known = ended.get(sessions) ?? new Set<string>()
   ended.set(sessions, known)

@@ -45,9 +45,9 @@ const REMEMBERED_LENGTH = 2048
 const hashes = new WeakMap<readonly string[], Map<string, string>>()
 
 /**
- * The hash of the token that one of the secrets signed, in the cookie `name` of a Cookie header; null when there is none.
- * The latest good answers are remembered: they depend on nothing but the arguments, and cost more than to find the
- * session.
+ * The hash of the token that one of the secrets signed, from the cookie `name` of a Cookie header; null if there is
+ * none. The latest valid results are cached: they depend on the arguments alone, and verifying costs more than finding
+ * the session.
  */
 export function hashPresentedToken(cookies: string, name: string, secrets: readonly string[]): string | null {
   const known = hashes.get(secrets) ?? new Map<string, string>()

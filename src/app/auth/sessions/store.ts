@@ -19,16 +19,16 @@ export type StoredSession = {
   readonly factors: number | null
 }
 
-/** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` says what each store must do. */
+/** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` tests every store. */
 export interface SessionStore extends Counters {
   /** They stand in the table of sessions, beside the users. */
   readonly isInDatabase?: true
   insert(session: StoredSession): Promise<void>
   /** The session whose `expiresAt` is after `now`. */
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
-  /** Does nothing when the session is gone. */
+  /** Does nothing if the session no longer exists. */
   extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
-  /** Answers whether it was there: of many at once, one removes it. */
+  /** Whether it existed: of several simultaneous calls, one returns true. */
   remove(tokenHash: string): Promise<boolean>
   /** Ends all sessions of a user, except the one with the token hash `except`. Answers how many. */
   removeForUser(userId: number, except?: string): Promise<number>
@@ -38,7 +38,7 @@ export interface SessionStore extends Counters {
   probe?(): Promise<void>
 }
 
-/** Counts what happens in windows of time: attempts at passwords, sign-ins that were used up. */
+/** Counts events in windows of time: password attempts, sign-ins that were used up. */
 export interface Counters {
   /**
    * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
@@ -49,6 +49,6 @@ export interface Counters {
   forgive(key: string, how: 'all' | 'one'): Promise<void>
   /** Forgets every count whose key begins so. */
   clear(prefix: string): Promise<void>
-  /** Drops what has expired. Called now and then; stores that expire by themselves do nothing. */
+  /** Deletes expired entries. Called now and then; stores that expire entries themselves do nothing. */
   sweep(now: number): Promise<void>
 }

@@ -26,7 +26,7 @@ const MOST_TOKENS = 50
 /** Of a token whose maker said nothing; *never* must be said. */
 const DEFAULT_EXPIRY_DAYS = 90
 
-/** Why a token of this owner can't use a scope that is no permission; null: it can. */
+/** Why a token of this owner can't use a scope that is not a permission; null: it can. */
 export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError | null {
   if (mayUseScope(owner, scope)) return null
   const required = SPECIAL_SCOPES[scope]
@@ -108,7 +108,7 @@ export async function createToken(
   const expiresAt = input.expiresInDays === null ? null : now + input.expiresInDays * DAY_MS
   const { id } = user
   const owned = sql`(select count(*) from ${apiTokens} where ${eq(apiTokens.userId, id)})`
-  // A deactivation or a new password at the same instant wins: it has deleted the tokens, and none may come after it.
+  // A simultaneous deactivation or new password wins: it has deleted the tokens, and none may be added after it.
   const unchanged = and(eq(users.id, id), eq(users.isActive, true), eq(users.sessionEpoch, credential.session.epoch))
   const values = sql`select null, ${id}, ${name}, ${prefix}, ${tokenHash}, ${JSON.stringify(scopes)}, ${now},
     ${expiresAt}, null from ${users} where ${and(unchanged, lt(owned, MOST_TOKENS))}`
@@ -149,7 +149,7 @@ async function revoke(ctx: SignedInCtx, userId: number, tokens: readonly Token[]
   if (first !== undefined) await ctx.store.atomic([first, ...rest])
 }
 
-/** What is left of the owner's permissions within the scopes. */
+/** The owner's permissions, limited to the scopes. */
 export function withinScopes(permissions: Permissions, scopes: readonly string[]): Permissions {
   return permissionsFrom((resource) => ({
     read: permissions[resource].read && scopes.includes(`${resource}:read`),

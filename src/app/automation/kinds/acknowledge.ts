@@ -14,7 +14,7 @@ export const matchSchema = z.strictObject({
   mode: z
     .enum(MATCH_MODES)
     .default('word')
-    .describe('word: stands alone in the text; wildcard: the whole text, * any characters, ? one'),
+    .describe('word: occurs as a whole word in the text; wildcard: matches the whole text, * any characters, ? one'),
   words: z
     .array(printable(64).refine((word) => word.trim() !== '', 'not empty'))
     .min(1)

@@ -4,10 +4,10 @@ import type { TokenName } from '../../../shared/tokens.ts'
 import type { SpeakerFacts } from '../facts.ts'
 import type { Needs, Planned } from './planned.ts'
 
-/** A run that is later than this is skipped: what was due while the service did not run is not made up for. */
+/** Later runs are skipped: the service does not make up for runs due while it was stopped. */
 export const GRACE_MS = 2 * MINUTE_MS
 
-/** Where in a rule something stands. */
+/** The path of a value in a rule. */
 export type Path = readonly (string | number)[]
 export type Problem = { readonly path: Path; readonly message: string }
 
@@ -26,22 +26,22 @@ export type Timing =
 /** A text that was heard by the radio which would answer. */
 export type Said = {
   readonly from: number
-  /** On the channel for everybody, or to our radio. */
+  /** Whether it was sent on the broadcast channel, or to our radio. */
   readonly isDirect: boolean
   readonly channel: number
   readonly text: string
   readonly isReply: boolean
   /** The alarm of a detection sensor. */
   readonly isSensor: boolean
-  /** By the clock of the radio; null: it has none. */
+  /** By the radio's clock; null: it has none. */
   readonly rxTime: number | null
   readonly receivedAt: number
   readonly isReplayed: boolean
-  /** Somebody else seems to have sent it. */
+  /** The sender seems to be forged. */
   readonly isSuspected: boolean
 }
 
-/** What is known of a message beside its words. */
+/** Data about a message besides its text. */
 export type Signal = {
   readonly packetId: number
   readonly hopsAway: number | null
@@ -49,7 +49,7 @@ export type Signal = {
   readonly rssi: number | null
 }
 
-/** What is answered. */
+/** The message that is answered. */
 export type Question = {
   readonly said: Said
   readonly speaker: SpeakerFacts
@@ -65,9 +65,9 @@ export type Kind<Rule> = TimedKind<Rule> | HeardKind<Rule>
 type EveryKind<Rule> = {
   /** Tokens that its text may hold. */
   readonly tokens: readonly TokenName[]
-  /** Its text with its tokens, and where it stands; null: it sends no text. */
+  /** Its text with its tokens, and where the text is; null: it sends none. */
   textOf(rule: Rule): { readonly path: Path; readonly text: string } | null
-  /** What the schema can't say is wrong with it, besides its text and its times. */
+  /** Errors in a rule that the schema can't find, besides its text and its times. */
   problemsOf(rule: Rule): readonly Problem[]
 }
 
@@ -75,7 +75,7 @@ type EveryKind<Rule> = {
 export type TimedKind<Rule> = EveryKind<Rule> & {
   readonly runs: 'timed'
   timingOf(rule: Rule): Timing
-  /** What a rule that is due would send; empty: there is no node to ask. */
+  /** The packets that a due rule would send; empty: there is no node to query. */
   plan(needs: Needs, rule: Rule, now: number): Promise<Planned[]>
 }
 

@@ -56,7 +56,7 @@ function positionsOf(word: string, said: string): number[] {
   return positions
 }
 
-/** Whether letters or digits stand on both sides of a position. */
+/** Whether there are letters or digits on both sides of a position. */
 function isInsideWord(said: string, at: number): boolean {
   return /[\p{L}\p{N}\p{M}_]$/u.test(said.slice(0, at)) && /^[\p{L}\p{N}\p{M}_]/u.test(said.slice(at))
 }

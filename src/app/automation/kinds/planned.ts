@@ -3,17 +3,17 @@ import { readTokens } from '../facts.ts'
 import { render } from '../template.ts'
 import type { Ports } from '../../context.ts'
 
-/** What a kind needs to plan what it sends. */
+/** The data that a kind needs to plan its packets. */
 export type Needs = Pick<Ports, 'store' | 'radio'>
 
-/** A packet that a rule would send, and the name of the radio that it goes by; null: there is none. */
+/** A packet that a rule would send, and the name of the radio that sends it; null: there is none. */
 export type Planned = { readonly radio: string | null } & (
   | {
       readonly kind: 'text' | 'tapback'
       readonly text: string
       readonly to: number
       readonly channel: number
-      /** Packet id of what is answered; null: nothing. */
+      /** ID of the packet that is answered; null: none. */
       readonly replyId: number | null
     }
   | { readonly kind: 'traceroute'; readonly to: number }
@@ -42,7 +42,7 @@ export async function planTraceroute(needs: Needs, to: number): Promise<Planned>
   return { kind: 'traceroute', to, radio: await chooseRadio(needs, { to, channel: 0, replyId: null }) }
 }
 
-/** What is said; null for a traceroute. */
+/** The text; null for a traceroute. */
 export function textOf(planned: readonly Planned[]): string | null {
   const first = planned[0]
   return first === undefined || first.kind === 'traceroute' ? null : first.text

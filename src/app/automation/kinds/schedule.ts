@@ -11,7 +11,7 @@ const actionSchema = z.discriminatedUnion('kind', [
     kind: z.literal('text'),
     text: templateSchema,
     channel: channel.default(0),
-    to: targetNode.nullable().default(null).describe('Node number or !hex; null: everybody'),
+    to: targetNode.nullable().default(null).describe('Node number or !hex; null: broadcast'),
   }),
   z.strictObject({ kind: z.literal('traceroute'), to: targetNode }),
 ])

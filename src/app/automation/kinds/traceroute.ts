@@ -9,7 +9,7 @@ import { common, eachOnce, MIN_RUN_MINUTES, targetNode } from './fields.ts'
 import { timedKind } from './kind.ts'
 import { type Needs, planTraceroute } from './planned.ts'
 
-/** Traceroutes that are looked at for who was asked when. */
+/** Number of recent traceroutes that show when each node was last queried. */
 const RECENT_TRACEROUTES = 10_000
 
 const targetsSchema = z.discriminatedUnion('kind', [

@@ -1,7 +1,7 @@
-/** `most` at once, and one more every `everyMs`, which may be a fraction. */
+/** A burst of `most`, and one more every `everyMs`, which may be a fraction. */
 export type BucketSize = { readonly most: number; readonly everyMs: number }
 
-/** What each may do often, but not without end. `test/contract/buckets.ts` says what each implementation must do. */
+/** Limits frequent actions of each client. `test/contract/buckets.ts` tests every implementation. */
 export interface Buckets {
   /** Takes one out of the bucket `key`, atomically. Answers 0, or the milliseconds until there is one again. */
   take(key: string, size: BucketSize, now: number): Promise<number>
@@ -25,12 +25,12 @@ export function memoryBuckets(): Buckets {
   }
   return {
     take: async (key, { most, everyMs }, now) => {
-      // Never later than an empty bucket's: a clock that was ahead keeps nobody out.
+      // Never later than for an empty bucket: a clock that was ahead locks nobody out.
       const known = fullAt.get(key) ?? 0
       const from = Math.min(Math.max(known, now), now + most * everyMs)
       const waitMs = from + everyMs - (now + most * everyMs)
       if (waitMs > 0) {
-        // Else a clock that was years ahead would keep somebody out for years.
+        // Otherwise a clock that was years ahead would lock clients out for years.
         if (from < known) keep(key, from)
         return waitMs
       }

@@ -24,8 +24,8 @@ type Queue = { readonly places: Set<Place>; readonly waiting: ((place: Place) =>
 const queuesOf = new WeakMap<Ports['buckets'], Map<string, Queue>>()
 
 /**
- * For reads that cost much: each user has two at a time, and further ones wait for their turn. Stands behind the access
- * rule. Throws `rate_limited` when too many wait already, or when none of them ended for half a minute.
+ * For expensive reads: each user has two at a time, and further ones wait. Must follow the access rule. Throws
+ * `rate_limited` if too many wait already, or none of them ended for half a minute.
  */
 export function inTurn(kind: Kind): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -74,7 +74,7 @@ async function takePlace({ now }: Ctx, { places, waiting }: Queue): Promise<Plac
     }, MOST_WAIT_MS)
     waiting.push(turn)
   })
-  // Others first: whoever asks for many at once keeps waiting for oneself alone.
+  // Others first: a client with many requests only delays itself.
   await nextTurn()
   return place
 }
@@ -85,7 +85,7 @@ function tooMany(): AppError {
   })
 }
 
-/** The longest waiting one gets the place, unless it counted as gone and somebody has it already. */
+/** The longest waiting request gets the place, unless it had timed out and the place is taken. */
 function leavePlace({ now }: Ctx, { places, waiting }: Queue, place: Place): void {
   places.delete(place)
   const turn = places.size < AT_ONCE ? waiting.shift() : undefined
@@ -95,7 +95,7 @@ function leavePlace({ now }: Ctx, { places, waiting }: Queue, place: Place): voi
   turn(given)
 }
 
-/** Leaves when the body has been read, or nobody wants the rest. */
+/** Leaves when the body has been read, or the reader stops. */
 function holdWhileRead(c: Context<AppEnv>, place: Place, leave: () => void): void {
   const { body } = c.res
   if (body === null) return leave()

@@ -4,15 +4,15 @@ import { addressKey } from '../../auth/local/login-limiter.ts'
 import type { AppEnv, Ctx } from '../../context.ts'
 import { AppError } from '../errors.ts'
 
-/** Whoever wants to leave can: it only takes away, and there is a sign-in before each. */
+/** Signing out is always possible: it only removes a session, and a sign-in precedes each. */
 const LOGOUT = '/api/auth/logout'
-/** Has a limit of its own, and whose cookie comes along says nothing about who signs in. */
+/** Has its own limit, and the cookie of such a request does not identify who signs in. */
 const LOGIN = '/api/auth/login'
 
 /** Several people may be behind one address. */
 const USERS_BEHIND_AN_ADDRESS = 5
 
-/** Of one collector's token: up to 500 packets a delivery, and many at once after an outage. */
+/** For the token of one collector: up to 500 packets per delivery, and many deliveries in a row after an outage. */
 const DELIVERIES: BucketSize = { most: 3000, everyMs: 20 }
 
 type Share = { readonly key: string; readonly size: BucketSize }

@@ -31,7 +31,7 @@ const documentSchema = z.object({
   components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 })
 
-/** The API document as one page of plain HTML. */
+/** The API document as a single plain HTML page. */
 export function docsPage(document: unknown) {
   const { paths, components } = documentSchema.parse(document)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>

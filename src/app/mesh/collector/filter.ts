@@ -32,16 +32,16 @@ type Selection = {
   readonly passed: readonly Heard[]
   /** So many could have been delivered and are left out. */
   readonly filtered: number
-  /** They are stored: what comes next is held against them. */
+  /** Called once they are stored: the next batches are compared with them. */
   commit(): void
 }
 
-/** Chooses what of a batch is delivered. `own`: the numbers of this service's radios. */
+/** Chooses which events of a batch are delivered. `own`: the numbers of this service's radios. */
 export type CollectorFilter = (batch: readonly Heard[], own: ReadonlySet<number>) => Selection
 
 /**
- * `only`: kinds that pass; empty: all. `sampleSeconds`: of each sender one position, one nodeinfo and one telemetry of
- * each variant pass in so many seconds; 0: all. What own radios say of themselves, send and are sent always passes.
+ * `only`: kinds that pass; empty: all. `sampleSeconds`: in this interval, one position, one nodeinfo and one telemetry
+ * packet of each variant pass for each sender; 0: all. Packets that own radios send or receive always pass.
  */
 export function createCollectorFilter({
   only,
@@ -76,7 +76,7 @@ export function createCollectorFilter({
       filtered: deliverable.length - passed.length,
       commit() {
         for (const [key, at] of pending) {
-          // The one that passed last stands last.
+          // The most recently passed one moves to the end.
           passedAt.delete(key)
           passedAt.set(key, at)
         }
@@ -97,7 +97,7 @@ function kindOf({ event }: Heard, own: ReadonlySet<number>): CollectedKind | nul
   return own.has(from) || own.has(to) ? null : KIND_OF[payload.kind]
 }
 
-/** What is counted together; null: it is not sampled. */
+/** Packets with the same key share one sample; null: the packet is not sampled. */
 function sampleKey({ event }: Heard): string | null {
   if (event.type !== 'packet' || !SAMPLED.has(event.packet.payload.kind)) return null
   const { from, payload } = event.packet

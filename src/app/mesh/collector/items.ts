@@ -14,9 +14,9 @@ import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
 
 /** Packets of one delivery. */
 export const MAX_ITEMS = 500
-/** What reaches the service later than this is compared with what is known by then. */
+/** Items that arrive later than this are compared with what the database holds when they arrive. */
 const LATE_MS = 5 * MINUTE_MS
-/** A radio's message has 512 bytes at most; one made of what a broker published may have some more. */
+/** A radio's message has at most 512 bytes; one built from a broker's message may be slightly longer. */
 const MAX_BYTES = 1024
 /** The name of a collector, and of its radio: a host name and a port. */
 const MAX_SOURCE = 300
@@ -78,10 +78,10 @@ export const ingestSchema = z.strictObject({
 })
 type Delivery = z.infer<typeof ingestSchema>
 
-/** What can be stored, with its place in the delivery. */
+/** The items that can be stored, each with its index in the delivery. */
 export type Taken = { readonly index: number; readonly heard: Heard }
 
-/** Reads the items one by one: what is wrong with one of them is no matter to the others. */
+/** Reads the items one by one: an invalid one does not affect the others. */
 export function readItems(
   delivery: Delivery,
   known: KnownSource | null,
@@ -149,7 +149,7 @@ function deviceReceiptTime({ payloadVariant: { case: variant, value } }: FromRad
   return Math.min(heardAt ?? now, now)
 }
 
-/** Packets, and what the ingest makes use of in a handshake. */
+/** Packets, and the parts of a handshake that the ingest uses. */
 function isTaken({ payloadVariant: { case: variant, value } }: FromRadio): boolean {
   if (variant === 'packet') {
     return value.payloadVariant.case !== 'decoded' || !mayHoldSecrets(value.payloadVariant.value.portnum)

@@ -8,12 +8,12 @@ import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { eachTurn, inSlices, type Pause } from '../../upkeep/slices.ts'
 
-/** What waits for longer is not delivered any more. */
+/** Packets that have waited longer are not delivered. */
 export const OUTBOX_AGE_MS = 7 * DAY_MS
 /** Rows deleted in one transaction: some milliseconds. */
 const SLICE_ROWS = 2000
 
-/** What waits for its delivery. */
+/** A packet that waits for its delivery. */
 export type Waiting = Pick<
   typeof collectorOutbox.$inferSelect,
   'id' | 'source' | 'receivedAt' | 'replayed' | 'gateway' | 'identity' | 'data'
@@ -62,7 +62,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** What the other service takes; the radio's own queue, for one, is no matter there. */
+/** Kinds of events that the target accepts; it has no use for the radio's own queue, for example. */
 const DELIVERED: ReadonlySet<RadioFact['type']> = new Set<RadioFact['type']>([
   'packet',
   'my-info',
@@ -76,7 +76,7 @@ export function isDeliverable({ event, raw }: Heard): boolean {
   return raw !== undefined && raw !== null && DELIVERED.has(event.type)
 }
 
-/** What of a batch a collector delivers, as it waits for that. */
+/** The part of a batch that a collector delivers, as rows of the outbox. */
 export function listDeliverable(batch: readonly Heard[]): Omit<Waiting, 'id'>[] {
   return batch.flatMap((heard) => {
     const { source, event, raw } = heard
@@ -114,7 +114,7 @@ export async function countOutbox(store: Store): Promise<number> {
   return (await queries(store).count.get())?.n ?? 0
 }
 
-/** At most `limit` rows of one source, the oldest first; none of `except`. */
+/** At most `limit` rows of one source, oldest first, without those in `except`. */
 export async function readOutbox(store: Store, limit: number, except: Iterable<number>): Promise<Waiting[]> {
   return queries(store).next.all({ limit, except: JSON.stringify([...except]) })
 }
@@ -137,8 +137,8 @@ export async function trimOutbox(store: Store, excess: number): Promise<number> 
 }
 
 /**
- * Deletes what was received before `before`, in slices; `pause` is awaited after each and answers whether to go on.
- * Answers how many there were.
+ * Deletes packets received before `before`, in slices; awaits `pause` after each, which returns whether to continue.
+ * Returns the number of deleted packets.
  */
 export async function expireOutbox(store: Store, before: number, pause: Pause): Promise<number> {
   const { trim } = queries(store)

@@ -7,7 +7,7 @@ class UnreadableContent extends Error {
   override name = 'UnreadableContent'
 }
 
-/** Throws, whatever `read` throws, what `isRefusedContent` knows. */
+/** Throws an error that `isRefusedContent` recognises, whichever error `read` throws. */
 export function readContent<T>(read: () => T): T {
   try {
     return read()
@@ -17,8 +17,8 @@ export function readContent<T>(read: () => T): T {
 }
 
 /**
- * Whether it is the content that is refused, by what reads it or by the database: that would fail for ever, and hold up
- * all that follows. A database that is closed or away is none of it, whatever kind of error it throws.
+ * Whether the content itself was refused, by the parser or by the database. Such an item would fail for ever and block
+ * all that follow. A closed or unreachable database does not count, whichever kind of error it throws.
  */
 export function isRefusedContent(error: unknown): boolean {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {

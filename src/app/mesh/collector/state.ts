@@ -1,10 +1,10 @@
 export const COLLECTOR_STATES = ['idle', 'delivering', 'waiting', 'refused', 'stopped'] as const
 
-/** How the delivery of what is heard here to another service goes. */
+/** The state of the delivery to another service. */
 export type CollectorInfo = {
   /** Host and port of that service. */
   readonly target: string
-  /** `waiting`: it failed and is tried again soon; `refused`: somebody has to change something first. */
+  /** `waiting`: failed, and retried soon; `refused`: fails until somebody changes the configuration. */
   readonly state: (typeof COLLECTOR_STATES)[number]
   /** Messages that are not delivered yet. */
   readonly waiting: number

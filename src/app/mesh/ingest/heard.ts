@@ -2,7 +2,7 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import type { Source } from './sources.ts'
 
-/** A packet heard for the first time, and live: neither a copy nor out of a radio's memory. */
+/** A packet heard live and for the first time: neither a copy nor from a radio's memory. */
 export type News = {
   readonly source: Source
   readonly packet: Packet

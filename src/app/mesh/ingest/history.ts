@@ -15,7 +15,7 @@ export type PositionRow = {
   readonly channel: number | null
 }
 
-/** What a node measured at `t`: values by `variant.metric`. */
+/** Measurements of a node at `t`: values by `variant.metric`. */
 export type Measurements = {
   readonly nodeNum: number
   readonly t: number
@@ -82,8 +82,8 @@ export function writePositions(store: Store, rows: readonly PositionRow[]): Stat
 }
 
 /**
- * Statements that add measurements of nodes, and to the dictionary what is not in `knownMetrics`; the hours they are in
- * will be rolled up again.
+ * Statements that insert measurements of nodes, and metrics missing from `knownMetrics`. They also mark the affected
+ * hours for a new roll-up.
  */
 export function writeTelemetry(
   store: Store,

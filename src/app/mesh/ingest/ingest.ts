@@ -28,23 +28,23 @@ import { createPacketWindow, type PacketWindow, WINDOW_MS, WINDOW_SIZE } from '.
 import { readContent } from '../collector/refused-content.ts'
 import { readRecentPackets, readSeenPackets } from './seen-packets.ts'
 
-/** Turns what radios say into rows. Calls come one after the other: there is one writer. */
+/** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {
   /**
-   * Stores a batch as one atomic step and answers what of it was news. When it throws, nothing of the batch is stored
-   * or remembered, and the same batch may be given again.
+   * Stores a batch as one atomic step and returns what was new in it. If it throws, nothing of the batch is stored or
+   * remembered, and the same batch can be passed again.
    */
   store(batch: readonly Heard[]): Promise<readonly News[]>
 }
 
-/** What a writer needs of the collector that delivers what it stores. */
+/** What a writer needs from the collector that delivers the stored packets. */
 export type Collecting = {
   readonly filter: CollectorFilter
   /** `rows` wait for their delivery; so many others were left out by the filter. */
   onKept(rows: number, filtered: number): void
 }
 
-/** What is remembered between batches. */
+/** State that is remembered between batches. */
 type Memory = {
   readonly window: PacketWindow
   localNodes: ReadonlyMap<string, number>
@@ -52,7 +52,7 @@ type Memory = {
   readonly metrics: Set<string>
 }
 
-/** What a batch of one among several writers brought. */
+/** The outcome of a batch of one of several writers. */
 export type Stored = {
   readonly news: readonly News[]
   readonly crowds: readonly Crowd[]
@@ -133,9 +133,9 @@ export function createIngest(
 }
 
 /**
- * Stores a batch of one source as one atomic step, beside other writers: what is known already is asked of the database.
- * The same batch again, also at the same instant, changes nothing. `known`: null for a source that is new;
- * `radios` as above; `now` in milliseconds.
+ * Stores a batch of one source as one atomic step, beside other writers: known packets are looked up in the database.
+ * Storing the same batch again changes nothing, even at the same time. `known`: null for a new source; `radios` as
+ * above; `now` in milliseconds.
  */
 export async function storeBatch(
   store: Store,
@@ -192,7 +192,7 @@ function countEach<T>(values: readonly T[]): Map<T, number> {
   return counts
 }
 
-/** What is only remembered of a node that was deleted meanwhile makes no new one; our own radios are always there. */
+/** A radio's memory does not recreate a node that was deleted since; our own radios always exist. */
 async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
   const own = new Set(plan.localNodes.values())
   const told = [...plan.late, ...plan.remembered].filter(({ nodeNum }) => !own.has(nodeNum))
@@ -201,7 +201,10 @@ async function leaveOutDeleted(store: Store, plan: Plan): Promise<Plan> {
   return { ...plan, late: plan.late.filter(isPresent), remembered: plan.remembered.filter(isPresent) }
 }
 
-/** What an earlier process left is not news again; of texts the fewest hops are known, not only the first ones. */
+/**
+ * Packets stored by an earlier process are not new. For texts the smallest number of hops is known, not only the first
+ * one.
+ */
 async function recall(store: Store, now: number, radios: readonly string[] | null): Promise<Memory> {
   if (radios !== null) await retireRadios(store, radios)
   const window = createPacketWindow()

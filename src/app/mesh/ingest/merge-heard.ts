@@ -1,8 +1,9 @@
 import type { NodeRow } from './node-row.ts'
 
 /**
- * One row for each node instead of one for each of its packets, with the same outcome: the rows are merged as the
- * database would merge them one after the other. Where that depends on what it knows, a node keeps several, in order.
+ * One row for each node instead of one for each of its packets, with the same outcome: rows are merged as the database
+ * would merge them one by one. Where the outcome depends on the database's content, a node keeps several rows, in
+ * order.
  */
 export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   const merged: NodeRow[] = []
@@ -18,7 +19,7 @@ export function mergeHeard(rows: readonly NodeRow[]): NodeRow[] {
   return merged
 }
 
-/** What only one of the two tells may be newer, or older, than what the database knows. */
+/** Fields that only one of the two rows has may be newer or older than the database's. */
 function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later)) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
@@ -34,12 +35,12 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   )
 }
 
-/** Both keys must reach the database: that they differ is news of its own. */
+/** Both keys must reach the database: a difference between them raises a warning. */
 function isOtherKey({ publicKey: earlier = null }: NodeRow, { publicKey: later = null }: NodeRow): boolean {
   return earlier !== null && later !== null && earlier !== later
 }
 
-/** What a node measures of itself, as columns of its row. */
+/** A node's own measurements, as columns of its row. */
 export const DEVICE_METRICS = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'] as const
 const PLACE = ['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'] as const
 
@@ -63,7 +64,7 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   const told = Object.fromEntries(
     Object.entries(later).filter(([name, value]) => value !== null && value !== undefined && !older.has(name)),
   )
-  // A place is taken whole: what the later one leaves open in it is open. Its altitude alone may be older.
+  // A position is taken as a whole: fields missing in the later one become empty. Only its altitude may be older.
   const place =
     !hasPlace(later) || isPlaceOlder(earlier, later)
       ? {}
@@ -88,7 +89,7 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
   }
 }
 
-/** A claim comes with each suspicion; `*` stands for more than one. */
+/** Each suspicion comes with a claim; `*` stands for several claims. */
 function mergeClaims({ spoofClaim: earlier }: NodeRow, { spoofClaim: later }: NodeRow): Partial<NodeRow> {
   const spoofClaim = earlier !== undefined && later !== undefined && earlier !== later ? '*' : (later ?? earlier)
   return spoofClaim === undefined ? {} : { spoofClaim }

@@ -68,7 +68,7 @@ export type Filing = {
   readonly heardAt: number
 }
 
-/** Messages that move to another channel in one transaction: what is left follows with the next batches. */
+/** Messages that move to another channel in one transaction; the rest follows with the next batches. */
 const REFILED_ROWS = 500
 
 const MOVED = sql`(select m.id, p.value ->> 'to' as channel from json_each(${sql.placeholder('refilings')}) p
@@ -104,12 +104,12 @@ export function writeMessages(store: Store, rows: readonly MessageRow[]): Statem
   return rows.length === 0 ? [] : [queries(store).messages(rows)]
 }
 
-/** Statements that put what brokers told before into the channels where it belongs by now. */
+/** Statements that move texts heard from brokers into the channels that are known for them now. */
 export function refileMessages(store: Store, refilings: readonly Refiling[]): Statement[] {
   return refilings.length === 0 ? [] : [bind(queries(store).refile, { refilings: JSON.stringify(refilings) })]
 }
 
-/** Statements that put texts that a broker told first into the channels in which our own radios heard them. */
+/** Statements that move texts first heard from a broker into the channels in which our own radios heard them. */
 export function fileMessages(store: Store, filings: readonly Filing[]): Statement[] {
   return filings.length === 0 ? [] : [bind(queries(store).file, { filings: JSON.stringify(filings) })]
 }

@@ -1,9 +1,9 @@
-/** News about a node. What is absent or null says nothing and changes nothing. Times in milliseconds. */
+/** New data about a node. Absent or null fields change nothing. Times in milliseconds. */
 export type NodeRow = {
   readonly nodeNum: number
-  /** Who told it. */
+  /** The source of the data. */
   readonly source: string
-  /** The day on which it was heard, as in `dayOf`: what speaks for it. */
+  /** The day on which it was heard, as in `dayOf`; counts as evidence for the node. */
   readonly lastHeardDay?: number | null
   readonly heardByRadio?: boolean
   /** When this reached the service. */
@@ -24,7 +24,7 @@ export type NodeRow = {
   readonly spoofClaim?: string
   /** Announced, and not believed. */
   readonly refusedPublicKey?: string | null
-  /** When a signature of the node was verified, and what of this row was signed. */
+  /** When a signature of the node was verified, and which fields of this row were signed. */
   readonly signedAt?: number
   readonly keySigned?: boolean
   readonly nameSigned?: boolean

@@ -27,7 +27,7 @@ const VALUES = {
   isLicensed: flag('isLicensed'),
   publicKey: field('publicKey'),
   previousPublicKey: sql`null`,
-  // The key of a radio of ours is certain, whatever others announce.
+  // The key of a radio of ours is certain, regardless of announcements by others.
   keyMismatch: sql`(${field('refusedPublicKey')} is not null and not ${isLocalNode(field('nodeNum'))})`,
   refusedPublicKey: field('refusedPublicKey'),
   spoofSuspected: flag('spoofSuspected'),
@@ -78,10 +78,10 @@ const choose = (columns: readonly string[], by: (column: string) => string): str
 const newest = (column: string) => `coalesce(excluded.${column}, ${column})`
 const oldest = (column: string) => `coalesce(${column}, excluded.${column})`
 
-/** What was signed is replaced by what is signed; only a radio itself says anything of a radio of ours. */
+/** Signed data is only replaced by signed data; a radio of ours is only changed by its own reports. */
 const outranks = (column: string) => `(excluded.is_local or excluded.${column} >= ${column})`
 
-/** Told with a time of its own, which may be before that of what is known, whenever it arrives. */
+/** Data with its own time, which may be older than known data, regardless of when it arrives. */
 const IS_PLACE_NEWER = `excluded.latitude is not null and ${outranks('position_signed')}
   and (latitude is null or excluded.position_time > coalesce(position_time, 0))`
 const IS_PLACE_AS_NEW = `excluded.latitude is not null and ${outranks('position_signed')}
@@ -102,7 +102,7 @@ const measurements = (areTaken: string): string => `
 const allMetrics = (by: (column: string) => string): string =>
   METRIC_COLUMNS.map((column) => `(${by(column)})`).join(' and ')
 
-/** The channel of all the metrics that are left then, or that there are several. */
+/** The channel of all remaining metrics, or a marker if there are several. */
 function channelOfMetrics(areTaken: string): string {
   const areAllReplaced = allMetrics((column) => `${column} is null or excluded.${column} is not null`)
   const areAllKept = allMetrics((column) => `${column} is not null or excluded.${column} is null`)
@@ -116,8 +116,8 @@ function channelOfMetrics(areTaken: string): string {
 const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
 
 /**
- * What is told of a node's identity lasts until the node says otherwise later than that. Of a key that is replaced, and
- * of one that is not believed, something is left.
+ * A node's identity stays until a later report of the node changes it. A replaced key, and a key that is not believed,
+ * leave a trace.
  */
 function identity(isTaken: string): string {
   const isNewName = `((${isTaken}) and ${outranks('name_signed')})`
@@ -145,7 +145,7 @@ function identity(isTaken: string): string {
   revision = excluded.revision`
 }
 
-/** A node that was just heard: how it came, and who it says it is, replaces what was known. */
+/** A node that was just heard: its signal and its identity replace the known ones. */
 const HEARD = `on conflict (node_num) do update set ${identity('true')}, ${HEARD_EVIDENCE},
   ${places(IS_PLACE_AS_NEW)},
   altitude = iif(${IS_PLACE_AS_NEW}, ${newest('altitude')}, altitude),
@@ -160,13 +160,13 @@ const OLDER = `${places(IS_PLACE_NEWER)},
   via_mqtt = iif(${IS_LATEST}, excluded.via_mqtt, via_mqtt)`
 
 /**
- * What a radio kept of a node replaces only what is older. A radio without a clock does not say when that was, and of its
- * own name each has the last word.
+ * A radio's memory of a node only replaces older data. A radio without a clock does not know when it heard the node.
+ * Each radio has the last word on its own name.
  */
 const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
   ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`)}`
 
-/** What comes late replaces only what is older, names and key among it. */
+/** Late data only replaces older data, including names and key. */
 const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST)},
   first_heard = min(first_heard, excluded.first_heard)`
 
@@ -190,7 +190,7 @@ type NodeRows = {
   readonly heard: readonly NodeRow[]
 }
 
-/** Statements that bring nodes up to date: first what radios remember, then what was heard, the oldest first. */
+/** Statements that update nodes: first from radios' memories, then from heard packets, oldest first. */
 export function writeNodes(store: Store, { remembered, late, heard }: NodeRows): Statement[] {
   const { heard: writeHeard, remembered: writeRemembered, late: writeLate } = queries(store)
   return [
@@ -208,7 +208,7 @@ export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[])
   return lifted.length === 0 ? [] : [bind(queries(store).lift, { lifted: JSON.stringify(lifted) })]
 }
 
-/** Who a node says it is. Without any name nothing is known of role and licence either, which have no "absent". */
+/** A node's identity. Without any name, role and licence are unknown too: on the wire they have no "absent". */
 export function userFields(user: NodeUser): Partial<NodeRow> {
   const { longName, shortName, publicKey, isLicensed } = user
   const hwModel = user.hwModel === null ? null : enumNumber(HardwareModelSchema, user.hwModel)

@@ -91,7 +91,7 @@ function surer(known: Voice = 'plain', now: Voice): Voice {
   return SURENESS[known] > SURENESS[now] ? known : now
 }
 
-/** Entries stand in the order of their last change, which is nearly that of their age. */
+/** Entries are ordered by their last change, which is nearly the order of their age. */
 function forget(entries: Map<string, Entry>): void {
   for (const key of entries.keys()) {
     if (entries.size <= WINDOW_SIZE) return

@@ -31,7 +31,7 @@ export function addReception(traffic: Traffic, { source, packet, receivedAt, gat
   traffic.receptions.push(row)
 }
 
-/** Notes a packet that is no copy, and what it says of the mesh. */
+/** Plans a packet that is not a copy, and what it reports about the mesh. */
 export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: PacketRow['standing']): void {
   const { source, packet, receivedAt, heardAt, isReplayed, gateway, judgement } = arrival
   const { from, to, id, payload, requestId } = packet
@@ -68,9 +68,9 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
       route,
     })
   }
-  // A radio of ours tells these itself; in its name anybody can.
+  // A radio of ours reports these itself; others could send them in its name.
   if (judgement.isOwn && judgement.voice === 'plain') return
-  // A node tells its own neighbours; who tells those of another one makes them up.
+  // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
     traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, heardAt) })
   }
@@ -93,7 +93,7 @@ function listWaypoint(waypoint: Waypoint, fromNodeNum: number, t: number): Waypo
   return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo }]
 }
 
-/** JSON of what was understood; of what was not, the bytes. Cipher text and what may hold secrets is left out. */
+/** JSON of a decoded packet, or the bytes of one that could not be decoded. Without ciphertext and possible secrets. */
 function describePayload({ payload, bytes }: Packet): string {
   switch (payload.kind) {
     case 'unknown':

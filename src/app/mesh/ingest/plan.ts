@@ -21,13 +21,13 @@ import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './p
 import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
 import { isOwnKind } from '../../../shared/link-kinds.ts'
 
-/** How far the clocks of two radios may be apart before the order of arrival is not that of hearing. */
+/** If the clocks of two radios differ by more than this, the order of arrival is not the order of reception. */
 const CLOCK_SLACK_MS = 60_000
 
-/** Claims hold names that somebody else made up. */
+/** Claims contain names that others made up. */
 const MAX_CLAIM = 400
 
-/** What a batch of events changes. */
+/** The changes that a batch of events makes. */
 export type Plan = {
   readonly sources: Map<string, SourceRow>
   /** Node numbers of the sources themselves, as they are after this batch. */
@@ -39,7 +39,7 @@ export type Plan = {
   readonly remembered: NodeRow[]
   /** Of nodes that were heard. */
   readonly heard: NodeRow[]
-  /** Of nodes that were heard, or remembered, some time ago, nobody knows when. */
+  /** Nodes heard or remembered at an unknown earlier time. */
   readonly late: NodeRow[]
   readonly positions: PositionRow[]
   readonly telemetry: Measurements[]
@@ -49,11 +49,11 @@ export type Plan = {
   readonly news: News[]
   /** Packets that were known already. */
   readonly duplicates: Packet[]
-  /** Suspicions that radios of ours lift, by saying themselves what raised them. */
+  /** Suspicions lifted by our radios, which reported the suspicious data themselves. */
   readonly lifted: LiftedSuspicion[]
 }
 
-/** The event of a packet, with what is known around it. `isOwn`: its sender is the radio that it came by. */
+/** The event of a packet, with its context. `isOwn`: its sender is the radio that it came from. */
 type Arrival = TrafficArrival & {
   readonly source: Source
   readonly isOwn: boolean
@@ -62,8 +62,8 @@ type Arrival = TrafficArrival & {
 }
 
 /**
- * What the events mean, each as `judgements` take it; `localNodes` is what earlier batches told, `sources` who is in the
- * database already. `table` is told what the events say of channels.
+ * Plans the changes that events make, each according to `judgements`. `localNodes` comes from earlier batches;
+ * `sources` are those in the database. Channels in the events are added to `table`.
  */
 export function planBatch(
   batch: readonly Heard[],
@@ -150,19 +150,22 @@ function addEvent(
   }
 }
 
-/** What waited for us in a radio was heard before it arrived; clocks that are nearly right are no reason to say so. */
+/** A packet that waited in a radio was heard before it arrived; small clock differences do not count as waiting. */
 function whenHeard({ rxTime }: Packet, receivedAt: number): number {
   return rxTime !== null && receivedAt - rxTime > CLOCK_SLACK_MS ? rxTime : receivedAt
 }
 
-/** The hash of what nobody here can read says nothing, and direct messages of two nodes are in no channel. */
+/**
+ * The hash on a packet that nobody here can decrypt does not identify a channel, and direct messages between two nodes
+ * are in no channel.
+ */
 function underNumber(table: ChannelTable, source: string, packet: Packet): Packet {
   if (packet.port === null || packet.pkiEncrypted) return packet
   const channel = table.numberOf(source, packet.channel)
   return channel === packet.channel ? packet : { ...packet, channel }
 }
 
-/** 0 is no sender, and the number of everybody is nobody's. */
+/** Neither 0 nor the broadcast number can be a sender. */
 function isNode(nodeNum: number): boolean {
   return nodeNum !== 0 && nodeNum !== BROADCAST
 }
@@ -183,7 +186,7 @@ function addNode(
   }: { source: Source; seenAt: number; isOwn: boolean; rows: NodeRow[]; judgement: Judgement },
 ): void {
   const { nodeNum, viaMqtt, channel, isFavorite, isIgnored } = node
-  // What one radio of ours remembers of another one may be older than what that one tells.
+  // One radio's memory of another of our radios may be older than that radio's own report.
   if (!isNode(nodeNum) || judgement.fate !== 'taken') return
   const user = judgement.keepsUser ? null : node.user
   const fix = judgement.keepsPosition ? null : node.fix
@@ -201,12 +204,12 @@ function addNode(
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
     viaMqtt,
     channel,
-    // Whom a radio of ours keeps is its owner's choice; a delivery could make everybody a favourite.
+    // A radio's favourites are its owner's choice; otherwise a delivery could make any node a favourite.
     ...(isOwnKind(source.kind) ? { isFavorite, isIgnored } : {}),
     ...arrival,
     ...(user === null ? {} : userFields(user)),
     ...(fix === null ? {} : placeFields(fix, { time: fix.time, channel: ofRadio })),
-    // When they were measured is not told: not after the node was last heard.
+    // The time of measurement is unknown, but it is not after the node was last heard.
     ...deviceMetricsFields(node.metrics, { time: lastHeard, channel: ofRadio }),
     ...signedFields(judgement, seenAt, { isNamed: user !== null, isPlaced: fix !== null }),
   })
@@ -224,7 +227,7 @@ function addPosition(
   plan.positions.push({ nodeNum, t, latitude, longitude, altitude, precisionBits, channel })
 }
 
-/** On which channel its content came: what is sealed for one node came on none. */
+/** The channel of the content; null if it was encrypted for one node. */
 function channelOf({ packet, isOwn }: Arrival): number | null {
   if (isOwn) return null
   return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
@@ -248,7 +251,7 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   if (sighting === 'copy') return
   const isNew = sighting === 'first' || sighting === 'surer'
   if (isNew) addTraffic(plan.traffic, arrival, voice)
-  // What others tell of a text of our own that is stored already changes nothing of it.
+  // Reports by others about a stored text of our own change nothing.
   if (fate === 'taken' || !judgement.isOwn) addMessage(plan, arrival)
   const proven = signedFields(judgement, receivedAt, { isNamed: false, isPlaced: false })
   const content = !isNew ? {} : fate === 'taken' ? addContent(plan, arrival) : proven
@@ -273,7 +276,7 @@ function noteLifted(plan: Plan, nodeNum: number, { lifts }: Judgement): void {
   if (lifts !== null) plan.lifted.push({ nodeNum, claim: lifts })
 }
 
-/** What of a row was signed, and the key that was announced and is not believed. */
+/** Which fields of a row were signed, and an announced key that is not believed. */
 function signedFields(
   { voice, provenKey, refusedKey }: Judgement,
   signedAt: number,
@@ -292,20 +295,20 @@ function signedFields(
 function describeArrival({ source, packet, receivedAt, isReplayed, isOwn, gateway }: Arrival): Partial<NodeRow> {
   const { rxTime, hopsAway, viaMqtt, snr, rssi } = packet
   const lastHeard = rxTime === null ? (isReplayed ? null : receivedAt) : Math.min(rxTime, receivedAt)
-  // A publisher writes into a packet what it likes, and a broker may keep it: it proves the day of its receipt at most.
+  // A publisher can write anything into a packet, and a broker may retain it: it proves at most the day of its receipt.
   const remembered = lastHeard === null || gateway !== null ? null : dayOf(lastHeard)
   const evidence = {
     lastHeardDay: isReplayed ? remembered : dayOf(receivedAt),
     heardByRadio: isOwnKind(source.kind) && !viaMqtt,
   }
   if (isOwn) return { lastHeard, ...evidence }
-  // Of a relayed packet the signal is the relay's, and the channel of what nobody here can read is a mere hash.
+  // The signal of a relayed packet is the relay's, and the channel of an unreadable packet is only a hash.
   const signal = hopsAway === 0 && !viaMqtt ? { snr, rssi } : {}
   const channel = packet.port === null || packet.pkiEncrypted ? null : packet.channel
   return { lastHeard, hopsAway, viaMqtt, channel, ...signal, ...evidence }
 }
 
-/** What the packet says of its node; its history goes into the plan. */
+/** The packet's data about its node; its history goes into the plan. */
 function addContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
   const { judgement, receivedAt } = arrival
   const { kind } = arrival.packet.payload
@@ -346,7 +349,7 @@ function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
   }
 }
 
-/** What a gateway tells the maps. Its place is only roughly known: it never replaces one that the node told itself. */
+/** A gateway's map report. Its position is only approximate and never replaces one that the node sent itself. */
 function addMapReport(
   plan: Plan,
   nodeNum: number,
@@ -379,7 +382,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
   const { from: fromNodeNum, channel, replyId, viaMqtt, pkiEncrypted } = packet
   plan.messages.push({
     source: source.name,
-    // Without an id it can't be known again, nor taken for another one.
+    // Without an ID, copies can't be recognised, and the packet can't be mistaken for another one.
     packetId: said.packetId === 0 ? -receivedAt : said.packetId,
     fromNodeNum,
     toNodeNum: said.to,
@@ -409,7 +412,7 @@ function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgeme
 
 type Said = { readonly packetId: number; readonly to: number; readonly text: string; readonly isReplay: boolean }
 
-/** The words of a packet; a store & forward server says again what another node said before. */
+/** The text of a packet; a store & forward server repeats texts of other nodes. */
 export function readText({ id, to, payload }: Packet): Said | null {
   if (payload.kind === 'text') return { packetId: id, to, text: payload.text, isReplay: false }
   const replay = payload.kind === 'storeforward' ? payload.storeForward.replay : null

@@ -6,7 +6,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { UNREADABLE, type Voice } from '../../../shared/packets.ts'
 
-// Nobody keeps the sender's own packet out by sending one with its id first.
+// A forged packet that uses the ID first does not keep out the sender's own packet.
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
 
@@ -87,7 +87,7 @@ export function recallPackets(
 ): (packet: { readonly from: number; readonly id: number }) => Promise<boolean> {
   const { newest, logged } = queries(store)
   const reading = (async () => (await newest.get())?.id ?? 0)()
-  // Whoever asks is told of a failure.
+  // The caller of the check handles a failure.
   reading.catch(() => {})
   return async ({ from, id }) => {
     if (id === 0) return false

@@ -9,7 +9,7 @@ import { OWN_KINDS, type SourceKind } from '../../../shared/link-kinds.ts'
 /** Where events come from; the name is unique. */
 export type Source = { readonly kind: SourceKind; readonly name: string }
 
-/** What a source tells of itself; null or absent says nothing. */
+/** A source's description of itself; null or absent fields change nothing. */
 export type SourceRow = Source & {
   readonly createdAt: number
   readonly localNodeNum?: number
@@ -24,7 +24,7 @@ const MAX_TOKEN_SOURCES = 20
 /** Of all tokens. */
 const MAX_CLAIMED_SOURCES = 200
 
-/** What a collector's source claimed goes with its token. */
+/** Claims of a collector's source are deleted with its token. */
 export const IS_CLAIMED = sql.raw(`(sources.kind <> 'ingest' or sources.token_id is not null)`)
 
 const SOURCE_VALUES = {
@@ -47,7 +47,7 @@ const CHANNEL_VALUES = {
   lastHeard: field('lastHeard'),
 } satisfies Record<keyof typeof channels.$inferSelect, SQL>
 
-/** Whether a node number is that of a radio of ours. */
+/** Whether a node number belongs to a radio of ours. */
 export function isLocalNode(nodeNum: SQL): SQL {
   return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null and ${IS_CLAIMED}))`
 }
@@ -94,7 +94,8 @@ const queries = prepareOnce((db) => ({
     .from(sources)
     .where(eq(sources.name, sql.placeholder('name')))
     .prepare(),
-  // A token takes over what has none, and what another one of its owner delivered, or one that expired.
+  // A token takes over a source without a token, one that belongs to another token of its owner, or one with an expired
+  // token.
   claim: db
     .insert(sources)
     .select(
@@ -123,7 +124,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Statements that know sources and what they tell of themselves. */
+/** Statements that insert sources and update their descriptions. */
 export function writeSources(store: Store, rows: readonly SourceRow[]): Statement[] {
   return rows.length === 0 ? [] : [queries(store).sources(rows)]
 }
@@ -143,7 +144,7 @@ export function markLocalNodes(store: Store): Statement {
   return bind(queries(store).markLocal, {})
 }
 
-/** Null when there is none of this name. `tokenId`: of a collector's source, who delivers it. */
+/** Null if there is no source with this name. `tokenId`: the token that delivers a collector's source. */
 export async function readSource(
   store: Store,
   name: string,
@@ -164,7 +165,7 @@ export async function claimSource(
   return claimed
 }
 
-/** The sources of which it is known which node they are. */
+/** The sources whose node number is known. */
 export async function listLocalSources(store: Store): Promise<KnownSource[]> {
   return queries(store).local.all()
 }

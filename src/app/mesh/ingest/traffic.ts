@@ -74,11 +74,11 @@ export type PacketRow = {
   readonly isReadable: boolean
 }
 
-/** What a batch changes besides nodes, their histories and messages. */
+/** The changes of a batch besides nodes, their histories and messages. */
 export type Traffic = {
   readonly receptions: ReceptionRow[]
   readonly routes: RouteRow[]
-  /** By the node that tells its neighbours. */
+  /** By the node that reports its neighbours. */
   readonly neighbors: Map<number, { readonly t: number; readonly rows: readonly NeighborRow[] }>
   readonly waypoints: WaypointRow[]
   readonly packets: PacketRow[]
@@ -123,8 +123,8 @@ const PACKET_VALUES = {
   sourceId: sql`s.id`,
 }
 
-// Known again by sender and id, as in the packet window; without an id by its content. What a radio of ours tells itself
-// is no copy of what others told before.
+// Recognised by sender and ID, as in the packet window, or by content if it has no ID. A report of our radio about
+// itself is not a copy of earlier reports by others.
 const NOT_LOGGED = sql`not exists (select 1 from packets p
   where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
     and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
@@ -133,18 +133,18 @@ const NOT_LOGGED = sql`not exists (select 1 from packets p
     and (${field('standing')} <> 'own' or p.standing is 'own')
     and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)})))`
 
-// What comes late, or once more, never takes the place of what is newer.
+// Late or repeated data never replaces newer data.
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
   where x.node_num = ${field('nodeNum')} and x.t > ${field('t')})`
 
-// Gateways can be made up; a radio of ours is none.
+// The limit applies to gateways only: they can be made up, our radios cannot.
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
   or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MOST_RECEPTIONS))})`
 
-/** Beyond the new nodes of an hour a sender is none, and leaves nothing on the map. */
+/** A sender beyond the limit of new nodes per hour gets no row, and leaves nothing on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
 
-// What became of a question of a radio of ours, radios of ours hear; a broker tells what anybody makes up.
+// Our radios hear the outcome of their own requests; on a broker anybody can make one up.
 const OF_ANSWER = sql`${OF_SOURCE} and (s.local_node_num is not null or not ${isLocalNode(field('fromNodeNum'))})`
 
 const queries = prepareOnce((db) => ({
@@ -175,7 +175,7 @@ const queries = prepareOnce((db) => ({
     from: sql`${OF_SENDER('nodeNum')} and ${IS_LATEST_WORD}`,
     onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
   }),
-  // A locked waypoint is changed by its owner only; one that was taken back is nobody's.
+  // Only the owner of a locked waypoint can change it; anybody can change a deleted one.
   waypoints: prepareJsonInsert(db, waypoints, {
     values: WAYPOINT_VALUES,
     from: OF_SENDER('fromNodeNum'),

@@ -13,7 +13,7 @@ export type OpenMapArchive = {
   readonly size: number
   /** With its quotes; another one when the file is another. */
   readonly etag: string
-  /** Reads in pieces and closes the file at its end, or when nobody wants the rest. */
+  /** Reads in chunks, and closes the file at its end or when the reader stops. */
   stream(range: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>>
   close(): Promise<void>
 }

@@ -2,8 +2,8 @@
 export type ByteRange = { readonly first: number; readonly last: number }
 
 /**
- * What a Range header asks of `size` bytes (RFC 9110, section 14). Null: all of it, also where the header is malformed,
- * of another unit or of several ranges, which a server may ignore.
+ * The part of `size` bytes that a Range header requests (RFC 9110, section 14). Null: all of it, also for a malformed
+ * header, another unit or several ranges, which a server may ignore.
  */
 export function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
   const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header ?? '')

@@ -1,6 +1,6 @@
 export const TILE_FORMATS = ['raster', 'vector'] as const
 
-/** What the first bytes of a PMTiles file say of it (github.com/protomaps/PMTiles, spec/v3/spec.md, "Header"). */
+/** The header of a PMTiles file (github.com/protomaps/PMTiles, spec/v3/spec.md, "Header"). */
 export type PmtilesHeader = {
   readonly format: (typeof TILE_FORMATS)[number]
   readonly minZoom: number

@@ -1,10 +1,10 @@
 import type { DeliveryState } from '../../../shared/delivery-states.ts'
 
-/** What happened to a packet of ours. */
+/** An event that changes the delivery state of a packet of ours. */
 export type DeliveryEvent =
   /** Handed to the radio. */
   | { readonly type: 'written' }
-  /** The node `from` says what became of it: `NONE` is good, any other name is not. */
+  /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
   /** The radio did not take it. */
   | { readonly type: 'refused'; readonly error: string }
@@ -12,7 +12,7 @@ export type DeliveryEvent =
   | { readonly type: 'notice'; readonly message: string }
   /** It was never handed to the radio. */
   | { readonly type: 'not-sent' }
-  /** Nor was this one, since the rule that sent it is another by now. */
+  /** This packet was not sent either, as its rule has been changed. */
   | { readonly type: 'withdrawn' }
   /** Nothing was heard for too long, or the link broke: nothing more will be known. */
   | { readonly type: 'lost' }
@@ -28,15 +28,15 @@ export type Delivery = {
   readonly to: number
 }
 
-/** How much each state tells; a packet never falls back to one that tells less. */
+/** The rank of each state; a packet never returns to a state of lower rank. */
 const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered: 5 } as const satisfies Record<
   DeliveryState,
   number
 >
 
 /**
- * Where an event leaves a packet. Better news replaces worse, so a late acknowledgement lifts a failure. Only the
- * destination's own refusal outweighs that somebody repeated the packet. Nobody but the two ends knows what became of it.
+ * The state of a packet after an event. Better news replaces worse, so a late acknowledgement lifts a failure. Only a
+ * refusal by the destination itself outweighs a repetition. Only the two ends know the outcome.
  */
 export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   if (event.type === 'routing' && event.from !== current.from && event.from !== current.to) return current
@@ -64,7 +64,7 @@ function outcomeOf(event: DeliveryEvent, to: number): Pick<Delivery, 'state' | '
       return { state: 'sent', error: null }
     case 'routing':
       if (event.error !== 'NONE') return { state: 'failed', error: event.error }
-      // From ourselves it only means that somebody was heard repeating the packet.
+      // From our own radio it only means that a repetition was heard.
       return { state: event.from === to ? 'delivered' : 'relayed', error: null }
     case 'refused':
       return { state: 'failed', error: event.error }

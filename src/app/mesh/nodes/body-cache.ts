@@ -24,8 +24,8 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
 )
 
 /**
- * Keeps what was made of a table for each state of it, however many clients ask. `make` may be newer than the revision
- * that it is kept for, never older.
+ * Builds one body for each state of a table, even if many clients ask for it. `make` may return a body newer than the
+ * revision that it is kept for, never an older one.
  */
 export function keepBodies<T>() {
   const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()

@@ -1,8 +1,8 @@
 import { DAY_MS } from '../../../shared/time.ts'
 
 /**
- * What speaks for a node: on how many days it was heard, by the clock of this service. Numbers are made up in seconds;
- * days take days.
+ * Evidence that a node exists: the number of days on which it was heard, by the clock of this service. Numbers can be
+ * made up within seconds; days cannot.
  */
 export type Evidence = {
   readonly daysHeard: number | null
@@ -12,7 +12,7 @@ export type Evidence = {
   readonly lastHeard: number | null
 }
 
-/** What is only claimed, by a collector, a radio's memory or an older database, counts for so many days at most. */
+/** Claims by a collector, a radio's memory or an older database count for at most this many days. */
 const MOST_CLAIMED = 7
 /** A node that was silent for more days counts half. */
 const SILENT_DAYS = 60
@@ -22,7 +22,10 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** A node's right to stay: more days come first, then what a radio of ours hears itself. `today` as in `dayOf`. */
+/**
+ * The order in which nodes are kept: more days first, then nodes that a radio of ours hears itself. `today` as in
+ * `dayOf`.
+ */
 export function weigh(node: Evidence, today: number): number {
   const days = node.daysHeard ?? claimedDays(node)
   const lastDay = node.lastHeardDay ?? dayOf(node.lastHeard ?? node.firstHeard)
@@ -53,5 +56,5 @@ export const HEARD_EVIDENCE = evidence(
   `excluded.last_heard_day > ${KNOWN_DAY} or excluded.last_heard_day < ${KNOWN_DAY} - 1`,
 )
 
-/** SQL of an upsert: somebody says that a node was heard then. */
+/** SQL of an upsert: a source reports that it heard a node at this time. */
 export const CLAIMED_EVIDENCE = evidence(`excluded.last_heard_day > ${KNOWN_DAY} and ${DAYS_HEARD} < ${MOST_CLAIMED}`)

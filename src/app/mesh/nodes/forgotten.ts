@@ -16,7 +16,8 @@ const SLICE_NODES = 100
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
 
-// In this order: what is rolled up meanwhile of a node that is gone comes from a table before it, and is met there.
+// The order matters: a roll-up that runs meanwhile copies rows of a deleted node only into later tables, where they are
+// found.
 const HISTORIES = [
   [telemetryDirty, 'metric, t'],
   [telemetry, 'metric, t'],
@@ -61,9 +62,9 @@ function prepareDelete(db: Db, table: SQLiteTable, key: string) {
 }
 
 /**
- * Deletes what is left of the history of nodes that are gone, in slices; `pause` is awaited after each and answers
- * whether to go on. The next run takes up what is left, and a node that is heard again has another id. Answers the rows
- * deleted.
+ * Deletes the remaining history of deleted nodes, in slices; awaits `pause` after each, which returns whether to
+ * continue. The next run goes on with the rest. A node that is heard again has another id. Returns the number of
+ * deleted rows.
  */
 export async function sweepForgotten(
   store: Store,

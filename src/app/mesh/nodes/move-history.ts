@@ -13,7 +13,7 @@ const value: (name: string) => Placeholder = sql.placeholder
 /** From one node's rows to another's: those before `before`, in milliseconds. */
 export type Move = { readonly from: number; readonly to: number; readonly before: number }
 
-// Roll-ups first: an hour that both have is summed up anew from its measurements, and its day from the hours.
+// Roll-ups first: an hour that both nodes have is recalculated from its measurements, and its day from the hours.
 const queries = prepareOnce((db) => [
   prepareMove(db, telemetryHourly, { perMetric: true }),
   prepareMove(db, telemetryDaily, { perMetric: true }),
@@ -44,7 +44,7 @@ function prepareMove(db: Db, table: SQLiteTable, { perMetric }: { perMetric: boo
       .select({ t: sql<number>`t` })
       .from(sql`(${slice(sql`x.t`)})`)
       .prepare(),
-    // Where a row is there already it stays: the same measurement, or a sum that is made anew.
+    // An existing row stays: it is the same measurement, or a summary that is recalculated.
     insert: db
       .insert(table)
       .select(sql`select * from (${slice(sql.join(columns, sql`, `))}) where true on conflict do nothing`)

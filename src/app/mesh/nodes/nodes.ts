@@ -78,7 +78,7 @@ export const nodeSchema = z
   .meta({ id: 'Node', description: 'A device of the mesh, as it was last heard' })
 export type Node = z.infer<typeof nodeSchema>
 
-/** One node; the list goes without what takes another look-up. */
+/** One node; the list leaves out the fields that need another query. */
 export const nodeDetailSchema = nodeSchema
   .extend({
     formerNodeNums: z
@@ -125,7 +125,7 @@ export const nodeNumSchema = z
   .refine((nodeNum) => nodeNum > 0 && nodeNum < BROADCAST, 'a node number or !hex')
   .meta({ description: 'Node number or !hex', examples: ['!a0db0001'] })
 
-/** Of which of the keys that were announced somebody says that it is the node's. */
+/** One of the announced keys, chosen as the node's own. */
 export const nodeKeySchema = z.strictObject({
   publicKey: z.base64().length(44).describe('Base64: publicKey, previousPublicKey or refusedPublicKey of the node'),
 })
@@ -140,7 +140,7 @@ const byNum = prepareOnce((db) => ({
 
 type NodeRow = typeof nodes.$inferSelect
 
-/** What the API tells of a row. */
+/** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
   const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, signedAt, spoofSuspected, notes } = row
@@ -217,7 +217,7 @@ export async function getNodeRowId(store: Store, nodeNum: number): Promise<numbe
   return id
 }
 
-/** Changes what people say about a node. Throws `node_not_found`. */
+/** Changes the fields that people set on a node. Throws `node_not_found`. */
 export async function updateNode(
   ctx: Ctx,
   nodeNum: number,
@@ -241,14 +241,14 @@ export async function updateNode(
 }
 
 /**
- * Takes one of the keys that were announced for the node's own, and forgets the others with the warnings that they
- * raised. What another key signed is not signed any more. Throws `node_not_found`, and `invalid_request` for a key that
- * was not announced.
+ * Confirms one of the announced keys as the node's own, and drops the others together with their warnings. Names and
+ * positions signed with another key lose their mark. Throws `node_not_found`, and `invalid_request` for a key that was
+ * not announced.
  */
 export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<NodeDetail> {
   const before = await findNode(ctx.store, nodeNum)
   const isAnother = publicKey !== before.publicKey
-  // Of a radio of ours only its own connection tells the key.
+  // The key of a radio of ours comes from its own connection only.
   const known = [before.publicKey, ...(before.isLocal ? [] : [before.previousPublicKey, before.refusedPublicKey])]
   if (!known.includes(publicKey)) {
     const message = 'none of the keys that the node announced'
@@ -287,8 +287,8 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
 }
 
 /**
- * Forgets a node with its track and its telemetry, also in the memory of our radios; it comes back, without them, when
- * it is heard again. Nobody finds their rows from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ * Deletes a node with its track and its telemetry, and from the memory of our radios. If it is heard again, it starts
+ * without them. Its rows are unreachable from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
  */
 export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)

@@ -22,7 +22,7 @@ type Renumbering = { readonly id: number; readonly from: number; readonly to: nu
 const value = sql.placeholder
 
 const nodeOf = (name: string) => sql`(select id from nodes where node_num = ${value(name)})`
-/** What the table has of the node with this number. */
+/** The row of the node with this number. */
 const toldOf = (name: string, column: string) =>
   sql`(select ${sql.raw(column)} from nodes where node_num = ${value(name)})`
 
@@ -52,7 +52,7 @@ const unlessKnown = (columns: readonly (keyof typeof nodes.$inferSelect)[], know
     }),
   )
 
-/** What the new number did not tell yet is as the old one told it. */
+/** Fields that the new number has not reported yet are copied from the old one. */
 const WHAT_IS_KNOWN = {
   ...unlessKnown(['longName'], 'long_name'),
   ...unlessKnown(['shortName'], 'short_name'),
@@ -66,7 +66,7 @@ const WHAT_IS_KNOWN = {
 }
 
 const queries = prepareOnce((db) => ({
-  // Keys that more nodes have are copies of a firmware image, or weak ones: they say nothing about who a node is.
+  // Keys that several nodes share come from a copied firmware image or are weak: they do not identify a node.
   pairs: db
     .select({
       from: sql<number>`p.a`,
@@ -190,16 +190,17 @@ export async function listFormerNums(store: Store, nodeNum: number): Promise<num
   return rows.map((row) => row.nodeNum)
 }
 
-/** The number of the node that had this one before; null when there is none. */
+/** The node's previous number; null if there is none. */
 export async function readPresentNum(store: Store, nodeNum: number): Promise<number | null> {
   return (await queries(store).presentNum.get({ nodeNum }))?.nodeNum ?? null
 }
 
 /**
- * Lets the history of a node follow it to a new number: one that announces the same public key and was first heard after
- * the old one fell silent. It does not follow from a number that was derived from the key, nor from a node that signed to
- * one that did not, nor from a radio of ours, which says itself what its number is. A key is not proven by announcing it, so what was before goes back as soon as the old number
- * is heard again. `pause` is awaited after each slice and answers whether to go on; the next run takes up what is left.
+ * Moves the history of a node to its new number: one that announces the same public key and was first heard after the
+ * old one fell silent. Excluded are numbers derived from the key, a signing node followed by one that does not sign,
+ * and our own radios, which report their numbers themselves. Announcing a key does not prove it, so the history moves
+ * back as soon as the old number is heard again. Awaits `pause` after each slice, which returns whether to continue;
+ * the next run goes on with the rest.
  */
 export async function followRenumbered(
   needs: Needs,
@@ -216,7 +217,7 @@ export async function followRenumbered(
     const { from, to } = pair
     log.info('A node has a new number', { from: formatNodeId(from), to: formatNodeId(to) })
   }
-  // What has begun is ended before anything goes back.
+  // Moves that have begun are completed before anything moves back.
   for (const { isHeardAgain, ...renumbering } of await prepared.open.all()) {
     const goesOn = await (isHeardAgain === 1 ? undo : follow)(needs, renumbering, pause, share)
     if (!goesOn) return
@@ -238,7 +239,7 @@ const follow: Step = async ({ store }, renumbering, pause, share) => {
   return pause()
 }
 
-/** The old number is heard again: it gets its history back, and the other one keeps what is its own. */
+/** The old number is heard again: it gets its history back, and the new one keeps only its own rows. */
 const undo: Step = async ({ store, log, now }, renumbering, pause, share) => {
   const { giveBack, keepOwn, sumUpOwn, giveBackNumbers, settle } = queries(store)
   const { from, to, since } = renumbering

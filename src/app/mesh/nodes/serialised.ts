@@ -5,7 +5,7 @@ import { nextTurn } from '../../http/limits/next-turn.ts'
 import { readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
 
-/** A node as the API tells it. */
+/** A node as the API returns it. */
 export type SerialisedNode = {
   readonly nodeNum: number
   readonly lastHeard: number | null

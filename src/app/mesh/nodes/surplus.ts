@@ -6,7 +6,10 @@ import { capTo, tally } from '../../upkeep/fair-cap.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 import { dayOf, type Evidence, weigh } from './evidence.ts'
 
-/** More are not kept: anybody can make numbers up, on the air as well. Those that somebody chose are not counted. */
+/**
+ * The maximum number of nodes: anybody can make up numbers, also on the air. Nodes that somebody has marked do not
+ * count.
+ */
 export const MOST_NODES = 20_000
 /** Nodes weighed in one look-up at most. */
 const LOOK_UP_NODES = 5000
@@ -54,9 +57,9 @@ type Surplus = { readonly id: number; readonly nodeNum: number }
 type Candidate = Surplus & Evidence & { readonly sourceId: number | null }
 
 /**
- * Forgets the nodes beyond `most`, in slices; `pause` is awaited after each and answers whether to go on. Those of which
- * somebody said something stay, and so do our own. Their history goes with `sweepForgotten`. Answers how many are
- * forgotten.
+ * Deletes the nodes beyond `most`, in slices; awaits `pause` after each, which returns whether to continue. Nodes that
+ * somebody has marked stay, and so do our own. `sweepForgotten` deletes their history. Returns the number of deleted
+ * nodes.
  */
 export async function forgetSurplusNodes(
   store: Store,
@@ -82,8 +85,8 @@ export async function forgetSurplusNodes(
 }
 
 /**
- * Who goes: first those with the least evidence, so that newcomers push out newcomers only; among equals those of the
- * source that brought the most; of one source those that were heard longest ago, to the hour.
+ * The order of deletion: least evidence first, so that newcomers only displace newcomers; then the source that brought
+ * the most nodes; then the nodes not heard for longest, to the hour.
  */
 function chooseSurplus(candidates: readonly Candidate[], excess: number, now: number): Surplus[] {
   const today = dayOf(now)

@@ -16,13 +16,13 @@ export type Refiling = { readonly source: string; readonly from: number; readonl
  * it; all others, and those whose slot is another channel in an earlier radio, have the one of `numberChannel`.
  */
 export type ChannelTable = {
-  /** Takes what a source tells now. */
+  /** Adds what a source reports. */
   tell(channel: KnownChannel): void
-  /** The number of what the source calls by this one: a slot, or at a broker what `numberChannel` says. */
+  /** The service's number for a source's channel: a slot, or the result of `numberChannel` for a broker. */
   numberOf(source: string, told: number): number
   /** By which slot the radio has the channel of this number; null: it does not have it. */
   slotOf(radio: string, number: number): number | null
-  /** Whether the radio told that it has the channel of this number. */
+  /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
   /** Each once, in the order of their numbers. */
   list(): Omit<KnownChannel, 'kind' | 'identity' | 'lastHeard'>[]
@@ -81,8 +81,8 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     const index = currentNumber(told)
     const identity = at(source, index)?.identity ?? null
     if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
-    // What a broker's channel is called may have been lost on the way; its number says nearly as much. Where the name is
-    // known, one that was made to have the number of ours is another channel.
+    // A broker channel's name may be lost on the way, and its number identifies it nearly as well. If the name is
+    // known, a channel made to have the number of ours is a different one.
     if (identity === null) return numbers().byNumber.get(index) ?? index
     return numbers().byIdentity.get(identity) ?? numberChannel(identity)
   }
@@ -94,7 +94,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     },
     numberOf,
     slotOf(radio, number) {
-      // What the radio has not told it decides itself.
+      // The radio decides about a channel that it has not reported.
       return slotWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
     has: (radio, number) => slotWith(radio, number) !== undefined,
@@ -122,7 +122,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
   }
 }
 
-/** What a source tells at `heardAt`, as it is kept: of a broker's channel number and name are the identity. */
+/** A source's report at `heardAt`, as stored: a broker's channel is identified by number and name. */
 export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo, heardAt: number): KnownChannel {
   const index = currentNumber(told.index)
   const role = told.role === 'DISABLED' || told.role === 'PRIMARY' ? told.role : 'SECONDARY'
@@ -130,7 +130,7 @@ export function toKnownChannel({ kind, name: source }: Source, told: ChannelInfo
   return { source, kind, index, name: told.name, role, identity, lastHeard: isSlot(index) ? null : heardAt }
 }
 
-/** What earlier collectors deliver is the hash itself, wherever that can be no slot. */
+/** Earlier collectors deliver the hash itself, unless it could be a slot. */
 function currentNumber(told: number): number {
   return isSlot(told) || told >= FIRST_NUMBER ? told : FIRST_NUMBER + told
 }
@@ -139,7 +139,7 @@ function isSlot(index: number): boolean {
   return index < SLOTS
 }
 
-/** Only in a slot everybody knows what no name means. */
+/** An empty name has a known meaning only in a slot. */
 function nameUnder(index: number, { name, identity }: KnownChannel): string {
   return isSlot(index) || identity === null ? name : nameIn(identity)
 }
@@ -152,7 +152,7 @@ type Numbers = {
   /** In the order in which they give numbers. */
   readonly radios: readonly string[]
   readonly byIdentity: ReadonlyMap<string, number>
-  /** By what `numberChannel` says. */
+  /** By the number from `numberChannel`. */
   readonly byNumber: ReadonlyMap<number, number>
 }
 

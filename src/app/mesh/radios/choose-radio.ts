@@ -27,7 +27,7 @@ export type Sender = {
 type Destination = {
   readonly to: number
   readonly channel: number
-  /** Packet id of what is answered; null: nothing. */
+  /** ID of the packet that is answered; null: none. */
   readonly replyId: number | null
 }
 
@@ -92,7 +92,7 @@ export function ableSenders(radio: Ports['radio']): Sender[] {
   return able.length > 0 ? able : senders.slice(0, 1)
 }
 
-/** As `Radio.reserve` chooses when nobody names a radio. */
+/** As `Radio.reserve` chooses if no radio is named. */
 export function findSender(radio: Ports['radio']): Sender | null {
   return ableSenders(radio)[0] ?? null
 }
@@ -105,8 +105,8 @@ export function requireSender(radio: Ports['radio'], source: string): void {
 }
 
 /**
- * Name of the radio that something goes by, of those that can send and have its channel: what is answered came by it,
- * or it hears the receiver best, or it is the first one. Null: there is no radio.
+ * The name of the radio that sends, among those that can send and have the channel: the one that received the answered
+ * packet, the one that hears the receiver best, or the first one. Null: there is no radio.
  */
 export async function chooseRadio(
   { store, radio }: Pick<Ports, 'store' | 'radio'>,
@@ -134,7 +134,7 @@ function fittest(senders: readonly Sender[], fit: (sender: Sender) => number): S
 
 /** How sure it is that a radio has the channel. */
 function fitOf(table: ChannelTable, source: string, { to, channel }: Destination): number {
-  // What goes to one node is mostly not in a channel at all.
+  // Packets to one node are mostly in no channel.
   if (to !== BROADCAST && channel === 0) return 0
   if (table.has(source, channel)) return 2
   return table.slotOf(source, channel) === null ? 0 : 1

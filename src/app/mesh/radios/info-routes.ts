@@ -32,7 +32,10 @@ const linkSchema = linkStateSchema
     kind: z.enum(LINK_KINDS),
     radio: radioSchema.nullable(),
     queue: queueSchema.nullable(),
-    txEnabled: z.boolean().nullable().describe('Whether the radio may transmit, by its own settings; null: not told'),
+    txEnabled: z
+      .boolean()
+      .nullable()
+      .describe('Whether the radio may transmit, according to its settings; null: not reported'),
     notice: z
       .object({ at: timeField, level: z.string(), message: z.string() })
       .optional()
@@ -44,7 +47,7 @@ const collectorSchema = z
     target: z.string(),
     state: z
       .enum(COLLECTOR_STATES)
-      .describe('waiting: it is tried again soon; refused: somebody has to change something first'),
+      .describe('waiting: retried soon; refused: fails until somebody changes the configuration'),
     waiting: z.int().describe('Messages that are not delivered yet'),
     lastDeliveredAt: timeField.nullable(),
     delivered: z.int().describe('Since the start'),
@@ -61,7 +64,7 @@ const sourceSchema = z
     firmwareVersion: z.string().nullable(),
     lastReceivedAt: timeField.nullable().describe(`Null: it brought none of the latest ${LATEST_PACKETS} packets`),
   })
-  .describe('A radio, a broker, or what a collector delivers')
+  .describe('A radio, a broker, or a source that a collector delivers')
 const infoSchema = z
   .object({
     version: z.string().describe('Of the service'),

@@ -23,9 +23,9 @@ export type LinkInfo = {
     readonly role: string | null
   } | null
   readonly queue: { readonly free: number; readonly maxlen: number } | null
-  /** Whether the radio may transmit, by its own settings; null until it told. */
+  /** Whether the radio may transmit, according to its settings; null until it reports them. */
   readonly txEnabled: boolean | null
-  /** What the radio last had to say to people, in its own words, for example that its key is weak. */
+  /** The radio's latest notification to its user, for example that its key is weak. */
   readonly notice: { readonly at: number; readonly level: string; readonly message: string } | null
 }
 
@@ -34,11 +34,11 @@ export type OutgoingKind = 'text' | 'traceroute'
 /** A rule of automation as it was when it sent something. */
 export type RuleMark = { readonly automationId: number; readonly revision: number }
 
-/** For what a place in a sending queue is. */
+/** The purpose of a place in a sending queue. */
 export type Reservation = {
   /** Name of the radio's source; null: the first one that can send. */
   readonly radio?: string | null
-  /** A rule has a share of the places, and what it sends goes after what people send; null: a person sends. */
+  /** A rule has a share of the places, and its packets go after those that people send; null: a person sends. */
   readonly rule?: RuleMark | null
 }
 
@@ -57,7 +57,7 @@ export type Outgoing = {
   release(): void
 }
 
-/** The answer of the process that has the radios; null when none took the request. Throws `radio_unavailable`. */
+/** The answer of the process that runs the radios; null if none accepted the request. Throws `radio_unavailable`. */
 export type AskElsewhere = () => Promise<Response | null>
 
 /** The radio links of this process. */
@@ -70,9 +70,12 @@ export interface Radio {
   collector(): CollectorInfo | null
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
-  /** Takes back what rules for which this is true send, unless a radio has it already. */
+  /** Withdraws packets of rules for which this is true, unless a radio has them already. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
-  /** Has the connected radios forget a node, but for one that is the node itself. Absent: none can be told. */
+  /**
+   * Deletes a node from the memory of the connected radios, except the radio that is the node itself. Absent: not
+   * possible here.
+   */
   forgetNode?(nodeNum: number): void
   /** Of each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]

@@ -15,13 +15,13 @@ type Hour = { readonly nodeId: number; readonly metric: number; readonly t: numb
 const keys = sql`with k as materialized (select value ->> 'nodeId' as node_id, value ->> 'metric' as metric,
   value ->> 't' as t from json_each(${sql.placeholder('keys')}))`
 
-// What was counted once stays counted: a late measurement of an hour whose others are deleted does not replace it.
+// An hour's summary stays: a late measurement does not replace it once the other measurements of the hour are deleted.
 const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
   n = excluded.n, min = excluded.min, max = excluded.max, sum = excluded.sum, last = excluded.last,
   channel = excluded.channel
   where excluded.n >= n`
 
-/** One channel for all that is summed up, or that there are several. */
+/** The channel of all measurements in a summary, or a marker if there are several. */
 const ONE_CHANNEL = sql`case when count(x.channel) = 0 then null
   when count(x.channel) = count(*) and min(x.channel) = max(x.channel) then min(x.channel)
   else ${sql.raw(String(UNKNOWN_CHANNEL))} end`
@@ -70,9 +70,9 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Brings the hourly and daily roll-ups up to date, at most 100 hours in one transaction; `pause` is awaited after each and
- * answers whether to go on. Answers the hours rolled up. An hour is summed up anew from its measurements, so that doing
- * it twice, or only half, changes nothing.
+ * Brings the hourly and daily roll-ups up to date, at most 100 hours in one transaction; awaits `pause` after each,
+ * which returns whether to continue. Returns the hours rolled up. An hour is recalculated from its measurements, so
+ * repeating or interrupting the work does no harm.
  */
 export async function rollUp(store: Store, pause: () => Promise<boolean>, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)

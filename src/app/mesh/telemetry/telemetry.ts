@@ -64,7 +64,7 @@ const queries = prepareOnce((db) => ({
     .where(eq(metrics.name, value('name')))
     .prepare(),
   all: db.select({ metric: metrics.name }).from(metrics).orderBy(metrics.name).prepare(),
-  // One look-up by the head of the primary key for each metric, whatever the number of rows.
+  // One look-up by the start of the primary key for each metric, regardless of the number of rows.
   ofNode: db
     .select({ metric: metrics.name })
     .from(metrics)
@@ -118,8 +118,8 @@ export async function listMetrics(store: Store, nodeNum: number | null): Promise
 }
 
 /**
- * A metric of a node over time. The length of the range picks what is read; all of it is, and too many points are drawn
- * together evenly. Throws `node_not_found`.
+ * A metric of a node over time. The length of the range decides which table is read. The whole range is read; too many
+ * points are averaged evenly. Throws `node_not_found`.
  */
 export async function readSeries(store: Store, { nodeNum, metric, from, to, points }: Range): Promise<Series> {
   const prepared = queries(store)
@@ -152,7 +152,7 @@ async function readHours(
   return [...hours.values()].toSorted((a, b) => a.t - b.t)
 }
 
-/** Draws what is in the same of `points` equal parts of the range together. */
+/** Averages the points in each of `points` equal parts of the range. */
 function thin(sums: readonly Sum[], from: number, to: number, points: number): Sum[] {
   const spanMs = (to - from + 1) / points
   const parts = new Map<number, Sum>()

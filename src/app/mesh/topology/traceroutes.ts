@@ -29,7 +29,7 @@ export const tracerouteSchema = z
     answeredAt: timeField.nullable(),
     state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
     routingError: z.string().nullable(),
-    notice: z.string().optional().describe('What the radio that asked said of it, in its own words'),
+    notice: z.string().optional().describe('The message of the radio that sent the request'),
     route: hops.nullable().describe('Null until there is an answer'),
     snrTowards: signal.nullable(),
     routeBack: hops.nullable().describe('Empty: the reply had no route back'),
@@ -46,7 +46,7 @@ export const newTracerouteSchema = z.strictObject({
 })
 type NewTraceroute = z.infer<typeof newTracerouteSchema>
 
-/** What `publicTraceroute` needs. */
+/** The fields that `publicTraceroute` needs. */
 const columns = {
   ...getTableColumns(traceroutes),
   radio: sql<string | null>`iif(${traceroutes.requestedBy} is null, null,

@@ -22,11 +22,11 @@ import type { Voice } from '../../../../shared/packets.ts'
 export type Judgement = {
   readonly voice: Voice
   /**
-   * `taken`; `set-aside`: nothing of it changes what is known of its node; `spoofed`: somebody else says it in the node's
-   * name, and it goes into the packet log only.
+   * `taken`: accepted; `set-aside`: does not change the node's data; `spoofed`: sent by somebody else in the node's
+   * name, and stored in the packet log only.
    */
   readonly fate: 'taken' | 'set-aside' | 'spoofed'
-  /** What the node is suspected for; null: nothing. */
+  /** Why the node is suspected; null: it is not. */
   readonly suspicion: string | null
   /** A suspicion that this lifts. */
   readonly lifts: string | null
@@ -41,7 +41,7 @@ export type Judgement = {
   readonly isOwn: boolean
 }
 
-/** What nobody has to think about. */
+/** Payloads that need no judgement. */
 export const TAKEN: Judgement = {
   voice: 'plain',
   fate: 'taken',
@@ -58,7 +58,7 @@ const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true }
 
 /** A payload that is larger is not signed: it would not fit into a packet. Some bytes less than the protocol has. */
 const MAX_SIGNED_BYTES = 233 - SIGNATURE_BYTES - 8
-/** A radio of ours that said something in this time tells all that it sends. */
+/** A radio of ours that reported within this time reports everything that it sends. */
 const LIVE_MS = 5 * MINUTE_MS
 /** Packets of a node among which one is looked for that came signed by the same way. */
 const LOOK_BACK = 200
@@ -118,7 +118,7 @@ const queries = prepareOnce((db) => ({
 
 const suspected = new WeakSet<RadioEvent>()
 
-/** Whether somebody else seems to have sent a packet that was stored: nothing acts upon what it says. */
+/** Whether a stored packet seems to come from somebody else: nothing acts upon its content. */
 export function isSuspected(event: RadioEvent): boolean {
   return suspected.has(event)
 }
@@ -134,7 +134,7 @@ type Question = {
   readonly isItself: boolean
   /** A radio of ours. */
   readonly isOwn: boolean
-  /** The radio that it is told of has said something lately. */
+  /** The radio in question has reported recently. */
   readonly isLive: boolean
 } & (
   | { readonly kind: 'packet'; readonly packet: Packet; readonly isReplayed: boolean; readonly way: string }
@@ -165,7 +165,7 @@ export async function judgeBatch(
   const sent = await readSent(store, questions)
   const signedWays = await readSignedWays(store, questions, known)
   const checker = signatureChecker(store)
-  // What a packet proves counts for the next one of its node; nodes have nothing to do with each other.
+  // A packet's proof counts for later packets of the same node; nodes are independent of each other.
   await Promise.all(
     [...byNode].map(async ([nodeNum, asked]) => {
       const court: Court = {
@@ -194,10 +194,10 @@ export async function judgeBatch(
   return answers
 }
 
-/** What is known while the events of one node are judged. */
+/** State while the events of one node are judged. */
 type Court = {
   known: Known | null
-  /** Packets of this batch that the radio itself told. */
+  /** Packets of this batch that the radio reported itself. */
   readonly ownIds: Set<number>
   /** Texts by sender and id that are in the database. */
   readonly sent: ReadonlyMap<string, string>
@@ -250,7 +250,7 @@ async function readKnown(store: Store, nums: readonly number[]): Promise<Map<num
   return new Map(rows.map((row) => [row.nodeNum, row]))
 }
 
-/** Texts that are known already among those that somebody else tells of a radio of ours. */
+/** Stored texts among those that others report about a radio of ours. */
 async function readSent(store: Store, questions: readonly (Question | null)[]): Promise<Map<string, string>> {
   const keys = questions.flatMap((question) =>
     question?.kind === 'packet' && question.isOwn && !question.isItself
@@ -298,12 +298,15 @@ async function judge(question: Question, court: Court): Promise<Judgement> {
   return question.isOwn ? judgeOwn(question, court, proof) : judgeStranger(question, court, proof)
 }
 
-/** What came from a broker through a radio of ours is not its own word. */
+/** A packet that our radio received from a broker is not the radio's own report. */
 function isByItself(question: Question): boolean {
   return question.isItself && !(question.kind === 'packet' && question.packet.viaMqtt && question.packet.rssi === null)
 }
 
-/** A radio of ours on its own connection. It does not hear itself: then somebody else sends in its name. */
+/**
+ * A radio of ours on its own connection. A radio does not hear itself: a packet that it heard in its own name is
+ * forged.
+ */
 function judgeItself(question: Question, { known }: Court): Judgement {
   const claim = known?.spoofClaim ?? null
   if (question.kind === 'node') {
@@ -325,7 +328,7 @@ function spoofed(packet: Packet, judgement: Judgement): Judgement {
   return { ...judgement, voice: 'plain', fate: 'spoofed', suspicion: claimOf(packet) }
 }
 
-/** What somebody else says of a radio of ours: its own broadcasts, mostly. */
+/** Reports of others about a radio of ours, mostly its own broadcasts. */
 function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
   const { known, ownIds, sent, sightings } = court
   const signature = proof.signature
@@ -373,7 +376,7 @@ function judgeStranger(question: Question & { kind: 'packet' }, court: Court, pr
   return isMissing ? { ...spoofed(packet, judgement), fate: 'set-aside' } : judgement
 }
 
-/** An entry of a radio's memory. What it remembers of another radio of ours may be older than what that one tells. */
+/** An entry of a radio's memory. Its memory of another of our radios may be older than that radio's own report. */
 function judgeRemembered({ source, nodeNum, node, isOwn }: Question & { kind: 'node' }, { known }: Court): Judgement {
   if (isOwn) return { ...TAKEN, fate: 'set-aside' }
   const { user } = node
@@ -406,7 +409,7 @@ function isForgedKey(user: NodeUser, nodeNum: number, known: Known | null): bool
   return fitsNodeNum(known.publicKey, nodeNum) ? !fitsNodeNum(key, nodeNum) || known.keySigned : false
 }
 
-/** `isCertain`: the key is known to be the sender's, so that what does not fit it is somebody else's. */
+/** `isCertain`: the key is known to be the sender's, so packets that do not fit it are from somebody else. */
 type Proof = { readonly signature: Judgement['signature']; readonly key: string | null; readonly isCertain: boolean }
 
 /** Looks for the key that the packet is signed with. On an own connection the radio's word is enough. */
@@ -435,8 +438,8 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
 }
 
 /**
- * Whether a key that signs may stand for the node. Anybody can make one: it must be the first one known, or the one that
- * belongs to the number when the first one does not.
+ * Whether a signing key may stand for the node. Anybody can make a key: it must be the first one known, or match the
+ * number when the first one does not.
  */
 function isAccepted(key: string, nodeNum: number, known: Known | null): boolean {
   const first = known?.previousPublicKey ?? known?.publicKey ?? null
@@ -448,7 +451,7 @@ function isHeir(key: string, nodeNum: number, known: Known): boolean {
   return fitsNodeNum(key, nodeNum) && known.publicKey !== null && !fitsNodeNum(known.publicKey, nodeNum)
 }
 
-/** What the next event of the node is judged by. */
+/** State for judging the node's next event. */
 function learn(known: Known | null, question: Question, judgement: Judgement): Known | null {
   const { nodeNum } = question
   if (judgement.fate === 'spoofed' || (question.isOwn && judgement.voice !== 'own')) return known

@@ -59,8 +59,8 @@ export type Admission = {
 }
 
 /**
- * Leaves out the nodes that are beyond what a source may bring in an hour; radios of ours are never among them. What
- * such a sender says of itself is not kept, its packets are. `now` in milliseconds.
+ * Leaves out nodes beyond the number that a source may add in an hour; our own radios always pass. Reports of such a
+ * sender about itself are dropped, its packets are stored. `now` in milliseconds.
  */
 export async function admitNewcomers(
   store: Store,
@@ -98,7 +98,7 @@ export async function admitNewcomers(
 
 type Asked = { readonly source: string; readonly kind: Source['kind']; readonly asked: number }
 
-/** What is left of the bounds in this hour. */
+/** The remaining allowances of this hour. */
 function createRooms(before: readonly Asked[], kinds: ReadonlyMap<string, Source['kind']>) {
   const known = new Map(before.map(({ source, asked }) => [source, asked]))
   const counts = new Map<string, Count>()

@@ -8,13 +8,13 @@ import { isOwnKind } from '../../../../shared/link-kinds.ts'
 /** Which sources speak for which radio of ours. */
 export type OwnRadios = {
   isOwn(nodeNum: number): boolean
-  /** Whether what this source says of the node comes from the node's own connection. */
+  /** Whether this source's report about the node comes from the node's own connection. */
   speaksFor(source: string, nodeNum: number): boolean
 }
 
 /**
- * Each source speaks for the node that it is. Where this process has radios of its own, a collector that claims the
- * number of one of them is not believed; `hasRadios` false: it has none, and every claim counts.
+ * Each source speaks for its own node. Where this process has radios, a collector that claims one of their numbers is
+ * not believed; `hasRadios` false: there are none, and every claim counts.
  */
 export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): OwnRadios {
   const speakers = new Map<number, Source[]>()
@@ -31,7 +31,7 @@ export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): O
   }
 }
 
-/** What a radio of ours told of itself. */
+/** Data that a radio of ours reported about itself. */
 type Told = {
   readonly longName: string | null
   readonly shortName: string | null
@@ -78,7 +78,7 @@ function isOtherUser(
 /** About 100 m: a receiver at rest wanders. */
 const REST_DEGREES = 0.001
 
-/** A radio broadcasts its place rounded to a cell, and tells us the exact one. */
+/** A radio broadcasts its position rounded to a cell, and reports the exact one to us. */
 function isElsewhere({ latitude, longitude, precisionBits }: PositionFix, told: Told | null): boolean {
   if (told === null || told.latitude === null || told.longitude === null) return true
   const cell = precisionBits === null ? 0 : 2 ** (32 - precisionBits) * 1e-7
@@ -88,7 +88,8 @@ function isElsewhere({ latitude, longitude, precisionBits }: PositionFix, told: 
 }
 
 /**
- * What a suspicion is about, so that the radio lifts it by saying the same itself: its names and key, else the packet.
+ * The subject of a suspicion, so that the same report by the radio itself lifts it: its names and key, or else the
+ * packet.
  */
 export function claimOf({ id, payload }: { readonly id: number; readonly payload: Payload }): string {
   return payload.kind === 'nodeinfo' ? claimOfUser(payload.user) : `packet ${id}`

@@ -3,7 +3,7 @@ import { prepareOnce } from '../../../../db/store.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import { createVerifier } from '../../../../meshtastic/crypto/xeddsa.ts'
 
-/** Verifications that one source may ask for at once, and in a second from then on: some percent of a processor. */
+/** Verifications for one source: burst, and rate per second after it. Costs a few percent of a processor. */
 const BURST = 500
 const PER_SECOND = 100
 /** Sources whose budget is kept, and packets whose signature was good: most come again through other gateways. */
@@ -13,8 +13,8 @@ const KEPT_PACKETS = 5000
 /** Verifies signatures of packets within the budget of each source. */
 export type Checker = {
   /**
-   * Answers the first of `keys`, in base64, that the packet is signed with; `invalid` when there is none, `unchecked`
-   * when the source has used up its budget. `now` in milliseconds.
+   * Returns the first of `keys`, in base64, that verifies the packet's signature; `invalid` if none does, `unchecked`
+   * if the source has used up its budget. `now` in milliseconds.
    */
   check(
     packet: Packet,
