@@ -2,8 +2,8 @@ import { or, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 /**
- * Whether a row has another value than one of these. In an update's condition it makes a change that somebody else has
- * just made no change.
+ * Whether a row differs from one of these values. In an update's condition it turns a change into none if another
+ * request has just made the same one.
  */
 export function differs<K extends string>(
   columns: Readonly<Record<K, SQLiteColumn>>,

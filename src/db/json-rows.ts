@@ -13,9 +13,10 @@ export function literals(names: readonly string[]): SQL {
 }
 
 /**
- * Prepares an insert of many rows whose one parameter is a JSON array of objects: one statement for a whole batch, which
- * D1 counts as one, and which SQLite reads about as fast as rows bound one by one. Rows go in in the order of the array.
- * `values` has SQL for each column of the table, by its name in the schema, mostly a `field`; `from` joins more tables.
+ * Prepares an insert of many rows whose only parameter is a JSON array of objects: one statement for a whole batch,
+ * which D1 counts as one, and about as fast in SQLite as rows bound one by one. Rows are inserted in the order of the
+ * array. `values` has SQL for each column of the table, by its name in the schema, mostly a `field`; `from` joins more
+ * tables.
  */
 export function prepareJsonInsert(
   db: Db,

@@ -14,8 +14,8 @@ export interface Store {
   readonly db: Db
   /**
    * Runs the statements in order as one transaction: all of them or none. A later statement may refer to an earlier
-   * insert by a sub-select on a unique column. Throws what the database throws.
-   * `lazily`: nobody waits for the disk. The end of the process loses nothing; a power cut may, of the last half minute.
+   * insert by a sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. The
+   * end of the process loses nothing; a power cut may lose the last half minute.
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /**
@@ -127,8 +127,8 @@ export async function rawRows<Row extends readonly unknown[]>(
 }
 
 /**
- * What `load` answered for a key, as long as the database has not changed since. On a store without a version every call
- * loads. At most `limit` answers are kept.
+ * The result of `load` for a key, cached until the database changes. On a store without a version every call loads.
+ * Keeps at most `limit` results.
  */
 export function rememberUnchanged<K, T>(
   limit: number,
@@ -136,7 +136,7 @@ export function rememberUnchanged<K, T>(
 ): (store: Store, key: K) => T | Promise<T> {
   const kept = new WeakMap<Db, { readonly version: number; readonly answers: Map<K, T> }>()
   return (store, key) => {
-    // Before the rows are read: what is kept may be newer than its version, never older.
+    // Read before the rows: a cached result may be newer than its version, never older.
     const version = store.version()
     if (version === null) return load(store, key)
     const known = kept.get(store.db)

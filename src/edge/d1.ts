@@ -11,7 +11,7 @@ export function d1Store(database: D1Database): Store {
   )
   return {
     db: asDb(db),
-    // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit is on its disks.
+    // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit reaches its disks.
     atomic: async (all) => {
       await db.batch(all)
     },

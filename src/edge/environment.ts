@@ -12,7 +12,7 @@ export type Environment =
     }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** Reads the bindings. Each problem is one line: variable, what was found (secrets not shown), what is expected. */
+/** Reads the bindings. Each problem is one line: variable, value found (secrets are not shown), and expected value. */
 export function readEnvironment(env: Env): Environment {
   const parsed = parseConfig(env)
   const problems = [...missingBinding(env), ...(parsed.ok ? unfitForEdge(parsed.config) : parsed.problems)]

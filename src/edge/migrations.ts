@@ -5,8 +5,8 @@ import type { Db } from '../db/store.ts'
 const OURS: ReadonlySet<string> = new Set(journal.entries.map(({ tag }) => `${tag}.sql`))
 
 /**
- * Name of a migration that this version does not have: a newer one made it. Null: there is none, or `wrangler d1
- * migrations apply` did not make the tables.
+ * The name of a migration unknown to this version, made by a newer one. Null: there is none, or `wrangler d1 migrations
+ * apply` did not create the tables.
  */
 export async function findNewerMigration(db: Db): Promise<string | null> {
   const isKept = await db.all(sql`select 1 from sqlite_master where type = 'table' and name = 'd1_migrations'`)

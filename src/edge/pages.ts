@@ -6,8 +6,8 @@ import { HSTS, isPublishedByHttps, pagePolicy, SECURITY_HEADERS } from '../app/h
 import type { Env } from './environment.ts'
 
 /**
- * The web application: its files with the headers of `_headers`, and its page for every path that is no file. `config`
- * is null while the service is not configured: the pages come up all the same and show what the API says.
+ * The web application: its files with the headers of `_headers`, and its page for every path without a file. `config`
+ * is null while the service is not configured: the pages load anyway and show the API's error.
  */
 export async function servePages(request: Request, env: Env, config: Config | null): Promise<Response> {
   const requestId = newRequestId()
@@ -31,7 +31,7 @@ async function readPage(request: Request, env: Env, config: Config | null): Prom
   return answer
 }
 
-/** A problem with the headers of every answer, for what never reaches the application. */
+/** A problem with the headers of every answer, for requests that never reach the application. */
 export function refuse(error: AppError, requestId: string): Response {
   const response = problem(error, requestId)
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
@@ -44,8 +44,8 @@ function refuseMethod(requestId: string): Response {
   return refuse(new AppError('method_not_allowed', undefined, { allow: ['GET', 'HEAD'] }), requestId)
 }
 
-// The platform answers a file that is gone with the page and the caching of a file: a browser would take a page for a
-// script, and keep it for a year.
+// For a deleted file the platform returns the page with the caching of a file: a browser would take it for a script and
+// keep it for a year.
 function mayBePage(pathname: string): boolean {
   return !pathname.startsWith('/assets/') && !/\.[^/]*$/.test(pathname)
 }

@@ -6,13 +6,16 @@ import { AppError } from '../app/http/errors.ts'
 /** Beyond so many waiting, the answer is 429: each keeps the thread for half a second. */
 const MOST_WAITING = 16
 
-/** The runtime drops a request whose client has gone, in the middle of an `await`; its place is free after so long. */
+/**
+ * The runtime drops a request whose client has disconnected, in the middle of an `await`; its place becomes free after
+ * this time.
+ */
 const GONE_AFTER_MS = 30_000
 
 /**
- * bcrypt in JavaScript, on the isolate's only thread. It runs in one go: bcryptjs's asynchronous form yields by the
- * clock, and a Worker's clock stands still while it computes. Throws `rate_limited` when too many are waiting, known ones
- * and strangers each by themselves.
+ * bcrypt in JavaScript, on the isolate's only thread. It runs without a break: bcryptjs's asynchronous form yields by
+ * the clock, and a Worker's clock stands still while it computes. Throws `rate_limited` if too many are waiting; known
+ * browsers and strangers have separate queues.
  */
 export function scriptPasswordHasher(now: () => number): PasswordHasher {
   const all = { known: new Map<symbol, number>(), stranger: new Map<symbol, number>() }

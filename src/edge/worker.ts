@@ -24,7 +24,7 @@ import { runAlerts, runSchedule } from './schedule.ts'
 /** The trigger of wrangler.toml that is for alerts alone. */
 const EACH_MINUTE = '* * * * *'
 
-/** What an isolate keeps between requests. */
+/** State that an isolate keeps between requests. */
 type Service =
   | {
       readonly ok: true
@@ -157,7 +157,7 @@ function isMissingTable(error: unknown): boolean {
   return error instanceof Error && (/no such table/.test(error.message) || isMissingTable(error.cause))
 }
 
-/** After the answer; what fails here is done by the next request, or by the schedule. */
+/** Runs after the answer; the next request or the schedule repeats failed work. */
 async function seal({ store, log }: Ports): Promise<void> {
   try {
     await sealAudit(store)

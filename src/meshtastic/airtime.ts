@@ -7,7 +7,7 @@ export type Modulation = {
   readonly codingRate: number
 }
 
-/** What the modem presets stand for (meshtastic.org/docs/overview/radio-settings). */
+/** The parameters of the modem presets (meshtastic.org/docs/overview/radio-settings). */
 const PRESETS = {
   SHORT_TURBO: { spreadFactor: 7, bandwidthKhz: 500, codingRate: 5 },
   SHORT_FAST: { spreadFactor: 7, bandwidthKhz: 250, codingRate: 5 },
@@ -36,7 +36,7 @@ const ROUNDED_KHZ: Readonly<Record<number, number>> = {
   1600: 1625,
 }
 
-/** What a radio's own settings say of that, as in protobuf JSON. */
+/** The same parameters in a radio's own settings, as in protobuf JSON. */
 export type LoraSettings = {
   readonly usePreset: boolean
   readonly modemPreset: string

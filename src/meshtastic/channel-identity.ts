@@ -9,14 +9,14 @@ export const SLOTS = 8
 /** Channels kept of one source, besides the slots of a radio: anybody can make up more. Those heard last stay. */
 export const MAX_HEARD_CHANNELS = 200
 
-/** Where the numbers of channels begin that are no slot of a radio. */
+/** The first number of channels that are not in a slot of a radio. */
 export const FIRST_NUMBER = 256
 const NAMES = 4096
 export const MAX_NUMBER = FIRST_NUMBER + NAMES * 256 - 1
 
 /**
- * What is the same for one channel on all radios and brokers: its hash, which each of its packets shows, and its name;
- * each alone is shared by others. No secret, and no key can be told from it.
+ * Identifies a channel across all radios and brokers: its hash, which each of its packets carries, and its name; other
+ * channels may share one of the two. Not secret: the key cannot be derived from it.
  */
 export function identifyChannel(hash: number, name: string): string {
   return `${hash}:${name}`
@@ -27,16 +27,19 @@ export function nameIn(identity: string): string {
   return identity.slice(identity.indexOf(':') + 1)
 }
 
-/** The number of a channel that is no slot: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256 it is the hash. */
+/**
+ * The number of a channel that is not in a slot: always the same, from `FIRST_NUMBER` to `MAX_NUMBER`; % 256 gives the
+ * hash.
+ */
 export function numberChannel(identity: string): number {
-  // FNV-1a: one hash is shared by many channels, and with a name's worth of bits more by none that one will meet.
+  // FNV-1a: many channels share a hash, but collisions become unlikely with the additional bits of the name.
   const digest = new TextEncoder()
     .encode(nameIn(identity))
     .reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), 0x811c9dc5)
   return FIRST_NUMBER + ((digest >>> 0) % NAMES) * 256 + Number.parseInt(identity, 10)
 }
 
-/** A slot as the radio told it, key included, and the identity that follows from it; null: off, or not known. */
+/** A slot as the radio reported it, including the key, and the resulting identity; null: disabled or unknown. */
 export type ToldChannel = { readonly channel: Channel; readonly identity: string | null }
 
 /**
@@ -83,7 +86,7 @@ function identityOf(channel: Channel, slots: ReadonlyMap<number, Channel>, prese
   return identifyChannel(hashChannel(name, expandPsk(psk)), name)
 }
 
-/** Without a key of its own a secondary channel has that of the primary one. */
+/** A secondary channel without a key of its own uses that of the primary one. */
 function keyOf({ role, settings }: Channel, slots: ReadonlyMap<number, Channel>): Uint8Array | null {
   const psk = settings?.psk ?? new Uint8Array(0)
   if (psk.length > 0 || role !== Channel_Role.SECONDARY) return psk
@@ -91,7 +94,7 @@ function keyOf({ role, settings }: Channel, slots: ReadonlyMap<number, Channel>)
   return primary === undefined ? null : (primary.settings?.psk ?? psk)
 }
 
-/** What firmware calls a channel without a name; null for a preset newer than our table. */
+/** The firmware's name for a channel without a name; null for a preset newer than our table. */
 function presetName({ usePreset, modemPreset }: Config_LoRaConfig): string | null {
   return usePreset ? (PRESET_NAMES.get(modemPreset) ?? null) : 'Custom'
 }

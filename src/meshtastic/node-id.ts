@@ -1,4 +1,4 @@
-/** `to` of a packet for everybody. */
+/** `to` of a broadcast packet. */
 export const BROADCAST = 0xffffffff
 
 /** Text form of a node number (u32): `!` and eight hexadecimal digits, e.g. `!a0cb0001`. */

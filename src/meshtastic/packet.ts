@@ -14,9 +14,9 @@ import { encodePublicKey } from './payload/user.ts'
 export type Packet = {
   /** 0: no sender is known. */
   readonly from: number
-  /** 0xFFFFFFFF: everybody. */
+  /** 0xFFFFFFFF: broadcast. */
   readonly to: number
-  /** Unique for one sender, for some hours. 0: none. */
+  /** Unique for one sender during some hours. 0: none. */
   readonly id: number
   /** Slot of the radio's channel table, or `numberChannel`; for an encrypted packet the hash of an unknown channel. */
   readonly channel: number
@@ -59,7 +59,7 @@ export type Packet = {
   readonly payload: Payload
 }
 
-/** `now` is the time of receipt, in milliseconds. Never throws: what cannot be understood is a kind of payload. */
+/** `now` is the time of receipt, in milliseconds. Never throws: undecodable content is a kind of payload. */
 export function decodePacket(packet: MeshPacket, now: number): Packet {
   const { hopStart, hopLimit } = packet
   return {
@@ -91,7 +91,7 @@ export function countHops(hopStart: number, hopLimit: number): number | null {
   return hopStart > 0 && hopStart >= hopLimit ? hopStart - hopLimit : null
 }
 
-/** The field has no presence of its own: a 0 counts only beside a signal strength. */
+/** The field does not distinguish 0 from absent: a 0 counts only beside a signal strength. */
 function knownSnr({ rxSnr, rxRssi }: MeshPacket): number | null {
   if (!Number.isFinite(rxSnr)) return null
   return rxSnr === 0 && rxRssi === undefined ? null : rxSnr

@@ -21,7 +21,7 @@ const MOST_SNR = 32
 
 type Range = readonly [least: number, most: number]
 
-/** Metres; also what flies in an orbit is below. */
+/** Metres; includes objects in low orbit. */
 const ALTITUDE: Range = [-1_000_000, 1_000_000]
 const RSSI: Range = [-200, 20]
 const PERCENT: Range = [0, 100]
@@ -40,10 +40,10 @@ const RANGES: Readonly<Record<string, Range>> = {
   spO2: PERCENT,
 }
 
-// Controls, and marks that turn the direction of what follows them: a name with one is shown as another name.
+// Control characters, and marks that change the text direction: they make a name look like another one.
 const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
-// What shows as nothing makes of a name another one that looks the same. Joiners stay between what they join: emoji, and
-// letters of scripts that need them.
+// Invisible characters make two different names look the same. Joiners stay between characters that need them: emoji,
+// and letters of some scripts.
 const INVISIBLE =
   /\u034f|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|^[\u200c\u200d]|[\u200c\u200d]$|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}\u200c\u200d][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}\p{P}\p{Z}]/u
 const UNPRINTABLE_BUT_LINES = /[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u
@@ -95,7 +95,7 @@ function checkPacket(packet: Packet, refuse: Refuse): Packet {
   const areHops = hopStart <= MOST_HOPS && hopLimit <= MOST_HOPS
   if (hopStart > MOST_HOPS) refuse('hopStart')
   if (hopLimit > MOST_HOPS) refuse('hopLimit')
-  // A reaction is shown beside what others said.
+  // A reaction is shown beside other people's messages.
   const isReaction = isEmoji && payload.kind === 'text'
   const isBadReaction = isReaction && UNPRINTABLE.test(payload.text)
   if (isBadReaction) refuse('emoji')
@@ -125,7 +125,7 @@ function checkNode(node: NodeFacts, refuse: Refuse): NodeFacts {
   }
 }
 
-/** A number that no channel has is that of one nobody knows, with the hash that its last byte may be. */
+/** An impossible channel number becomes that of an unknown channel, with the hash in its last byte. */
 function checkChannel(channel: number, refuse: Refuse): number {
   if (channel <= MAX_NUMBER) return channel
   refuse('channel')

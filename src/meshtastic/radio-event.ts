@@ -19,12 +19,12 @@ import { listDeviceMetrics } from './payload/telemetry.ts'
 import { decodeUser } from './payload/user.ts'
 
 /**
- * What a radio told, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds.
- * `refused`: fields whose values no radio can send, and that were left out.
+ * A radio's report, ready to be stored: no keys, no passwords. `receivedAt` is the server's clock, in milliseconds.
+ * `refused`: fields that were left out because no radio can send their values.
  */
 export type RadioEvent = { readonly receivedAt: number; readonly refused?: readonly string[] } & RadioFact
 
-/** `replayed` is what `createReplayDetector` said of this message. Never throws. */
+/** `replayed` is the result of `createReplayDetector` for this message. Never throws. */
 export function toRadioEvent(message: FromRadio, receivedAt: number, replayed: boolean): RadioEvent {
   const { fact, refused } = refuseImpossible(toFact(message, receivedAt, replayed))
   return refused.length === 0 ? { receivedAt, ...fact } : { receivedAt, refused, ...fact }

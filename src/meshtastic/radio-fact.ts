@@ -4,7 +4,7 @@ import type { PositionFix } from './payload/position.ts'
 import type { Metric } from './payload/telemetry.ts'
 import type { NodeUser } from './payload/user.ts'
 
-/** What one message of a radio tells. */
+/** The content of one message of a radio. */
 export type RadioFact =
   /** First of a handshake: which node the radio is. */
   | { readonly type: 'my-info'; readonly nodeNum: number; readonly nodedbCount: number }
@@ -28,7 +28,7 @@ export type RadioFact =
       readonly packetId: number | null
     }
   | { readonly type: 'rebooted' }
-  /** A word of the radio for people; `packetId` of ours that it is about, null: of none, or it does not say. */
+  /** A notification for the user; `packetId` of our packet that it is about, null: none, or unknown. */
   | {
       readonly type: 'notification'
       readonly level: string

@@ -17,14 +17,14 @@ export type ReplayDetector = {
 }
 
 /**
- * Firmware 2.8 follows a handshake with the positions and telemetry it remembers, as packets that came by LoRa. They lack
- * what each packet off the air has: a signal strength and the node that relayed it. And they were heard before the
- * connection. One detector for each connection; `now` in milliseconds.
+ * After a handshake, firmware 2.8 sends stored positions and telemetry as packets received by LoRa. They lack the
+ * signal strength and the relaying node that every packet off the air has, and they were heard before the connection.
+ * Use one detector for each connection; `now` in milliseconds.
  */
 export function createReplayDetector(): ReplayDetector {
   let ownNodeNum: number | null = null
   let windowEnd = Number.POSITIVE_INFINITY
-  /** Seconds. The radio's clock may be ahead of ours: what it says of its nodes was heard before, too. */
+  /** Seconds. The radio's clock may be ahead of ours: its node database was filled before the connection, too. */
   let connectedAt = Number.POSITIVE_INFINITY
   return {
     isReplayed(message, now) {

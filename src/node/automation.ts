@@ -9,19 +9,19 @@ import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
 const FIRST_MS = 30_000
 /** A timer is never longer, so that a rule that was saved, or a clock that was set, is noticed soon. */
 const MAX_TIMER_MS = 10_000
-/** Nor shorter: a run that cannot be noted as missed is due again at once. */
+/** Not shorter either: a run that cannot be recorded as missed is due again immediately. */
 const MIN_TIMER_MS = 1000
 
 export type Automatons = {
-  /** Takes a batch of what radios said, once it is stored. */
+  /** Accepts a stored batch of events. */
   hear(batch: readonly Heard[]): void
-  /** Waits for what is under way. */
+  /** Waits for work in progress. */
   stop(): Promise<void>
 }
 
 /**
- * Runs the rules of automation: by the clock, and on what is heard. One thing at a time, in order. A process without a
- * radio leaves them to the one on the same database that has it.
+ * Runs the automation rules: on schedule, and on received messages. One task at a time, in order. A process without a
+ * radio leaves them to the instance on the same database that has it.
  */
 export function startAutomation(
   ports: Pick<Ports, 'store' | 'radio' | 'events' | 'log' | 'now'> & {

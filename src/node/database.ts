@@ -13,14 +13,14 @@ export const MIGRATIONS_DIR = fileURLToPath(new URL('../../drizzle', import.meta
 
 export interface SqliteStore extends Store {
   readonly sqlite: Database.Database
-  /** What new rows can take without the file growing. */
+  /** Space for new rows before the file grows. */
   spareBytes(): number
   close(): void
 }
 
 /**
- * Opens the database file, or `:memory:`, and brings it to this version's schema. Throws StartRefused for a newer one, and
- * for what the owner can remedy: a damaged file, one of another owner, a full disk.
+ * Opens the database file, or `:memory:`, and migrates it to this version's schema. Throws StartRefused for a newer
+ * schema, and for problems that the owner can solve: a damaged file, a wrong file owner, a full disk.
  */
 export function openDatabase(file: string): SqliteStore {
   let sqlite: Database.Database | null = null
@@ -64,8 +64,8 @@ export function sqliteStore(sqlite: Database.Database): SqliteStore {
 }
 
 /**
- * Own changes are counted by the connection itself. Whether others have written, only a look at the file tells, with its
- * locks: one look serves all requests of a turn of the event loop.
+ * The connection counts its own changes. Only a check of the file, with its locks, shows changes by others: one check
+ * serves all requests of a turn of the event loop.
  */
 function versionOf(sqlite: Database.Database): () => number {
   const own = sqlite.prepare<[], number>('select total_changes()').pluck()
@@ -86,7 +86,7 @@ function versionOf(sqlite: Database.Database): () => number {
   }
 }
 
-/** Before anything is written: an older version would read the tables of a newer one wrongly, and write what it may not. */
+/** Checked before anything is written: an older version would misread the tables of a newer one and damage them. */
 function refuseNewer(sqlite: Database.Database, file: string): void {
   const table = sqlite.prepare("select 1 from sqlite_master where type = 'table' and name = '__drizzle_migrations'")
   if (table.get() === undefined) return
@@ -147,7 +147,7 @@ function withoutFlush(sqlite: Database.Database, run: () => void): void {
   }
 }
 
-/** The last connection flushes as it closes; one that is not the last would leave what was committed without. */
+/** The last connection flushes when it closes; an earlier one would leave commits unflushed. */
 function closeFlushed(sqlite: Database.Database): void {
   try {
     if (sqlite.open) sqlite.pragma('wal_checkpoint(PASSIVE)')

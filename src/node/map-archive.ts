@@ -10,7 +10,7 @@ import { StartRefused } from './start/problems.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
-/** The file of MAP_PMTILES; null without one. Throws StartRefused when it can't be read or is no such file. */
+/** The file of MAP_PMTILES; null without one. Throws StartRefused if it can't be read or has another format. */
 export async function openMapArchive({ MAP_PMTILES: path }: Pick<Config, 'MAP_PMTILES'>): Promise<MapArchive | null> {
   if (path === null) return null
   try {
@@ -39,7 +39,7 @@ class NotPmtiles extends Error {
 }
 
 async function openFile(path: string): Promise<OpenMapArchive> {
-  // Without O_NONBLOCK a FIFO would wait for somebody who writes to it.
+  // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const stat = await file.stat({ bigint: true })
@@ -60,7 +60,7 @@ async function openFile(path: string): Promise<OpenMapArchive> {
   }
 }
 
-/** Reads a piece only when the one before is gone: a slow reader costs one piece of memory. */
+/** Reads a chunk only after the previous one was sent: a slow reader costs the memory of one chunk. */
 function streamRange(file: FileHandle, { first, last }: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = first
   return new ReadableStream<Uint8Array<ArrayBuffer>>(

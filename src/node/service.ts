@@ -45,7 +45,7 @@ const START_WAIT_MS = 120_000
 
 /** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */
 export async function run(env: NodeJS.ProcessEnv): Promise<void> {
-  // Whatever is written holds hashes or messages, also in a directory that others may enter.
+  // All files contain hashes or messages, even if others can enter the directory.
   process.umask(0o077)
   const parsed = readConfig(env)
   if (!parsed.ok) return refuseStart(parsed.problems)
@@ -148,12 +148,12 @@ async function start(config: Config, log: Log): Promise<void> {
     lock.release()
     log.info('Stopped')
   }, log)
-  // Last: whoever waits for this line may stop the service at once.
+  // Last: a supervisor that waits for this line may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
   log.info('Listening', { host, port: server.port, dataDir, startMs: Date.now() - startedAt })
 }
 
-/** Two instances that start at once must not both make the same file, or bring it to this version's schema. */
+/** Prevents two instances that start together from both creating or migrating the same file. */
 function inTurn<T>(config: Config, open: () => T): T {
   const turn = lockExclusively(startLockFile(config.DATA_DIR), START_WAIT_MS)
   if (turn === null)
@@ -165,7 +165,7 @@ function inTurn<T>(config: Config, open: () => T): T {
   }
 }
 
-/** What one instance does for all on the same DATA_DIR. */
+/** The duties of one instance for all on the same DATA_DIR. */
 function beginDuties(
   needs: Parameters<typeof openRadio>[0] &
     Parameters<typeof startUpkeep>[0] &

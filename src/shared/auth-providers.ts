@@ -1,2 +1,2 @@
-/** Who checks that somebody is who they say: this service by a password, or an OpenID provider. */
+/** Who verifies users: this service by a password, or an OpenID provider. */
 export const AUTH_PROVIDERS = ['local', 'oidc'] as const

@@ -1,6 +1,6 @@
 /**
- * Where a position or measurement has no channel of the mesh. `null`: one of our radios told it of itself. This number:
- * nobody knows, or several channels are in one sum; only those who may read every channel see it.
+ * The channel of a position or measurement that came on none. `null`: one of our radios reported it about itself. This
+ * number: unknown, or a summary of several channels; only users who may read every channel see it.
  */
 export const UNKNOWN_CHANNEL = -1
 

@@ -6,16 +6,16 @@ export const MAX_RETENTION_DAYS = 36_500
 /** Seconds after which a node must be heard again to count as active. */
 export const MAX_ACTIVE_SECONDS = 2_592_000
 
-// Characters, unless they say bytes: what a field of a form takes, and what the service accepts.
+// Characters, unless they say bytes: the limits of form fields and of the service.
 
-/** What is searched for in a list. */
+/** A search term in a list. */
 export const MAX_SEARCH = 200
 export const MAX_USERNAME = 64
 export const MAX_DISPLAY_NAME = 100
 export const MAX_EMAIL = 254
-/** A name that somebody signs in with: longer than any, so that a long one is wrong as any other. */
+/** A user name in the sign-in form: longer than any valid one, so that a long one is simply wrong. */
 export const MAX_SIGN_IN_NAME = 1024
-/** A password as it is typed; what a new one may have in bytes is a rule of its own. */
+/** A password in a form; the limit in bytes for new passwords is a separate rule. */
 export const MAX_TYPED_PASSWORD = 4096
 export const MAX_TOKEN_NAME = 100
 /** Notes about a node. */

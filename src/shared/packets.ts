@@ -1,16 +1,19 @@
 /**
- * How sure it is who sent a packet. `own`: a radio of ours told it of itself; `signed`: its signature was verified;
- * `plain`: as it says.
+ * How certain the sender of a packet is. `own`: a radio of ours reported it about itself; `signed`: its signature was
+ * verified; `plain`: unverified.
  */
 export const VOICES = ['own', 'signed', 'plain'] as const
 export type Voice = (typeof VOICES)[number]
 
-/** How a packet stands in the log, beside null for `plain`. `spoofed`: somebody else sent it in the name of its sender. */
+/** The same in the packet log, where null is `plain`. `spoofed`: somebody else sent it in the name of its sender. */
 export const STANDINGS = ['own', 'signed', 'spoofed'] as const
 export type Standing = (typeof STANDINGS)[number]
 
-/** Payloads of which nothing could be read. */
+/** Payloads whose content could not be read. */
 export const UNREADABLE = ['encrypted', 'malformed'] as const
 
-/** What became of the signature of a packet. `missing`: the sender signs, and this came without by a way that keeps them. */
+/**
+ * The result of checking a packet's signature. `missing`: the sender signs, but this packet came unsigned by a path
+ * that keeps signatures.
+ */
 export const SIGNATURES = ['valid', 'invalid', 'unchecked', 'missing'] as const

@@ -8,7 +8,7 @@ export const NONE: Grant = { read: false, write: false }
 const READ: Grant = { read: true, write: false }
 const WRITE: Grant = { read: true, write: true }
 
-/** The resources, and what the presets give of each. */
+/** The resources, and the action that each preset permits on them. */
 const RESOURCES = {
   dashboard: { viewer: READ, operator: READ },
   nodes: { viewer: READ, operator: WRITE },
@@ -40,7 +40,7 @@ export function permissionsFrom(grant: (resource: Resource) => Grant): Permissio
   return forEachResource(grant)
 }
 
-/** What is given with one click. */
+/** Sets of permissions that a single click assigns. */
 export const PRESETS = {
   viewer: permissionsFrom((resource) => RESOURCES[resource].viewer),
   operator: permissionsFrom((resource) => RESOURCES[resource].operator),
@@ -50,12 +50,12 @@ export const PRESETS = {
 export type Preset = keyof typeof PRESETS
 export const PRESET_NAMES = namesOf(PRESETS)
 
-/** What a new regular user may do, unless somebody says otherwise. */
+/** The permissions of a new regular user by default. */
 export const DEFAULT_PERMISSIONS: Permissions = PRESETS.viewer
 export const NO_PERMISSIONS: Permissions = permissionsFrom(() => NONE)
 export const ALL_PERMISSIONS: Permissions = PRESETS.everything
 
-/** The preset that these permissions are; null for none of them. */
+/** The preset with exactly these permissions; null for none. */
 export function presetOf(permissions: Permissions): Preset | null {
   const isSame = (name: Preset) =>
     RESOURCE_NAMES.every((resource) =>

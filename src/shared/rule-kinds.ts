@@ -1,4 +1,4 @@
-/** What a rule of automation does. */
+/** The kinds of automation rules. */
 export const RULE_KINDS = ['announce', 'acknowledge', 'traceroute', 'schedule'] as const
 export type RuleKind = (typeof RULE_KINDS)[number]
 
@@ -6,7 +6,7 @@ export type RuleKind = (typeof RULE_KINDS)[number]
 export const MATCH_MODES = ['exact', 'prefix', 'word', 'contains', 'wildcard'] as const
 export type MatchMode = (typeof MATCH_MODES)[number]
 
-/** What became of a run. */
+/** The outcome of a run. */
 export const OUTCOMES = ['sending', 'sent', 'skipped', 'failed'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 /** How a run ended. */

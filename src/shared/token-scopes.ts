@@ -1,7 +1,7 @@
 import { isNameOf, namesOf } from './names.ts'
 import { type Action, ACTIONS, ALL_PERMISSIONS, type Permissions, type Resource, RESOURCE_NAMES } from './resources.ts'
 
-/** Scopes that are no permission, and what the owner of a token must hold for each. */
+/** Scopes that are not permissions, and the requirement on the owner of a token for each. */
 export const SPECIAL_SCOPES = {
   /** Delivers in the name of any node, texts among it: for those to whom the radios are entrusted. */
   ingest: { resource: 'configuration', action: 'write' },
@@ -19,7 +19,7 @@ export function scopesOf(permissions: Permissions, order: readonly Resource[] = 
   )
 }
 
-/** What a token may be good for. */
+/** The scopes of a token. */
 export const SCOPES = [...scopesOf(ALL_PERMISSIONS), ...SPECIAL_NAMES]
 export type Scope = (typeof SCOPES)[number]
 
@@ -30,7 +30,7 @@ export function isSpecialScope(scope: string): scope is SpecialScope {
 /** Of a token. */
 export type ScopeOwner = { readonly isAdmin: boolean; readonly permissions: Permissions }
 
-/** Whether a token of this owner could use a scope that is no permission. */
+/** Whether a token of this owner could use a scope that is not a permission. */
 export function mayUseScope({ isAdmin, permissions }: ScopeOwner, scope: SpecialScope): boolean {
   const required = SPECIAL_SCOPES[scope]
   return required === 'admin' ? isAdmin : permissions[required.resource][required.action]

@@ -2,7 +2,7 @@ import { isNameOf, namesOf } from './names.ts'
 
 type Token = { readonly meaning: string; readonly widest: string }
 
-/** Tokens of every text: what they stand for, and the widest that they are filled with. */
+/** Tokens of every text: their meaning, and the widest value that they get. */
 export const TOKENS = {
   longName: { meaning: 'Long name of the radio', widest: 'm'.repeat(39) },
   shortName: { meaning: 'Short name of the radio', widest: 'mmmm' },
@@ -14,7 +14,7 @@ export const TOKENS = {
   version: { meaning: "Version of the radio's firmware", widest: 'm'.repeat(20) },
 } as const satisfies Record<string, Token>
 
-/** Tokens of an answer besides those of every text. */
+/** Tokens of an answer, in addition to those of every text. */
 export const ANSWER_TOKENS = {
   senderLongName: { meaning: 'Long name of who is answered', widest: 'm'.repeat(39) },
   senderShortName: { meaning: 'Short name of who is answered', widest: 'mmmm' },
@@ -33,12 +33,12 @@ export const ALL_TOKEN_NAMES = namesOf(ALL)
 /** A token as it is written, with its name. */
 export const TOKEN = /\{([A-Za-z]+)\}/g
 
-/** The widest value of a token that is to be expected; null: there is no such token. */
+/** The widest expected value of a token; null: there is no such token. */
 export function widestOf(name: string): string | null {
   return isNameOf(ALL, name) ? ALL[name].widest : null
 }
 
-/** The text with the widest values that are to be expected. */
+/** The text with the widest expected values. */
 export function widestText(template: string): string {
   return template.replace(TOKEN, (written, name: string) => widestOf(name) ?? written)
 }

@@ -18,7 +18,7 @@ export function boundedJson(details: Json): string {
   return JSON.stringify(FEWER.reduce((shorter, most) => shorten(details, shorter, most), shown))
 }
 
-/** Cuts the largest fields of `shown`, those of `before` and `after` one by one, until it is small enough. */
+/** Shortens the largest fields of `shown`, and those of `before` and `after` one by one, until it is small enough. */
 function shorten(details: Json, shown: Json, most: number): Json {
   let size = bytesOf(shown)
   if (size <= MOST_DETAILS) return shown

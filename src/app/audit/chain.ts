@@ -6,8 +6,8 @@ import { type Db, prepareOnce, type Statement, type Store } from '../../db/store
 import { sha256Hex } from '../auth/sha256.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 
-// Each entry is sealed by a hash over the hash before it and its own fields, so that nobody changes, removes or inserts
-// one without changing all hashes after it. SQLite has no SHA-256, so entries are sealed shortly after they are written.
+// Each entry is sealed by a hash over the previous hash and its own fields, so nobody can change, remove or insert an
+// entry without changing all later hashes. SQLite has no SHA-256, so entries are sealed shortly after they are written.
 
 /** The hash before the first entry of all. */
 export const GENESIS = '0'.repeat(64)
@@ -16,7 +16,7 @@ export const GENESIS = '0'.repeat(64)
 const SLICE = 100
 const RECENT_SLICES = 40
 
-/** What of an entry is sealed. Its details are JSON text, or what that says. */
+/** The sealed fields of an entry. Its details are JSON text, or the value that the text contains. */
 export type Sealed = Omit<AuditRow, 'details' | 'hash' | 'previousHash'> & { readonly details: unknown }
 
 /** Hexadecimal SHA-256 of the hash before, a line feed, and the JSON array of the fields. */
@@ -31,7 +31,7 @@ export function hashRow(previous: string, row: StoredRow): string {
   return hashEntry(previous, { ...row, details: parseStored(row.details) })
 }
 
-// What the service did not write may be no JSON; it is sealed as it is.
+// Details from elsewhere may be invalid JSON; they are sealed as they are.
 function parseStored(details: string): unknown {
   try {
     return JSON.parse(details)
@@ -97,15 +97,15 @@ export async function withPreviousHashes(store: Store, rows: readonly StoredRow[
 }
 
 /**
- * Seals the entries that are not sealed yet, oldest first, and answers how many; `pause` is awaited after each slice and
- * answers whether to go on. Several instances may do so at once: all come to the same hashes. Nobody waits for the disk:
- * what a power cut takes is sealed again.
+ * Seals the unsealed entries, oldest first, and returns how many; awaits `pause` after each slice, which returns
+ * whether to continue. Several instances may do so at once: all calculate the same hashes. Does not wait for the disk:
+ * entries that lose their seal in a power cut are sealed again.
  */
 export async function sealAudit(store: Store, pause: Pause = eachTurn): Promise<number> {
   return (await inSlices(() => sealSlice(store), { full: SLICE, pause })).rows
 }
 
-/** Seals what was written lately: enough, unless a log of an earlier version is still being sealed. */
+/** Seals recent entries. That is enough, unless the log of an earlier version is still being sealed. */
 export async function sealRecent(store: Store): Promise<void> {
   let left = RECENT_SLICES
   await sealAudit(store, async () => {
@@ -123,7 +123,7 @@ async function sealSlice(store: Store): Promise<readonly StoredRow[]> {
   const seals: [number, string][] = []
   let previous = sealedHash
   for (const row of rows) {
-    // An entry that a restore carried over has its hash already; whether that is right, verifying tells.
+    // An entry carried over by a restore has its hash already; verification shows whether the hash is right.
     previous = row.hash ?? hashRow(previous, row)
     if (row.hash === null) seals.push([row.id, previous])
   }
@@ -153,7 +153,7 @@ function sealing(db: Db, { seals, before, last, hash }: Seal): [Statement, ...St
   ]
 }
 
-/** Deletes what was trimmed and is still there; answers how many. */
+/** Deletes trimmed entries that still exist; returns how many. */
 export async function deleteTrimmed(store: Store, pause: Pause = eachTurn): Promise<number> {
   return (await inSlices(() => queries(store).trim.all(), { full: SLICE, pause })).rows
 }

@@ -58,7 +58,7 @@ function jsonLine(row: AuditRow): string {
   return `${head},"details":${oneLine(details)},${tail}\n`
 }
 
-// JSON may have line breaks between its parts; what the service writes has none.
+// JSON may have line breaks between its parts; the service writes it without.
 function oneLine(json: string): string {
   return /[\r\n]/.test(json) ? JSON.stringify(JSON.parse(json)) : json
 }

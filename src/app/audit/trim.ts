@@ -3,7 +3,7 @@ import { auditChain } from '../../db/schema.ts'
 import { audit, type AuditContext } from './audit.ts'
 import { deleteTrimmed, readChain } from './chain.ts'
 
-/** What is trimmed: all entries from the first one that is left up to `lastId`. Each was sealed. */
+/** The entries to trim: from the first existing one up to `lastId`. All of them were sealed. */
 export type Trimmed = {
   readonly firstId: number
   readonly lastId: number
@@ -13,8 +13,8 @@ export type Trimmed = {
 }
 
 /**
- * Records that entries are trimmed, from when on nothing but this entry tells of them, and deletes them in slices. Make
- * sure before that they are kept elsewhere. Throws when somebody else has trimmed meanwhile.
+ * Records that entries are trimmed, and deletes them in slices; afterwards only this record mentions them. Make sure
+ * beforehand that a copy exists elsewhere. Throws if another trim has happened meanwhile.
  */
 export async function trimAudit(ctx: AuditContext, trimmed: Trimmed, file: string): Promise<void> {
   const { store } = ctx

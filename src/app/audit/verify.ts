@@ -11,8 +11,8 @@ import { timeField } from '../http/fields.ts'
 const SLICE = 200
 
 /**
- * What can be wrong: an entry is not as it was sealed, is gone, has lost its seal, or no entry tells that those before
- * were trimmed.
+ * Possible damage: an entry differs from its seal, is missing, has lost its seal, or older entries are missing without
+ * a record that they were trimmed.
  */
 const BREAKS = ['changed', 'missing', 'unsealed', 'trim_unrecorded'] as const
 
@@ -55,7 +55,7 @@ export async function verifyChain(
   const chain = await readChain(store)
   const walk = await beginWalk(store, chain, after)
   const found = 'reason' in walk ? { broken: walk, isEnd: true } : await check(store, chain, walk, limit)
-  // What is gone by now may have been trimmed meanwhile.
+  // Missing entries may have been trimmed meanwhile.
   if (found.broken !== null && (await readChain(store)).trimmedId > chain.trimmedId) {
     return verifyChain(store, { after, limit })
   }

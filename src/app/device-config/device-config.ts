@@ -14,7 +14,7 @@ import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from 
 /** A radio: connected to this process, or remembered. */
 type KnownRadio = { readonly source: string; readonly nodeNum: number | null; readonly device: RadioDevice | null }
 
-/** What is known of a radio's settings; of the first one without `source`. Throws `source_not_found`. */
+/** The known settings of a radio; of the first one without `source`. Throws `source_not_found`. */
 export async function readOverview(ctx: Ctx, source: string | undefined): Promise<z.infer<typeof overviewSchema>> {
   const all = await listRadios(ctx)
   const sources = all.map((each) => each.source)
@@ -74,8 +74,8 @@ export async function readSection(
 }
 
 /**
- * Begins to change a section; null when there is nothing to change. What becomes of it is told by `readSection`. Throws
- * `source_not_found`, `section_not_found`, and what the radio's `prepare` throws; nothing is sent or stored then.
+ * Begins to change a section; null if there is nothing to change. `readSection` returns the outcome. Throws
+ * `source_not_found`, `section_not_found`, and the errors of the radio's `prepare`; nothing is sent or stored then.
  */
 export async function changeSection(
   ctx: SignedInCtx,

@@ -13,11 +13,11 @@ export type LiveSection = SectionView & {
   readonly revision: string
 }
 
-/** What is asked of a section. */
+/** The requested change of a section. */
 export type SectionChange = SectionInput & {
   /** Paths of risky fields whose change is confirmed. */
   readonly confirm: readonly string[]
-  /** The revision that was read; null: whatever there is. */
+  /** The revision that the client read; null: any revision. */
   readonly revision: string | null
 }
 
@@ -41,7 +41,7 @@ export type RadioDevice = {
   readonly source: string
   readonly kind: OwnKind
   nodeNum(): number | null
-  /** Empty unless the radio is connected and has told everything on this connection. */
+  /** Empty unless the radio is connected and has reported all settings on this connection. */
   sections(): readonly LiveSection[]
   /**
    * Throws `radio_unavailable`, `invalid_request`, `configuration_changed`, `secret_required`, `confirmation_required`,

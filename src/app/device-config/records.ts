@@ -10,7 +10,7 @@ import { type Change, secretStateSchema } from './schemas.ts'
 /** A section as it was last read, of any radio. */
 export type StoredSection = SectionView & { readonly section: string; readonly readAt: number }
 
-/** What became of a change. */
+/** The outcome of a change. */
 export type ChangeOutcome = {
   readonly state: Exclude<Change['state'], 'applying'>
   readonly differing: readonly string[]
@@ -20,7 +20,7 @@ export type ChangeOutcome = {
 
 const idOf = (source: string) => sql<number>`(select id from sources where name = ${source})`
 
-/** Stores what a radio told, in place of what it told before. */
+/** Replaces the stored settings of a radio with those that it reported. */
 export async function storeSections(
   store: Store,
   source: Source,
@@ -120,8 +120,8 @@ export function writeChange(store: Store, source: string, change: Change): State
 }
 
 /**
- * Records what became of a change, unless that was said already; one that a later change has replaced is forgotten.
- * `settledAt` null: it is not over.
+ * Records the outcome of a change, unless it is recorded already or a later change has replaced this one. `settledAt`
+ * null: the change is not finished.
  */
 export async function settleChange(
   store: Store,
@@ -137,10 +137,10 @@ export async function settleChange(
     .run()
 }
 
-/** A radio checks what it was told after it has saved it, and may say so once it has restarted. */
+/** A radio checks new settings after saving them, and may report a problem only after its restart. */
 const AFTERWORD_MS = 60_000
 
-/** Notes what a radio said while its latest change was made, or just after that. */
+/** Records a radio's notification during its latest change, or shortly after it. */
 export async function noteDuringChange(store: Store, source: string, notice: string, now: number): Promise<void> {
   await store.db
     .update(deviceConfigChanges)
@@ -153,10 +153,10 @@ export async function noteDuringChange(store: Store, source: string, notice: str
     .run()
 }
 
-/** A change that nobody saw the end of. */
+/** A change with unknown outcome. */
 type LostChange = { readonly source: string; readonly id: string; readonly section: string }
 
-/** Changes that an earlier process began and did not see the end of: until they are settled, nobody knows. */
+/** Changes that an earlier process began and did not finish: their outcome is unknown until they are settled. */
 export async function loseChanges(store: Store): Promise<LostChange[]> {
   const lost = await store.db
     .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })

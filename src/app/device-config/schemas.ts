@@ -15,7 +15,7 @@ export const changeSchema = z
     at: timeField,
     settledAt: timeField.nullable().describe('Null: the change is not finished, and its state may still change'),
     by: z.string().nullable().describe('Username, as it was then'),
-    fields: paths.describe('What was to change; of secrets the path alone'),
+    fields: paths.describe('The requested changes; secrets are shown by path only'),
     differing: paths.describe('What of it the radio did not take over'),
     reason: z.string().nullable(),
     notice: z.string().optional().describe('What the radio said while it was made, in its own words'),
@@ -26,7 +26,7 @@ export type Change = z.infer<typeof changeSchema>
 const sectionEntry = {
   section: z.string(),
   kind: z.enum(SECTION_KINDS),
-  readAt: timeField.describe('When the radio told it'),
+  readAt: timeField.describe('When the radio reported it'),
   lastChange: changeSchema.nullable(),
 }
 
@@ -83,7 +83,7 @@ export const sectionSchema = z
 const path = z.string().min(1).max(100)
 
 export const sectionChangeSchema = z.strictObject({
-  values: z.record(z.string().max(100), z.unknown()).default({}).describe('Nested; only what changes'),
+  values: z.record(z.string().max(100), z.unknown()).default({}).describe('Nested; contains only the fields to change'),
   secrets: z.record(path, z.string().max(500).nullable()).default({}).describe('By path; null clears'),
   confirm: z.array(path).max(100).default([]).describe('Paths of risky fields whose change is confirmed'),
   revision: z

@@ -9,7 +9,7 @@ import { forEachName, namesOf } from '../../shared/names.ts'
 
 const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
-/** Every setting: what it may be, what it is until somebody sets it, and what it means. */
+/** Every setting: its schema, its default and its description. */
 const SETTINGS = {
   telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Measurements are kept so many days' },
   telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Their hourly values are kept so many days' },
@@ -67,7 +67,7 @@ export async function updateSettings(ctx: Ctx, changes: z.infer<typeof settingsC
       ctx,
       'settings_updated',
       { before: pick(before), after: pick(changes) },
-      // Somebody else may have made the same change since it was read.
+      // Another request may have made the same change since it was read.
       { onlyIf: or(...changed.map((key) => isOther(key, changes[key]))) },
     ),
     ...changed.map((key) => writeSetting(ctx, key, changes[key])),

@@ -36,7 +36,7 @@ export async function readBackupSchedule({ db }: Store): Promise<BackupSchedule>
   }
 }
 
-/** Replaces the settings. The schedule starts anew when it is switched on or its time of day changes. */
+/** Replaces the settings. The schedule starts over when it is switched on or its time of day changes. */
 export async function replaceBackupSettings(
   ctx: AuditContext,
   wanted: z.infer<typeof backupSettingsChangesSchema>,
@@ -49,7 +49,7 @@ export async function replaceBackupSettings(
   const startsAnew = next.backupTime !== before.backupTime || (next.enabled && !before.enabled)
   const changed = changes(before, next)
   if (Object.keys(changed.after).length === 0) return
-  // Somebody else may have made the same change since it was read.
+  // Another request may have made the same change since it was read.
   const isOther = sql`not exists (select 1 from ${settings}
     where ${settings.key} = ${SETTINGS_KEY} and json_remove(${settings.value}, '$.since') = ${JSON.stringify(next)})`
   await ctx.store.atomic([

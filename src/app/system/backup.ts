@@ -27,7 +27,7 @@ export const BACKUP_KINDS = ['manual', 'scheduled'] as const
 
 export type BackupKind = (typeof BACKUP_KINDS)[number]
 
-/** A finished backup, as its manifest tells. */
+/** A finished backup, according to its manifest. */
 export const backupSchema = z
   .object({
     name: z.string(),
@@ -50,7 +50,7 @@ export const progressSchema = z
 
 export type BackupProgress = z.infer<typeof progressSchema>
 
-/** Who signed a backup: this service, by a secret of its own; somebody else's secret; nobody. */
+/** Who signed a backup: this service with its own secret, another secret, or none. */
 export const SIGNATURES = ['own', 'foreign', 'none'] as const
 
 export type Signature = (typeof SIGNATURES)[number]
@@ -60,7 +60,7 @@ export const verificationSchema = z
     ok: z.boolean(),
     tables: z.int(),
     rows: z.int(),
-    signature: z.enum(SIGNATURES).describe('Only `own` proves that nobody without the secret has changed the backup'),
+    signature: z.enum(SIGNATURES).describe('Only `own` proves that the backup was not changed by anybody without the secret'),
     problems: z.array(z.string()),
   })
   .meta({ id: 'BackupVerification' })

@@ -3,7 +3,7 @@ import { audit, type AuditContext } from '../audit/audit.ts'
 import type { Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 
-/** What the verbs need of a request, or of the schedule. */
+/** What the commands need from a request or from the schedule. */
 export type BackupContext = AuditContext & Pick<Ports, 'backups'>
 
 /** Throws `unsupported_on_this_runtime`. */

@@ -3,13 +3,13 @@ import type { RuleKind, RunEnd } from '../../shared/rule-kinds.ts'
 import type { SIGNATURES } from '../../shared/packets.ts'
 import type { Family, Sample } from './exposition.ts'
 
-/** Counts what happens in this process, for monitoring. */
+/** Counts events of this process, for monitoring. */
 export interface Meter {
   /** Monotonic, in milliseconds. */
   now(): number
   /** `route` is a pattern of the app's own. Runs on each request: it must cost next to nothing. */
   countRequest(method: string, route: string, status: number, durationMs: number): void
-  /** `portName` as in `Packet`; null: nobody here could decrypt it. */
+  /** `portName` as in `Packet`; null: could not be decrypted here. */
   countPacket(portName: string | null): void
   countBatch(counts: BatchCounts): void
   /** A run of a rule of automation, as it ended. */
@@ -19,9 +19,9 @@ export interface Meter {
   families(): readonly Family[]
 }
 
-/** What is counted of a batch. */
+/** The counts of a batch. */
 export type BatchCounts = {
-  /** Packets by what became of their signature. */
+  /** Packets by the result of their signature check. */
   readonly signatures: ReadonlyMap<(typeof SIGNATURES)[number] | 'none', number>
   /** Values that no radio can send, by field. */
   readonly refusedValues: ReadonlyMap<string, number>
@@ -42,8 +42,8 @@ type Traffic = {
 }
 
 /**
- * Counts what happens in a process. `now` is monotonic, in milliseconds; `process` measures what only the runtime
- * knows. Labels come from fixed sets: nothing that a client or a radio sends can make their number grow.
+ * Counts events of a process. `now` is monotonic, in milliseconds; `process` measures values that only the runtime
+ * knows. Labels come from fixed sets, so clients and radios cannot increase their number.
  */
 export function createMeter({ now, process }: { now(): number; process(): readonly Family[] }): Meter {
   // By route, then by method: a joined key would be built, and hashed, for each request.

@@ -3,10 +3,10 @@ import { messages } from '../../db/schema.ts'
 import { prepareOnce } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
-/** Hours told of; the last one is the hour that it is. */
+/** Reported hours; the last one is the current hour. */
 const HOURS = 24
 
-/** What was heard from `t` on, for an hour. */
+/** Packets heard in the hour from `t` on. */
 export type TrafficHour = { readonly t: number; readonly messages: number; readonly packets: number }
 
 // Drivers may bind a number as a REAL, and then nothing is an hour.
@@ -35,7 +35,7 @@ export const trafficQueries = prepareOnce((db) => ({
     .where(gte(messages.timestamp, start))
     .groupBy(sql`1`)
     .prepare(),
-  // What came out of a radio's memory was heard before; an index has the ids.
+  // Packets from a radio's memory were heard before; an index covers the IDs.
   packets: db
     .select({
       n: sql<number>`after - first

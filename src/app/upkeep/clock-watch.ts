@@ -18,7 +18,7 @@ const noLater = (column: SQL) => sql`min(${column}, ${value('now')})`
 
 const queries = prepareOnce((db) => ({
   marks: db.select().from(clockMarks).prepare(),
-  // What a start itself writes is no witness: only what was heard.
+  // Rows that a start itself writes prove nothing about the time: only received ones count.
   newest: db
     .select({
       t: sql<number | null>`max((select max(last_heard) from nodes),
@@ -60,9 +60,9 @@ type Needs = Pick<Ports, 'store' | 'log' | 'now'> & {
 }
 
 /**
- * Watches the clock of a machine that may have none of its own. What is deleted by age counts from a time that goes on from
- * where it was when the clock was last confirmed, as fast as time does: a jump ahead moves it only when another clock says
- * the same. Made before anything that is heard is stored: the newest that is there is the first witness.
+ * Watches the clock of a machine that may have no battery-backed clock. Deletion by age uses a time that runs on from
+ * the last confirmed time; a jump ahead only moves it once another clock confirms it. Must be created before new data
+ * is stored: the newest stored row is the first evidence.
  */
 export async function watchClock({ store, log, now, monotonic }: Needs): Promise<ClockWatch> {
   const marks = await readMarks(store)
@@ -139,15 +139,15 @@ async function readMarks(store: Store): Promise<{ confirmed: number | null; agre
 }
 
 /**
- * What was written while the clock was ahead: tokens live as long as they were made for, from now on, and nodes can be
- * heard anew.
+ * Corrects rows written while the clock was ahead: tokens get their full lifetime from now on, and nodes can be heard
+ * again.
  */
 function endFuture(store: Store, now: number): Statement[] {
   const { tokens, nodes: known } = queries(store)
   return [bind(tokens, { now }), bind(known, { now })]
 }
 
-/** Somebody at the console says that the clock of this machine is right: a service that runs hears of it within a minute. */
+/** An administrator at the console confirms the clock of this machine: a running service notices within a minute. */
 export async function confirmClock(store: Store, now: number): Promise<void> {
   const { mark } = queries(store)
   await store.atomic([bind(mark, { name: 'confirmed', t: now }), bind(mark, { name: 'agreed', t: now })])

@@ -2,12 +2,12 @@ export const CLOCK_STATES = ['confirmed', 'ahead', 'behind'] as const
 
 /** A clock that may be wrong, beside the time that is certain to have come. */
 export interface ClockWatch {
-  /** The time from which ages count when something is deleted: never later than the clock, nor than what is confirmed. */
+  /** The time from which ages count when data is deleted: never later than the clock, nor than the confirmed time. */
   trusted(): number
   /** `confirmed`: the time up to which the clock is confirmed. */
   state(): { readonly state: (typeof CLOCK_STATES)[number]; readonly confirmed: number }
-  /** What another clock says just now, and whose it is: the clock is confirmed when both say the same. */
+  /** Another clock's current time, and which clock it is: the clock is confirmed once both agree. */
   agree(by: string, theirs: number): void
-  /** Keeps what is known for the next start, and puts right what was written while the clock was ahead. */
+  /** Saves the known time for the next start, and corrects rows written while the clock was ahead. */
   keep(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A disk of which a part is kept for administrators, who can make room only as long as there is some. */
+/** A disk with a reserve for administrators, who need some space to be able to free more. */
 export interface Disk {
   /** Whether nothing that is heard has room. */
   isFull(): boolean

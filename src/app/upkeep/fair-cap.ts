@@ -1,6 +1,6 @@
 /**
- * How many each may keep so that together they keep at most `total`: who has fewer keeps all, the others keep the same.
- * `owners`: how many owners have so many. A whole number, so that some more may fit.
+ * The number of rows that each owner may keep so that all keep at most `total`: owners with fewer keep all, the others
+ * keep the same number. `owners`: how many owners have a given number of rows. Rounded down, so slightly more may fit.
  */
 export function capTo(owners: ReadonlyMap<number, number>, total: number): number {
   let left = Math.max(0, total)

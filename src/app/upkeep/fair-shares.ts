@@ -21,7 +21,7 @@ import { capTo, tally } from './fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
-/** Rows that a table keeps at most, whatever their age. */
+/** The maximum number of rows of a table, regardless of their age. */
 export const MOST_ROWS = {
   packets: 500_000,
   messages: 10_000_000,
@@ -38,13 +38,13 @@ type Table = keyof typeof MOST_ROWS
 
 /** Owners read in one look-up at most. */
 const LOOK_UP_OWNERS = 10_000
-/** Rows of owners that are put into order, and deleted, at once; an owner of more is met in another way. */
+/** Rows of owners that are sorted and deleted at once; an owner with more is handled separately. */
 const SLICE_ROWS = 2000
 /** Messages walked through in one slice. */
 const WALKED_ROWS = 5000
 
-// A node heard on 32 days counts for itself; those heard on 1, 2, 4, 8 or 16 share five buckets with their like, and so
-// do senders that are no nodes: however many numbers somebody makes up, they have one share.
+// A node heard on 32 days counts by itself. Nodes heard on fewer days share five buckets, from 1, 2, 4, 8 and 16 days
+// on; senders that are not nodes share the lowest one. So made-up numbers get a single share, however many there are.
 const OWN_BUCKET = 5
 const BUCKET = sql.raw(`case when n.id is null then 0
   when n.is_local or n.is_favorite or n.is_ignored or n.notes <> '' then ${OWN_BUCKET}
@@ -67,7 +67,7 @@ type Rows = {
   readonly owner: string
   /** The first ones stay. */
   readonly order: string
-  /** Rows that nobody else made. */
+  /** Rows made by nobody else. */
   readonly only?: string
   /** How the rows of an owner that has very many are found: by the ids of messages, or thinned out in spans of time. */
   readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
@@ -77,7 +77,7 @@ const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
 const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
 const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
 
-/** What an owner has too much of is what came last; of the packet log, a ring, what came first. */
+/** The latest rows of an owner above its share are deleted; of the packet log, which is a ring, the oldest. */
 const TABLES: Record<Table, Rows> = {
   packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
   messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
@@ -86,7 +86,7 @@ const TABLES: Record<Table, Rows> = {
     key: 'message_id, source_id, gateway',
     from: 'messages m cross join receptions x on x.message_id = m.id',
     owner: 'm.from_node_num',
-    // What our own radios heard stays longest.
+    // Packets that our own radios heard stay longest.
     order: 'x.gateway <> 0, x.message_id, x.t',
     large: { messageId: 'm.id' },
   },
@@ -161,7 +161,7 @@ function prepareTable(db: Db, table: Table) {
   }
 }
 
-/** What stays first goes last. */
+/** The order of deletion: rows to keep longest come last. */
 function reversed(order: string): string {
   return order.endsWith(' desc') ? order.replace(/ desc$/, '') : `${order} desc`
 }
@@ -183,8 +183,9 @@ type Run = {
 }
 
 /**
- * Deletes what is beyond the bounds of the tables, in slices; `pause` is awaited after each and answers whether to go on.
- * Who has the most rows loses them first. Answers the rows deleted of each table that had too many.
+ * Deletes rows beyond the limits of the tables, in slices; awaits `pause` after each, which returns whether to
+ * continue. Owners with the most rows lose them first. Returns the number of deleted rows of each table that was above
+ * its limit.
  */
 export async function keepFairShares(
   store: Store,
@@ -204,7 +205,7 @@ export async function keepFairShares(
   return deleted
 }
 
-/** What a bucket may keep of each owner, and by how much it is too large. */
+/** How many rows of each owner a bucket may keep, and how many rows it is above its limit. */
 type Bucket = { readonly keep: number; excess: number }
 
 /** Null: there are not too many rows, or the run is over. */
@@ -237,7 +238,7 @@ async function measure({ pause, share }: Run, prepared: Prepared, bound: number)
   })
 }
 
-/** The bounds are whole numbers: what is still too much goes one by one, last of those with a single row. */
+/** Limits are whole numbers: the remaining excess is deleted row by row, owners with a single row last. */
 async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
   const raised = buckets.map(({ keep, excess }) => ({ keep: keep + 1, excess }))
   const deleted = await trimTo(run, prepared, raised)
@@ -245,7 +246,7 @@ async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): P
   return deleted + (rest.some(({ excess }) => excess > 0) ? await trimTo(run, prepared, rest) : 0)
 }
 
-/** Owners are met from another number on each time, so that nobody is always the first. */
+/** Each run starts from another number, so that no owner is always first. */
 async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
   const start = (Math.floor(run.now / 1000) * 2_654_435_761) % 2 ** 32
   let deleted = 0
@@ -318,7 +319,7 @@ async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part):
   return excess - left
 }
 
-/** From the latest message on: what an owner has too much of came lately. */
+/** From the latest message on: the excess of an owner is recent. */
 async function walk(run: Run, walked: NonNullable<Prepared['walked']>, { owner, excess }: Part): Promise<number> {
   let left = excess
   let high = (await queries(run.store).newest.get())?.id ?? 0

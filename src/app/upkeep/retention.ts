@@ -11,7 +11,7 @@ const SLICE_ROWS = 1000
 /** Nodes whose telemetry one look-up searches, at most. */
 const SLICE_NODES = 50
 
-/** What is older than these times, in milliseconds, is no longer kept. */
+/** Data older than these times, in milliseconds, is deleted. */
 export type Cutoffs = { readonly telemetry: number; readonly positions: number; readonly messages: number }
 
 export function retentionCutoffs(settings: Settings, now: number): Cutoffs {
@@ -61,8 +61,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Deletes what is older than the cutoffs, in slices of at most 1000 rows; `pause` is awaited after each and answers whether to
- * go on. Answers the rows deleted.
+ * Deletes data older than the cutoffs, in slices of at most 1000 rows; awaits `pause` after each, which returns whether
+ * to continue. Returns the number of deleted rows.
  */
 export async function deleteExpired(
   store: Store,

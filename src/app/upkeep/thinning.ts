@@ -52,8 +52,8 @@ export function prepareThinning(db: Db, table: SQLiteTable, firstSpan: number) {
 }
 
 /**
- * Leaves one row of each span of time, in longer and longer spans, until `excess` rows are gone: what somebody said too
- * often is said seldom, and none of it is lost as a whole. Answers the rows deleted.
+ * Keeps one row in each interval of time, with growing intervals, until `excess` rows are deleted: frequent reports
+ * become rare, but none disappears completely. Returns the number of deleted rows.
  */
 export async function thinOut(
   run: Run,

@@ -25,7 +25,7 @@ const nextChart = (nodeId: Placeholder | SQL, metric: Placeholder | SQL): SQL =>
   from telemetry_hourly where (node_id, metric) > (${nodeId}, ${metric}) order by node_id, metric limit 1`
 
 const queries = prepareOnce((db) => ({
-  // A chart is a node and a metric: the head of the primary key, stepped through without reading what is between.
+  // A chart is a node and a metric: the start of the primary key, so all charts are found without reading their rows.
   charts: db
     .select({ nodeId: sql<number>`json_extract(c.k, '$[0]')`, metric: sql<number>`json_extract(c.k, '$[1]')` })
     .from(
@@ -70,8 +70,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Deletes old hourly values, logged packets, traceroutes, and channels that nobody used for as long, in slices; `pause` is awaited after each and answers
- * whether to go on. Answers the rows deleted.
+ * Deletes old hourly values, logged packets, traceroutes, and channels unused for as long, in slices; awaits `pause`
+ * after each, which returns whether to continue. Returns the number of deleted rows.
  */
 export async function deleteOldTraffic(
   store: Store,

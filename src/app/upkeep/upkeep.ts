@@ -16,8 +16,8 @@ import { readSettings } from '../settings/settings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /**
- * Brings up to date what follows from what happened: hours and days of measurements, nodes that go on under another
- * number, and what is left of nodes that are gone.
+ * Updates derived data: hours and days of measurements, nodes that continue under another number, and the remains of
+ * deleted nodes.
  */
 export async function keepUp(
   ports: Pick<Ports, 'store' | 'log' | 'now'>,
@@ -37,8 +37,8 @@ export async function keepUp(
 }
 
 /**
- * Deletes what the settings no longer keep. What is deleted is in its hour by then: when `pause` ends the rolling up,
- * nothing is deleted this time.
+ * Deletes data that the settings no longer keep. Measurements are rolled up before they are deleted: if `pause` ends
+ * the roll-up, nothing is deleted this time.
  */
 export async function deleteOld(
   { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
@@ -69,7 +69,10 @@ export async function deleteOld(
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)
 }
 
-/** Deletes what is beyond the bounds of this service: whoever sends most, and has been known for the shortest time, first. */
+/**
+ * Deletes rows beyond the limits of this service: first those of the most active senders and of those known for the
+ * shortest time.
+ */
 export async function keepBounds(
   { store, log, now }: Pick<Ports, 'store' | 'log' | 'now'>,
   pause: Pause,

@@ -13,7 +13,7 @@ export const automations = sqliteTable(
     enabled: integer('enabled', { mode: 'boolean' }).notNull(),
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),
-    /** Counts changes: what was decided by an earlier version of the rule is not done. */
+    /** Incremented by every change: runs of an earlier version of the rule are dropped. */
     revision: integer('revision').notNull(),
     /** Runs that were due until then are over: done, skipped, or before the rule was switched on. */
     anchorAt: integer('anchor_at').notNull(),
@@ -27,7 +27,7 @@ export const automations = sqliteTable(
   (t) => [uniqueIndex('automations_name').on(sql`lower(${t.name})`)],
 )
 
-/** What automations did and did not do. No foreign key: deleting a rule doesn't empty the count of its answers. */
+/** What automations did or skipped. No foreign key: deleting a rule must not reset its count of answers. */
 export const automationRuns = sqliteTable(
   'automation_runs',
   {
@@ -41,9 +41,9 @@ export const automationRuns = sqliteTable(
     count: integer('count').notNull().default(1),
     outcome: text('outcome', { enum: OUTCOMES }).notNull(),
     reason: text('reason'),
-    /** Who is answered; null for a run by the clock. */
+    /** The recipient of the answer; null for a scheduled run. */
     triggeredBy: integer('triggered_by'),
-    /** What is sent; null for a traceroute. */
+    /** The text that is sent; null for a traceroute. */
     text: text('text'),
     /** JSON: the packets that were queued. */
     packets: text('packets').notNull().default('[]'),

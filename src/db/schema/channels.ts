@@ -14,7 +14,7 @@ export const channels = sqliteTable(
     role: text('role', { enum: CHANNEL_ROLES }).notNull(),
     /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
     identity: text('identity'),
-    /** Of a channel that is no slot of a radio: since when, and when last, it was heard. */
+    /** For a channel that is not in a slot of a radio: first and last time it was heard. */
     firstHeard: integer('first_heard'),
     lastHeard: integer('last_heard'),
   },

@@ -1,6 +1,6 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
-/** What a collector has heard and not delivered yet, oldest first. Never in a backup. */
+/** Packets that a collector has not delivered yet, oldest first. Never in a backup. */
 export const collectorOutbox = sqliteTable('collector_outbox', {
   id: integer('id').primaryKey({ autoIncrement: true }),
   source: text('source').notNull(),

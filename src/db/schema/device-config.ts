@@ -2,7 +2,7 @@ import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
 import { CHANGE_STATES } from '../../shared/change-states.ts'
 
-/** What radios told of their settings at their latest handshake, without keys, passwords and other secrets. */
+/** Settings that radios reported in their latest handshake, without keys, passwords and other secrets. */
 export const deviceConfig = sqliteTable(
   'device_config',
   {
@@ -19,7 +19,7 @@ export const deviceConfig = sqliteTable(
   (t) => [primaryKey({ columns: [t.sourceId, t.section] })],
 )
 
-/** The latest change of each section, and what became of it. */
+/** The latest change of each section, and its outcome. */
 export const deviceConfigChanges = sqliteTable(
   'device_config_changes',
   {
@@ -34,7 +34,7 @@ export const deviceConfigChanges = sqliteTable(
     /** JSON: those that the radio did not take over. */
     differing: text('differing').notNull(),
     reason: text('reason'),
-    /** What the radio said while it took the change over, in its own words. */
+    /** The radio's notification during the change. */
     notice: text('notice'),
     requestedAt: integer('requested_at').notNull(),
     /** Username, as it was then. */

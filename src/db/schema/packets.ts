@@ -24,11 +24,11 @@ export const packets = sqliteTable(
     pkiEncrypted: flag('pki_encrypted').notNull(),
     replayed: flag('replayed').notNull(),
     /**
-     * `own`: a radio of ours told it of itself; `signed`: the sender's signature was verified; `spoofed`: somebody else
-     * seems to have sent it in the sender's name.
+     * `own`: a radio of ours reported it about itself; `signed`: the sender's signature was verified; `spoofed`:
+     * somebody else seems to have sent it in the sender's name.
      */
     standing: text('standing', { enum: STANDINGS }),
-    /** JSON, decoded; without what might be a key or a password. */
+    /** Decoded, as JSON; without possible keys and passwords. */
     payload: text('payload').notNull(),
   },
   (t) => [

@@ -13,7 +13,7 @@ export const revisions = sqliteTable('revisions', {
   value: integer('value').notNull(),
 })
 
-/** What is known of how right the clock of this machine is. */
+/** How accurate the clock of this machine is, as far as known. */
 export const clockMarks = sqliteTable('clock_marks', {
   name: text('name', { enum: ['confirmed', 'looked', 'agreed'] }).primaryKey(),
   t: integer('t').notNull(),

@@ -10,11 +10,14 @@ export const sources = sqliteTable('sources', {
   localNodeNum: integer('local_node_num'),
   firmwareVersion: text('firmware_version'),
   createdAt: integer('created_at').notNull(),
-  /** Of a collector's source: the token that delivers it. Null: that token is gone, and so is what the source claimed. */
+  /**
+   * For a collector's source: the token that delivers it. Null: the token was deleted, together with the source's
+   * claims.
+   */
   tokenId: integer('token_id').references(() => apiTokens.id, { onDelete: 'set null' }),
 })
 
-/** Numbers that a source brought and nobody knew before. */
+/** Node numbers that this source was the first to bring. */
 export const newcomers = sqliteTable('newcomers', {
   sourceId: integer('source_id')
     .primaryKey()

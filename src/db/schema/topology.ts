@@ -16,7 +16,7 @@ export const traceroutes = sqliteTable(
     answeredAt: integer('answered_at'),
     state: text('state', { enum: DELIVERY_STATES }).notNull(),
     routingError: text('routing_error'),
-    /** What the radio said of it, in its own words. */
+    /** The radio's message about it. */
     notice: text('notice'),
     /** JSON: node numbers and dB between the two ends, as `Route` has them; null until there is an answer. */
     route: text('route'),

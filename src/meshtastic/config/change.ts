@@ -4,7 +4,7 @@ import type { RawSection } from './sections.ts'
 import { type Leaf, listLeaves, readLeaf, writeLeaves } from './values.ts'
 
 export type SectionInput = {
-  /** Nested, by protobuf JSON names; only what changes. */
+  /** Nested, by protobuf JSON names; contains only the fields to change. */
   readonly values: Readonly<Record<string, unknown>>
   /** By path; null clears. */
   readonly secrets: Readonly<Record<string, string | null>>
@@ -20,7 +20,7 @@ type LeafChange = {
   readonly value: unknown
 }
 
-/** What a change does to a section. */
+/** The effect of a change on a section. */
 export type SectionPlan = {
   readonly changes: readonly LeafChange[]
   /** The changed parts, whole: with everything else that the radio sent in them. */
@@ -46,7 +46,7 @@ export function planChange(section: RawSection, input: SectionInput): Planned {
   return { ok: true, plan: { changes, section: merged } }
 }
 
-/** Without a primary channel a radio is deaf; of two it keeps one of its own choice. */
+/** Without a primary channel a radio receives nothing; of two it keeps an arbitrary one. */
 function checkPrimary(section: RawSection, merged: RawSection, issues: InputIssue[]): void {
   const changed = new Map(merged.parts.map((part) => [part.prefix, part]))
   const parts = section.parts.map((part) => changed.get(part.prefix) ?? part)
@@ -72,7 +72,7 @@ function takeValue({ path, value, leaf }: Given<unknown>, changes: LeafChange[],
   changes.push({ leaf, before, after, value: parsed.value })
 }
 
-/** A secret that is given is always a change: whether it was the same before is nobody's to find out. */
+/** A given secret always counts as a change: nobody may find out whether it was the same before. */
 function takeSecret({ path, value, leaf }: Given<string | null>, changes: LeafChange[], issues: InputIssue[]): void {
   const at = `secrets.${path}`
   if (leaf?.field.secret !== true) return void issues.push({ path: at, message: 'no secret of this section' })
@@ -89,7 +89,7 @@ function valueAfter(leaf: Leaf, value: unknown): JsonValue {
   return readLeaf({ ...leaf, part: { ...leaf.part, message } })
 }
 
-/** A plan that also sets a field which follows from others; nobody may set it by hand. */
+/** A plan that also sets a field derived from others; users cannot set it. */
 export function addDerived(section: RawSection, plan: SectionPlan, path: string, value: unknown): SectionPlan {
   const leaf = listLeaves(section).find((each) => each.path === path)
   if (leaf === undefined) throw new Error(`no field ${path}`)
@@ -110,7 +110,7 @@ function merge(section: RawSection, changes: readonly LeafChange[]): RawSection 
   return { ...section, parts }
 }
 
-/** Paths and values of what was given. */
+/** Paths and values in the request. */
 function* flatten(
   section: RawSection,
   values: SectionInput['values'],

@@ -11,9 +11,9 @@ export const FIELD_TYPES = ['boolean', 'enum', 'flags', 'integer', 'number', 'st
 /** Why a change of a field must be confirmed; see `RISKS`. */
 export const RISKS = ['region', 'mesh', 'link', 'access'] as const
 
-/** What an editor needs to know of a field. */
+/** Data about a field for an editor. */
 export type ConfigField = {
-  /** Protobuf JSON names from the section down, with dots. In channels `*` stands for the index. */
+  /** Protobuf JSON names below the section, with dots. In channels `*` stands for the index. */
   readonly path: string
   readonly type: (typeof FIELD_TYPES)[number]
   /** A list of such values. Of flags the value is a list of names in itself. */
@@ -37,9 +37,9 @@ export type ConfigField = {
 export type SectionField = ConfigField & { readonly way: readonly DescField[]; readonly enum: DescEnum | null }
 
 type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
-  /** What the bits of a number mean. */
+  /** The names of the bits of a number. */
   readonly flags?: DescEnum
-  /** Neither shown nor written; it stays what it is. */
+  /** Neither shown nor written; keeps its value. */
   readonly hidden?: true
 }
 
@@ -102,7 +102,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   'lora.ignoreIncoming': { maxItems: 3 },
   // Some hardware has either Bluetooth or Wi-Fi.
   'bluetooth.enabled': LINK,
-  // Without a PIN whoever is near reads everything, secrets included.
+  // Without a PIN, anybody nearby can read everything, including secrets.
   'bluetooth.mode': { risk: 'access' },
   'bluetooth.fixedPin': { secret: true, max: 999_999 },
   // The radio makes it of the private key.
@@ -142,7 +142,7 @@ const MAX_U32 = 0xffffffff
 
 const known = new Map<string, readonly SectionField[]>()
 
-/** The fields of a section that are shown or written; none for a name that is no section. */
+/** The fields of a section that are shown or written; none for an unknown section. */
 export function listFields(section: string): readonly SectionField[] {
   const found = known.get(section)
   if (found !== undefined) return found
@@ -153,7 +153,7 @@ export function listFields(section: string): readonly SectionField[] {
   return fields
 }
 
-/** `noted` is the path in NOTES, less what follows. */
+/** `way`: the fields from the section down to `schema`. */
 function walk(schema: DescMessage, section: string, prefix: string, way: readonly DescField[]): SectionField[] {
   return schema.fields.flatMap((field) => {
     const path = `${prefix}${field.jsonName}`
@@ -215,7 +215,7 @@ function typeOf({ name, enum: options, scalar }: DescField): Bounds {
     case ScalarType.FIXED32:
       return { type: 'integer', min: 0, max: MAX_U32 }
     default:
-      // Numbers of 64 bits are more than a JSON number holds; those of the table are flags.
+      // 64-bit numbers exceed a JSON number; those in the table are flags.
       throw new Error(`no way to edit ${name}`)
   }
 }

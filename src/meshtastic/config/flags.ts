@@ -18,7 +18,7 @@ export function readFlags(table: DescEnum, bits: number | bigint): string[] {
 }
 
 /**
- * The bits of these names, and those of `present` that have no name here: nobody can want to clear what nobody knows.
+ * The bits of these names, and the bits of `present` without a name here: a client cannot want to clear unknown bits.
  * Null for a name that is neither in the table nor such a bit.
  */
 export function writeFlags(table: DescEnum, names: readonly string[], present: readonly string[]): bigint | null {

@@ -3,13 +3,13 @@ import { base64Decode } from '@bufbuild/protobuf/wire'
 import type { SectionField } from './fields.ts'
 import { writeFlags } from './flags.ts'
 
-/** A value as the message takes it, or what is wrong with the one given. Never repeats the value. */
+/** A value as the message takes it, or the error in the given one. Never repeats the value. */
 export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string }
 
 const refuse = (message: string): Parsed => ({ ok: false, message })
 const accept = (value: unknown): Parsed => ({ ok: true, value })
 
-/** A value out of JSON, for a field; `present` is what it is now, which may have names that we do not know. */
+/** A value from JSON, for a field; `present` is its current value, which may have names unknown to us. */
 export function parseField(field: SectionField, value: unknown, present: unknown): Parsed {
   if (!field.list) return parseItem(field, value, present)
   if (!Array.isArray(value)) return refuse('a list')

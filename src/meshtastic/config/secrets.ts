@@ -2,7 +2,7 @@ import type { JsonValue } from '@bufbuild/protobuf'
 import type { RawSection } from './sections.ts'
 import { viewSection } from './values.ts'
 
-/** A secret that a radio uses towards somebody whom another field of the section decides. Paths as in fields. */
+/** A secret that a radio sends to a server which another field of the section selects. Paths as in fields. */
 export type Renewal = {
   readonly path: string
   /** A change to this value counts; null: any change. */
@@ -21,7 +21,7 @@ const RENEWALS: Readonly<Record<string, readonly Renewal[]>> = {
   network: [{ path: 'wifiSsid', value: null, secret: 'wifiPsk' }],
 }
 
-/** Changes of a section that want a secret given anew, or cleared, as long as it is set. */
+/** Changes of a section that require a secret to be given again, or cleared, if it is set. */
 export function listRenewals(section: string): readonly Renewal[] {
   return RENEWALS[section] ?? []
 }

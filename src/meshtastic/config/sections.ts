@@ -8,7 +8,7 @@ import type { FromRadio } from '../gen/stream_pb.ts'
 export const SECTION_KINDS = ['config', 'moduleConfig', 'owner', 'channels'] as const
 export type SectionKind = (typeof SECTION_KINDS)[number]
 
-/** A message of a section: the only one, or one of eight channels. `prefix` stands before the paths of its fields. */
+/** A message of a section: the only one, or one of eight channels. `prefix` precedes the paths of its fields. */
 export type ConfigPart = { readonly prefix: string; readonly schema: DescMessage; readonly message: Message }
 
 /** A section as the radio sent it, secrets and fields newer than our table included: for memory only. */
@@ -18,7 +18,7 @@ export type RawSection = {
   readonly parts: readonly ConfigPart[]
 }
 
-/** Everything that a radio tells of its settings in one handshake. */
+/** All settings that a radio reports in one handshake. */
 export type RadioConfig = {
   readonly nodeNum: number
   /** How often it has started; 0: it does not tell. */
@@ -26,7 +26,7 @@ export type RadioConfig = {
   readonly sections: ReadonlyMap<string, RawSection>
 }
 
-// Sessions have no settings, and those of the screen hold a PIN that is not in our table.
+// Sessions have no settings, and those of the screen contain a PIN that is not in our table.
 const LEFT_OUT: ReadonlySet<string> = new Set(['sessionkey', 'deviceUi'])
 
 const MAX_CHANNELS = 8

@@ -30,7 +30,7 @@ export type ChannelInfo = {
   readonly hasKey: boolean
   readonly uplinkEnabled: boolean
   readonly downlinkEnabled: boolean
-  /** Bits of positions sent there: 0 none, 32 exact. */
+  /** Bits of positions shared on the channel: 0 none, 32 exact. */
   readonly positionPrecision: number
   /** As `identifyChannel` has it; null when the channel is off, or when that is not known. */
   readonly identity: string | null
@@ -44,7 +44,7 @@ export function describeChannel(channel: Channel, identity: string | null): Chan
     role: enumName(Channel_RoleSchema, channel.role),
     name: settings.name,
     keySize: psk.length,
-    // A single byte is an index into well-known keys, 0 being "none".
+    // A single byte is an index into well-known keys; 0 means "none".
     hasKey: psk.length > 1 || (psk[0] ?? 0) > 0,
     uplinkEnabled: settings.uplinkEnabled,
     downlinkEnabled: settings.downlinkEnabled,

@@ -30,7 +30,7 @@ export function listLeaves(section: RawSection): Leaf[] {
   )
 }
 
-/** What may be shown of a section: fields that are in our table and no secrets. */
+/** The fields of a section that may be shown: those in our table that are not secret. */
 export function viewSection(section: RawSection): SectionView {
   const leaves = listLeaves(section)
   const secrets = leaves.filter(({ field }) => field.secret)
@@ -75,7 +75,7 @@ function secretState(leaf: Leaf): SecretState {
   return { isSet: owner !== null && owner.isSet(last), kind: null }
 }
 
-/** A single byte is an index into well-known keys, 0 being "none". */
+/** A single byte is an index into well-known keys; 0 means "none". */
 function kindOfKey(psk: Uint8Array): SecretState['kind'] {
   if (psk.length > 1) return 'custom'
   return (psk[0] ?? 0) === 0 ? 'none' : 'default'
@@ -114,7 +114,7 @@ function toValue(field: SectionField, { scalar }: DescField, value: unknown): Js
   if (typeof value !== 'number') return null
   if (field.enum !== null) return enumName(field.enum, value)
   if (field.type === 'ipv4') return formatIpv4(value)
-  // Seven digits are what a 32-bit float holds: 3.2 is not 3.200000047683716.
+  // A 32-bit float holds seven digits: 3.2 instead of 3.200000047683716.
   if (scalar === ScalarType.FLOAT) return Number.isFinite(value) ? Number(value.toPrecision(7)) : null
   return value
 }
@@ -124,7 +124,7 @@ function formatIpv4(value: number): string {
   return [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff).join('.')
 }
 
-/** Sets fields in a message, as protobuf values; a list as an array. What else is in the message stays. */
+/** Sets fields in a message, as protobuf values; a list as an array. Other fields of the message stay. */
 export function writeLeaves(
   schema: DescMessage,
   message: ConfigPart['message'],

@@ -1,4 +1,4 @@
-/** The key that every radio knows: "encrypted" with it is open to everybody. 1PG7OiApB1nwvP+rz05pAQ== */
+/** The publicly known default key: everybody can decrypt packets "encrypted" with it. 1PG7OiApB1nwvP+rz05pAQ== */
 const DEFAULT_KEY: readonly number[] = [
   0xd4, 0xf1, 0xbb, 0x3a, 0x20, 0x29, 0x07, 0x59, 0xf0, 0xbc, 0xff, 0xab, 0xcf, 0x4e, 0x69, 0x01,
 ]
@@ -8,8 +8,8 @@ const MAX_PSK_BYTES = 32
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * The AES key of a channel's PSK. Nothing or a 0: none, an empty array. One byte n: the default key with n − 1 added to
- * its last byte. Other lengths are padded with zeros to 16 or 32 bytes. Throws `RangeError` for more than 32.
+ * The AES key of a channel's PSK. Empty or a single 0: no key, an empty array. One byte n: the default key with n − 1
+ * added to its last byte. Other lengths are padded with zeros to 16 or 32 bytes. Throws `RangeError` for more than 32.
  */
 export function expandPsk(psk: Uint8Array): Bytes {
   if (psk.length > MAX_PSK_BYTES) throw new RangeError(`A channel key has at most ${MAX_PSK_BYTES} bytes`)
@@ -26,7 +26,7 @@ export function expandPsk(psk: Uint8Array): Bytes {
   return key
 }
 
-/** One byte that tells which channel an encrypted packet may be of. A channel without a name is named as its preset. */
+/** One byte that hints at the channel of an encrypted packet. A channel without a name has its preset's name. */
 export function hashChannel(name: string, key: Uint8Array): number {
   const xor = (hash: number, byte: number) => hash ^ byte
   return new TextEncoder().encode(name).reduce(xor, 0) ^ key.reduce(xor, 0)
@@ -35,12 +35,12 @@ export function hashChannel(name: string, key: Uint8Array): number {
 /** Which packet a key stream belongs to. Both are u32. */
 export type PacketNonce = { readonly id: number; readonly from: number }
 
-/** By the array of a key, which nobody changes: there are few keys, and each is tried for many packets. */
+/** Cached by the array of a key, which never changes: there are few keys, and each is tried for many packets. */
 const imported = new WeakMap<Bytes, CryptoKey>()
 
 /**
- * AES-CTR with a key from `expandPsk`, the same for both directions; without a key the bytes stay as they are.
- * Nothing in the result tells whether the key was the right one.
+ * AES-CTR with a key from `expandPsk`, the same for both directions; without a key the bytes stay as they are. The
+ * result does not show whether the key was right.
  */
 export async function applyChannelKey(key: Bytes, { id, from }: PacketNonce, bytes: Uint8Array): Promise<Bytes> {
   const data = Uint8Array.from(bytes)

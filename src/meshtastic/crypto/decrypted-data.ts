@@ -29,8 +29,8 @@ const TEXT_PORTS: ReadonlySet<PortNum> = new Set([
 ])
 
 /**
- * What decrypted bytes say, or null when they cannot have been decrypted with the right key: the cipher does not tell,
- * so only a known port with a payload that is valid for it is believed.
+ * The content of decrypted bytes, or null if the key was wrong. The cipher does not detect a wrong key, so only a known
+ * port with a valid payload is accepted.
  */
 export function decodeDecrypted(bytes: Uint8Array): Data | null {
   const data = decodeStrictly(DataSchema, bytes)

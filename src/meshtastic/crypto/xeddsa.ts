@@ -7,7 +7,7 @@ const KEY_BYTES = 32
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What a signature covers. Node number, id and port are u32. */
+/** The data that a signature covers. Node number, ID and port are u32. */
 export type SignedContent = {
   readonly from: number
   readonly id: number
@@ -47,7 +47,7 @@ export function createVerifier(): VerifySignature {
   }
 }
 
-/** What stands under the signature. */
+/** The signed bytes. */
 export function signedBytes({ from, id, port, payload }: SignedContent): Bytes {
   const bytes = new Uint8Array(12 + payload.length)
   const view = new DataView(bytes.buffer)
@@ -58,7 +58,7 @@ export function signedBytes({ from, id, port, payload }: SignedContent): Bytes {
   return bytes
 }
 
-/** Null for bytes that are no key. */
+/** Null for bytes that are not a key. */
 async function importKey(publicKey: Uint8Array, sign: number): Promise<CryptoKey | null> {
   const edwards = toEdwards(publicKey, sign)
   if (edwards === null) return null
@@ -80,7 +80,7 @@ const LOW_ORDER: ReadonlySet<bigint> = new Set([
   39382357235489614581723060781553021112529911719440698176882885853963445705823n,
 ])
 
-/** The Edwards form of an X25519 key: y = (u − 1) / (u + 1). Null for what is no key, or one that proves nothing. */
+/** The Edwards form of an X25519 key: y = (u − 1) / (u + 1). Null for an invalid key, or one that proves nothing. */
 function toEdwards(publicKey: Uint8Array, sign: number): Bytes | null {
   const u = publicKey.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
   if (u >= P || LOW_ORDER.has(u)) return null

@@ -9,7 +9,7 @@ import { encodeData } from './to-radio.ts'
 
 /**
  * Payloads that set all parts of a section as one edit: the first begins it, the last makes the radio save and restart.
- * Each is for an admin packet to the radio itself, which asks for no passkey of its own client.
+ * Each is for an admin packet to the radio itself, which needs no passkey from its own client.
  */
 export function encodeEdit(section: RawSection): Uint8Array[] {
   const begin = create(AdminMessageSchema, { payloadVariant: { case: 'beginEditSettings', value: true } })

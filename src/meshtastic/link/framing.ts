@@ -8,7 +8,7 @@ const MAX_FRAME_PAYLOAD = 512
 /** How long a header may wait for its payload while other bytes arrive, in milliseconds. */
 export const HEADER_PATIENCE_MS = 3000
 
-/** Sent before the first frame: wakes a sleeping radio and ends whatever half frame it still waits for. */
+/** Sent before the first frame: wakes a sleeping radio and completes any partial frame that it still waits for. */
 export const WAKE_BYTES: Uint8Array = new Uint8Array(32).fill(START_2)
 
 /**
@@ -23,7 +23,7 @@ export function encodeFrame(payload: Uint8Array): Uint8Array {
   return frame
 }
 
-/** A payload that stood in a frame, and what it decoded to. */
+/** The payload of a frame, and the decoded message. */
 export type Frame<T> = { readonly payload: Uint8Array; readonly message: T }
 
 export type FrameDecoder<T> = {

@@ -12,7 +12,7 @@ const NUMBER_VARIANTS: readonly number[] = [7, 8]
 
 const ID_FIELD = 1
 
-/** One message of the radio, or null when the bytes are none. Newer variants decode to a message without variant. */
+/** One message of the radio, or null for other bytes. Newer variants decode to a message without variant. */
 export function decodeFromRadio(payload: Uint8Array): FromRadio | null {
   try {
     return isShapedLikeFromRadio(payload) ? fromBinary(FromRadioSchema, payload) : null
@@ -43,7 +43,7 @@ function hasExpectedType(number: number, wireType: WireType): boolean {
 
 /**
  * Whether the bytes of a message may leave the process or be stored: true for packets and facts about nodes. Settings,
- * channels and some packets hold keys and passwords; what we do not know might.
+ * channels and some packets contain keys and passwords; unknown messages might.
  */
 export function isFreeOfSecrets(message: FromRadio): boolean {
   const { case: variant, value } = message.payloadVariant
@@ -55,8 +55,8 @@ export function isFreeOfSecrets(message: FromRadio): boolean {
 }
 
 /**
- * The bytes of a message that may leave the process: `payload`, which it was decoded from; of a channel its place, its
- * name and its role. Null for what may hold secrets.
+ * The bytes of a message that may leave the process: the `payload` that it was decoded from; for a channel only its
+ * index, name and role. Null for possible secrets.
  */
 export function bytesWithoutSecrets(message: FromRadio, payload: Uint8Array): Uint8Array | null {
   const { case: variant, value } = message.payloadVariant
@@ -66,7 +66,10 @@ export function bytesWithoutSecrets(message: FromRadio, payload: Uint8Array): Ui
   return toBinary(FromRadioSchema, create(FromRadioSchema, { payloadVariant: { case: 'channel', value: channel } }))
 }
 
-/** A packet that was sent, as its own radio would say it again; null for what is no packet, or may hold secrets. */
+/**
+ * A packet that was sent, in the form in which its own radio would report it; null if it is no packet, or may contain
+ * secrets.
+ */
 export function echoSent(toRadio: Uint8Array, ownNodeNum: number): Uint8Array | null {
   const { payloadVariant } = fromBinary(ToRadioSchema, toRadio)
   if (payloadVariant.case !== 'packet') return null

@@ -10,19 +10,19 @@ import { decodeStrictly } from './wire-shape.ts'
 /** A packet is at most 256 bytes on the air; names around it are short. */
 const MAX_ENVELOPE_BYTES = 1024
 
-/** What gateways call the channel of direct messages that only the two ends can read. */
+/** The name that gateways use for direct messages that only the two ends can read. */
 const PKI_CHANNEL = 'PKI'
 
 /** Where a message was published. */
 export type MqttTopic = {
-  /** `map`: what gateways tell about themselves, never encrypted. */
+  /** `map`: reports of gateways about themselves, never encrypted. */
   readonly kind: 'packet' | 'map'
   readonly channelName: string
   /** Node number of the radio that heard the packet; null when the topic does not end with one. */
   readonly gateway: number | null
 }
 
-/** `ROOT/2/e/CHANNEL/!gateway` or `ROOT/2/map/`; `c` is what `e` was called before 2.4. Null for all other topics. */
+/** `ROOT/2/e/CHANNEL/!gateway` or `ROOT/2/map/`; `c` is the name of `e` before 2.4. Null for all other topics. */
 export function parseMqttTopic(topic: string): MqttTopic | null {
   const match = /(?:^|\/)2\/(?:(map)\/?|[ec]\/(.+)\/([^/]*))$/.exec(topic)
   if (match === null) return null
@@ -30,20 +30,20 @@ export function parseMqttTopic(topic: string): MqttTopic | null {
   return { kind: map === undefined ? 'packet' : 'map', channelName, gateway: parseGateway(gateway) }
 }
 
-/** Anybody can publish as anything; nobody's number and everybody's are no gateway. */
+/** Anybody can publish in any name; neither 0 nor the broadcast number can be a gateway. */
 function parseGateway(text: string): number | null {
   const nodeNum = parseNodeId(text)
   return nodeNum === 0 || nodeNum === BROADCAST ? null : nodeNum
 }
 
-/** A packet that a gateway heard or sent, and what the gateway says about it. */
+/** A packet that a gateway heard or sent, and the gateway's data about it. */
 export type Envelope = {
   readonly packet: MeshPacket
   readonly channelName: string
   readonly gateway: number | null
 }
 
-/** The message published at `topic`, or null when it is none: another format, noise, a packet without sender. */
+/** The message published at `topic`, or null for other formats, noise, and packets without a sender. */
 export function decodeEnvelope(topic: MqttTopic, bytes: Uint8Array): Envelope | null {
   const envelope = bytes.length > MAX_ENVELOPE_BYTES ? null : decodeStrictly(ServiceEnvelopeSchema, bytes)
   if (envelope === null) return null
@@ -52,7 +52,7 @@ export function decodeEnvelope(topic: MqttTopic, bytes: Uint8Array): Envelope | 
   return { packet, channelName: channelId || topic.channelName, gateway: parseGateway(gatewayId) ?? topic.gateway }
 }
 
-/** `name` empty: any channel with this key, whatever its name. `key` from `expandPsk`. */
+/** `name` empty: any channel with this key. `key` from `expandPsk`. */
 export type ChannelKey = { readonly name: string; readonly key: Uint8Array<ArrayBuffer> }
 
 export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8Array.of(1)) }
@@ -61,8 +61,8 @@ export const DEFAULT_CHANNEL_KEY: ChannelKey = { name: '', key: expandPsk(Uint8A
 export type OpenDirect = (packet: MeshPacket, cipherText: Uint8Array) => Promise<Uint8Array | null>
 
 /**
- * The packet as a radio with these keys would hand it over: decrypted if one of them fits, else as it came. When it can
- * be read its channel is the number of that channel, also when the gateway told its own slot.
+ * The packet as a radio with these keys would report it: decrypted if one of them fits, else unchanged. A readable
+ * packet has the number of its channel, even if the gateway sent its own slot.
  */
 export async function openEnvelope(
   { packet, channelName }: Envelope,

@@ -3,7 +3,7 @@ import { PortNum } from '../gen/ports_pb.ts'
 import { type ToRadio, ToRadioSchema } from '../gen/stream_pb.ts'
 import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 
-/** What every packet that we send says about its way. */
+/** Routing fields of every packet that we send. */
 export type Destination = {
   /** Node number (u32) or `BROADCAST`. */
   readonly to: number

@@ -8,9 +8,9 @@ const FIELDS_TO_COME = 32
 const MAX_DEPTH = 8
 
 /**
- * The message in these bytes, or null. Stricter than the library: known fields must have their own wire type and stand
- * once unless repeated, and newer fields must have a number near ours. Bytes that were decrypted with a wrong key
- * practically never pass.
+ * The message in these bytes, or null. Stricter than the library: known fields must have their own wire type and occur
+ * once unless repeated, and newer fields must have a number near ours. Bytes decrypted with a wrong key practically
+ * never pass.
  */
 export function decodeStrictly<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> | null {
   try {
@@ -45,7 +45,7 @@ function isToCome(number: number, wireType: WireType, highest: number): boolean 
 function isOfType(field: DescField, wireType: WireType): boolean {
   if (field.fieldKind === 'message' || field.fieldKind === 'map') return wireType === WireType.LengthDelimited
   if (field.fieldKind === 'list') {
-    // Numbers may be packed or not, whatever the schema says.
+    // Numbers may be packed or not, regardless of the schema.
     return (
       wireType === WireType.LengthDelimited || (field.listKind === 'scalar' && wireType === wireTypeOf(field.scalar))
     )

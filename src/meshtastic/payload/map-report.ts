@@ -8,7 +8,7 @@ import { HardwareModel, HardwareModelSchema } from '../gen/hardware_pb.ts'
 import type { MapReport as WireMapReport } from '../gen/mqtt_pb.ts'
 import { decodeCoordinates } from './position.ts'
 
-/** What a gateway publishes about itself, unencrypted, for maps. */
+/** A gateway's unencrypted report about itself, for maps. */
 export type MapReport = {
   readonly longName: string | null
   readonly shortName: string | null

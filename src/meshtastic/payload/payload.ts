@@ -14,9 +14,9 @@ import { decodeStoreForward, type StoreForward } from './store-forward.ts'
 import { listMetrics, type Metric } from './telemetry.ts'
 import { decodeUser, type NodeUser } from './user.ts'
 
-/** What a packet says. Times are milliseconds since the epoch. */
+/** The content of a packet. Times are milliseconds since the epoch. */
 export type Payload =
-  /** `origin` tells a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
+  /** `origin` distinguishes a person's message from a sensor's or an alert. Bytes that are not UTF-8 become U+FFFD. */
   | { readonly kind: 'text'; readonly text: string; readonly origin: 'message' | 'detection' | 'alert' }
   /** `fix` null: no coordinates in it, or impossible ones (`isOffGlobe`); that never clears a known place. */
   | { readonly kind: 'position'; readonly fix: PositionFix | null; readonly isOffGlobe?: true }
@@ -54,7 +54,7 @@ export type Waypoint = {
   readonly longitude: number | null
   /** Null: never. A time in the past deletes the waypoint. */
   readonly expiresAt: number | null
-  /** The only node that may change it; null: everybody may. */
+  /** The only node that may change it; null: any node may. */
   readonly lockedTo: number | null
   readonly name: string
   readonly description: string
@@ -62,7 +62,10 @@ export type Waypoint = {
   readonly icon: string | null
 }
 
-/** Administration holds keys and passwords, and a remote shell what is typed into it: their bytes are not kept. */
+/**
+ * Administration packets contain keys and passwords, and a remote shell the keys typed into it: their bytes are not
+ * stored.
+ */
 export function mayHoldSecrets(port: PortNum): boolean {
   return port === PortNum.ADMIN_APP || port === PortNum.REMOTE_SHELL_APP
 }

@@ -16,7 +16,7 @@ export function listMetrics(telemetry: Telemetry): Metric[] {
   return schema === undefined ? [] : listFields(variant, schema, value)
 }
 
-/** The metrics of a `DeviceMetrics` that stands alone in a NodeInfo, named as in telemetry. */
+/** The metrics of the separate `DeviceMetrics` in a NodeInfo, named as in telemetry. */
 export function listDeviceMetrics(metrics: DeviceMetrics): Metric[] {
   return listFields('deviceMetrics', DeviceMetricsSchema, metrics)
 }
@@ -29,7 +29,7 @@ function listFields(variant: string, schema: DescMessage, message: Message): Met
     const values: unknown[] = isReflectList(value) ? [...value] : [value]
     return values.flatMap((each, index) => {
       const number = typeof each === 'bigint' ? Number(each) : each
-      // A broken sensor reports NaN; that is no measurement and no JSON.
+      // A broken sensor reports NaN, which is neither a measurement nor valid JSON.
       if (typeof number !== 'number' || !Number.isFinite(number)) return []
       return [[`${variant}.${field.jsonName}${index === 0 ? '' : index + 1}`, number] satisfies Metric]
     })

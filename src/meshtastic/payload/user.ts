@@ -5,7 +5,7 @@ import { Config_DeviceConfig_RoleSchema } from '../gen/config_pb.ts'
 import { HardwareModel, HardwareModelSchema } from '../gen/hardware_pb.ts'
 import { type User, UserSchema } from '../gen/payloads_pb.ts'
 
-/** Who a node says it is. Null is "not said": it never clears what is known. */
+/** A node's identity. Null is "not reported": it never clears known values. */
 export type NodeUser = {
   readonly longName: string | null
   readonly shortName: string | null

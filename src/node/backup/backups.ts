@@ -40,19 +40,19 @@ export type BackupOptions = {
   readonly files?: Files
   /** Lets `ms` pass. */
   readonly wait?: (ms: number) => Promise<unknown>
-  /** Writes a snapshot; in a thread of its own unless a test does it here. */
+  /** Writes a snapshot; in its own thread, except in some tests. */
   readonly snapshot?: Snapshot
 }
 
 type Snapshot = (job: SnapshotJob, signal: AbortSignal, onProgress: (at: SnapshotProgress) => void) => Promise<Manifest>
 
-/** The backups of a data directory, as the API sees them; the schedule stands in `scheduler.ts`. */
+/** The backups of a data directory, for the API; `scheduler.ts` has the schedule. */
 export type BackupStore = Omit<Backups, 'nextRun' | 'reschedule'> & {
-  /** Ends what is under way and leaves nothing of it. */
+  /** Ends a running backup and deletes its files. */
   readonly close: () => Promise<void>
 }
 
-/** Sweeps what a crash left, then serves the directory. */
+/** Deletes the remains of a crash, then serves the directory. */
 export function openBackups(options: BackupOptions): BackupStore {
   const { dataDir, log, now } = options
   const files = options.files ?? diskFiles
@@ -171,7 +171,7 @@ async function removeBackup(files: Files, directory: string, name: string, recor
   files.remove(to)
 }
 
-/** Out of sight in one step, then gone. */
+/** Renamed in one step, then deleted. */
 function discard(files: Files, directory: string, name: string): void {
   const to = join(directory, deletedName(name))
   files.rename(join(directory, name), to)
@@ -180,7 +180,7 @@ function discard(files: Files, directory: string, name: string): void {
 
 function sweepAtStart(dataDir: string, directory: string, files: Files): void {
   const lock = lockExclusively(backupLockFile(dataDir))
-  // Another process makes a backup now; what it writes is no leftover.
+  // Another process makes a backup now; its files are not leftovers.
   if (lock === null) return
   try {
     sweepBackups(directory, files)

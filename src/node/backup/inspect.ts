@@ -7,7 +7,7 @@ import { readTableFile } from './tables/file.ts'
 
 const MAX_PROBLEMS = 100
 
-/** What a backup is checked against: the secrets that may have signed it, and a folder of migrations. */
+/** Data to check a backup against: the secrets that may have signed it, and a folder of migrations. */
 export type Against = { readonly keys: readonly Uint8Array[]; readonly migrations: string }
 
 /**
@@ -31,7 +31,7 @@ export function inspectBackup(
   }
   const manifest = note(() => readManifest(directory))
   if (manifest === null) return { ok: false, tables: 0, rows: 0, problems, signature: 'none' }
-  // One that claims our secret and does not fit it is somebody else's.
+  // A backup that claims our secret without matching it comes from somebody else.
   const signature = note(() => checkSignature(manifest, keys)) ?? 'foreign'
   note(() => checkFileList(directory, manifest))
   const rules = note(() => rulesFor(manifest, migrations))

@@ -28,7 +28,7 @@ export class JobFailed extends Error {
 // The build flattens this folder's modules into chunks beside main.js; the worker keeps its own folder there.
 const WORKER = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './backup/worker.js', import.meta.url)
 
-/** Runs a job in a thread of its own. Throws JobFailed; an abort ends the thread at once. */
+/** Runs a job in its own thread. Throws JobFailed; an abort ends the thread at once. */
 export async function runJob(
   job: Job,
   signal: AbortSignal,

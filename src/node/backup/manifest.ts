@@ -22,7 +22,7 @@ const tableSchema = z
     rows: z.int().min(0),
     bytes: z.int().min(1).max(MAX_TABLE_BYTES),
     sha256,
-    /** Where the table's AUTOINCREMENT stands, so that an id is never given twice; null without one. */
+    /** The table's AUTOINCREMENT counter, so that an ID is never reused; null without one. */
     sequence: z.int().min(0).max(MAX_ID).nullable(),
   })
   .refine(({ name, file }) => file === `${name}.json`, 'a file named as its table')
@@ -44,7 +44,7 @@ const contentSchema = z.strictObject({
     ),
 })
 
-/** Over the content; `key` tells which secret made it, without telling the secret. Somebody may have taken it out. */
+/** Over the content; `key` identifies the secret without revealing it. The field may have been removed. */
 const signatureSchema = z.strictObject({ key: z.string().regex(/^[0-9a-f]{16}$/), hmac: sha256 }).nullish()
 
 const manifestSchema = contentSchema.extend({ signature: signatureSchema, sha256 })
@@ -129,7 +129,7 @@ export function totalRows({ tables }: Pick<Manifest, 'tables'>): number {
   return tables.reduce((sum, { rows }) => sum + rows, 0)
 }
 
-/** What the API tells of a backup. */
+/** A backup as the API returns it. */
 export function describeBackup(name: string, manifest: Manifest): Backup {
   const { createdAt, kind, appVersion, schema, tables } = manifest
   const bytes = tables.reduce((sum, table) => sum + table.bytes, Buffer.byteLength(textOf(manifest)))

@@ -2,7 +2,7 @@ const WIDTH = 30
 const INTERVAL_MS = 100
 
 export type ProgressBar = {
-  /** `of` is null when nobody knows how many there will be. */
+  /** `of` is null if the total is unknown. */
   readonly show: (done: number, of: number | null) => void
   /** A line above the bar. */
   readonly print: (line: string) => void

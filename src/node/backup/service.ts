@@ -37,7 +37,7 @@ export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
   return lock
 }
 
-/** Whoever runs shares the lock: when it can be had alone, all others have ended, however they did. */
+/** Every running process shares the lock: if it can be taken exclusively, all others have ended. */
 function forgetDead(dataDir: string): void {
   const alone = lockUnlessFull(databaseLockFile(dataDir))
   if (alone === null) return
@@ -48,7 +48,7 @@ function forgetDead(dataDir: string): void {
   }
 }
 
-/** On a full disk there is no such lock. What the dead left is forgotten by its age then. */
+/** A full disk prevents this lock. Leftovers then expire by their age. */
 function lockUnlessFull(file: string): Lock | null {
   try {
     return lockExclusively(file)
@@ -68,7 +68,7 @@ function progressLog(log: Log): (rows: number, of: number) => void {
   }
 }
 
-// What a restore does again puts back hashes and makes none: it needs no native code.
+// Reapplying restores hashes without creating any, so it needs no native code.
 const NO_PASSWORDS: PasswordHasher = { hash: noHash, verify: noHash }
 
 async function noHash(): Promise<never> {

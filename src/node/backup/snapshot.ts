@@ -27,7 +27,7 @@ export type SnapshotJob = {
 /** Whole tables, rows in all, and the table at hand. */
 export type SnapshotProgress = { readonly tables: number; readonly rows: number; readonly table: string }
 
-/** Where a backup is until it is whole; the next start sweeps what a crash leaves. */
+/** The path of a backup until it is complete; the next start deletes what a crash leaves. */
 export function partialName(name: string): string {
   return `.${name}.partial`
 }
@@ -126,7 +126,7 @@ function writeTable(
   return { name, file: `${name}.json`, columns: [...columns], rows, bytes, sha256: hash.digest('hex'), sequence }
 }
 
-/** What stands before the first row of a table's file; `]}` stands on the last line. */
+/** The text before the first row of a table's file; the last line is `]}`. */
 export function tableHead({ name, columns }: TableShape): string {
   return `{"table":${JSON.stringify(name)},"columns":${JSON.stringify(columns)},"rows":[\n`
 }

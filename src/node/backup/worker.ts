@@ -1,4 +1,4 @@
-// What reads or writes a whole backup, away from the event loop.
+// Reads or writes whole backups, away from the event loop.
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDiskFull } from './folder/error-code.ts'
 import { diskFiles } from './folder/files.ts'
@@ -8,7 +8,7 @@ import { writeSnapshot } from './snapshot.ts'
 
 const PROGRESS_INTERVAL_MS = 100
 
-// workerData is what runJob of jobs.ts passed, one of this program's own jobs.
+// workerData comes from runJob in jobs.ts: one of this program's own jobs.
 function givenJob(): Job {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return workerData as Job

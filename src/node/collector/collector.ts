@@ -20,7 +20,7 @@ import { deliver, type Target, type Verdict } from './delivery.ts'
 import { backOff } from '../../shared/back-off.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 
-/** What waits at most: about a week of a busy mesh, some 60 MB. The oldest go first. */
+/** The maximum size of the outbox: about a week of a busy mesh, some 60 MB. The oldest packets are dropped first. */
 const MAX_WAITING = 200_000
 /** Rows beyond the bound before they are deleted. */
 const TRIM_AT = 1000
@@ -28,7 +28,7 @@ const TRIM_AT = 1000
 const FEW_ITEMS = 25
 /** Items that are refused one by one before the target is thought to refuse everything. */
 const MAX_SUSPECTS = 10
-/** How long a delivery under way may take when the service stops: what is not confirmed is sent again. */
+/** How long a running delivery may take when the service stops; unconfirmed packets are sent again. */
 const CLOSE_MS = 3000
 
 export type CollectorTimings = {
@@ -36,7 +36,7 @@ export type CollectorTimings = {
   readonly gatherMs: number
   readonly backoffFirstMs: number
   readonly backoffMaxMs: number
-  /** When somebody has to change something first. */
+  /** Interval of retries while somebody has to change the configuration first. */
   readonly refusedMs: number
 }
 
@@ -59,7 +59,7 @@ export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
   readonly maxWaiting?: number
 }
 
-/** Delivers what the outbox holds to another service, for as long as that takes. */
+/** Delivers the content of the outbox to another service, however long that takes. */
 export type NodeCollector = Collecting & {
   info(): CollectorInfo
   /** So many rows were added to the outbox, and so many others left out. */
@@ -82,7 +82,7 @@ type Memory = {
   readonly suspects: Set<number>
 }
 
-/** Begins at once with what an earlier process left. */
+/** Begins with the packets that an earlier process left. */
 export function startCollector(options: CollectorOptions): NodeCollector {
   const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
   const { clockWatch = null, filter = createCollectorFilter({ only: [], sampleSeconds: 0 }) } = options
@@ -199,7 +199,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
     enter('refused', reason)
     return timings.refusedMs * jitter()
   }
-  // After so many that are not understood the newest one tells whether it is they or the target.
+  // After this many refused items, the newest one shows whether the items or the target are at fault.
   const readNext = () =>
     memory.suspects.size < MAX_SUSPECTS ? readOutbox(store, memory.limit, memory.suspects) : readNewestOfOutbox(store)
   const drain = async (): Promise<number | null> => {

@@ -1,19 +1,19 @@
 import * as z from 'zod'
 import type { Waiting } from '../../app/mesh/collector/outbox.ts'
 
-/** What became of a delivery. */
+/** The outcome of a delivery. */
 export type Verdict =
-  /** Stored, but for the items in `rejected`, by their place. `date`: what time it is there. */
+  /** Stored, except the items in `rejected`, by index. `date`: the target's clock. */
   | {
       readonly kind: 'delivered'
       readonly rejected: readonly { readonly index: number; readonly reason: string }[]
       readonly date: number | null
     }
-  /** For the target, or a proxy before it, this is too much at once. */
+  /** The target, or a proxy before it, refuses a body of this size. */
   | { readonly kind: 'too-large' }
   /** The target does not understand it. */
   | { readonly kind: 'invalid' }
-  /** Somebody has to change something before it can go on. */
+  /** Needs a change of the configuration. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null }
 
@@ -35,8 +35,8 @@ const answerSchema = z.object({
 const problemSchema = z.object({ code: z.string() })
 
 /**
- * Delivers rows of one source; `now` in milliseconds. Never throws; the token goes to the target alone, and to nobody it
- * points to.
+ * Delivers rows of one source; `now` in milliseconds. Never throws. The token is sent to the target only, never to the
+ * destination of a redirect.
  */
 export async function deliver(
   target: Target,
@@ -47,7 +47,7 @@ export async function deliver(
     source: nameSource(target, rows[0]?.source ?? ''),
     packets: rows.map(({ data, receivedAt, replayed, gateway, identity }) => ({
       data,
-      // This clock was wrong then, and put right since: the target knows better what the packet says of its time.
+      // This clock was wrong when the packet arrived and has been corrected: the target can date the packet better.
       ...(receivedAt <= now && { receivedAt }),
       replayed,
       ...(gateway !== null && { gateway }),
@@ -79,7 +79,7 @@ async function readBounded({ body }: Response): Promise<string | null> {
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
-    // Leaving the loop cancels what is left.
+    // Leaving the loop cancels the rest.
     if (size > MAX_ANSWER_BYTES) return null
     chunks.push(chunk)
   }
@@ -88,7 +88,7 @@ async function readBounded({ body }: Response): Promise<string | null> {
 
 const STRANGER = 'the target answers, but not as this service does'
 
-/** A 200 counts when it says what became of each item: the page of a hotel's network is a 200 too. */
+/** A 200 only counts with an outcome for each item: a hotel network's sign-in page is a 200 too. */
 function readAnswer(headers: Headers, text: string | null, items: number): Verdict {
   const parsed = answerSchema.safeParse(text === null ? null : parseJson(text))
   if (!parsed.success || parsed.data.accepted + parsed.data.rejected.length !== items) {

@@ -11,7 +11,7 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   readonly random?: () => number
 }
 
-/** The collector that the configuration asks for; null when it asks for none. */
+/** The configured collector; null if there is none. */
 export function openCollector({ config, store, log, clock, clockWatch, random }: Needs): NodeCollector | null {
   const { COLLECTOR_TARGET_URL: url, COLLECTOR_TOKEN: token, COLLECTOR_NAME: name } = config
   const { COLLECTOR_ONLY: only, COLLECTOR_SAMPLE_SECONDS: sampleSeconds } = config

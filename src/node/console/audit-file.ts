@@ -13,7 +13,7 @@ export function formatOf(file: string): ExportFormat {
 /** An entry of a file and its hashes. Of a table it is not known which cells were empty and which null. */
 type Line = { readonly hash: string | null; readonly previousHash: string | null; readonly readings: Sealed[] }
 
-/** What a file proves. */
+/** The evidence that a file provides. */
 export type FileProof = {
   readonly entries: number
   readonly firstId: number
@@ -25,7 +25,7 @@ export type FileProof = {
   readonly isComplete: boolean
 }
 
-/** The file is no export, or not as it was written: its message is for people. */
+/** The file is not an export, or was changed: its message is for people. */
 export class FileDamage extends Error {
   override name = 'FileDamage'
 }
@@ -161,7 +161,7 @@ async function* readTable(file: string): AsyncGenerator<Line> {
   }
 }
 
-/** What a cell may stand for: empty or null, with or without the apostrophe before a formula. */
+/** The values that a cell may represent: empty or null, with or without the apostrophe before a formula. */
 function readingsOf(cell = ''): (string | null)[] {
   if (cell === '') return [null, '']
   return cell.startsWith("'") && isFormula(cell.slice(1)) ? [cell.slice(1), cell] : [cell]

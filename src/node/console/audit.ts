@@ -21,7 +21,7 @@ export const AUDIT_USAGE = `  audit verify                whether the audit log 
 /** Runs on a database; answers the exit code: 0 whole or done, 1 broken or refused. */
 type AuditCommand = (ctx: Ctx) => Promise<number>
 
-/** What the arguments after `audit` ask for; null when they are not understood. */
+/** The command in the arguments after `audit`; null if they are invalid. */
 export function readAuditCommand(args: readonly string[]): AuditCommand | null {
   const [name, ...rest] = args
   const options = new Map<string, string>()
@@ -94,7 +94,7 @@ function describeFile({ entries, firstId, lastId, previousHash, lastHash, isComp
   ]
 }
 
-/** Whether the log has this hash for an entry. What was trimmed is known by its last entry alone. */
+/** Whether the log has this hash for an entry. Of trimmed entries only the last one is known. */
 async function compareWithLog(store: Store): Promise<(id: number, hash: string) => Promise<boolean>> {
   const { trimmedId, trimmedHash } = await readChain(store)
   const hashes = store.db

@@ -3,7 +3,7 @@ import type { Ctx, Ports } from '../../app/context.ts'
 import { memoryBuckets } from '../../app/http/limits/buckets.ts'
 import { readAppVersion } from '../version.ts'
 
-/** What verbs need when nobody asks over HTTP: whoever is at the console, who counts as the service itself. */
+/** Context of commands without HTTP: the user at the console counts as the service itself. */
 export function consoleContext({
   config,
   store,

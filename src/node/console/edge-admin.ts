@@ -15,8 +15,8 @@ export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
 `
 
 /**
- * Answers what to run, and the password that opens the account then; makes the file if there is to be one. Needs no
- * database. Throws `invalid_request`.
+ * Returns the command to run, and the password that then opens the account; writes the file if one is requested. Needs
+ * no database. Throws `invalid_request`.
  */
 export async function explainWayBack(username: string, file: string | null): Promise<string> {
   if (!usernameSchema.safeParse(username).success) {

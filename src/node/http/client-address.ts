@@ -5,7 +5,9 @@ import type { Log } from '../../app/log.ts'
 
 type Request = { readonly incoming: IncomingMessage }
 
-/** Addresses whose forwarding headers are believed. Throws a TypeError naming an entry that is no address or CIDR. */
+/**
+ * Addresses whose forwarding headers are trusted. Throws a TypeError naming an entry that is not an address or CIDR.
+ */
 export function parseTrustedProxies(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
@@ -44,7 +46,7 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
         if (!hasWarned) warnOf(peer, incoming)
         return peer
       }
-      // The right-most hop that is not a proxy of ours: what stands left of it, the client wrote.
+      // The right-most hop that is not a proxy of ours: the client can make up everything left of it.
       const hops = headerList(incoming, 'x-forwarded-for').map(plainAddress)
       let client = peer
       for (const hop of hops.toReversed()) {
@@ -65,7 +67,7 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
   }
 }
 
-/** The address that a request came from, a trusted proxy's perhaps; null when it came from none. */
+/** The address that a request came from, possibly a trusted proxy's; null if it has none. */
 export function peerAddress(c: Context): string | null {
   return requestOf(c).incoming.socket.remoteAddress ?? null
 }
@@ -113,7 +115,7 @@ function headerList(incoming: IncomingMessage, name: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** An address without port, brackets, zone or IPv4-in-IPv6 wrapping; null when it is none. */
+/** An address without port, brackets, zone or IPv4-in-IPv6 wrapping; null for other texts. */
 function plainAddress(text: string | undefined): string | null {
   const bare = (text ?? '')
     .replace(/^\[(.*)\](?::\d+)?$/, '$1')

@@ -7,7 +7,10 @@ import { SECURITY_HEADERS } from '../../app/http/security.ts'
 
 const HEADERS = { ...SECURITY_HEADERS, 'Cache-Control': 'no-store', Connection: 'close' } as const
 
-/** Answers what Node's HTTP parser refuses, which never reaches the application, in the shape of every other error. */
+/**
+ * Answers requests that Node's HTTP parser refuses, which never reach the application, in the format of every other
+ * error.
+ */
 export function answerMalformed(server: Server): void {
   server.on('clientError', (error: Error, socket: Duplex) => {
     if (!socket.writable || isBeingAnswered(socket)) return void socket.destroy(error)
@@ -17,7 +20,7 @@ export function answerMalformed(server: Server): void {
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response))
 }
 
-/** The answer to a request of which no URL can be made, or that the application did not answer. */
+/** The answer to a request with an invalid URL, or one that the application did not answer. */
 export function answerUnaddressable(error: unknown): Response {
   return refusal(error instanceof RequestError ? new AppError('invalid_request', error.message) : toAppError(error))
 }
@@ -53,7 +56,8 @@ function parserError(error: Error): AppError {
   }
 }
 
-// What is wrong may be the next request on the connection, or the rest of a body: an answer that has begun comes first.
+// The error may be in the next request on the connection, or in the rest of a body: an answer that has begun comes
+// first.
 function isBeingAnswered(socket: Duplex): boolean {
   // oxlint-disable-next-line no-underscore-dangle -- where Node keeps it, and itself looks before it answers
   const message = '_httpMessage' in socket ? socket._httpMessage : null

@@ -39,8 +39,9 @@ export function builtSite(): string {
 }
 
 /**
- * Serves the files below `directory` from memory, read once: no path of a request ever reaches the disk. A path that
- * is no file gets the page of the application, with 404 unless a page has it. The path of `publicUrl` is where a proxy puts the site.
+ * Serves the files below `directory` from memory, read once: no request path ever reaches the disk. A path without a
+ * file gets the page of the application, with 404 unless the application has a page there. `publicUrl` may have a path,
+ * under which a proxy serves the site.
  */
 export function serveSite(directory: string, publicUrl: string | null): Pages {
   if (!existsSync(join(directory, 'index.html'))) return async () => notFound(NOT_BUILT)
@@ -51,12 +52,12 @@ export function serveSite(directory: string, publicUrl: string | null): Pages {
     if (file !== undefined) return answer(request, file)
     const page = isFileName(pathname) ? undefined : files.get('/index.html')
     if (page === undefined) return notFound('Not found\n')
-    // People get the page that says so all the same; what reads statuses sees that nothing is here.
+    // People still get the page, which says that nothing is here; programs see the status.
     return answer(request, page, isPagePath(pathname) ? 200 : 404)
   }
 }
 
-// A file that is gone must not be answered by a page: a browser would take it for a script.
+// A deleted file must not be answered with a page: a browser would take it for a script.
 function isFileName(pathname: string): boolean {
   return pathname.startsWith('/assets/') || extname(pathname) !== ''
 }

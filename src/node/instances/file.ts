@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 /** In DATA_DIR. Not in the database: a lease is renewed every few seconds, and a backup has no use for it. */
 const fileIn = (dataDir: string): string => join(dataDir, 'instances.db')
 
-/** What the instances on one DATA_DIR tell each other. */
+/** Messages between the instances on one DATA_DIR. */
 export type InstancesFile = {
   readonly sqlite: Database.Database
   /** Names this instance among all that ever ran. */
@@ -16,8 +16,8 @@ export type InstancesFile = {
   close(): void
 }
 
-// No row matters once all instances have ended: nobody waits for the disk, and a file that a power cut ruined is made
-// anew by the next one that starts alone.
+// Rows are worthless once all instances have ended, so writes do not wait for the disk. The next instance that starts
+// alone replaces a file damaged by a power cut.
 const TABLES = `
 create table if not exists lease (
   id integer primary key check (id = 1), owner text, token integer not null, expires_at integer not null,
@@ -31,7 +31,7 @@ create table if not exists requests (
   token integer, answer text) strict;
 `
 
-/** Forgets what instances that have ended left behind. Only while no other one can be running. */
+/** Deletes what ended instances left behind. Only while no other instance can be running. */
 export function forgetInstances(dataDir: string): void {
   for (const part of ['', '-wal', '-shm']) rmSync(`${fileIn(dataDir)}${part}`, { force: true })
 }

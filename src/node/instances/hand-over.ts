@@ -13,13 +13,13 @@ const TAKE_MS = 5000
 const ANSWER_MS = 20_000
 /** Of one instance at a time. */
 const MAX_WAITING = 50
-/** A request that is older, or from the future, is nobody's any more. */
+/** An older request, or one from the future, is ignored. */
 const MAX_AGE_MS = 2 * TAKE_MS
 
 export type Fetch = (request: Request, env: unknown) => Response | Promise<Response>
 
 export type HandOver = {
-  /** What the instance with the radios answers to a request; null when none takes it. Throws `radio_unavailable`. */
+  /** The answer of the instance with the radios to a request; null if none takes it. Throws `radio_unavailable`. */
   ask(c: Context): Promise<Response | null>
   /** Whether any instance has the radios now. */
   hasTaker(): boolean
@@ -49,8 +49,8 @@ const ANSWER = 'instance-answer'
 type Waiting = { readonly settle: (sealed: string) => void; readonly fail: (error: unknown) => void }
 
 /**
- * Hands requests to the instance that has the radios, by rows that are sealed: they hold the credentials of whoever asks.
- * A request is taken once, in one statement, and never again by another one: what it sends is sent at most once.
+ * Passes requests to the instance with the radios. The rows are sealed, as they contain the users' credentials. A
+ * request is taken once, by a single statement, so it sends its packets at most once.
  */
 export function openHandOver(needs: {
   readonly file: InstancesFile

@@ -5,15 +5,15 @@ import type { Lease } from './lease.ts'
 
 /** How often an instance says that it lives, or looks whether the one with the lease still does. */
 const BEAT_MS = 4000
-/** How often it looks for what others wrote: one look at the change counter of a file. */
+/** How often it checks for messages of others, by the change counter of a file. */
 const LOOK_MS = 200
 /** An instance that says nothing for so long is counted no more. */
 const MEMBER_MS = 60_000
 
-/** What one instance does for all: the radios, the schedules, the upkeep. */
+/** The duties of one instance for all: the radios, the schedules, the upkeep. */
 export type Duties = {
   readonly radio: NodeRadio
-  /** Ends what is under way. `lost`: another instance has the duties already. */
+  /** Ends work in progress. `lost`: another instance has the duties already. */
   stop(why?: 'lost'): Promise<void>
 }
 

@@ -3,9 +3,9 @@ import type { InstancesFile } from './file.ts'
 /** An instance that says nothing for so long is taken for dead. */
 export const LEASE_MS = 15_000
 
-/** The right to have the radios and to do what is done once. It is one row: whoever stands in it has it. */
+/** The right to run the radios and the schedules. It is one row that names its holder. */
 export type Lease = {
-  /** Takes it when nobody has it, or who had it is silent: true when this instance has it now. */
+  /** Takes the lease if it is free or its holder is silent; true if this instance holds it now. */
   acquire(): boolean
   /** Says that this instance lives; false when another one has the lease. */
   renew(): boolean
@@ -14,15 +14,15 @@ export type Lease = {
   release(): void
   /** The number that this instance got with the lease: each owner gets a higher one. */
   token(): number
-  /** Who has it, and by which number; null while nobody who lives does. */
+  /** The holder and its number; null while no running instance holds it. */
   owner(): { readonly id: string; readonly token: number } | null
 }
 
 type Row = { readonly owner: string | null; readonly token: number; readonly expires_at: number }
 
 /**
- * `hasRadios`: an instance to which radios are configured takes the lease from one that has none. `now` may jump: the
- * worst that follows is that the lease changes hands.
+ * `hasRadios`: an instance with configured radios takes the lease from one without. `now` may jump: at worst the lease
+ * changes its holder.
  */
 export function createLease({ sqlite, id }: InstancesFile, hasRadios: boolean, now: () => number): Lease {
   const values = () => ({

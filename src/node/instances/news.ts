@@ -5,10 +5,10 @@ import type { InstancesFile } from './file.ts'
 
 /** Notes kept for instances that were busy for a moment. */
 const KEPT_NOTES = 500
-/** Notes read at once. */
+/** Messages read at once. */
 const PAGE = 100
 
-/** What one instance tells the others. */
+/** A message of one instance to the others. */
 type Note = { readonly events?: readonly NewEvent[]; readonly forgetNode?: number }
 
 // Written by an instance of the same version.
@@ -17,9 +17,9 @@ const noteSchema = z.custom<Note>((value) => typeof value === 'object' && value 
 export type News = {
   /** The live events of all instances. */
   readonly events: Events
-  /** Has whoever holds the radios make them forget a node. */
+  /** Asks the instance with the radios to delete a node from their memory. */
   forgetNode(nodeNum: number): void
-  /** Takes what the others told since the last call. */
+  /** Returns the messages of the others since the last call. */
   take(): void
 }
 
@@ -33,7 +33,7 @@ type Needs = {
   readonly onError: (error: unknown) => void
 }
 
-/** Passes events between the instances on one DATA_DIR. Nothing is written while there is no other one. */
+/** Passes events between the instances on one DATA_DIR. Writes nothing while there is only one. */
 export function shareNews({ file, own, hasOthers, onForgetNode, onError }: Needs): News {
   const { sqlite, id: origin } = file
   const insert = sqlite.prepare('insert into news (origin, body) values (?, ?)')

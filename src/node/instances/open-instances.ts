@@ -16,7 +16,7 @@ const STATE_MS = 1000
 
 /** This instance among all on the same DATA_DIR. */
 export type Instances = {
-  /** The radios, whoever has them. */
+  /** The radios, in whichever instance. */
   readonly radio: Radio
   /** The live events of all. */
   readonly events: Events

@@ -9,7 +9,7 @@ import type { Lease } from './lease.ts'
 
 const NOBODY = 'no instance has the radios at the moment'
 
-/** What the instance with the radios writes down for the others. */
+/** State that the instance with the radios stores for the others. */
 type State = {
   readonly links: readonly LinkInfo[]
   readonly waiting: number
@@ -23,9 +23,9 @@ const NOTHING: State = { links: [], waiting: 0, collector: null, lora: null }
 const stateSchema = z.custom<State>((value) => typeof value === 'object' && value !== null)
 
 export type RadioState = {
-  /** Tells the others how the radios are, when that has changed. */
+  /** Stores the state of the radios for the others, if it has changed. */
   write(radio: Radio): void
-  /** Reads what the instance with the radios wrote. */
+  /** Reads the state stored by the instance with the radios. */
   read(): void
   current(): State
 }
@@ -67,7 +67,7 @@ export function shareState({ sqlite, id }: InstancesFile, lease: Lease): RadioSt
   }
 }
 
-/** The radios, wherever they are: of this process, or as the instance that has them wrote down. */
+/** The radios: those of this process, or the stored state of another instance's. */
 export function sharedRadio(needs: {
   /** Null while another instance has them. */
   readonly own: () => Radio | null
@@ -105,7 +105,7 @@ export function sharedRadio(needs: {
     isHandedOver: handOver.isHandedOver,
     elsewhere: (c) => {
       if ((own() !== null && needs.isOnDuty()) || handOver.isHandedOver(c)) return null
-      // What is only read is known here too; what is to be sent waits for an instance to take over.
+      // Reads are answered here too; sending waits until an instance takes over.
       if (c.req.method === 'GET' && !handOver.hasTaker()) return null
       return () => handOver.ask(c)
     },

@@ -13,8 +13,8 @@ export type OpenCounters = { readonly counters: Counters; close(): void }
 const UNWRITABLE = 'Attempts are counted in memory: counters.db in DATA_DIR cannot be used'
 
 /**
- * Counters in a file of their own, which all instances on one DATA_DIR share and nobody waits for: it is never flushed.
- * A power cut may ruin it; then it is made anew. While it can't be used, as on a full disk, this process counts alone.
+ * Counters in their own file, shared by all instances on one DATA_DIR and never flushed. A power cut may damage the
+ * file; then it is created again. While it can't be used, as on a full disk, this process counts alone.
  */
 export function openCounters(dataDir: string, log: Log): OpenCounters {
   try {
@@ -41,7 +41,7 @@ function openFile(file: string): Database.Database {
 
 class Ruined extends Error {}
 
-/** Throws when the file is no database, or not a whole one. */
+/** Throws if the file is not a complete database. */
 function openWhole(file: string): Database.Database {
   const sqlite = new Database(file)
   try {

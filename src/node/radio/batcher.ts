@@ -26,17 +26,17 @@ export type BatcherOptions = {
   onStored?(news: readonly News[], batch: readonly Heard[]): void
 }
 
-/** The one writer of what radios say. It stores events in order and holds a batch until it is stored. */
+/** The only writer of radio events. It stores events in order and keeps a batch until it is stored. */
 export type Batcher = {
   push(events: readonly Heard[]): void
   /** Events that are not stored yet. */
   waiting(): number
   /**
-   * Resolves when a sender that can wait should go on: at once, or after the next batch while very many events wait. While
-   * the database fails nobody is kept waiting: what was held back would be lost elsewhere.
+   * Resolves when a sender that can wait should go on: at once, or after the next batch while very many events wait.
+   * Does not block while the database fails, as events held back elsewhere would be lost.
    */
   room(): Promise<void>
-  /** Stores what waits, and nothing that comes later. */
+  /** Stores the waiting events, without later ones. */
   close(): Promise<void>
 }
 
@@ -100,7 +100,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       letGo()
       patience.end(CLOSE_MS)
       await running
-      // What is left is less than a batch.
+      // The rest is less than a batch.
       if (waiting.length > 0) start()
       await running
       if (waiting.length > 0) log.error('Events were lost: the database did not store them', { events: waiting.length })
@@ -108,7 +108,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
   }
 }
 
-/** Stores a batch, however often that takes; false when there is no more time. */
+/** Stores a batch, with as many attempts as needed; false if the time is up. */
 async function persist(
   batch: readonly Heard[],
   options: BatcherOptions,
@@ -156,7 +156,7 @@ function describe([heard]: readonly Heard[]): Record<string, unknown> {
 
 /** Waiting that comes to an end when the service stops. */
 type Patience = {
-  /** False when there is no more time. */
+  /** False if the time is up. */
   wait(delayMs: number): Promise<boolean>
   /** From now on only so long. */
   end(limitMs: number): void

@@ -2,7 +2,7 @@
 export type Connection = {
   /** Does nothing once the stream is closed. */
   write(bytes: Uint8Array): void
-  /** Closes at once and for good, without a further event. */
+  /** Closes immediately and permanently, without a further event. */
   destroy(): void
 }
 

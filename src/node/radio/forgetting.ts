@@ -5,10 +5,10 @@ import type { RadioEvent } from '../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../meshtastic/link/to-radio.ts'
 import type { Link } from './link.ts'
 
-/** A radio writes its memory anew for each; what is left is told at the next connection. */
+/** A radio rewrites its memory for each deletion; the remaining ones follow at the next connection. */
 const MOST_AT_ONCE = 20
 
-/** Has a radio forget the nodes that were deleted here: when that happens, and what it still knows when it connects. */
+/** Deletes nodes from a radio's memory: when they are deleted here, and when a radio that still has them connects. */
 export type Forgetting = {
   observe(event: RadioEvent): void
   /** False: the radio is not connected, or is this node. */
@@ -19,7 +19,7 @@ export function createForgetting(options: {
   readonly store: Store
   readonly link: Pick<Link, 'info' | 'send'>
   readonly random: () => number
-  /** Runs something later, after what was added before. */
+  /** Runs a task later, after those added before. */
   later(run: () => Promise<void>): void
 }): Forgetting {
   const { store, link } = options

@@ -11,7 +11,9 @@ export type Handshake = {
   stop(): void
 }
 
-/** Asks the radio for its settings and nodes, asks again when it stands still, and in the end calls `onStalled`. */
+/**
+ * Requests the radio's settings and nodes, repeats the request if the handshake stalls, and finally calls `onStalled`.
+ */
 export function createHandshake(options: {
   readonly clock: LinkClock
   readonly timings: LinkTimings
@@ -30,7 +32,7 @@ export function createHandshake(options: {
     nonces.add(nonce)
     options.send(encodeWantConfig(nonce))
   }
-  // A radio that begins anew each time it is asked, and never ends, is asked once more and no further.
+  // A radio that starts over at each request and never ends gets only one more request.
   const watch = () =>
     patience.start(isRetry ? timings.handshakeLimitMs - timings.handshakeRetryMs : timings.handshakeRetryMs, () => {
       if (isRetry) return options.onStalled()
@@ -57,7 +59,7 @@ export function createHandshake(options: {
   }
 }
 
-/** A big node database takes minutes, which is no standstill; what radios say at any time is no progress. */
+/** A big node database takes minutes, which is not a stall; unrelated messages are not progress. */
 const PROGRESS: ReadonlySet<FromRadio['payloadVariant']['case']> = new Set([
   'myInfo',
   'nodeInfo',
@@ -67,6 +69,6 @@ const PROGRESS: ReadonlySet<FromRadio['payloadVariant']['case']> = new Set([
   'moduleConfig',
   'deviceuiConfig',
   'fileInfo',
-  // Newer than our table: firmware 2.8 tells the bands of its radio.
+  // Newer than our table: firmware 2.8 reports the bands of its radio.
   undefined,
 ])

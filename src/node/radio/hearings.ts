@@ -9,7 +9,7 @@ type Heard = {
   readonly hopsAway: number | null
 }
 
-/** When and over how many hops a radio heard each node last. It tells what it knows anew with each handshake. */
+/** When each radio last heard each node, and over how many hops. A radio reports its memory again at each handshake. */
 export type Hearings = {
   observe(event: RadioEvent): void
   find(nodeNum: number): Heard | null
@@ -21,7 +21,7 @@ export function createHearings(): Hearings {
   const note = (nodeNum: number, heard: Heard) => {
     const known = byNode.get(nodeNum)
     if (nodeNum === own || (known !== undefined && known.at > heard.at)) return
-    // Whoever was heard longest ago comes first.
+    // The node not heard for longest comes first.
     byNode.delete(nodeNum)
     byNode.set(nodeNum, heard)
     const [oldest] = byNode.keys()

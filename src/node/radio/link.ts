@@ -11,9 +11,9 @@ export type LinkOptions = {
   readonly name: string
   readonly kind: OwnKind
   readonly connect: Connect
-  /** Takes each message whole, secrets included, before `onFrames`: nothing of it may be stored or told. */
+  /** Gets each message whole, including secrets, before `onFrames`: it must not store or pass on any of it. */
   onMessage?(message: FromRadio): void
-  /** Takes what arrives, in order, at once; must not throw. Packets come under their own `replayed` flag. */
+  /** Gets events in order, immediately; must not throw. Packets have their own `replayed` flag. */
   onFrames(batch: readonly ReceivedEvent[]): void
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
@@ -31,7 +31,7 @@ export type Link = {
   info(): LinkInfo
   /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected. */
   send(message: Uint8Array): boolean
-  /** Says that settings were saved: the radio will hang up and restart, which is no failure. */
+  /** Announces that settings were saved: the radio will disconnect and restart, which is not a failure. */
   expectRestart(): void
   /** Asks the radio for everything again, without hanging up; false unless the link is connected. */
   readAgain(): boolean
@@ -39,7 +39,7 @@ export type Link = {
 
 type State = LinkInfo['state']
 
-/** What is remembered from one connection to the next. */
+/** State kept from one connection to the next. */
 type Memory = {
   state: State
   since: number
@@ -190,7 +190,7 @@ type Loss = {
   readonly random: () => number
 }
 
-/** When to try again after a connection ended, and what to call the time until then. */
+/** The time of the next attempt after a connection ended, and the state until then. */
 function planRetry(
   memory: Memory,
   timings: LinkTimings,
@@ -198,7 +198,7 @@ function planRetry(
 ): { readonly state: State; readonly delayMs: number; readonly reason: string } {
   const restarting = isRestarting(memory, now)
   const { connectedAt } = memory
-  // The loss that a restart begins with was asked for: it is no failure.
+  // The disconnection at the start of a requested restart is not a failure.
   const lasted = (ms: number) => connectedAt !== null && (restarting || now - connectedAt >= ms)
   memory.connectedAt = null
   if (lasted(timings.kickWindowMs)) memory.isContested = false

@@ -6,7 +6,7 @@ const RETRY_MS = 30_000
 /** Writes that must come one after the other. */
 export type RecordQueue = {
   add(write: () => Promise<void>): void
-  /** The same, and once more every 30 s until it works: nobody will say this again. */
+  /** As above, but repeated every 30 s until it works: the information will not come again. */
   keep(write: () => Promise<void>): void
   /** Answers when all that was added has been tried; nothing is tried again after that. */
   done(): Promise<void>

@@ -32,7 +32,7 @@ export type SessionOptions = {
 export type Session = {
   /** Sends an encoded ToRadio. */
   send(message: Uint8Array): void
-  /** Begins a handshake anew. */
+  /** Restarts the handshake. */
   readAgain(): void
   close(): void
 }
@@ -97,7 +97,7 @@ export function openSession(options: SessionOptions): Session {
   return { send, readAgain: () => enter('handshake'), close }
 }
 
-/** What the frames of one connection say, in order. */
+/** Reads the frames of one connection, in order. */
 function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEvent[] {
   const replay = createReplayDetector()
   const readChannels = createChannelReader()

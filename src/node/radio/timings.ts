@@ -2,7 +2,7 @@
 export const LINK_TIMINGS = {
   /** For opening the stream. */
   connectMs: 10_000,
-  /** A handshake that stands still this long is asked for again, and given up after the limit. */
+  /** A handshake that stalls for this long is requested again, and abandoned after the limit. */
   handshakeRetryMs: 30_000,
   handshakeLimitMs: 60_000,
   /** Radios close a connection after 900 s in which they heard nothing. */
@@ -11,7 +11,7 @@ export const LINK_TIMINGS = {
   silenceMs: 150_000,
   backoffFirstMs: 1000,
   backoffMaxMs: 60_000,
-  /** A connection that lasted this long begins the back-off anew. */
+  /** A connection that lasted this long resets the back-off. */
   stableMs: 60_000,
   /** Two losses in this time are another client that takes the radio back. */
   kickWindowMs: 30_000,

@@ -1,4 +1,4 @@
-// Lua runs on the server as one step, so that no other client sees a session without its place in the user's index.
+// Lua runs on the server as one step, so that no other client sees a session without its entry in the user's index.
 // Numbers pass as text: Lua's own would lose digits beyond 14.
 
 /** KEYS: session, index of the user. ARGV: session prefix, hash, ms to live, field, value … Tidies the index. */
@@ -63,8 +63,9 @@ if ARGV[1] == 'all' then return redis.call('DEL', KEYS[1]) end
 if tonumber(redis.call('HGET', KEYS[1], 'count') or '0') > 0 then redis.call('HINCRBY', KEYS[1], 'count', -1) end`
 
 /**
- * KEYS: bucket, which holds when it is full again. ARGV: now, its size, ms for each place, both ms. Answers the ms to wait.
- * The clocks of instances may differ by a minute; what is further ahead was taken before a clock was put right.
+ * KEYS: bucket, which stores when it is full again. ARGV: now, size, interval of one place, both times in ms. Returns
+ * the ms to wait. The clocks of instances may differ by a minute; a time further ahead was stored before a clock was
+ * corrected.
  */
 export const TAKE_PLACE = `
 local now, most, every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -4,8 +4,8 @@ import { type ConfigResult, parseConfig, SECRETS } from '../../app/config/config
 const MAX_BYTES = 65_536
 
 /**
- * Reads the environment, where each secret may also stand in a file: `<NAME>_FILE` is its path, as containers and systemd
- * hand secrets over. White space at the end of the file does not count. Each problem is one line, as `parseConfig` has it.
+ * Reads the environment. Each secret may also be in a file whose path is in `<NAME>_FILE`, as containers and systemd
+ * provide secrets. White space at the end of the file does not count. Each problem is one line, as from `parseConfig`.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): ConfigResult {
   const problems: string[] = []

@@ -4,7 +4,7 @@ import type { Config } from '../../app/config/config.ts'
 import { hasCode, isBrokenDisk, isDiskFull } from '../backup/folder/error-code.ts'
 import { freeBytes } from '../upkeep/disk.ts'
 
-/** The machine is not what the configuration says. The message is one line of the form that `parseConfig` gives. */
+/** The machine does not match the configuration. The message is one line in the format of `parseConfig`. */
 export class StartRefused extends Error {
   override name = 'StartRefused'
 }
@@ -12,7 +12,7 @@ export class StartRefused extends Error {
 /** With less room than this, a failure that has no other name is for want of it. */
 const LITTLE_BYTES = 1024 * 1024
 
-// A volume may hold what is not ours, such as lost+found.
+// A volume may contain files of others, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
 
 /** Makes the data directory unless it is there. Throws StartRefused when it, or a file in it, can't be read and written. */
@@ -40,7 +40,7 @@ export function prepareDataDir(directory: string): void {
   }
 }
 
-/** What to do about a path of another user, as the end of a line; nothing when it is this user's own. */
+/** A remedy for a path that belongs to another user, as the end of a line; empty if it is this user's own. */
 function ownerOf(path: string): string {
   const user = process.getuid?.()
   const owner = statSync(path, { throwIfNoEntry: false })?.uid
@@ -61,9 +61,9 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** Says what is wrong with a database that can't be opened. Throws StartRefused, or the error that it doesn't know. */
+/** Explains why a database can't be opened. Throws StartRefused, or an unknown error unchanged. */
 export function refuseDatabase(file: string, error: unknown): never {
-  // Of its shared memory SQLite does not say for want of what it fails.
+  // SQLite does not report why its shared memory fails.
   if (isDiskFull(error) || (isBrokenDisk(error) && freeBytes(dirname(file)) < LITTLE_BYTES)) {
     refuse(
       `${file}: found a full disk, expected room for the database; nothing was changed: delete old backups in ${join(dirname(file), 'system-backups')} or other files and start again`,
@@ -88,7 +88,7 @@ function isCorrupt(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CORRUPT')
 }
 
-/** Says what is wrong with the address that can't be listened on. Throws StartRefused, or the error that it doesn't know. */
+/** Explains why the service can't listen on the address. Throws StartRefused, or an unknown error unchanged. */
 export function refuseAddress({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>, error: unknown): never {
   const found = `found ${PORT} on ${JSON.stringify(HOST)}`
   if (hasCode(error, 'EADDRINUSE')) refuse(`PORT: ${found}, expected a port that nobody else listens on`, error)

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import type { Log } from '../../app/log.ts'
 import { isDiskFull } from '../backup/folder/error-code.ts'
 
-/** What is heard leaves so much of the disk to administrators: as a file, so that no other program takes it either. */
+/** The space that is reserved for administrators: a file, so that other programs cannot take it either. */
 const RESERVE_BYTES = 16 * 1024 * 1024
 /** With less room a write may fail: SQLite's log grows to some 4 MB. */
 const LOW_BYTES = 2 * 1024 * 1024
 const SPARE_BYTES = 4 * 1024 * 1024
-/** The reserve, and after that more than `LOW_BYTES`: the disk is not full again at once. */
+/** Free space needed to create the reserve, with some to spare so that the disk is not full again immediately. */
 const ENOUGH_BYTES = RESERVE_BYTES + 2 * SPARE_BYTES
 const CHUNK_BYTES = 256 * 1024
 const LOOK_MS = 1000

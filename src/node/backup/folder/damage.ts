@@ -1,4 +1,4 @@
-/** A backup is not what its manifest says, or says what no backup may. The message names the file and what is wrong. */
+/** A backup does not match its manifest, or has invalid content. The message names the file and the problem. */
 export class BackupDamage extends Error {
   override name = 'BackupDamage'
 }

@@ -15,7 +15,9 @@ export function deletedName(name: string): string {
   return `.${name}.deleted`
 }
 
-/** Its manifest, or null when there is no such backup: no name of one, no directory, or no manifest that can be read. */
+/**
+ * The manifest of a backup, or null if there is no such backup: an invalid name, no directory, or no readable manifest.
+ */
 export function findManifest(directory: string, name: string): Manifest | null {
   if (!hasBackup(directory, name)) return null
   try {
@@ -31,7 +33,7 @@ export function hasBackup(directory: string, name: string): boolean {
   return isBackupName(name) && isRealDirectory(join(directory, name))
 }
 
-/** All backups, newest first. What is no backup, or has no manifest that can be read, is not among them. */
+/** All backups, newest first. Without other files, and without folders that have no readable manifest. */
 export async function listBackups(directory: string): Promise<Backup[]> {
   const backups: Backup[] = []
   for (const name of readRealNames(directory)) {
@@ -48,7 +50,7 @@ function readRealNames(directory: string): string[] {
   return (readRealDirectory(`${directory}/.`) ?? []).filter(isBackupName)
 }
 
-/** Removes what a backup or a deletion left behind when its process ended. Only under the backup lock. */
+/** Deletes what an interrupted backup or deletion left behind. Only under the backup lock. */
 export function sweepBackups(directory: string, files: Files): void {
   for (const entry of readRealDirectory(`${directory}/.`) ?? []) {
     const name = /^\.(.{17})\.(?:partial|deleted)$/.exec(entry)?.[1]

@@ -28,7 +28,7 @@ export interface Files {
   rename(from: string, to: string): void
   /** A second name of a file, or a copy where the file system has no such thing. */
   duplicate(from: string, to: string): void
-  /** Whatever is there, without following links. */
+  /** Whether anything exists at the path, without following links. */
   remove(path: string): void
 }
 

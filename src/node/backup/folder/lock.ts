@@ -7,7 +7,7 @@ import { hasCode } from './error-code.ts'
 
 /** One backup at a time. */
 export const backupLockFile = (dataDir: string): string => join(dataDir, '.backup-lock')
-/** Shared by whoever has the database open for long, exclusive for whoever replaces it. */
+/** Shared by processes that keep the database open, exclusive for those that replace it. */
 export const databaseLockFile = (dataDir: string): string => join(dataDir, '.database-lock')
 
 /** Held while a start makes sure of the database's schema. */

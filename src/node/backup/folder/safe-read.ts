@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, read
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { hasCode } from './error-code.ts'
 
-// O_NONBLOCK: a FIFO opens at once, without a writer, and is refused as no regular file.
+// O_NONBLOCK: a FIFO opens at once, without a writer, and is refused because it is not a regular file.
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Bytes that are read at a time. */
@@ -31,7 +31,7 @@ function openAny(path: string, label: string): number {
   }
 }
 
-/** A whole small file as UTF-8. Throws BackupDamage when it is no regular file, too large, or not UTF-8. */
+/** A whole small file as UTF-8. Throws BackupDamage if it is not a regular file, too large, or not UTF-8. */
 export function readSmallFile(path: string, label: string, maxBytes: number): string {
   const { fd, size } = openRegular(path, label)
   try {
@@ -54,7 +54,7 @@ function decodeUtf8(bytes: Uint8Array, label: string): string {
   }
 }
 
-// As of an archive that somebody else extracted.
+// For example in an archive that somebody else extracted.
 function asUnreadable(path: string, error: unknown): unknown {
   if (!hasCode(error, 'EACCES', 'EPERM')) return error
   const line = `Restore failed: ${path} can't be read by the user of the service; change its owner or its mode`
@@ -71,7 +71,7 @@ export function isRealDirectory(path: string): boolean {
   }
 }
 
-/** The names in a directory that is one itself, not a link to one; null when there is none. */
+/** The names in a directory; null if it does not exist or is a link. */
 export function readRealDirectory(path: string): string[] | null {
   try {
     return isRealDirectory(path) ? readdirSync(path) : null

@@ -5,10 +5,10 @@ import { RestoreRefused } from '../folder/damage.ts'
 import { hasCode } from '../folder/error-code.ts'
 import { tablesOf, quoted } from '../tables/tables.ts'
 
-/** The database that a restore replaces: none, one that can be read, or one that can't. */
+/** The database that a restore replaces: none, a readable one, or an unreadable one. */
 export type Replaced = 'none' | 'sound' | 'unreadable'
 
-/** What SQLite keeps beside a database, and would apply to another one of the same name. */
+/** SQLite's files beside a database, which it would apply to another one of the same name. */
 export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
 
 /**
@@ -69,7 +69,7 @@ function copyEntries(database: Database.Database, createdAt: number): number {
   const known = new Set(
     database.prepare<[], string>("select name from pragma_table_info('audit_log', 'replaced')").pluck().all(),
   )
-  // The replaced database may be of an older version: what it lacks stays null.
+  // The replaced database may be of an older version: columns that it lacks stay null.
   const columns = (tablesOf(database).get('audit_log') ?? []).filter(
     (column) => known.has(column) && !['id', 'hash'].includes(column),
   )

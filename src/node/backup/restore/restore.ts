@@ -33,7 +33,7 @@ export type RestoreOptions = {
   readonly database: string
   readonly migrations: string
   readonly secrets: readonly string[]
-  /** Refuses a backup that none of `secrets` signed. */
+  /** Refuses a backup that was signed with none of `secrets`. */
   readonly requireSignature: boolean
   /** Does all again that the restore revives, as the context that it answers; null leaves that to administrators. */
   readonly reapply: ((store: SqliteStore) => Ctx) | null
@@ -54,10 +54,7 @@ const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
 const builtIn = (scratch: string) => join(scratch, 'mesh.db')
 const markerIn = (scratch: string) => join(scratch, 'marker')
 
-/**
- * Finishes or forgets what a restore that was cut off has left. Nothing happens while another process has the database
- * open.
- */
+/** Completes or undoes an interrupted restore. Does nothing while another process has the database open. */
 export function recoverRestore(options: Pick<RestoreOptions, 'dataDir' | 'database' | 'files'>): void {
   const { dataDir, database, files = diskFiles } = options
   const scratch = scratchOf(dataDir)
@@ -151,12 +148,12 @@ const UNTRUSTED = {
 
 type Done = Restored & { readonly signature: Signature; readonly revival: Revival }
 
-/** What the restore undid, and what became of each that was to be done again. */
+/** What the restore undid, and the outcome of each change to reapply. */
 type Revival = { readonly revived: readonly StoredRevived[]; readonly outcomes: readonly string[] | null }
 
 const MOST_NAMED = 200
 
-/** Names everybody who may do more than before the restore. */
+/** Names all users who have more permissions than before the restore. */
 function logRevival(log: Log, { revived, outcomes }: Revival): void {
   revived.slice(0, MOST_NAMED).forEach((one, i) => {
     const at = one.at === null ? null : new Date(one.at).toISOString()
@@ -222,7 +219,10 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   return { tables: manifest.tables.length, rows, signature, revival }
 }
 
-/** What is not in the backup: newer audit entries, the end of all sessions, and the entry about the restore itself. */
+/**
+ * Rows that are not in the backup: newer audit entries, the end of all sessions, and the entry about the restore
+ * itself.
+ */
 async function finishBuilt(
   built: Database.Database,
   options: RestoreOptions,
@@ -256,7 +256,7 @@ async function finishBuilt(
   }
   const store = sqliteStore(built)
   const context = { store, ip: null, requestId: null, viewer: null, now: () => at }
-  // A list that came with the backup counts only where nobody knows better.
+  // A list from the backup counts only if there is no better information.
   const list = found === null ? [] : storeRevived(store, revived, at)
   await store.atomic([audit(context, 'system_restored', details, { whole: true }), ...list])
   return { revived, outcomes: options.reapply === null ? null : await reapplyAll(options.reapply(store), revived) }
@@ -272,7 +272,7 @@ function revivedBy(facts: Parameters<typeof findRevived>[0], log: Log): StoredRe
   }
 }
 
-/** What became of each, in their order. */
+/** The outcome of each, in their order. */
 async function reapplyAll(ctx: Ctx, revived: readonly StoredRevived[]): Promise<string[]> {
   const { refused } = await reapplyRevived(ctx, 'all')
   return revived.map((_, i) => refused.find(({ id }) => id === i + 1)?.detail ?? 'done again')

@@ -4,7 +4,7 @@ import { unpackPermissions } from '../../../app/users/permissions.ts'
 import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/resources.ts'
 
-/** Entries of the audit log that tell of it, beside its own: what else ends tokens or changes permissions. */
+/** Other audit entries that also end tokens or change permissions. */
 const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {
   user_deleted: ['user_deleted', 'user_updated'],
   admin_status_changed: ['admin_status_changed'],
@@ -59,8 +59,8 @@ export type RevivalFacts = {
 }
 
 /**
- * What was taken away from users after the backup was made, by the audit log and by the replaced database, and what a
- * restore before this one revived and nobody decided about. Null when the replaced database knows none of the users.
+ * Access that was revoked after the backup, according to the audit log and the replaced database, and access revived by
+ * an earlier restore without a decision. Null if the replaced database knows none of the users.
  */
 export function findRevived(facts: RevivalFacts): StoredRevived[] | null {
   const { built, replacedFile, lastOfBackup, backup, now } = facts
@@ -163,7 +163,7 @@ function lostByAccount(account: Account, other: Account): Lost[] {
   return all
 }
 
-/** What `had` allows of the resources where `has` allows more. */
+/** The permissions of `had` for resources on which `has` permits more. */
 function narrowedIn(has: Permissions, had: Permissions): Partial<Permissions> | null {
   const names = RESOURCE_NAMES.filter(
     (name) => (has[name].read && !had[name].read) || (has[name].write && !had[name].write),
@@ -199,7 +199,7 @@ function readUndecided(replaced: Database.Database): StoredRevived[] {
   return z.array(z.string()).parse(values).map(parseRevived)
 }
 
-/** Adds what an earlier restore revived, as far as this one revives it too. */
+/** Adds access revived by an earlier restore, as far as this one revives it too. */
 function withUndecided(
   told: readonly StoredRevived[],
   undecided: readonly StoredRevived[],

@@ -5,8 +5,9 @@ import { DAY_MS } from '../../../shared/time.ts'
 type Keep = Pick<BackupSettings, 'maxBackups' | 'keepWeekly' | 'keepMonthly'>
 
 /**
- * Names of scheduled backups that no rule keeps: neither the newest `maxBackups`, nor the newest of the latest weeks and
- * months that have one. One from the future is by a wrong clock: it goes first, and stands for no week.
+ * Names of scheduled backups that no rule keeps: neither the newest `maxBackups`, nor the newest of each of the latest
+ * weeks and months with backups. A backup from the future comes from a wrong clock: it is deleted first and counts for
+ * no week.
  */
 export function expiredBackups(backups: readonly Backup[], keep: Keep, now: number, timeZone: string): string[] {
   const age = ({ createdAt }: Backup) => (createdAt > now ? Infinity : now - createdAt)

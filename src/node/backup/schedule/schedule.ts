@@ -17,9 +17,9 @@ export type ScheduleState = {
 }
 
 /**
- * When to run next, at the earliest `now`. Each day at its time, once: in a gap of the clock at its end, in a fold the
- * first time round. A run that was missed is due at once, one for all that were; it also stands for the same day's own
- * when that is less than 12 hours away. A failed run is due again after 5 minutes, then 10, 20, up to an hour.
+ * The time of the next run, at the earliest `now`. Once a day at its time: a skipped time at the end of the gap, a
+ * repeated time at its first occurrence. A single run makes up at once for all missed ones; it also replaces the day's
+ * regular run if that is less than 12 hours away. A failed run is repeated after 5 minutes, then 10, 20, up to an hour.
  */
 export function nextRun(now: number, state: ScheduleState): number {
   const { timeZone, since, succeededAt: last, failed } = state

@@ -29,7 +29,7 @@ export function systemAlarm(): Alarm {
 }
 
 export type Scheduler = Pick<Backups, 'nextRun' | 'reschedule'> & {
-  /** Runs what is due and waits for the rest. */
+  /** Runs due backups and waits for the next. */
   readonly start: () => Promise<void>
   readonly stop: () => void
 }
@@ -108,7 +108,7 @@ export function createScheduler(options: {
     await recordScheduledRun(context, { at, ok: true, error: await prune() })
   }
 
-  /** Only after a success, only scheduled backups, oldest first. Answers what went wrong, or null. */
+  /** Only after a success, only scheduled backups, oldest first. Returns an error message, or null. */
   async function prune(): Promise<string | null> {
     try {
       const { settings } = await readBackupSchedule(ports.store)

@@ -1,6 +1,6 @@
 import { quoted } from './tables.ts'
 
-/** What SQLite keeps, as better-sqlite3 binds it. Numbers are reals: a column of integers makes integers of them. */
+/** Values of SQLite as better-sqlite3 binds them. Numbers are reals: an integer column converts them to integers. */
 export type Cell = string | number | bigint | Uint8Array | null
 
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
@@ -28,7 +28,7 @@ function hasNoAffinity(type: string): boolean {
   return type === '' || /^any$/i.test(type) || (/blob/i.test(type) && !/int|char|clob|text/i.test(type))
 }
 
-/** A cell as JSON.parse answers it; `undefined` for what no backup holds. */
+/** A cell as JSON.parse returns it; `undefined` for values that no backup contains. */
 export function decodeCell(value: unknown): Cell | undefined {
   if (typeof value === 'string' || typeof value === 'number' || value === null) return value
   if (typeof value !== 'object') return undefined

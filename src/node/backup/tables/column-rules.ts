@@ -7,12 +7,12 @@ import type { Cell } from './cells.ts'
 
 /** UTF-16 units of a text: the service takes no body of more than a megabyte. */
 const MAX_TEXT = 4 * 1024 * 1024
-/** Ids end where a double tells as many more from each other: SQLite gives the next row a higher one. */
+/** The largest ID: beyond it a double can't tell adjacent numbers apart, and SQLite gives the next row a higher one. */
 export const MAX_ID = 2 ** 52
-/** What a `Date` can be, in milliseconds. */
+/** The range of a `Date`, in milliseconds. */
 const MAX_TIME = 8_640_000_000_000_000
 
-/** Says what is wrong with a value of a column; null: nothing. */
+/** Returns the error in a column's value; null: none. */
 export type ColumnRule = (cell: Cell) => string | null
 
 /** By table and column. */
@@ -27,7 +27,10 @@ type Declared = {
   readonly isId: 0 | 1
 }
 
-/** What the columns of a database may hold: as they are declared there, and as this version says of those it knows. */
+/**
+ * The permitted values of a database's columns: by their declared types, and by this version's rules for the known
+ * ones.
+ */
 export function columnRules(database: Database.Database): Rules {
   const known = knownColumns()
   const rules = new Map<string, Map<string, ColumnRule>>()
@@ -52,7 +55,7 @@ function listColumns(database: Database.Database): Declared[] {
 
 type Known = { readonly isFlag: boolean; readonly values: ReadonlySet<unknown> | null }
 
-// A migration that takes a value out of an enumeration must let it stand here: older backups are read before it runs.
+// A migration that removes a value from an enumeration must keep it here: older backups are read before it runs.
 function knownColumns(): ReadonlyMap<string, Known> {
   const tables: unknown[] = Object.values(schema)
   const columns = tables

@@ -10,15 +10,15 @@ import { tableHead } from '../snapshot.ts'
 
 const END_LINE = ']}'
 const MAX_LINE = 32 * 1024 * 1024
-/** What is read at a time has no more of these; a line as long as may be could have enough to fill the memory. */
+/** The limit for one chunk: a line of maximum length could contain enough of these to fill the memory. */
 const MAX_TOKENS = 4 * CHUNK_BYTES
 const MAX_BCRYPT_COST = 14
 
 const NO_RULES: ReadonlyMap<string, ColumnRule> = new Map()
 
 /**
- * Reads a table's file in pieces and checks its size and hash, and, when `onRows` wants them, each of its rows: rows
- * come before the hash of the whole is known. Columns without a rule hold what they like. Throws BackupDamage.
+ * Reads a table's file in chunks and checks its size, its hash and, with `onRows`, each of its rows. Rows are passed on
+ * before the hash of the whole is known. Columns without a rule may contain anything. Throws BackupDamage.
  */
 export function readTableFile(
   directory: string,

@@ -31,7 +31,7 @@ function refuseUnknownNames(manifest: Manifest, known: ReadonlyMap<string, reado
 }
 
 /**
- * The backup must hold exactly what a backup of its version holds. `known`: the tables of that version and their
+ * Requires the content of a backup of its version, no more and no less. `known`: the tables of that version and their
  * columns. Throws BackupDamage or RestoreRefused.
  */
 export function checkShape(manifest: Manifest, known: ReadonlyMap<string, readonly string[]>): void {
@@ -48,8 +48,8 @@ export function checkShape(manifest: Manifest, known: ReadonlyMap<string, readon
 }
 
 /**
- * What the tables of a backup may hold, by the migrations of its version. Throws BackupDamage or RestoreRefused for one
- * that is not whole, or of a later version.
+ * The permitted content of a backup's tables, by the migrations of its version. Throws BackupDamage or RestoreRefused
+ * for an incomplete backup, or one of a later version.
  */
 export function rulesFor(manifest: Manifest, migrations: string): Rules {
   refuseUnknownMigration(manifest, migrations)

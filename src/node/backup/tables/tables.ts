@@ -3,7 +3,7 @@ import { is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import * as schema from '../../../db/schema.ts'
 
-/** A table as it stands in a backup. */
+/** A table of a backup. */
 export type TableShape = { readonly name: string; readonly columns: readonly string[] }
 
 const EPHEMERAL: ReadonlySet<string> = new Set(schema.EPHEMERAL_TABLES)
@@ -13,7 +13,7 @@ export function isEphemeral(table: string): boolean {
   return EPHEMERAL.has(table)
 }
 
-/** The tables of a backup, by name: all of the schema but the ephemeral ones. A generated column has no value of its own. */
+/** The tables of a backup, by name: the whole schema except ephemeral tables. Generated columns are left out. */
 export function backupTables(): TableShape[] {
   const tables: unknown[] = Object.values(schema)
   return tables

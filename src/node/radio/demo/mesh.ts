@@ -10,7 +10,7 @@ export type DemoNode = {
   readonly hwModel: HardwareModel
   readonly role: Role
   readonly publicKey: Uint8Array<ArrayBuffer>
-  /** 32: it tells its exact place; less: a cell. */
+  /** 32: it reports its exact position; less: a cell. */
   readonly precisionBits: number
   readonly hopsAway: number
   readonly isMoving: boolean
@@ -104,7 +104,7 @@ export function createDemoNodes(random: () => number, now: number): DemoNode[] {
   })
 }
 
-/** What people write in the demo. A line of one emoji is a reaction to the message before it. */
+/** Messages of people in the demo. A line of one emoji is a reaction to the message before it. */
 export const DEMO_CHAT = [
   'Good morning everybody ☀️',
   'Morning! 3 bars from the water tower today',

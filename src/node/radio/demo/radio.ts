@@ -29,7 +29,7 @@ type Variant = NonNullable<Exclude<MessageInitShape<typeof FromRadioSchema>, Fro
 /** An encoded FromRadio, and how long after its cause it comes, in milliseconds. */
 export type DemoAnswer = { readonly afterMs: number; readonly payload: Uint8Array }
 
-/** What the mesh does about a packet of ours. `restarts`: the radio saves its settings, hangs up and starts again. */
+/** The mesh's reaction to a packet of ours. `restarts`: the radio saves its settings, disconnects and restarts. */
 export type DemoReaction = { readonly answers: readonly DemoAnswer[]; readonly restarts: boolean }
 
 /** A made-up radio in a made-up mesh. Everything it says follows from the numbers of `random` and from `now`. */

@@ -10,19 +10,19 @@ import type { DemoNode } from './mesh.ts'
 
 type Variant = NonNullable<Exclude<MessageInitShape<typeof FromRadioSchema>, FromRadio>['payloadVariant']>
 
-/** The settings of the made-up radio, which can be changed like those of a real one. */
+/** The settings of the simulated radio, which can be changed like those of a real one. */
 export type DemoSettings = {
   /** Encoded FromRadio: channels and sections. */
   describe(): Uint8Array[]
   startCount(): number
   /**
-   * Takes an admin packet to the radio itself. `ends`: it was told to save or to restart, and does. Null for any other
-   * packet.
+   * Processes an admin packet to the radio itself. `ends`: it was ordered to save or to restart, and does. Null for any
+   * other packet.
    */
   take(packet: MeshPacket): { readonly ends: boolean } | null
 }
 
-/** Renames `own` when it is told to. */
+/** Renames `own` on request. */
 export function createDemoSettings(own: DemoNode): DemoSettings {
   const channels = new Map(CHANNELS.map((each) => create(ChannelSchema, each)).map((each) => [each.index, each]))
   const configs = new Map(configsOf(own).map((each) => [each.payloadVariant.case, each]))

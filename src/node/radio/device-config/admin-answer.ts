@@ -4,8 +4,8 @@ import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 const TAKEN: ReadonlySet<number> = new Set([0, 35])
 
 /**
- * The name of the routing error by which the radio `nodeNum` answers our admin packet, `NONE` for success; null for any
- * other event.
+ * The name of the routing error with which the radio `nodeNum` answers our admin packet, `NONE` for success; null for
+ * any other event.
  */
 export function readAnswer(event: RadioEvent, nodeNum: number, packetId: number): string | null {
   if (event.type === 'queue-status') {
@@ -14,7 +14,7 @@ export function readAnswer(event: RadioEvent, nodeNum: number, packetId: number)
   }
   if (event.type !== 'packet' || event.replayed) return null
   const { from, to, payload, requestId, rssi } = event.packet
-  // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
+  // Our own radio reports this without a radio wave: a "self" received by radio is forged.
   const isOwn = from === nodeNum && to === nodeNum && rssi === null
   return isOwn && payload.kind === 'routing' && requestId === packetId ? payload.error : null
 }

@@ -29,7 +29,7 @@ export type ConfiguratorOptions = {
   readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
   readonly clock: LinkClock
   readonly random: () => number
-  /** The radio told its settings; what is given here holds no secrets. */
+  /** The radio reported its settings; without secrets. */
   onRead(sections: readonly LiveSection[]): void
   /** `isFinal` false: that may still change. */
   onOutcome(change: BegunChange, outcome: ChangeOutcome, isFinal: boolean): void
@@ -45,7 +45,8 @@ export type Configurator = {
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
   /**
-   * Ends what an earlier process may have left in the middle of an edit: the radio restarts as soon as it is connected.
+   * Cleans up after an earlier process that may have ended in the middle of an edit: the radio restarts as soon as it
+   * is connected.
    */
   recover(changes: readonly BegunChange[]): void
   stop(): void
@@ -103,7 +104,7 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
     const section = base?.sections.get(name)
     if (base === null || section === undefined) throw unread(name, base === null ? link.info() : null)
     const plan = check(section, change)
-    // Before anything is recorded: a change that can't be sent is none.
+    // Before anything is recorded: a change that can't be sent does not count.
     const steps = encodeEdit(plan.section)
     if (edit !== null || isReserved || lost.length > 0) throw new AppError('configuration_change_in_progress')
     isReserved = true

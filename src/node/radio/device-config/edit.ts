@@ -12,7 +12,7 @@ import { createRestart, HANG_UP_MS, type Restart } from './restart.ts'
 
 /** All in milliseconds. */
 export const EDIT_TIMINGS = {
-  /** Settings read longer ago are read again first: somebody may have changed them at the radio itself. */
+  /** Older settings are read again first: somebody may have changed them at the radio itself. */
   freshMs: 30_000,
   /** For the radio's answer to each step. */
   answerMs: 15_000,
@@ -44,17 +44,20 @@ export type EditOptions = {
  */
 export type Edit = {
   start(): void
-  /** Takes what the radio says. */
+  /** Processes the radio's events. */
   observe(event: RadioEvent): void
   /** The link has another state. */
   onState(state: LinkInfo['state']): void
-  /** The radio told all its settings again. */
+  /** The radio reported all its settings again. */
   onRead(config: RadioConfig): void
   /** Ends it, with an outcome only where the radio is not left in the middle of it. */
   stop(): void
 }
 
-/** Where an edit is: `checking` what the radio has, `sending` steps, or `waiting` until it has told its settings again. */
+/**
+ * The phase of an edit: `checking` the radio's settings, `sending` steps, or `waiting` until the radio has reported its
+ * settings again.
+ */
 type Progress = {
   phase: 'checking' | 'sending' | 'waiting' | 'over'
   /** The radio's settings as they were read last, before any step. */
@@ -64,7 +67,7 @@ type Progress = {
   packetId: number
   isCommitAnswered: boolean
   wasLost: boolean
-  /** Why it can't go on, and what was read last, once the link is there to give it up. */
+  /** Why it can't go on, and the settings read last, once the link can record the failure. */
   obstacle: { readonly reason: string; readonly read: RadioConfig } | null
   /** Gives it up. */
   restart: Restart | null
@@ -130,7 +133,7 @@ export function createEdit(options: EditOptions): Edit {
     start() {
       watchTime()
       const age = clock.now() - options.readAt
-      // A clock that was set back tells no age.
+      // After a clock was set back, the age is unknown.
       if (age >= 0 && age < EDIT_TIMINGS.freshMs) return sendNext()
       at.phase = 'checking'
       if (!link.readAgain()) settle(failed('the radio is not connected; nothing was sent'))
@@ -202,7 +205,7 @@ function beginProgress(config: RadioConfig): Progress {
   return { phase: 'sending', config, ...nothing }
 }
 
-/** Whether a section is what it was, secrets included. */
+/** Whether a section is unchanged, including secrets. */
 function isSame({ section: { section: name } }: SectionPlan, config: RadioConfig, read: RadioConfig): boolean {
   const [before, now] = [config, read].map(({ sections }) => sections.get(name))
   if (before === undefined || now === undefined || config.nodeNum !== read.nodeNum) return false
@@ -213,13 +216,13 @@ type Evidence = {
   readonly plan: SectionPlan
   readonly config: RadioConfig
   readonly read: RadioConfig
-  /** Null: the radio was told to save, and restarted. */
+  /** Null: the radio was ordered to save, and restarted. */
   readonly obstacle: string | null
-  /** What was read is what it has saved. */
+  /** The settings just read are the saved ones. */
   readonly hasRestarted: boolean
 }
 
-/** What became of a change, by what the radio tells after it. */
+/** The outcome of a change, according to the radio's settings after it. */
 function compare({ plan, config, read, obstacle, hasRestarted }: Evidence): ChangeOutcome {
   if (read.nodeNum !== config.nodeNum) return unknown('another radio has answered')
   const section = read.sections.get(plan.section.section)

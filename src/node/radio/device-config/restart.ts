@@ -6,11 +6,11 @@ import { readAnswer } from './admin-answer.ts'
 import { createTimer, type LinkClock } from '../connection.ts'
 import type { Link } from '../link.ts'
 
-/** A radio that was told to restart hangs up within seconds; one that did not by then is read again as it is. */
+/** A radio ordered to restart disconnects within seconds; if it has not by then, its settings are read as they are. */
 export const HANG_UP_MS = 60_000
 
 type RestartOptions = {
-  /** What the radio told last, on this connection. */
+  /** The radio's latest report, on this connection. */
   readonly config: RadioConfig
   readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
   /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
@@ -22,9 +22,9 @@ type RestartOptions = {
 }
 
 /**
- * Makes a connected radio restart and tell its settings again. An edit that was begun ends by that and no other way:
- * firmware changes its memory with each step, other sections included, saves only at the commit, and has no word to
- * give up. What it then tells is what it had saved.
+ * Makes a connected radio restart and report its settings again. Only a restart ends an edit that was begun: firmware
+ * changes its memory with each step, including other sections, saves only at the commit, and has no command to abandon.
+ * The settings reported afterwards are the saved ones.
  */
 export type Restart = {
   start(): void

@@ -19,7 +19,7 @@ export type MqttLinkOptions = MqttReaderOptions & {
   readonly ca?: string | null
   /** Topic filter, e.g. `msh/#`. */
   readonly topic: string
-  /** Takes what arrives, in order; the next message waits for it. Must not throw. */
+  /** Gets events in order; the next message waits for it. Must not throw. */
   onFrames(batch: readonly ReceivedEvent[]): void | Promise<void>
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
@@ -29,7 +29,7 @@ export type MqttLinkOptions = MqttReaderOptions & {
   readonly timings?: Partial<LinkTimings>
 }
 
-/** What is remembered from one connection to the next. */
+/** State kept from one connection to the next. */
 type Memory = {
   state: LinkInfo['state']
   since: number
@@ -105,7 +105,7 @@ export function createMqttLink(options: MqttLinkOptions): Link {
   }
 }
 
-/** The certificates of a file in PEM form. Throws StartRefused when there are none. */
+/** The certificates of a file in PEM format. Throws StartRefused if there are none. */
 export function readAuthorities(path: string): string {
   try {
     const pem = readFileSync(path, 'utf8')
@@ -158,7 +158,7 @@ function subscribe(
   let reason = 'the broker closed the connection'
   const close = () => {
     isOver = true
-    // After its end a client may still say that its socket broke; nobody is left to hear it.
+    // A closed client may still emit a socket error; it must not go unhandled.
     client?.removeAllListeners().on('error', () => {})
     client?.end(true)
   }
@@ -203,7 +203,7 @@ function subscribe(
   return { close }
 }
 
-/** The broker's answer to a ping stands behind a flood of messages; a broker that sends messages is there all the same. */
+/** The answer to a ping queues behind a flood of messages, so messages also prove that the broker is alive. */
 function watchFlood(client: MqttClient, heartbeatMs: number): () => void {
   let seenAt = performance.now()
   return () => {

@@ -31,14 +31,14 @@ export type MqttMessage = {
   readonly isRetained: boolean
 }
 
-/** What a message says: nothing if it is not one of the mesh's; the name of a channel comes before its first packet. */
+/** The events of a message: none for a message from elsewhere; the name of a channel comes before its first packet. */
 export type MqttReader = (message: MqttMessage) => Promise<ReceivedEvent[]>
 
 export function createMqttReader(options: MqttReaderOptions & { readonly clock: { now(): number } }): MqttReader {
   const { clock, openDirect = async () => null } = options
   const keys = [...options.keys, DEFAULT_CHANNEL_KEY]
   const named = new Map<number, { readonly name: string; readonly toldAt: number }>()
-  // As many as the ingest keeps of one source, those heard last: what it forgot is told again when it is heard.
+  // As many as the ingest keeps for one source, the most recently heard; forgotten ones are reported again when heard.
   const isToTell = (index: number, name: string, now: number): boolean => {
     const known = named.get(index)
     const isKnown = known !== undefined && known.name === name && Math.abs(now - known.toldAt) < TELL_AGAIN_MS
@@ -67,7 +67,7 @@ export function createMqttReader(options: MqttReaderOptions & { readonly clock: 
   }
 }
 
-/** A channel in use is told again, so that it is not forgotten. */
+/** A channel in use is reported again, so that it is not forgotten. */
 const TELL_AGAIN_MS = HOUR_MS
 
 const BY_MQTT = { viaMqtt: true, transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_MQTT } as const
@@ -87,7 +87,7 @@ function receive(
   return { event: event.type === 'packet' && gateway !== null ? { ...event, gateway } : event, raw }
 }
 
-/** The broker has no channel table; what is known of a channel is its hash, its name, and that a key of ours fits. */
+/** The broker has no channel table; of a channel only its hash, its name and our matching key are known. */
 function nameChannel(index: number, name: string, receivedAt: number): ReceivedEvent {
   const channel = {
     index,

@@ -26,7 +26,7 @@ const EXPLANATIONS: ReadonlyMap<string | number, string> = new Map<string | numb
   [5, 'the broker refuses the user name or password'],
 ])
 
-/** Why a connection failed, for people; without what stood in the URL. */
+/** Why a connection failed, for people; without details of the URL. */
 export function explainMqttError(error: Error): string {
   const code = 'code' in error && (typeof error.code === 'string' || typeof error.code === 'number') ? error.code : null
   if (/keepalive timeout|connack timeout/i.test(error.message)) return 'the broker does not answer'

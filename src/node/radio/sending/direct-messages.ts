@@ -14,8 +14,8 @@ export type DirectKeys = {
 }
 
 /**
- * Opens direct messages to the nodes whose private key is known: X25519, SHA-256, AES-256-CCM with a tag of 8 bytes;
- * tag and the random half of the nonce stand behind the cipher text.
+ * Decrypts direct messages to nodes whose private key is known: X25519, SHA-256, AES-256-CCM with a tag of 8 bytes; the
+ * tag and the random half of the nonce follow the ciphertext.
  */
 export function createDirectOpener({ privateKeys, publicKeyOf }: DirectKeys): OpenDirect {
   return async ({ from, to, id }, cipherText) => {

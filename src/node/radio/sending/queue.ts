@@ -4,15 +4,15 @@ import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createTimer, type LinkClock } from '../connection.ts'
 
 /**
- * Least time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second traceroute
- * within 30 s, by their own clock: what comes a millisecond early is lost.
+ * Minimum time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second
+ * traceroute within 30 s, by their own clock: a packet that is a millisecond early is lost.
  */
 const PACES = { text: 2200, traceroute: 30_500 } as const satisfies Record<OutgoingKind, number>
 
 const MAX_WAITING = 50
 /** Of these, for rules of automation: they never leave people without a place. */
 const MAX_OF_RULES = 20
-/** After so long without an answer none is expected. */
+/** No answer is expected after this time. */
 const ANSWER_MS = 120_000
 /** So long a packet waits for a link that broke. */
 const LINK_PATIENCE_MS = 120_000
@@ -24,7 +24,7 @@ export type SendQueueOptions = {
   readonly clock: LinkClock
   /** Sends an encoded ToRadio; false when the link is not connected. */
   readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
-  /** What happened to a packet, in order. */
+  /** An event of a packet, in order. */
   readonly onDelivery: (packetId: number, event: DeliveryEvent) => void
 }
 
@@ -36,9 +36,9 @@ type Entry = {
   readonly rule: RuleMark | null
 }
 
-/** Packets on their way to one radio, paced by kind; those of people first, and then in the order they came. */
+/** Packets on their way to one radio, paced by kind; packets of people first, then in order of arrival. */
 export type SendQueue = {
-  /** Takes a place for a packet that comes soon; false when there is none. */
+  /** Reserves a place for a packet that comes soon; false if there is none. */
   reserve(rule: RuleMark | null): boolean
   /** Gives a reserved place back. */
   release(rule: RuleMark | null): void
@@ -46,11 +46,11 @@ export type SendQueue = {
   push(entry: Entry): void
   /** Places taken. */
   readonly waiting: number
-  /** Takes what the radio says. */
+  /** Processes the radio's events. */
   observe(event: RadioEvent): void
   /** Gives up all that waits. */
   abandon(): void
-  /** Takes back what waits of rules for which this is true. */
+  /** Withdraws waiting packets of rules for which this is true. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Says that the link is up, or down. */
   setConnected(isConnected: boolean): void
@@ -80,7 +80,7 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
     onDelivery(packetId, { type: 'lost' })
   }
   const isOpen = () => isConnected && free > 0
-  /** Milliseconds until a packet of a kind may go. When the clock was set back, its pace begins anew. */
+  /** Milliseconds until a packet of a kind may be sent. Setting the clock back restarts the interval. */
   const waitOf = (kind: OutgoingKind) => {
     const now = clock.now()
     const last = lastSentAt.get(kind)
@@ -149,7 +149,7 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
       isConnected = value
       if (value) {
         patience.stop()
-        // What the radio's queue holds after a restart is not known until it says so.
+        // The content of the radio's queue after a restart is unknown until the radio reports it.
         free = Math.max(1, free)
         pump()
         return

@@ -19,7 +19,7 @@ export type TransmitterOptions = {
   readonly link: Pick<Link, 'info' | 'send'>
   readonly clock: LinkClock
   readonly random: () => number
-  /** What happened to a packet of the radio `nodeNum`, in order. */
+  /** An event of a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
   /** Called with each encoded ToRadio that the radio `nodeNum` got. */
   readonly onSent?: (message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
@@ -30,16 +30,16 @@ export type Transmitter = {
   canSend(): boolean
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
-  /** Takes back what waits, or is about to, of rules for which this is true. */
+  /** Withdraws packets of rules for which this is true, waiting or about to wait. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
   /** Null: the radio did not tell. */
   lora(): LoraSettings | null
-  /** Takes what the radio says. */
+  /** Processes the radio's events. */
   observe(event: RadioEvent): void
   onState(info: LinkInfo): void
-  /** Gives up what waits, and says so. */
+  /** Drops waiting packets, and reports that. */
   abandon(): void
-  /** For good: what still comes is not sent. */
+  /** Permanently: later packets are not sent. */
   stop(): void
 }
 
@@ -53,7 +53,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
   let isTxEnabled = true
   let lora: LoraSettings | null = null
   const ownNum = () => link.info().radio?.nodeNum ?? null
-  /** The radio that what waits is meant for. */
+  /** The radio for which the waiting packets are meant. */
   let servedNum: number | null = null
   const open = new Set<OpenPlace>()
   const report = (nodeNum: number | null, packetId: number, event: DeliveryEvent) => {
@@ -123,7 +123,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
       if (event.type !== 'packet' || event.replayed) return
       const { from, to, payload, requestId, rssi } = event.packet
       const own = ownNum()
-      // Our own radio tells us so without a radio wave: a "self" that was heard is somebody else.
+      // Our own radio reports this without a radio wave: a "self" received by radio is forged.
       const isForged = from === own && rssi !== null
       if (payload.kind !== 'routing' || requestId === null || to !== own || isForged) return
       report(own, requestId, { type: 'routing', error: payload.error, from })
