@@ -44,7 +44,7 @@ const stampFormat = new Intl.DateTimeFormat('en-GB', {
   second: '2-digit',
 })
 
-/** For tables of the recent past: the day stands only where it is not today, the year where it is not this one. */
+/** For tables of the recent past: shows the date only if it is not today, and the year only if it is not this one. */
 export function stamp(t: number): string {
   const then = new Date(t)
   const today = new Date()

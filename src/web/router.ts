@@ -5,7 +5,7 @@ import { BASE } from './api.ts'
 export type Place = { readonly path: string; readonly query: URLSearchParams }
 
 export const place = signal<Place>(readPlace())
-/** Path and query as one text, e.g. to come back to. */
+/** Path and query as one text, for example to return to it. */
 export const currentUrl = computed(() => {
   const query = place.value.query.toString()
   return query === '' ? place.value.path : `${place.value.path}?${query}`
@@ -52,7 +52,7 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
 
 const NODE_ID = /^!(?!0{8}|f{8})[0-9a-f]{8}$/
 
-/** The node that the address names as `name`; null: none, or what no node can be called. */
+/** The node in the address's parameter `name`; null: none, or an invalid one. */
 export function queryNode(query: URLSearchParams, name: string): string | null {
   const id = query.get(name)?.toLowerCase() ?? ''
   return NODE_ID.test(id) ? id : null
@@ -65,7 +65,7 @@ export function safeReturn(wanted: string | null): string {
   return origin === location.origin && pathname !== '/login' ? pathname + search : '/'
 }
 
-/** Follows links of this site without loading the page anew. */
+/** Follows links of this site without reloading the page. */
 export function followLinks(): void {
   addEventListener('popstate', () => {
     place.value = readPlace()

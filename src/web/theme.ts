@@ -5,7 +5,7 @@ export type Theme = (typeof THEMES)[number]
 
 const KEY = 'theme'
 
-/** What this browser was told; `auto` follows the system. */
+/** The choice made in this browser; `auto` follows the system. */
 export const theme = signal<Theme>(THEMES.find((known) => known === readStored()) ?? 'auto')
 
 function readStored(): string | null {

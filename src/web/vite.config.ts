@@ -31,7 +31,7 @@ export default defineConfig({
   plugins: [workersHeaders(), installable()],
 })
 
-/** Workers read from `_headers` what the app adds elsewhere to each of these files. */
+/** On Workers, `_headers` gives these files the headers that the app adds elsewhere. */
 function workersHeaders(): Plugin {
   const lines = Object.entries(SECURITY_HEADERS).map(([name, value]) => `  ${name}: ${value}`)
   const source = ['/*', ...lines, '/assets/*', '  Cache-Control: public, max-age=31536000, immutable', ''].join('\n')

@@ -60,7 +60,9 @@ export const verificationSchema = z
     ok: z.boolean(),
     tables: z.int(),
     rows: z.int(),
-    signature: z.enum(SIGNATURES).describe('Only `own` proves that the backup was not changed by anybody without the secret'),
+    signature: z
+      .enum(SIGNATURES)
+      .describe('Only `own` proves that the backup was not changed by anybody without the secret'),
     problems: z.array(z.string()),
   })
   .meta({ id: 'BackupVerification' })

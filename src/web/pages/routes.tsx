@@ -9,7 +9,7 @@ import { DashboardPage } from './dashboard/dashboard.tsx'
 import { NodesPage } from './nodes/nodes.tsx'
 import type { Action, Resource } from '../../shared/resources.ts'
 
-// What everybody sees first comes at once, the rest when it is wanted.
+// The first pages that users see load immediately, the others on demand.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)
 const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage)
 const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage)
@@ -33,12 +33,12 @@ const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPag
 
 const WARM_MS = 1500
 
-/** Gets what most people open next, once the first page has had its time; answers how to give that up. */
+/** Preloads the pages that most users open next, after the first page has loaded; returns a function to cancel that. */
 export function warmPages(): () => void {
   const timer = setTimeout(() => {
-    // The map has enough to load of its own.
+    // The map has enough of its own to load.
     if (place.peek().path === '/map') return
-    // Whoever opens a page that did not come is told then.
+    // A failure appears when the user opens that page.
     for (const load of [loadMessages, loadNode]) load().catch(() => {})
   }, WARM_MS)
   return () => clearTimeout(timer)
@@ -50,7 +50,7 @@ export type Need = 'signed-in' | 'admin' | { readonly resource: Resource; readon
 export type Route = {
   readonly pattern: RegExp
   readonly need: Need
-  /** Its place in the navigation; pages below another page have none. */
+  /** Its place in the navigation; subpages have none. */
   readonly nav?: {
     readonly path: string
     readonly name: string
@@ -176,7 +176,7 @@ export function mayOpen(need: Need): boolean {
   return need === 'admin' ? isAdmin.value : can(need.resource, need.action)
 }
 
-/** What a page needs, in words. */
+/** The permission that a page requires, in words. */
 export function nameNeed(need: Need): string {
   if (need === 'signed-in') return ''
   return need === 'admin'

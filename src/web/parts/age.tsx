@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { age, dateTime } from '../format.ts'
 import { t } from '../strings.ts'
 
-/** The time by which ages are told; moves on its own. */
+/** The current time for ages; updates itself. */
 export const now = signal(Date.now())
 
 const TICK_MS = 5000

@@ -32,7 +32,7 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A value among others that people hand on, such as an id. `name` says what it is. */
+/** A value that people copy, such as an ID, beside others. `name` is its label. */
 export function Copyable({ text, name }: { text: string; name: string }) {
   const output = useRef<HTMLSpanElement>(null)
   const label = t.common.copyOf(name)

@@ -14,7 +14,7 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
     const opener = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // What opened it may be gone by now, such as the row that was deleted: the page's heading is always there.
+      // The element that opened it may no longer exist, such as a deleted row: the page's heading always does.
       const next = opener?.isConnected ? opener : document.querySelector('h1')
       if (next instanceof HTMLElement) next.focus()
     }
@@ -35,7 +35,7 @@ export function Dialog(props: { title: string; onClose(): void; children: Compon
 type Question = { text: string; confirm: string; isDangerous: boolean; act(): Promise<void> }
 const question = signal<Question | null>(null)
 
-/** Asks before `act`; what goes wrong is shown in the same window. */
+/** Asks before `act`; errors appear in the same window. */
 export function askFirst(asked: Question): void {
   question.value = asked
 }

@@ -27,7 +27,7 @@ function KnownLinkState() {
   )
 }
 
-/** Whether what happens is told at once. */
+/** Whether events arrive immediately. */
 export function LiveMark() {
   const state = online.value ? liveState.value : 'cut'
   if (state === 'off') return null

@@ -6,7 +6,7 @@ import { duration } from '../format.ts'
 import { t } from '../strings.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-/** What to do about an error, in the application's words; the service's own where it knows better. */
+/** The application's advice on an error; the service's own if that is more specific. */
 export function explain(error: ApiError): string {
   const texts: Readonly<Record<string, string>> = t.errors
   const text = texts[error.code]
@@ -18,7 +18,7 @@ function issueText({ path, message }: { path: string; message: string }): string
   return path === '' || path === 'password' ? message : `${path}: ${message}`
 }
 
-/** An error beside what caused it, read out as it appears. */
+/** An error beside its cause, announced by screen readers. */
 export function Failure({ error, retry }: { error: ApiError | null; retry?: () => void }) {
   if (error === null) return null
   return (
@@ -39,7 +39,7 @@ export function Failure({ error, retry }: { error: ApiError | null; retry?: () =
   )
 }
 
-/** Counts down what Retry-After said. */
+/** Counts down the seconds of Retry-After. */
 function Wait({ seconds }: { seconds: number }) {
   const left = useSignal(seconds)
   useEffect(() => {
@@ -78,7 +78,7 @@ export function Toaster() {
   )
 }
 
-/** In place of what is on its way; seen when that takes long. */
+/** A placeholder during loading; visible only if it takes long. */
 export function Loading() {
   return (
     <p class="boot" role="status">
@@ -87,7 +87,7 @@ export function Loading() {
   )
 }
 
-/** A place without content, and what would fill it. Without a `title` the page's own says enough. */
+/** An empty area, and how to fill it. Without a `title` the page's own is enough. */
 export function Empty(props: { icon: IconName; title?: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

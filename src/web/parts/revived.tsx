@@ -11,7 +11,7 @@ import { Failure, say } from './notice.tsx'
 type List = InferResponseType<typeof api.system.restore.revived.$get>
 type Revived = List['revived'][number]
 
-/** What the latest restore gave back to users and tokens, until an administrator decides about it. */
+/** Access that the latest restore gave back to users and tokens, until an administrator decides about it. */
 export function RevivedNotice() {
   const { data, reload } = useLoad(() => ask(api.system.restore.revived.$get()), [])
   const list = data.value

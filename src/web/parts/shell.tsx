@@ -27,7 +27,7 @@ function entries(): Entry[] {
 const RETRY_MS = 3000
 const CUT_MS = 2000
 
-/** What surrounds every page once somebody is signed in. */
+/** The frame of every page for signed-in users. */
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(warmPages, [])
   return (
@@ -77,7 +77,7 @@ function Sidebar() {
   )
 }
 
-/** Of the radio, and of what this page is told. */
+/** The state of the radio's link and of this page's live events. */
 function States() {
   return (
     <div class="states">

@@ -3,7 +3,7 @@ const PREFIX = 'draft:'
 /** Where the browser keeps nothing. */
 const fallback = new Map<string, string>()
 
-/** `place` tells drafts apart: user and conversation. */
+/** `place` distinguishes drafts: user and conversation. */
 export function readDraft(place: string): string {
   try {
     return sessionStorage.getItem(PREFIX + place) ?? ''
@@ -21,7 +21,7 @@ export function keepDraft(place: string, text: string): void {
   }
 }
 
-/** When somebody signs out, nothing of theirs stays behind. */
+/** Deletes a user's drafts when they sign out. */
 export function dropDrafts(): void {
   fallback.clear()
   try {

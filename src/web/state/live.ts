@@ -17,7 +17,7 @@ export const liveState = signal<LiveState>('off')
 /** Something that has just happened; null: anything may have. */
 export type LiveEvent = { readonly kind: EventKind; readonly data: Readonly<Record<string, unknown>> } | null
 
-/** Whether all events of these kinds reach this page at once. */
+/** Whether all events of these kinds reach this page immediately. */
 export function isTold(kinds: readonly EventKind[]): boolean {
   return kinds.length > 0 && liveState.value === 'live' && kinds.every(mayHear)
 }
@@ -49,9 +49,9 @@ const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 const PATIENCE = 3
 
 /**
- * Keeps one stream of events open while somebody is signed in and looks at this tab; a hidden one gives its connection
- * back, and resumes where it was. Read by `fetch`, since an EventSource hides statuses and beats, and cannot resume
- * after it gave up. Until the answered function is called.
+ * Keeps one stream of events open while a user is signed in and the tab is visible; a hidden tab closes its connection
+ * and resumes where it was. Uses `fetch`, since an EventSource hides statuses and heartbeats, and cannot resume after
+ * it gave up. Runs until the returned function is called.
  */
 export function keepLive(): () => void {
   const isVisible = signal(document.visibilityState === 'visible')
@@ -106,7 +106,7 @@ function createStream(userId: number) {
         if (run.isStopped) return
         failures = ending.wasOpen ? 0 : failures + 1
         liveState.value = ending.refusal !== null || failures >= PATIENCE ? 'polling' : 'cut'
-        // Tells whether the service is away, the session over, or only the stream cut.
+        // Shows whether the service is down, the session has ended, or only the stream was cut.
         await refreshStatus()
         const wait = backOff(failures, { ...PAUSES, jitter: 0.5 + Math.random() / 2 })
         const least = (ending.refusal?.retryAfter ?? 0) * 1000
@@ -142,21 +142,21 @@ async function readStream(controller: AbortController): Promise<Ending> {
       if (!wasOpen) {
         wasOpen = true
         liveState.value = 'live'
-        // What happened between the first answers and now.
+        // Events between the first answers and now.
         if (resumeAt.id === '') tell(null)
       }
       noteHeard()
       parse(value)
     }
   } catch {
-    // Cut, unreachable, silent or stopped: whoever called knows which, and opens it again.
+    // Cut, unreachable, silent or stopped: the caller knows which, and reopens it.
     return { wasOpen, refusal: null }
   } finally {
     clearTimeout(silence)
   }
 }
 
-/** What a proxy says while the service is away is no refusal. */
+/** A proxy's answer while the service is down is not a refusal. */
 async function refusalOf(response: Response): Promise<ApiError | null> {
   const error = await readProblem(response)
   return error.status === 429 ? error : null
@@ -190,7 +190,7 @@ function hear(name: string, data: string): void {
   if (isRecord(body)) tell({ kind, data: body })
 }
 
-/** Runs `work` when asked: at once, then at most every `gapMs`, and never twice at the same time. */
+/** Runs `work` on request: immediately, then at most every `gapMs`, and never twice at the same time. */
 export function pace(work: () => Promise<void>, gapMs: number): { ask(): void; stop(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isBusy = false

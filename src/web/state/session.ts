@@ -8,7 +8,7 @@ import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/resourc
 export type Status = InferResponseType<typeof api.auth.status.$get>
 export type User = NonNullable<Status['user']>
 
-/** Who is signed in and what they may do, as the service said last; null until it has. */
+/** The signed-in user and their permissions, as last reported by the service; null until then. */
 export const status = signal<Status | null>(null)
 export const statusError = signal<ApiError | null>(null)
 
@@ -26,8 +26,8 @@ export function can(resource: Resource, action: Action): boolean {
 }
 
 /**
- * Grows when nothing that was loaded before may be shown any more: somebody else reads, or the same person may read
- * less. What is given to somebody appears without taking away what they are writing.
+ * Increases when loaded data must no longer be shown: another user has signed in, or the user has lost permissions. New
+ * permissions take effect without discarding what the user is writing.
  */
 export const readerKey = signal(0)
 
@@ -36,16 +36,16 @@ function mayReadLess(before: Status | null, next: Status): boolean {
   return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
 }
 
-/** Radios, live events and backups are the Node service's: the edge has none of them. */
+/** Radios, live events and backups exist only in the Node service, not on the edge. */
 type Part = 'radio' | 'events' | 'backups'
 const missing = signal('')
 
-/** Whether the service has this where it runs; what it has not would be asked for in vain. */
+/** Whether the service has this feature in its runtime; requests for others would fail. */
 export function has(part: Part): boolean {
   return !missing.value.split(', ').includes(part)
 }
 
-/** Throws nothing: what went wrong stands in `statusError`. */
+/** Never throws: errors are in `statusError`. */
 export async function refreshStatus(): Promise<void> {
   try {
     const answer = await send(api.auth.status.$get())
@@ -67,10 +67,10 @@ export async function refreshStatus(): Promise<void> {
 }
 
 let isLeaving = false
-/** Between the tabs of this browser: who is signed in has changed. */
+/** Tells the other tabs of this browser that the signed-in user has changed. */
 const tabs = new BroadcastChannel('session')
 
-/** Lets the other tabs find out at once who is signed in now. */
+/** Makes the other tabs check immediately who is signed in. */
 export function tellTabs(): void {
   // A BroadcastChannel reaches its own origin alone.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin

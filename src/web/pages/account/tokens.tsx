@@ -20,7 +20,7 @@ type NewToken = InferRequestType<typeof api.tokens.$post>['json']
 /** Own API tokens: made, listed, revoked. */
 export function Tokens() {
   const { data, error, reload } = useLoad(() => ask(api.tokens.$get()), [])
-  // One that was begun when the session ended is gone on with.
+  // Continues with a token that was being created when the session ended.
   const draft = useTokenDraft()
   const isMaking = useSignal(draft.wasBegun)
   const tokens = data.value?.tokens
@@ -72,7 +72,7 @@ function Revoke({ token, onRevoked }: { token: Token; onRevoked(): Promise<void>
   )
 }
 
-/** Only what the owner may do themselves. */
+/** Only the owner's own permissions. */
 function offeredScopes(): Scope[] {
   const permissions = status.value?.permissions
   return permissions === undefined ? [] : usableScopes({ isAdmin: isAdmin.value, permissions }, namesOf(t.resources))
@@ -112,7 +112,7 @@ function NewTokenDialog({ draft, onClose, onMade }: DialogProps) {
   }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    // What the owner may not do any more can't be ticked off again.
+    // Scopes that the owner has lost since have no box to untick, so they are left out.
     const scopes = offeredScopes().filter((scope) => chosen.includes(scope))
     hasNoScope.value = scopes.length === 0
     if (hasNoScope.value) return

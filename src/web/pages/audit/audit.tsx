@@ -20,7 +20,7 @@ const PAGE = '100'
 /** Characters of an action or an area that the service takes. */
 const MAX_NAME = 100
 
-/** What the address says, as the API wants it: days become milliseconds. */
+/** The address's filters as API parameters: days become milliseconds. */
 function filtersOf(query: URLSearchParams): Partial<Record<(typeof NAMES)[number], string>> {
   const found: Partial<Record<(typeof NAMES)[number], string>> = {}
   for (const name of NAMES) {

@@ -33,7 +33,7 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
   )
 }
 
-/** Whom or what an action was about, when that is somebody else. */
+/** The subject of an action, if it is not the actor. */
 function subjectOf({ details, username }: AuditEntry): string | null {
   const subject = details['username'] ?? details['name'] ?? details['nodeId']
   return typeof subject === 'string' && subject !== username ? subject : null

@@ -176,7 +176,7 @@ function RuleRow(props: { automation: Automation; channels: Channels; reload(): 
   )
 }
 
-/** Answers what the rule takes of the air; null once it is off. The rest of it stays as it is by now. */
+/** Returns the airtime of the rule; null once it is off. Everything else in the rule stays as it is now. */
 async function switchRule(id: number, enabled: boolean): Promise<string | null> {
   const param = { id: String(id) }
   const { automation } = await ask(api.automation[':id'].$get({ param }))

@@ -5,12 +5,12 @@ import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {
-  /** Slots that are in use; none when that is not known. */
+  /** Slots in use; empty if unknown. */
   readonly used: readonly number[]
   name(index: number): string
 }
 
-/** What the radio calls its channels, as far as the viewer may know. */
+/** The names of the radio's channels, as far as the viewer may see them. */
 export function useChannels(): Channels {
   const { data } = useLoad(async () => (can('messages', 'read') ? (await ask(api.channels.$get())).channels : []), [])
   const all = data.value ?? []

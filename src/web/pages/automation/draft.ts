@@ -2,7 +2,7 @@ import { type KindName, type OwnDraft, type OwnDrafts, ownDrafts, viewOf } from 
 import type { Common } from './kinds/kind.ts'
 import type { NewRule, Rule } from './rule.ts'
 
-/** Everything that the form asks for. What was typed for one kind is still there after a look at another. */
+/** All fields of the form. Fields of one kind keep their values while another kind is shown. */
 export type Draft = {
   readonly kind: KindName
   readonly name: string
@@ -49,7 +49,7 @@ export function withOwn(draft: Draft, changes: Partial<OwnDraft>): Draft {
   return { ...draft, own: { ...own, [kind]: { ...own[kind], ...changes } } }
 }
 
-/** What the form says, right or wrong: the service tells what is wrong with it. */
+/** The form's content, valid or not: the service reports errors. */
 export function ruleOf({ kind, own, ...draft }: Draft): NewRule {
   const common: Common = {
     name: draft.name.trim(),
@@ -60,10 +60,12 @@ export function ruleOf({ kind, own, ...draft }: Draft): NewRule {
   return viewOf(kind).ruleOf(own[kind], common)
 }
 
-/** What can be tried of a draft. `isWhole` false: something stands in for what is missing, but its times are right. */
+/**
+ * The part of a draft that can be tried. `isWhole` false: placeholders replace missing fields, but its times are valid.
+ */
 export type Tryable = { readonly rule: NewRule; readonly isWhole: boolean }
 
-/** What nobody has filled in is not wrong, but missing. Null: nothing can be said yet. */
+/** Empty fields are missing rather than wrong. Null: the draft cannot be tried yet. */
 export function tryableOf(draft: Draft): Tryable | null {
   const { isWhole, standIn } = viewOf(draft.kind)
   if (isWhole(draft.own[draft.kind])) return { rule: ruleOf(draft), isWhole: true }

@@ -19,11 +19,11 @@ function keyOf(saved: Automation | null): string {
 
 export type Begun = {
   readonly draft: Signal<Draft>
-  /** Revision of the version that the draft began with; 0: there is none. */
+  /** Revision of the version on which the draft is based; 0: none. */
   readonly seen: Signal<number>
 }
 
-/** A draft that is kept until it says again what is saved. */
+/** A draft that is kept until it equals the saved rule again. */
 export function useKeptDraft(saved: Automation | null, initial: Draft): Begun {
   const key = keyOf(saved)
   const found = kept.get(key)

@@ -55,7 +55,7 @@ export function NewAutomationPage() {
   )
 }
 
-/** One rule: what it is, what it would do, and what it did. */
+/** One rule: its form, its dry run, and its log. */
 export function RulePage({ id }: { id: string }) {
   const { data, error, reload } = useLoad(() => ask(api.automation[':id'].$get({ param: { id } })), [])
   const automation = data.value?.automation ?? null
@@ -127,7 +127,7 @@ function ShowRule({ automation }: { automation: Automation }) {
   )
 }
 
-/** What somebody might say, to begin with. */
+/** An example message to begin with. */
 function useSample({ kind, own }: Draft): Signal<Sample> {
   return useSignal(viewOf(kind).sampleOf?.(own[kind]) ?? { text: 'ping', channel: 0, direct: false })
 }
@@ -139,7 +139,7 @@ function sampleFor(kind: KindName, sample: Signal<Sample>): Sample | null {
 type EditorProps = {
   begun: Begun
   saved: Automation | null
-  /** What is saved, or nothing yet. */
+  /** The saved rule, or none yet. */
   initial: Draft
   /** The service has this by now. */
   onSaved(next: Automation): void
@@ -192,7 +192,7 @@ function airOf({ isWhole, result, error }: Trial): string | null {
 
 type Forms = { readonly form: Form<Draft>; readonly own: Form<OwnDraft> }
 
-/** What is asked of every rule, and what its kind asks for. */
+/** The fields of every rule, and those of its kind. */
 function createForms(draft: Signal<Draft>, channels: Channels, trial: Trial, saving: Saving): Forms {
   const { kind, own } = draft.value
   const shared = {
@@ -210,7 +210,7 @@ function createForms(draft: Signal<Draft>, channels: Channels, trial: Trial, sav
   }
 }
 
-/** What the service says is wrong with a rule, by paths of the rule itself. */
+/** The service's errors in a rule, by paths in the rule itself. */
 function issuesOf(error: ApiError | null): readonly Issue[] {
   if (error === null) return []
   if (error.code === 'automation_name_taken') return [{ path: 'name', message: explain(error) }]
@@ -228,7 +228,7 @@ function valueAt(rule: NewRule | null, path: string): string {
 
 type Saving = {
   readonly action: Action
-  /** What was refused when it was to be saved, as far as the rule still says the same. */
+  /** The errors of the last attempt to save, as far as those fields are unchanged. */
   issuesFor(rule: NewRule): readonly Issue[]
   /** Who changed the rule after it was opened here. */
   readonly rival: Signal<string | null>

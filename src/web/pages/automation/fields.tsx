@@ -7,7 +7,7 @@ import { type TokenName, widestText } from '../../../shared/tokens.ts'
 import type { Channels } from './channels.ts'
 import { MAX_CRON, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
-/** What the fields of the form share. */
+/** Data that the fields of the form share. */
 export type Form<Draft> = {
   readonly draft: Draft
   readonly channels: Channels
@@ -16,11 +16,11 @@ export type Form<Draft> = {
   /** How the text reads now; null: not known. */
   readonly preview: string | null
   set(changes: Partial<Draft>): void
-  /** What the service says is wrong at a path of the rule, or below it. */
+  /** The service's error at a path of the rule, or below it. */
   errorAt(path: string): string | null
 }
 
-/** A line of text or a number. `error` stands in for the words of the service. */
+/** A line of text or a number. `error` replaces the service's message. */
 export function Line(props: {
   form: Pick<Form<unknown>, 'errorAt'>
   label: string
@@ -56,7 +56,7 @@ export function Line(props: {
   )
 }
 
-/** A cron pattern: what its five fields are, and some to begin with. */
+/** A cron pattern: its five fields, and some examples. */
 export function CronField(props: {
   form: Pick<Form<unknown>, 'errorAt'>
   path: string

@@ -7,7 +7,7 @@ import { type Form, Line } from './fields.tsx'
 import { type OwnDraft, viewOf } from './kinds/kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 
-/** What a rule is made of, as far as its kind asks for it. */
+/** The form of a rule, with the fields of its kind. */
 export function RuleFields(props: { form: Form<Draft>; own: Form<OwnDraft>; air: string | null }) {
   const { form, own, air } = props
   const { draft, set } = form

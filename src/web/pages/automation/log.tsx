@@ -16,7 +16,7 @@ type Run = Page['runs'][number]
 const PAGE = '20'
 const POLL_MS = 4000
 
-/** What a rule did and why it did not, the newest first. */
+/** What a rule did, and why it skipped runs, newest first. */
 export function RunLog({ id }: { id: number }) {
   const runs = useSignal<readonly Run[] | null>(null)
   const next = useSignal<number | null>(null)
@@ -26,7 +26,7 @@ export function RunLog({ id }: { id: number }) {
     const page = await ask(api.automation[':id'].runs.$get({ param: { id: String(id) }, query }))
     const known = runs.peek() ?? []
     const isFirst = known.length === 0
-    // A run goes on changing: what is loaded again takes the place of what was there.
+    // A run continues to change: newly loaded versions replace older ones.
     const fresh = new Set(page.runs.map((run) => run.id))
     runs.value = [...page.runs, ...known.filter((run) => !fresh.has(run.id))].toSorted((x, y) => y.id - x.id)
     if (isFirst || before !== null) next.value = page.nextBefore

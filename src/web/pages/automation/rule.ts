@@ -6,7 +6,7 @@ export type Rule = Automation['rule']
 /** A rule as the service takes it. */
 export type NewRule = InferRequestType<typeof api.automation.$post>['json']
 export type DryRun = Extract<InferResponseType<(typeof api.automation)['dry-run']['$post']>, { messages: unknown }>
-/** Something that somebody might say. */
+/** An example message. */
 export type Sample = NonNullable<InferRequestType<(typeof api.automation)['dry-run']['$post']>['json']['sample']>
 
 export function nodeIdOf(nodeNum: number): string {

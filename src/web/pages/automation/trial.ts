@@ -6,14 +6,14 @@ import type { Tryable } from './draft.ts'
 import type { DryRun, NewRule, Sample } from './rule.ts'
 
 export type Trial = {
-  /** The form is complete; else its times are all that can be told. */
+  /** The form is complete; otherwise only its times can be shown. */
   readonly isWhole: boolean
-  /** What came last; it stays while the form is not complete. */
+  /** The latest result; it stays while the form is incomplete. */
   readonly result: Signal<DryRun | null>
   readonly error: Signal<ApiError | null>
 }
 
-/** Somebody who types rests for so long now and then. */
+/** A pause in typing that counts as its end. */
 const PAUSE_MS = 350
 
 /** Tries a rule as it is typed. */

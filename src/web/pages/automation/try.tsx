@@ -14,7 +14,7 @@ import { DAY_MS } from '../../../shared/time.ts'
 import { MAX_SAMPLE } from '../../../shared/limits.ts'
 
 type Props = {
-  /** It answers what somebody says; else it runs by the clock. */
+  /** It answers messages; otherwise it runs on schedule. */
   answers: boolean
   timeZone: string
   trial: Trial
@@ -22,7 +22,7 @@ type Props = {
   sample: Signal<Sample>
 }
 
-/** What a rule would do, beside its form. */
+/** The dry run of a rule, beside its form. */
 export function TryCard({ answers, timeZone, trial, channels, sample }: Props) {
   const result = trial.result.value
   const error = trial.error.value
@@ -82,7 +82,7 @@ function Bubble({ message, channels }: { message: DryRun['messages'][number]; ch
   )
 }
 
-/** The service stands in node 1 for a sender that is not known. */
+/** The service uses node 1 as a placeholder for an unknown sender. */
 function nameOfUnknown(nodeId: string): string {
   return nodeId === '!00000001' ? a.theSender : nameOfId(nodeId)
 }

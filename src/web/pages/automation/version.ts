@@ -25,7 +25,7 @@ function isChanged(error: unknown): boolean {
 
 type Named = { readonly id: number; readonly name: string; readonly revision: number }
 
-/** Deletes a rule when somebody is sure of it. One that is another version by now stays, and is loaded again. */
+/** Deletes a rule after a confirmation. A rule that has changed meanwhile stays, and is reloaded. */
 export function deleteFirst({ id, name, revision }: Named, onDeleted: () => void, reload: () => Promise<void>): void {
   askFirst({
     text: a.deleteSure(name),

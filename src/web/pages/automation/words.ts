@@ -11,7 +11,7 @@ export function airtime(ms: number): string {
   return ms < MINUTE_MS ? `${decimal(ms / 1000)} s` : duration(ms / 1000)
 }
 
-/** What a rule takes of the air in a day. */
+/** The airtime of a rule per day. */
 export function airADay({ packetsPerDay, airtimeMsPerDay, isUpperBound }: DryRun['estimate']): string {
   if (packetsPerDay === 0) return a.quietAir
   const text = a.airADay(decimal(packetsPerDay), airtime(airtimeMsPerDay))

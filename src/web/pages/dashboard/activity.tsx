@@ -7,7 +7,7 @@ import { t } from '../../strings.ts'
 
 type Dashboard = InferResponseType<typeof api.dashboard.$get, 200>
 
-/** The last day, hour by hour, and what keeps the service going. */
+/** The last day, hour by hour, and the state of the service. */
 export function Activity({ found }: { found: Dashboard }) {
   const { hours, lastBackup, storage, counts } = found
   const most = Math.max(1, ...hours.map(({ packets }) => packets))

@@ -20,12 +20,12 @@ function wasHidden(): boolean {
 
 type Step = { readonly name: string; readonly isDone: boolean; readonly path?: string; readonly help?: string }
 
-/** What a new service still needs, until all of it is done or somebody has seen enough of it. */
+/** Tasks of a new service, until all are done or somebody hides the list. */
 export function Checklist() {
   const isHidden = useSignal(wasHidden())
   const { data } = useLoad(async () => {
     const [links, others, isScheduled] = await Promise.all([
-      // The edge has no radio and no backups of its own: nothing is left to do there.
+      // The edge has neither radios nor backups, so these tasks are left out.
       has('radio') ? ask(api.info.$get()).then(({ links }) => links) : null,
       ask(api.users.$get({ query: { limit: '1' } })).then((found) => found.total - 1),
       has('backups') ? ask(api.system.backup.settings.$get()).then(({ enabled }) => enabled) : null,
@@ -48,7 +48,7 @@ export function Checklist() {
     ...(found.isScheduled === null
       ? []
       : [{ name: t.dashboard.steps.backup, isDone: found.isScheduled, path: '/backups' }]),
-    // Without local accounts nobody is made here: users appear when they first sign in.
+    // Without local accounts, users cannot be created here: they appear when they first sign in.
     ...(status.value?.localAuthDisabled
       ? []
       : [{ name: t.dashboard.steps.user, isDone: found.others > 0, path: '/users/new' }]),
@@ -64,7 +64,7 @@ export function Checklist() {
     try {
       localStorage.setItem(KEY, 'true')
     } catch {
-      // Storage is blocked: hidden until the page is loaded anew.
+      // Storage is blocked: hidden until the page is reloaded.
     }
   }
   return (

@@ -13,7 +13,7 @@ const POLL_MS = 10_000
 // Without live events, and where each row that is read is charged.
 const SLOW_POLL_MS = 60_000
 
-/** The radios of the service with the state of each link, and what collectors deliver. */
+/** The radios of the service with the state of each link, and the sources that collectors deliver. */
 export function Radios() {
   const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
   const links = data.value?.links

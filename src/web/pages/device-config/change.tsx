@@ -23,7 +23,7 @@ const TAGS = {
 /** So long it is news that a change went well. */
 const NEWS_MS = 600_000
 
-/** What became of the last change of a section. */
+/** The outcome of the last change of a section. */
 export function ChangeNotice({ section }: { section: Section }) {
   const change = section.lastChange
   const isOld = change?.state === 'applied' && now.value - (change.settledAt ?? change.at) > NEWS_MS

@@ -151,7 +151,7 @@ function SectionLoader({ source, section, overview, onSent }: LoaderProps) {
     const timer = setInterval(() => void loaded.reload(), WATCH_MS)
     return () => {
       clearInterval(timer)
-      // What came of it.
+      // The outcome.
       void loaded.reload()
     }
   }, [isWatching])

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { user } from '../../state/session.ts'
 import { differencesOf, type Edits, NO_EDITS, type Section } from './model.ts'
 
-/** What was typed and not sent, by user, radio and section: it is still there after a look at another page. */
+/** Edits that are not sent yet, by user, radio and section: they stay while another page is open. */
 const kept = signal<ReadonlyMap<string, Edits>>(new Map())
 
 function keyOf(source: string, section: string): string {
@@ -33,7 +33,7 @@ export function noteSent(changeId: string): void {
   sent.add(changeId)
 }
 
-/** Drops what the radio has by now: values that are the same, and secrets that it took over from here. */
+/** Drops edits that the radio has now: equal values, and secrets that it accepted from here. */
 export function usePruning(section: Section): void {
   const { source, section: name, lastChange } = section
   useEffect(() => {

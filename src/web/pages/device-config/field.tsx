@@ -16,7 +16,7 @@ type Props = {
   onChange(raw: Raw): void
 }
 
-/** A setting that is no secret, by what its type asks for. */
+/** A non-secret setting, with the control for its type. */
 export function SettingField(props: Props) {
   const { section, leaf, value, onChange } = props
   const { field } = leaf
@@ -59,7 +59,7 @@ export function SettingField(props: Props) {
   )
 }
 
-/** What is good to know before one changes it. */
+/** Advice before changing it. */
 function Hint({ section, leaf, value }: Props) {
   const { field } = leaf
   const time = isSeconds(section, leaf) ? asDuration(value) : ''
@@ -81,7 +81,7 @@ function Hint({ section, leaf, value }: Props) {
   )
 }
 
-/** Marks what must be confirmed; the hint says it in words. */
+/** Marks settings that need a confirmation; the hint says so in words. */
 export function RiskMark({ field: { risk } }: { field: FieldInfo }) {
   if (risk === null) return null
   return (
@@ -91,7 +91,7 @@ export function RiskMark({ field: { risk } }: { field: FieldInfo }) {
   )
 }
 
-/** Bounds of a whole type tell nobody anything. */
+/** The limits of a whole type help nobody. */
 function boundsOf({ type, min, max, list, maxItems, path, options }: FieldInfo): string {
   if (type === 'ipv4') return c.ipv4
   if (list) return type === 'bytes' ? c.keys(maxItems ?? 0) : c.perLine(maxItems ?? 0)

@@ -18,10 +18,10 @@ export type Leaf = {
   readonly channel: number | null
 }
 
-/** What stands in a control: a switch, or a text. A list has its items on lines, and so have flags. */
+/** The content of a control: a switch, or a text. Lists and flags have one item per line. */
 export type Raw = string | boolean
 
-/** What somebody wants otherwise, by path. */
+/** The user's changes, by path. */
 export type Edits = {
   readonly values: ReadonlyMap<string, Raw>
   /** Null: to be cleared. */
@@ -47,14 +47,14 @@ export function leavesOf(section: Section): readonly Leaf[] {
   )
 }
 
-/** What the radio has; undefined for a secret. */
+/** The radio's value; undefined for a secret. */
 export function valueAt(section: Section, { field, channel }: Leaf): unknown {
   const root: unknown = channel === null ? section.values : channelsOf(section).find(({ index }) => index === channel)
   const path = channel === null ? field.path : field.path.replace('channels.*.', '')
   return path.split('.').reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), root)
 }
 
-/** How a value of the radio stands in its control. */
+/** The radio's value in the form of its control. */
 export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
   if (Array.isArray(value)) return value.map(String).join('\n')
   if (list) return ''
@@ -64,14 +64,14 @@ export function rawOf({ type, list }: FieldInfo, value: unknown): Raw {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Whether a number stands where one is needed; the service checks the rest. */
+/** Whether a required number is valid; the service checks the rest. */
 export function isReadable({ type, list }: FieldInfo, raw: Raw): boolean {
   if (typeof raw === 'boolean') return true
   const isNumber = type === 'number' || type === 'integer'
   return !isNumber || itemsOf(raw, list).every((item) => item !== '' && Number.isFinite(Number(item)))
 }
 
-/** Whether a text is no longer than the radio has room for. */
+/** Whether a text fits the radio's limit. */
 export function fits({ maxBytes, list }: FieldInfo, raw: Raw): boolean {
   return list || maxBytes === null || typeof raw === 'boolean' || new TextEncoder().encode(raw).length <= maxBytes
 }
@@ -97,7 +97,7 @@ function valueOf({ type, list }: FieldInfo, raw: Raw): unknown {
   return list ? items : items[0]
 }
 
-/** One difference from what the radio has. */
+/** One difference from the radio's settings. */
 export type Difference = { readonly leaf: Leaf } & (
   | { readonly kind: 'value'; readonly before: Raw; readonly after: Raw }
   | { readonly kind: 'secret'; readonly after: string | null }
@@ -115,7 +115,10 @@ export function differencesOf(section: Section, edits: Edits): readonly Differen
   })
 }
 
-/** Stored secrets that would be used elsewhere after these changes, by path, and what makes it so: they must come anew. */
+/**
+ * Stored secrets that these changes would send elsewhere, by path, with the change that causes it: they must be entered
+ * again.
+ */
 export function unrenewedOf(section: Section, differences: readonly Difference[]): ReadonlyMap<string, string> {
   const asked = section.renewals.filter(({ path, value, secret }) => {
     const isChanged = differences.some(
@@ -127,7 +130,7 @@ export function unrenewedOf(section: Section, differences: readonly Difference[]
   return new Map(asked.map(({ path, secret }) => [secret, path]))
 }
 
-/** What is sent: nothing but differences. */
+/** The request: only the differences. */
 export function bodyOf(section: Section, differences: readonly Difference[], confirm: readonly string[]): Body {
   const secrets = differences.flatMap((each) => (each.kind === 'secret' ? [[each.leaf.path, each.after] as const] : []))
   const values = differences.flatMap(({ leaf, ...each }) =>

@@ -15,7 +15,7 @@ type Props = {
   onClose(): void
 }
 
-/** What is about to change, before anything is sent; what is risky must be meant. */
+/** Lists the changes before they are sent; risky ones need a confirmation. */
 export function Review({ section, differences, sending, onSend, onClose }: Props) {
   const confirmed = useSignal<readonly string[]>([])
   const risky = differences.filter(({ leaf }) => leaf.field.risk !== null)

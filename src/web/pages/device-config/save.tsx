@@ -19,7 +19,7 @@ import {
 import { Review } from './review.tsx'
 import { namesOf } from './words.ts'
 
-/** What the service did not take, and what was asked for then. */
+/** The service's errors, and the request that caused them. */
 export type Refusal = { readonly issues: readonly Issue[]; readonly edits: Edits }
 
 type SaveProps = {
@@ -29,12 +29,12 @@ type SaveProps = {
   differences: readonly Difference[]
   edits: Edits
   refused: Signal<Refusal | null>
-  /** Secrets to be given anew, and the change that asks for it, by path. */
+  /** Secrets to enter again, and the change that requires it, by path. */
   unrenewed: ReadonlyMap<string, string>
   isFixed: boolean
 }
 
-/** What is not sent yet, and the way to send it. */
+/** The unsent changes, and the button to send them. */
 export function SaveBar(props: SaveProps) {
   const { section, differences, edits, refused, unrenewed, isFixed } = props
   const isOpen = useSignal(false)
@@ -101,7 +101,7 @@ export function SaveBar(props: SaveProps) {
   )
 }
 
-/** An issue that stands at no field, e.g. that there must be one primary channel. */
+/** An issue without a field, for example that there must be one primary channel. */
 function isElsewhere(section: Section): (issue: Issue) => boolean {
   const paths = new Set(leavesOf(section).flatMap(({ path }) => [`values.${path}`, `secrets.${path}`]))
   return ({ path }) => !paths.has(path)
@@ -130,7 +130,7 @@ function useSending({ section, differences, edits, refused, loaded, onSent }: Sa
       }
       await loaded.reload()
     })
-  /** What has to be seen at the form is no matter for the window that asks. */
+  /** Closes the window for errors that are shown at the form; false for other errors. */
   const explainAtForm = async (error: ApiError): Promise<boolean> => {
     if (error.code === 'configuration_changed') notice.value = c.reloaded
     else if (error.issues.length > 0) {

@@ -15,7 +15,7 @@ type Props = {
   onChange(value: string | null | undefined): void
 }
 
-/** A secret: whether it is set, and a way to put another in its place. What it is stays in the radio. */
+/** A secret: whether it is set, and a control to replace it. Its value never leaves the radio. */
 export function SecretField(props: Props) {
   const { section, leaf, value, onChange } = props
   const name = fieldName(section, leaf)

@@ -32,7 +32,7 @@ import { describe, fieldHelp, fieldName, inOrder, sectionName } from './words.ts
 
 type Props = { section: Section; overview: Overview; loaded: Loaded<Section>; onSent(): void }
 
-/** One section of a radio's settings: what it is, and for those who may, a form to change it. */
+/** One section of a radio's settings, with a form for those who may change it. */
 export function SectionPane(props: Props) {
   const { section, overview } = props
   const mayWrite = can('configuration', 'write')

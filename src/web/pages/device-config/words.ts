@@ -11,7 +11,7 @@ function wordsFor(section: string, { field, channel }: Leaf): readonly [name: st
   return FIELDS[channel === null ? `${section}.${field.path}` : field.path.replace('channels.*', 'channels')]
 }
 
-/** What a field is called in its section. */
+/** The label of a field in its section. */
 export function fieldName(section: string, leaf: Leaf): string {
   return wordsFor(section, leaf)?.[0] ?? spell(leaf.field.path.split('.').at(-1) ?? '')
 }
@@ -74,7 +74,7 @@ export function describe(section: string, leaf: Leaf, raw: Raw): string {
   return time === '' ? raw.split('\n').join(', ') : `${raw} (${time})`
 }
 
-/** What comes first in a section; the rest follows as the radio tells it, what is on or off at the end, flags last. */
+/** The first fields of a section; the rest follows in the radio's order, switches after it, flags last. */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   channels: ['role', 'settings.name', 'settings.psk', 'settings.moduleSettings.positionPrecision'],
   lora: ['region', 'hopLimit', 'usePreset', 'modemPreset', 'txEnabled', 'txPower', 'channelNum'],
@@ -94,7 +94,7 @@ export function inOrder(section: string, leaves: readonly Leaf[]): readonly Leaf
   return leaves.toSorted((a, b) => (a.channel ?? 0) - (b.channel ?? 0) || rank(a) - rank(b))
 }
 
-/** What the service calls fields, in words. */
+/** The labels for the service's field names. */
 export function namesOf(section: Section, leaves: readonly Leaf[], paths: readonly string[]): string {
   return paths
     .map((path) => {

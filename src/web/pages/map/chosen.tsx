@@ -20,7 +20,7 @@ type Props = {
   trackLength: number
 }
 
-/** One node: what the map draws of it, in words. */
+/** One node: its data on the map, in words. */
 export function ChosenNode({ chosen, links, traces, trackLength }: Props) {
   return (
     <>

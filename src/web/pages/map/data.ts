@@ -29,7 +29,7 @@ export type UsedTiles = {
   retry(): void
 }
 
-/** Where the tiles come from, and what became of them. */
+/** The source of the tiles, and its state. */
 export function useTiles(): UsedTiles {
   const turn = useSignal(0)
   const failed = useSignal(false)
@@ -84,7 +84,7 @@ export function useWaypoints(): readonly Waypoint[] {
   return useLoad(load, [], POLL_MS).data.value ?? NO_WAYPOINTS
 }
 
-/** What the lines of the map are: of the chosen node, or of all where the address of the page asks for them. */
+/** The lines of the map: those of the chosen node, or all if the address of the page says so. */
 export function useTopology(chosen: Node | null): { links: readonly Link[]; traces: readonly Traceroute[] } {
   const { query } = place.value
   const mayRead = can('info', 'read')

@@ -3,7 +3,7 @@ import { activeMs } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
 
-/** What the colours mean: in short at once, in full when it is opened. */
+/** The meaning of the colours: in short, and in full when opened. */
 export function Legend({ hasLines }: { hasLines: boolean }) {
   const active = t.map.legend.active(duration(activeMs.value / 1000))
   return (

@@ -24,7 +24,7 @@ export function MapPage() {
   const filter = readFilter(query)
   const placed = (nodes.value ?? []).filter(({ position, isIgnored }) => position !== null && !isIgnored)
   const chosen = nodes.value?.find(({ nodeId }) => nodeId === query.get('node')) ?? null
-  // Whom somebody looks at stays on the map, whatever the filter says.
+  // The selected node stays on the map, regardless of the filter.
   const shown = placed.filter((node) => node === chosen || passes(node, filter, now.peek()))
   const content = { shown, chosen, track: useTrack(chosen), ...useTopology(chosen), waypoints: useWaypoints() }
   useDrawing(map, content)

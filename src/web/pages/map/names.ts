@@ -24,13 +24,13 @@ const MOST_CHOSEN_REM = 16
 const AWAY_PX = 11
 const CHOSEN_AWAY_PX = 15
 
-/** Names beside the dots: where there is no room on any side, none. More come with the zoom. */
+/** Names beside the dots; none where there is no room on any side. Zooming in shows more. */
 export function createNames(map: LeafletMap): Names {
   map.createPane('names').style.zIndex = '620'
   const layer = layerGroup().addTo(map)
   let drawn = new Map<string, Marker>()
   let chosenKey: string | null = null
-  // What stays where it was is not drawn anew: nodes are heard each second.
+  // Unmoved names are not redrawn: nodes are heard every second.
   const keep = (next: Map<string, () => Marker>) => {
     for (const [key, old] of drawn) if (!next.has(key)) layer.removeLayer(old)
     drawn = new Map([...next].map(([key, make]) => [key, drawn.get(key) ?? make().addTo(layer)]))

@@ -27,7 +27,7 @@ type Props = {
   onPlace(place: { readonly latitude: number; readonly longitude: number }): void
 }
 
-/** What the map shows, in words: for those who can't see it, or can't point at it. */
+/** The content of the map in words, for users who can't see it or can't use a pointer. */
 export function MapPanel(props: Props) {
   const { chosen, traces, waypoints } = props
   const isOpen = useSignal(false)

@@ -19,7 +19,7 @@ export type MeshMap = Omit<Lines, 'placeSignals'> & {
   showTiles(tiles: Tiles | null): void
   /** Brings a place into sight. */
   goTo(place: { readonly latitude: number; readonly longitude: number }): void
-  /** Shows all nodes at once. */
+  /** Zooms to show all nodes. */
   fit(): void
   destroy(): void
 }
@@ -69,7 +69,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
     box.classList.toggle('is-dark', dark)
     dropTiles = tiles === null ? () => {} : showTiles(map, tiles, dark, reports)
   }
-  // What is looked at stays in sight when the panel takes room.
+  // The visible part stays visible when the panel opens.
   const resized = new ResizeObserver(() => {
     map.invalidateSize({ animate: false })
     const at = lastChosen === null ? undefined : dots.locate(lastChosen)

@@ -3,5 +3,5 @@ import type { api } from '../../api.ts'
 
 export type Waypoint = InferResponseType<typeof api.waypoints.$get>['waypoints'][number]
 
-/** For a waypoint without an icon of its own. */
+/** For a waypoint without an icon. */
 export const DEFAULT_ICON = '📍'

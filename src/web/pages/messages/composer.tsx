@@ -17,7 +17,7 @@ export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | 'channelElsew
 
 type Props = {
   channel: number
-  /** Node id of the receiver; null: everybody on the channel. */
+  /** Node ID of the recipient; null: broadcast on the channel. */
   partner: string | null
   replyTo: Signal<Message | null>
   obstacle: Obstacle
@@ -25,7 +25,7 @@ type Props = {
   onSent(message: Message): void
 }
 
-/** Writes a text. What could not be sent stays in the box, also when the page or the permission goes away. */
+/** Writes a text. An unsent text stays in the box, even if the page closes or the permission is lost. */
 export function Composer(props: Props) {
   const { replyTo, obstacle } = props
   const mayWrite = obstacle === null
@@ -82,7 +82,7 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
   const action = useAction()
   useEffect(() => keepDraft(place, text.value), [text.value])
   const radio = useSignal('')
-  // The same draft sent twice, because an answer got lost, is one message; another one has a key of its own.
+  // Sending the same draft again after a lost answer makes one message; another draft has another key.
   const sent = useRef({ request: '', key: '' })
   const submit = () =>
     action.run(async () => {
@@ -111,7 +111,7 @@ function newKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
-/** What was typed is still there after a failure: nobody needs to fear for it. */
+/** The typed text stays after a failure. */
 function noteOf({ error }: Action, obstacle: Obstacle): string {
   if (obstacle === 'readOnly') return t.messages.readOnlyDraft
   if (obstacle !== null) return `${t.messages[obstacle]} ${t.messages.kept}`

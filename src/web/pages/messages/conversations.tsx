@@ -18,7 +18,7 @@ export type Channels = {
   isOn(index: number): boolean
 }
 
-/** What the radio calls its channels. */
+/** The names of the radio's channels. */
 export function useChannels(): Channels {
   const { data } = useLoad(() => ask(api.channels.$get()), [])
   const all = data.value?.channels ?? []
@@ -26,7 +26,7 @@ export function useChannels(): Channels {
   const inRadio = used.filter(isInRadio)
   return {
     used,
-    // Nothing is known before the radio has told its channels: it decides then.
+    // Nothing is known before the radio has reported its channels: the radio decides then.
     isOn: (index) => isInRadio(index) && (inRadio.length === 0 || inRadio.includes(index)),
     name: (index) => all.find((one) => one.index === index && one.name !== '')?.name ?? t.messages.channel(index),
   }

@@ -12,7 +12,7 @@ type Reception = InferResponseType<(typeof api.messages)[':id']['receptions']['$
 
 const POLL_MS = 10_000
 
-/** What became of a message in full sentences, and by which ways it came. */
+/** The delivery state of a message in full sentences, and the paths by which it came. */
 export function MessageDetails({ message }: { message: Message }) {
   const { timestamp, packetId, direction, radio } = message
   const box = useRef<HTMLDivElement>(null)
@@ -32,7 +32,7 @@ export function MessageDetails({ message }: { message: Message }) {
   )
 }
 
-/** What the state means here, and what to do about it. */
+/** The meaning of the state here, and what to do about it. */
 function explainDelivery({ deliveryState, routingError, toNodeNum }: Message): string {
   const isDirect = toNodeNum !== BROADCAST
   const state = deliveryState ?? 'unknown'

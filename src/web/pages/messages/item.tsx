@@ -23,11 +23,11 @@ type Props = {
   /** Null: the reader may not write. */
   onReply: (() => void) | null
   onJump(): void
-  /** A message that this one answers may stand further up than what is loaded. */
+  /** The answered message may be further up than the loaded ones. */
   mayBeOlder: boolean
 }
 
-/** One text: who, to whom, when, how it came or what became of it, and what others think of it. */
+/** One text: sender, recipient, time, path or delivery state, and reactions. */
 export function MessageItem(props: Props) {
   const { message, reactions } = props
   const opened = useSignal<'reactions' | 'details' | null>(null)
@@ -117,7 +117,7 @@ function Quote({ repliedTo, onJump, mayBeOlder }: Pick<Props, 'repliedTo' | 'onJ
   )
 }
 
-/** When, and what became of it or how it came, in a few words. */
+/** The time, and the delivery state or path, in a few words. */
 function About({ message }: { message: Message }) {
   const { timestamp, direction, hopsAway, rxSnr, viaMqtt, signed } = message
   const arrival = [

@@ -56,7 +56,7 @@ function useLinked(conversation: Conversation, scroll: Scroll): void {
     const jump = async () => {
       const found = await conversation.seek(({ id }) => String(id) === linked)
       if (found === null) say(t.messages.linkGone)
-      // What was found is drawn first.
+      // The found message must be rendered first.
       else requestAnimationFrame(() => scroll.jumpTo(found.id))
     }
     void jump()
@@ -65,7 +65,7 @@ function useLinked(conversation: Conversation, scroll: Scroll): void {
 
 type BeforeProps = { conversation: Conversation; isEmpty: boolean; isSearch: boolean }
 
-/** What stands above the first text: the way to earlier ones, or that there are none at all. */
+/** Above the first text: a button for earlier ones, or a note that there are none. */
 function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, isSearch }: BeforeProps) {
   if (hasOlder) {
     return (
@@ -86,7 +86,7 @@ function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUn
   const byPacket = new Map(all.map((message) => [message.packetId, message]))
   const seek = async (packetId: number) => {
     const found = await conversation.seek((message) => message.packetId === packetId)
-    // What was found is drawn first.
+    // The found message must be rendered first.
     if (found !== null) requestAnimationFrame(() => scroll.jumpTo(found.id))
   }
   return (
@@ -121,18 +121,18 @@ function ToEnd({ texts, scroll }: { texts: readonly Message[]; scroll: Scroll })
   )
 }
 
-/** Direct messages travel in channel 0 too, and stand in conversations of their own. */
+/** Direct messages use channel 0 too, and are in their own conversations. */
 function belongs({ toNodeNum }: Message, { channel }: Wanted): boolean {
   return channel === null || toNodeNum === BROADCAST
 }
 
-/** What needs to be said about where a message went: nothing where all went there. */
+/** The recipient of a message; null within one conversation. */
 function whereOf({ toNodeNum, toNodeId, channel }: Message, wanted: Wanted, channels: Channels): string | null {
   if (wanted.partner !== null || wanted.channel !== null) return null
   return t.messages.to(toNodeNum === BROADCAST ? channels.name(channel) : nameOf(toNodeNum, toNodeId))
 }
 
-/** Marks what is seen as read; answers which message was the first unread one when the conversation was opened. */
+/** Marks visible messages as read; returns the first unread message at the time of opening. */
 function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], isAtEnd: Signal<boolean>): number {
   const id = partner !== null ? `with=${partner}` : channel === null ? null : `channel=${channel}`
   const lastId = texts.at(-1)?.id ?? 0
@@ -141,7 +141,7 @@ function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], 
   useEffect(() => {
     const note = () => {
       isVisible.value = document.visibilityState === 'visible'
-      // What comes while nobody looks is unread.
+      // Messages that arrive while nobody looks are unread.
       if (!isVisible.value) begin.value = null
     }
     document.addEventListener('visibilitychange', note)
@@ -179,7 +179,7 @@ function Row(props: RowProps) {
   const latest = useRef(props)
   latest.current = props
   const isContinued = previous !== undefined && continues(previous, message) && !props.isFirstUnread
-  // The same drawing as before where nothing changed: a long log is not drawn anew for each message.
+  // Reuses unchanged elements: a long log is not rendered again for each message.
   const item = useMemo(
     () => (
       <MessageItem
@@ -244,7 +244,7 @@ function reactionsOf(messages: readonly Message[]): ReadonlyMap<number, Message[
 
 const MOST_ANNOUNCED = 3
 
-/** Reads out what arrives, and neither what was there before nor what is loaded from further up. */
+/** Announces new messages only, neither earlier ones nor those loaded from further up. */
 function Announcer({ texts, isOn }: { texts: readonly Message[]; isOn: boolean }) {
   const lastId = texts.at(-1)?.id ?? 0
   const heard = useRef(0)

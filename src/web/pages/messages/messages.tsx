@@ -44,7 +44,7 @@ export function MessagesPage() {
 /** The greatest number of a channel, heard through MQTT or not. */
 const MAX_CHANNEL = 256 + 4096 * 256 - 1
 
-/** What the address asks for; what no conversation can be is passed over. */
+/** The conversation in the address; invalid ones are ignored. */
 function wantedBy(query: URLSearchParams): Wanted {
   const channel = query.get('channel')
   return {

@@ -18,8 +18,8 @@ export type Scroll = {
 }
 
 /**
- * Where somebody reads: at the end what arrives comes into sight; further up the line that is read stays where it is,
- * whatever is added before or after it. Close to the upper end older messages are asked for.
+ * Keeps the reading position: at the end, new messages scroll into view; further up, the line being read stays in place
+ * when messages are added before or after it. Near the top, older messages are loaded.
  */
 export function useScroll(lastId: number, conversation: Conversation): Scroll {
   const box = useRef<HTMLDivElement>(null)
@@ -41,7 +41,7 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     if (!isAtEnd.peek()) keepAnchor(at, anchor.current)
     else if (drawnLast.current !== lastId) toEnd()
     drawnLast.current = lastId
-    // Too few to scroll: nobody could ask for more.
+    // Too few to scroll, so the user could not load more.
     if (at.scrollHeight <= at.clientHeight) askOlder(at, conversation)
   })
   useEffect(() => {

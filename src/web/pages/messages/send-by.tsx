@@ -41,7 +41,7 @@ export function SendBy({ radio }: { radio: Signal<string> }) {
   )
 }
 
-/** What the node is called, and where two are called the same, by which link it is reached. */
+/** The node's name, and the link if two nodes have the same name. */
 function labelOf(nodeNum: number, link: string, radios: readonly Radio[]): string {
   const label = nameOf(nodeNum, link)
   const namesakes = radios.filter(({ name, nodeNum: other }) => nameOf(other, name) === label)

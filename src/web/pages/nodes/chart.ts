@@ -17,7 +17,7 @@ export type Chart = {
 const HEIGHT = 240
 /** A hole of so many usual steps between two points is drawn as a hole. */
 const GAP_STEPS = 2.5
-/** Reports that come close together are late by more than their usual step: shorter holes are none. */
+/** Reports close together are often late by more than their usual interval: shorter holes are not gaps. */
 const LEAST_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
 
 /** A line with a band from least to greatest where several measurements are in one point. */
@@ -75,7 +75,7 @@ function dataOf({ series, resolution }: Series): uPlot.AlignedData {
   return isBand ? [times, values, least, greatest] : [times, values]
 }
 
-/** Nodes report at intervals of their own: what a gap is, their own rhythm tells. */
+/** Nodes report at different intervals, so the length of a gap depends on the node's own interval. */
 function gapLimit(times: readonly number[], resolution: Series['resolution']): number {
   const steps = times.slice(1).map((time, index) => time - (times[index] ?? time))
   const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? DAY_MS
@@ -123,7 +123,7 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
   }
 }
 
-/** Without a cursor the legend tells the latest point. */
+/** Without a cursor the legend shows the latest point. */
 function tellLatest(plot: uPlot): void {
   if (typeof plot.cursor.idx !== 'number') plot.setLegend({ idx: plot.data[0].length - 1 }, false)
 }

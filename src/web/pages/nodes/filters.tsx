@@ -33,7 +33,7 @@ const WAYS = names(t.nodes.ways)
 const PLACES = names(t.nodes.places)
 const PROOFS = names(t.nodes.proofs)
 
-/** What is not known counts as not asked for. */
+/** Unknown values count as no filter. */
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
   const one = <K extends string>(name: string, known: readonly K[]) => known.find((key) => key === query.get(name))
   return {
@@ -77,7 +77,7 @@ function isProven(node: Node, proof: Proof): boolean {
 
 const ANY = ['', t.common.all] as const
 
-/** The filters that few need at once. */
+/** The less common filters. */
 export function ExtraFilters({ nodes }: { nodes: readonly Node[] }) {
   const filters = readNodeFilters(place.value.query)
   const roles = [...new Set(nodes.flatMap(({ role }) => role ?? []).concat(filters.role || []))].toSorted()

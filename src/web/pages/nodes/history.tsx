@@ -18,15 +18,15 @@ type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
 const POLL_MS = 60_000
 const POINTS = '1000'
-/** What most people look for first. */
+/** The most commonly viewed metrics. */
 const PREFERRED = 'deviceMetrics.batteryLevel'
 
-/** What a node measured, as a line: one metric at a time. */
+/** The measurements of a node as a line chart, one metric at a time. */
 export function NodeHistory({ node }: { node: Node }) {
   const chosen = useSignal<string | null>(null)
   const range = useSignal<(typeof RANGES)[number]>('86400000')
   const { nodeId } = node
-  // The first measurement of a node may come while somebody looks.
+  // The first measurement of a node may arrive while the page is open.
   const known = useLoad(
     async () => {
       const { metrics } = await askAs<Metrics>(api.telemetry.$get({ query: { nodeId } }))

@@ -90,7 +90,7 @@ function Warning({ title, help, children }: { title: string; help: string; child
   )
 }
 
-/** The keys that were announced, for somebody who has asked the owner. */
+/** The announced keys, for users who have asked the node's owner. */
 function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void> }) {
   const { publicKey, previousPublicKey, refusedPublicKey } = node
   const others = [

@@ -39,7 +39,7 @@ const SORT_VALUE: Record<Key, (node: Node) => number | string | null> = {
   role: (node) => node.role,
 }
 
-/** Columns whose greatest value is what people look for. */
+/** Columns that sort in descending order on the first click. */
 const DOWN_FIRST: ReadonlySet<Key> = new Set(['lastHeard', 'snr', 'battery', 'channelUtilization'])
 
 const COLUMNS: readonly Column<Node, Key>[] = [

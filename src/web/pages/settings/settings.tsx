@@ -38,7 +38,7 @@ function labelOf(name: string): string {
   return names[name] ?? humanize(name.replaceAll(/([A-Z])/g, ' $1'))
 }
 
-/** All that the API offers: a setting that this page does not know yet has a name made of its own. */
+/** All settings of the API: one that this page does not know yet gets a generated name. */
 function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(settings: Settings): void }) {
   const { busy, error, run } = useAction()
   const isFixed = !can('settings', 'write')
@@ -49,7 +49,7 @@ function SettingsForm({ settings, onSaved }: { settings: Settings; onSaved(setti
     if (!(form instanceof HTMLFormElement)) return
     const text = formText(form)
     const read = (name: string) => Math.round(Number(text(name)) * (unitOf(name)?.size ?? 1))
-    // Only what was changed here: somebody else may be changing the rest.
+    // Only the changed fields: somebody else may be changing the others.
     const json: Partial<Settings> = Object.fromEntries(
       all.filter(([name, value]) => read(name) !== value).map(([name]) => [name, read(name)]),
     )

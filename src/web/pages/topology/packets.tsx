@@ -22,7 +22,7 @@ type Filter = { readonly port: string; readonly from: string }
 const POLL_MS = 4000
 const PAGE_SIZE = '100'
 
-/** What the radios heard, packet by packet. */
+/** The log of heard packets. */
 export function PacketsPage() {
   const { query } = place.value
   const port = query.get('port') ?? ''

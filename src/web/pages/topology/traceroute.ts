@@ -3,7 +3,7 @@ import type { api } from '../../api.ts'
 
 export type Traceroute = InferResponseType<typeof api.traceroutes.$get>['traceroutes'][number]
 
-/** One direction: the nodes one after the other, both ends included, and what each hop was heard with. */
+/** One direction: the nodes in order, including both ends, and the signal of each hop. */
 export type Way = {
   readonly direction: 'towards' | 'back'
   /** Null: a node that did not tell its number. */
@@ -12,12 +12,12 @@ export type Way = {
   readonly snr: readonly (number | null)[]
 }
 
-/** The directions that the answer told; none while there is no answer. */
+/** The directions in the answer; none while there is no answer. */
 export function waysOf(trace: Traceroute): Way[] {
   const { route, snrTowards, routeBack, snrBack, fromNodeNum, toNodeNum } = trace
   const ways: Way[] = []
   if (route !== null) ways.push(wayOf('towards', [fromNodeNum, ...route, toNodeNum], snrTowards))
-  // An answer without any signal of its own way carries no way back.
+  // An answer without any signal of its return path has no return path.
   if (routeBack !== null && (snrBack?.length ?? 0) > 0) {
     ways.push(wayOf('back', [toNodeNum, ...routeBack, fromNodeNum], snrBack))
   }

@@ -36,7 +36,7 @@ export function TraceroutesPage() {
   const loadMore = () =>
     more.run(async () => {
       const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
-      // What moved out of the newest page meanwhile stays in sight.
+      // Rows that have moved out of the newest page meanwhile stay visible.
       older.value = [...older.value, ...newest, ...page.traceroutes]
       hasMore.value = page.traceroutes.length === PAGE
     })

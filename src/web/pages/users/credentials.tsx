@@ -7,7 +7,7 @@ import { Card } from '../../parts/page.tsx'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
-/** What is open in a user's name: sessions and API tokens, each with a button that ends it. */
+/** A user's sessions and API tokens, each with a button that ends it. */
 export function UserCredentials({ user }: { user: User }) {
   const id = String(user.id)
   const { data, error, reload } = useLoad(async () => {

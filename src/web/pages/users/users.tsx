@@ -25,7 +25,7 @@ async function loadUsers(q: string, wanted: number): Promise<{ users: User[]; to
     const page = await ask(
       api.users.$get({ query: { ...(q !== '' && { q }), limit: String(limit), offset: String(offset) } }),
     )
-    // Somebody who was made meanwhile moves others to the next page: each stands here once.
+    // A user created meanwhile shifts others to the next page: each is shown once.
     for (const found of page.users) users.set(found.id, found)
     offset += limit
     if (offset >= wanted || offset >= page.total) return { users: [...users.values()], total: page.total }

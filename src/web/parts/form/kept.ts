@@ -13,8 +13,8 @@ export type Kept = {
 }
 
 /**
- * A text that somebody types into a form, kept in this tab until it is sent: also through the end of the session. Not
- * for secrets. `place` tells the texts of one user apart.
+ * A text typed into a form, kept in this tab until it is sent, even after the session ends. Not for secrets. `place`
+ * distinguishes the texts of a user.
  */
 export function useKept(place: string, initial = ''): Kept {
   const key = useRef(`${user.peek()?.id}:${place}`).current
@@ -24,18 +24,18 @@ export function useKept(place: string, initial = ''): Kept {
   useEffect(() => {
     const last = before.current
     before.current = initial
-    // Somebody else has changed what nobody edits here.
+    // Somebody else has changed a text that is not being edited here.
     if (value.peek() === last) value.value = initial
   }, [initial])
-  // At once, not with the next frame: the session may end in between.
+  // Immediately, not with the next frame: the session may end in between.
   useEffect(() => effect(() => keepDraft(key, value.value === before.current ? '' : MARK + value.value)), [])
   return { value, wasBegun: found !== '', forget: () => keepDraft(key, '') }
 }
 
-/** What an input needs to show the text and to change it. */
+/** The value and the change handler of an input. */
 export function typedInto({ value }: Kept): { value: string; onInput(event: TargetedEvent<HTMLInputElement>): void } {
   return { value: value.value, onInput: (event) => (value.value = event.currentTarget.value) }
 }
 
-/** Tells a text that was emptied from none. */
+/** Distinguishes an emptied text from none. */
 const MARK = '='

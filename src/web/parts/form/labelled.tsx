@@ -4,7 +4,7 @@ import '../../styles/controls.css'
 
 type Aria = { readonly id: string; readonly 'aria-describedby': string; readonly 'aria-invalid': boolean }
 
-/** The label, the hint and the error of a control that `children` draws with what it is given. */
+/** The label, the hint and the error of a control that `children` renders with the given attributes. */
 export function Labelled(props: {
   label: ComponentChildren
   hint?: ComponentChildren

@@ -15,7 +15,10 @@ import { Segments } from './field.tsx'
 
 type Note = (resource: Resource) => ComponentChildren
 
-/** Presets, and one box for each area and action. Write brings read along; without read there is no write. `note` stands under an area. */
+/**
+ * Presets, and one box for each area and action. Ticking write ticks read; clearing read clears write. `note` appears
+ * below an area.
+ */
 export function PermissionGrid({ value, note }: { value: Signal<Permissions>; note?: Note }) {
   const preset = presetOf(value.value)
   const set = (resource: Resource, action: Action, isOn: boolean) => {

@@ -29,7 +29,7 @@ export function Switch({ label, checked, disabled = false, hint, error, onChange
           disabled={disabled}
           onChange={(event) => {
             const wanted = event.currentTarget.checked
-            // It shows what is, which may not become what is wanted.
+            // Keeps showing the current state until the change has succeeded.
             event.currentTarget.checked = checked
             onChange(wanted)
           }}

@@ -6,7 +6,7 @@ import { Icon } from '../icon.tsx'
 
 type Heading = { readonly name: string; readonly wideOnly?: boolean }
 
-/** A table of what happened when, the newest first; its rows are `LogRow`s. */
+/** A table of events, newest first; its rows are `LogRow`s. */
 export function LogTable({ headings, children }: { headings: readonly Heading[]; children: ComponentChildren }) {
   return (
     <div class="table-box">
@@ -84,7 +84,7 @@ export function RawFacts({ facts }: { facts: readonly (readonly [name: string, v
   )
 }
 
-/** Asks for what comes after what is shown; nothing when that is all. */
+/** Loads the next rows; empty at the end of the list. */
 export function More<C>({ next, isBusy, onMore }: { next: C | null; isBusy: boolean; onMore(next: C): void }) {
   if (next === null) return null
   return (

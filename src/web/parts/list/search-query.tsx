@@ -5,13 +5,13 @@ import { SearchBox } from '../form/field.tsx'
 
 const PAUSE_MS = 200
 
-/** What to search for, kept in the address as `q`: written there once the typing pauses. */
+/** The search term, kept in the address as `q`, which is updated when typing pauses. */
 export function SearchQuery({ label, hint }: { label: string; hint: string }) {
   const asked = place.value.query.get('q') ?? ''
   const typed = useSignal(asked)
   const sent = useRef(asked)
   useEffect(() => {
-    // Not what was typed here: a link or the way back in the history.
+    // Changed from elsewhere: a link or the browser's history.
     if (asked !== sent.current) typed.value = sent.current = asked
   }, [asked])
   useEffect(() => {

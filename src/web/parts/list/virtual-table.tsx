@@ -22,7 +22,7 @@ type Props<T, K extends string> = {
   rowClass?(row: T): string
 }
 
-/** Rows of one height, of which only those in sight are drawn: thousands scroll as ten do. */
+/** Rows of equal height. Only visible ones are rendered, so thousands scroll as smoothly as ten. */
 const ROW_PX = 44
 const SPARE_ROWS = 8
 

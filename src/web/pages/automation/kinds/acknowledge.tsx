@@ -79,7 +79,7 @@ function wordsOf({ words }: Draft): string[] {
     .filter((word) => word !== '')
 }
 
-/** What a rule listens to, and how it answers. */
+/** The messages that a rule answers, and its answer. */
 function Fields({ form }: { form: Form<Draft> }) {
   const { draft, set, errorAt } = form
   return (

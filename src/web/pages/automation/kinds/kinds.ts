@@ -14,16 +14,16 @@ export type KindName = keyof typeof KINDS
 /** In the order in which they are offered. */
 export const KIND_NAMES = namesOf(KINDS)
 
-/** What the form of one kind asks for. */
+/** The fields of one kind's form. */
 export type OwnDraft = (typeof KINDS)[KindName]['empty']
 export type OwnDrafts = Readonly<Record<KindName, OwnDraft>>
 
-/** What the forms of all kinds begin with. */
+/** The initial values of the forms of all kinds. */
 export function ownDrafts(): OwnDrafts {
   return forEachName(KINDS, (name) => KINDS[name].empty)
 }
 
-// Parameters of methods may be narrower: a kind gets rules and drafts of its own kind alone.
+// A kind's methods may take narrower parameters: they only get rules and drafts of their own kind.
 export function viewOf(kind: KindName): KindView<Rule, OwnDraft> {
   return KINDS[kind]
 }

@@ -13,7 +13,7 @@ type Draft = {
   readonly action: 'text' | 'traceroute'
   readonly text: string
   readonly channel: number
-  /** Node id; empty: everybody. */
+  /** Node ID; empty: broadcast. */
   readonly to: string
 }
 

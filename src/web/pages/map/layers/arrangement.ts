@@ -7,10 +7,10 @@ import { createNames } from '../names.ts'
 import { type Dot, type Dots, RELAYS } from './nodes.ts'
 import type { Waypoints } from './waypoints.ts'
 
-/** Where more are in sight, only those that somebody marked are named. */
+/** If more nodes are visible, only those that somebody marked are named. */
 const MOST_NAMED = 300
 
-/** Keeps the texts of the map clear of each other: what matters more takes its room first. */
+/** Keeps the texts of the map apart: more important ones take their room first. */
 export function createArrangement(map: LeafletMap, parts: { dots: Dots; lines: Lines; waypoints: Waypoints }) {
   const names = createNames(map)
   let frame = 0
@@ -48,7 +48,7 @@ function isMarked({ isLocal, isFavorite }: Node): boolean {
   return isLocal || isFavorite
 }
 
-/** What somebody marked, then what others rely on, then what is there now. */
+/** Nodes that somebody marked, then those that relay for others, then those active now. */
 function rank(node: Node, now: number): number {
   return isMarked(node) ? 0 : 1 + ageOf(node, now) + (RELAYS.has(node.role ?? '') ? 0 : 3)
 }

@@ -1,7 +1,7 @@
 /** A rectangle in pixels of the map's box. */
 export type Box = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
-/** What stands on the map already, so that no text is written over another. */
+/** The texts already on the map, so that none is written over another. */
 export type Crowd = {
   isFree(box: Box): boolean
   take(box: Box): void

@@ -10,7 +10,7 @@ import type { MeshMap } from '../view.ts'
 import type { Waypoint } from '../waypoint.ts'
 import { type Traceroute, waysOf } from '../../topology/traceroute.ts'
 
-/** More signals than these at once would hide the nodes. */
+/** More signals at once would hide the nodes. */
 const MOST_NUMBERS = 12
 
 export type MapContent = {
@@ -22,7 +22,7 @@ export type MapContent = {
   readonly waypoints: readonly Waypoint[]
 }
 
-/** Makes the map when the page is there; what draws it is loaded when it is first wanted. */
+/** Creates the map when the page is ready; its drawing code is loaded on first use. */
 export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles) {
   const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
     const { createMap } = await import('../view.ts')
@@ -33,7 +33,7 @@ export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: 
   return { map, hasFailed }
 }
 
-/** Draws each part anew when it has changed. */
+/** Redraws each part when it has changed. */
 export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
   const { shown, chosen, track, links, traces, waypoints } = content
   // Nodes grow old also while nothing is heard.

@@ -29,7 +29,7 @@ export type Lines = {
   showWays(ways: readonly Way[]): void
   /** Where one node was, oldest first. */
   showTrack(spots: readonly Spot[]): void
-  /** Puts the signals where there is room along their lines, and hides those that have none. */
+  /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(crowd: Crowd): void
 }
 
@@ -104,7 +104,7 @@ export function createLines(map: LeafletMap, locate: Locate): Lines {
 
 type Style = (token: string, more?: PolylineOptions) => PolylineOptions
 
-/** Hop by hop. What lies between two nodes is dashed when the nodes between them are unknown or tell no place. */
+/** Hop by hop. A hop is dashed if the nodes in between are unknown or have no position. */
 function drawWay(map: LeafletMap, { nodes, snr }: Way, locate: Locate, onto: LayerGroup, style: Style): Signal[] {
   const signals: Signal[] = []
   let last: { at: LatLng; index: number } | null = null
@@ -144,7 +144,7 @@ function bend(map: LeafletMap, from: LatLng, to: LatLng): LatLng[] {
 
 type Signal = { place(crowd: Crowd): void }
 
-/** Where along its line a signal may stand, the best place first. */
+/** Positions for a signal along its line, the best one first. */
 const PARTS = [0.5, 0.38, 0.62, 0.26, 0.74]
 const LABEL_REM = 0.75
 const LABEL_HEIGHT_REM = 1.25

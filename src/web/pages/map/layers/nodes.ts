@@ -19,7 +19,7 @@ import { ageOf } from '../filter.ts'
 export type Dots = {
   show(placed: readonly Node[], now: number, chosen: number | null): void
   locate(nodeNum: number): LatLng | undefined
-  /** Brings the chosen one before what was drawn since. */
+  /** Moves the selected node in front of later ones. */
   raise(): void
   /** Those in sight, drawn as large as so many allow. */
   inSight(): readonly Dot[]
@@ -34,7 +34,7 @@ const SIZES = [
   [800, 0.5],
   [250, 0.7],
 ] as const
-/** Roles that pass on what others send, and are drawn larger. */
+/** Roles that relay packets of others, and are drawn larger. */
 export const RELAYS: ReadonlySet<string> = new Set([
   'ROUTER',
   'ROUTER_LATE',
@@ -44,7 +44,7 @@ export const RELAYS: ReadonlySet<string> = new Set([
 ])
 const AGE_COLOURS = ['--age-0', '--age-1', '--age-2'] as const
 
-/** `look` is all that shows of the node: while it is the same nothing is drawn anew. */
+/** `look` is everything visible of the node: while it is the same, nothing is redrawn. */
 type Drawn = { readonly dot: CircleMarker; cell: Circle | null; node: Node; look: string }
 type Colours = Readonly<Record<string, string>>
 type Shown = { readonly placed: readonly Node[]; readonly now: number; readonly chosen: number | null }
@@ -157,7 +157,7 @@ function dotStyle(node: Node, { shown: { now, chosen }, colours, size }: Style) 
   const ageIndex = ageOf(node, now)
   const own = colours[AGE_COLOURS[ageIndex]] ?? ''
   const surface = colours['--surface'] ?? ''
-  // The old ones are hollow: their colour alone would not tell everybody.
+  // Old ones are hollow: colour alone is not visible to everybody.
   const isHollow = ageIndex === 2
   const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : node.isLocal ? '--accent' : null
   return {

@@ -1,6 +1,6 @@
 /**
- * What the map uses of Leaflet, which comes as one bundle that can't be taken apart: `vite.config.ts` puts this in its
- * place. Each import adds itself to Leaflet's Map, as the handlers do. Types are those of the whole.
+ * The parts of Leaflet that the map uses. Leaflet comes as one bundle that can't be split, so `vite.config.ts` replaces
+ * it with this module. Each import adds itself to Leaflet's Map, as the handlers do. The types are those of the whole.
  */
 import { control as makeControl } from 'leaflet/src/control/Control.js'
 import { scale } from 'leaflet/src/control/Control.Scale.js'
@@ -34,7 +34,7 @@ export { createMap as map } from 'leaflet/src/map/Map.js'
 
 export const control = Object.assign(makeControl, { zoom, scale })
 
-// Leaflet's own way to a renderer knows SVG too, which nobody here draws with.
+// Leaflet's own choice of a renderer includes SVG, which is not used here.
 Map.include({
   getRenderer(this: LayerMap, { options }: { options: Drawn }) {
     const renderer = options.renderer ?? this.options.renderer

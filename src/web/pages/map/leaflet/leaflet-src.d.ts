@@ -1,2 +1,2 @@
-/** Leaflet's own modules have no types: what `leaflet-parts.ts` makes of them is checked as Leaflet itself. */
+/** Leaflet's own modules have no types: the exports of `leaflet-parts.ts` are checked as Leaflet itself. */
 declare module 'leaflet/src/*'

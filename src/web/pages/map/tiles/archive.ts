@@ -10,7 +10,7 @@ export function openArchive(): PMTiles {
   return new PMTiles(new URL(`${BASE}api/map/archive`, location.origin).href)
 }
 
-/** What the file says about whose data it holds, without its markup; null: nothing. */
+/** The attribution in the file, without its markup; null: none. */
 export async function readAttribution(archive: PMTiles): Promise<string | null> {
   const metadata: unknown = await archive.getMetadata()
   if (!isRecord(metadata) || typeof metadata['attribution'] !== 'string') return null

@@ -32,7 +32,7 @@ export async function rasterLayer(tiles: Archive, onAttribution: (text: string) 
   return Object.assign(layer, { createTile })
 }
 
-/** Tells Leaflet how the drawing of a tile ended. */
+/** Reports the end of drawing a tile to Leaflet. */
 async function finish(drawing: Promise<void>, done: (cause: Error | undefined) => void): Promise<void> {
   try {
     await drawing

@@ -41,11 +41,11 @@ export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, report
 }
 
 function fromHost({ url, maxZoom }: Extract<Tiles, { kind: 'url' }>): GridLayer {
-  // Servers of tiles want to know which site asks; nothing but the origin is told, and to nobody else.
+  // Tile servers require the site that asks; they get the origin only, and no other server gets it.
   return tileLayer(url, { maxNativeZoom: maxZoom, maxZoom: 24, referrerPolicy: 'origin' })
 }
 
-// What reads a map file is large, and of use to those alone who have one.
+// The reader of map files is large, and only needed with such a file.
 async function loadArchive(
   tiles: Extract<Tiles, { kind: 'archive' }>,
   isDark: boolean,
@@ -59,7 +59,7 @@ async function loadArchive(
   return rasterLayer(tiles, onAttribution)
 }
 
-/** Some tiles may be missing; when none comes, the host or the file is away. */
+/** Some tiles may be missing; if all are, the server or the file is unreachable. */
 function watch(layer: GridLayer, fail: () => void): void {
   let failures = 0
   layer.on('tileload', () => (failures = 0))
