@@ -66,7 +66,7 @@ export const runSchema = z
     reason: reasonSchema.nullable(),
     triggeredBy: nodeNumField.nullable().describe('Node number of the answered sender; null: a scheduled run'),
     text: z.string().nullable().describe('Null: a traceroute, or nothing was to be sent'),
-    packets: z.array(packetSchema).describe('The packet that was queued; GET /api/messages shows its delivery state'),
+    packets: z.array(packetSchema).describe('The queued packets; GET /api/messages shows their delivery state'),
   })
   .meta({ id: 'AutomationRun', description: 'What a rule did, or why it did nothing' })
 export type Run = z.infer<typeof runSchema>
