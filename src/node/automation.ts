@@ -3,7 +3,7 @@ import type { Ports } from '../app/context.ts'
 import { createEngine } from '../app/automation/engine.ts'
 import { settleInterrupted } from '../app/automation/runs.ts'
 import { findSender } from '../app/mesh/radios/choose-radio.ts'
-import { createTimer, type LinkClock, systemClock } from './radio/connection.ts'
+import { createTimer, type Clock, systemClock } from './clock.ts'
 
 /** After a start radios connect first. */
 const FIRST_MS = 30_000
@@ -29,7 +29,7 @@ export function startAutomation(
     /** Whether this process still has the radios, asked before each piece of work. */
     readonly mayWrite?: () => boolean
   },
-  clock: LinkClock = systemClock,
+  clock: Clock = systemClock,
 ): Automatons {
   if (findSender(ports.radio) === null) return { hear() {}, stop: () => Promise.resolve() }
   const { mayWrite = () => true } = ports

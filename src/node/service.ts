@@ -6,6 +6,7 @@ import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
+import { systemClock } from './clock.ts'
 import { watchClock } from '../app/upkeep/clock-watch.ts'
 import { createMeter } from '../app/system/meter.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
@@ -38,6 +39,9 @@ import { startUpkeep } from './upkeep/upkeep.ts'
 import { readAppVersion } from './version.ts'
 import { MINUTE_MS } from '../shared/time.ts'
 
+/** Handed on to every part: no other file of this adapter need choose one. */
+const clock = systemClock
+
 const SWEEP_INTERVAL_MS = 10 * MINUTE_MS
 const SHUTDOWN_GRACE_MS = 8000
 /** A migration of a large database takes its time. */
@@ -53,7 +57,7 @@ export async function run(env: NodeJS.ProcessEnv): Promise<void> {
   const log = createLog({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
-    now: Date.now,
+    now: clock.now,
     write: (line) => process.stdout.write(`${line}\n`),
   })
   try {
@@ -78,21 +82,21 @@ function withSecret(config: Config): Config {
 }
 
 async function start(config: Config, log: Log): Promise<void> {
-  const startedAt = Date.now()
+  const startedAt = clock.now()
   const lock = await settleDatabase(config, log)
   const disk = openReserve({ dataDir: config.DATA_DIR, log })
   disk.makeRoom()
   const store = inTurn(config, () => openDatabase(databaseFile(config)))
   disk.countIn(store.spareBytes)
   const sessions = await openSessions(config, store, log)
-  const meter = createMeter({ now: () => performance.now(), process: createProcessMetrics() })
-  const clockWatch = await watchClock({ store, log, now: Date.now, monotonic: () => performance.now() })
-  const oidc = createOidc({ config, log, now: Date.now, clockWatch })
+  const meter = createMeter({ now: clock.monotonic, process: createProcessMetrics() })
+  const clockWatch = await watchClock({ store, log, now: clock.now, monotonic: clock.monotonic })
+  const oidc = createOidc({ config, log, now: clock.now, clockWatch })
   const outbound = openOutbound()
   const mail = openMail(config)
-  const instances = inTurn(config, () => openInstances({ config, log }))
+  const instances = inTurn(config, () => openInstances({ config, log, clock }))
   const { radio, events, isOnDuty: mayWrite } = instances
-  const backups = serveBackups({ config, store, log, mayRun: mayWrite })
+  const backups = serveBackups({ config, store, log, clock, mayRun: mayWrite })
   const ports: Ports = {
     config,
     store,
@@ -113,7 +117,7 @@ async function start(config: Config, log: Log): Promise<void> {
     version: readAppVersion(),
     disk,
     startedAt,
-    now: Date.now,
+    now: clock.now,
     ...createAddressing(config.TRUSTED_PROXIES, log),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
@@ -124,7 +128,7 @@ async function start(config: Config, log: Log): Promise<void> {
     isOpen ? app.fetch(...request) : ready.then(() => app.fetch(...request))
   const server = await listen(answer, config.PORT, config.HOST).catch((error: unknown) => refuseAddress(config, error))
   instances.start({
-    begin: () => beginDuties({ ...ports, clockWatch, disk, meter, mayWrite }, backups),
+    begin: () => beginDuties({ ...ports, clockWatch, disk, meter, clock, mayWrite }, backups),
     fetch: app.fetch,
   })
   await announceFirstAdmin(ports)
@@ -132,7 +136,7 @@ async function start(config: Config, log: Log): Promise<void> {
   open()
   await warnIfNobodyEnters(ports)
   const sweeper = setInterval(() => sweep({ ...ports, now: clockWatch.trusted }), SWEEP_INTERVAL_MS)
-  const sealing = startSealing(ports)
+  const sealing = startSealing(ports, clock)
   const reserving = disk.keep()
   onStopSignal(async (signal) => {
     log.info('Stopping', { signal })
@@ -150,7 +154,7 @@ async function start(config: Config, log: Log): Promise<void> {
   }, log)
   // Last: a supervisor that waits for this line may stop the service immediately.
   const { HOST: host, DATA_DIR: dataDir } = config
-  log.info('Listening', { host, port: server.port, dataDir, startMs: Date.now() - startedAt })
+  log.info('Listening', { host, port: server.port, dataDir, startMs: clock.now() - startedAt })
 }
 
 /** Prevents two instances that start together from both creating or migrating the same file. */
@@ -173,10 +177,10 @@ function beginDuties(
   backups: ReturnType<typeof serveBackups>,
 ): Duties {
   const radio = openRadio(needs)
-  const automation = startAutomation({ ...needs, radio })
+  const automation = startAutomation({ ...needs, radio }, clock)
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
-  const alerting = startAlerting({ ...needs, radio })
+  const alerting = startAlerting({ ...needs, radio }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
     radio,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/node/radio/connection.ts'
+import { systemClock } from '../../src/node/clock.ts'
 import { type NodeRadio, openRadio } from '../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from '../support/app.ts'
 import { createManualClock } from '../support/manual-clock.ts'

@@ -1,7 +1,7 @@
-import type { LinkClock } from '../../src/node/radio/connection.ts'
+import type { Clock } from '../../src/node/clock.ts'
 
 /** Time that only moves when told to, from `start` in milliseconds since the epoch. */
-export function createManualClock(start: number): LinkClock & { advance(ms: number): void } {
+export function createManualClock(start: number): Clock & { advance(ms: number): void } {
   let now = start
   let due: { readonly at: number; readonly run: () => void }[] = []
   return {

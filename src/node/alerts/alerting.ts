@@ -2,7 +2,7 @@ import { evaluateRules } from '../../app/alerts/evaluate.ts'
 import { deliverDue, type OutboxNeeds, tidyOutbox } from '../../app/alerts/outbox/outbox.ts'
 import type { Ports } from '../../app/context.ts'
 import type { Pause } from '../../app/upkeep/slices.ts'
-import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { type Clock, createTimer } from '../clock.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { createPace } from '../upkeep/pace.ts'
 
@@ -12,7 +12,7 @@ const LOOK_MS = 1000
 type Needs = OutboxNeeds & Pick<Ports, 'radio' | 'events' | 'startedAt'> & { readonly mayWrite: () => boolean }
 
 /** Looks at rules each minute, and sends what is due. `stop` waits for what is under way. */
-export function startAlerting(needs: Needs, clock: LinkClock = systemClock): { stop(): Promise<void> } {
+export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<void> } {
   let isStopping = false
   const { log, mayWrite } = needs
   const repeat = (name: string, everyMs: number, work: () => Promise<unknown>) => {

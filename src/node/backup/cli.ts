@@ -16,6 +16,7 @@ import { signingKey } from './manifest.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
 import { recoverRestore, restoreBackup } from './restore/restore.ts'
 import { backupOptions, databaseFile, restoreOptions } from './service.ts'
+import { systemClock } from '../clock.ts'
 
 export const BACKUP_USAGE = `  backup                      make a backup
   verify <name>               read all of a backup and say what is wrong with it
@@ -54,7 +55,7 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
   const log = createLog({
     level: 'warn',
     format: 'pretty',
-    now: Date.now,
+    now: systemClock.now,
     write: (line) => bar.print(line),
   })
   try {
@@ -93,7 +94,7 @@ async function backup({ config, log, bar }: Tools): Promise<number> {
   const ticker = setInterval(() => bar.show(backups.running()?.rows ?? 0, null), 200)
   try {
     const port = { ...backups, nextRun: () => null, reschedule: () => {} }
-    const context = { store, now: Date.now, ip: null, requestId: null, viewer: null, backups: port }
+    const context = { store, now: systemClock.now, ip: null, requestId: null, viewer: null, backups: port }
     const { name, tables, rows } = await createBackup(context, 'manual')
     bar.end()
     process.stdout.write(`${join(backupsDirectory(config.DATA_DIR), name)}: ${tables} tables, ${rows} rows\n`)

@@ -1,3 +1,5 @@
+import { systemClock } from '../clock.ts'
+
 const WIDTH = 30
 const INTERVAL_MS = 100
 
@@ -20,7 +22,7 @@ export function createProgressBar(out: { readonly isTTY?: boolean; write(text: s
   }
   return {
     show: (done, of) => {
-      const now = performance.now()
+      const now = systemClock.monotonic()
       if (out.isTTY !== true || now - shownAt < INTERVAL_MS) return
       shownAt = now
       isShown = true

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
 import type { Ports } from '../../app/context.ts'
 import type { Log } from '../../app/log.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { consoleContext } from '../console/context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
 import { forgetInstances } from '../instances/file.ts'
@@ -14,7 +15,7 @@ import { isDiskFull } from './folder/error-code.ts'
 import { databaseLockFile, type Lock, lockExclusively, lockShared } from './folder/lock.ts'
 import { latestTag } from './restore/migrations.ts'
 import { recoverRestore, restoreAtStart, type RestoreOptions } from './restore/restore.ts'
-import { createScheduler, systemAlarm } from './schedule/scheduler.ts'
+import { createAlarm, createScheduler } from './schedule/scheduler.ts'
 
 const LOCK_WAIT_MS = 5000
 const LOG_INTERVAL_MS = 10_000
@@ -60,10 +61,10 @@ function lockUnlessFull(file: string): Lock | null {
 
 /** A long restore says now and then how far it is. */
 function progressLog(log: Log): (rows: number, of: number) => void {
-  let loggedAt = Date.now()
+  let loggedAt = systemClock.now()
   return (rows, of) => {
-    if (Date.now() - loggedAt < LOG_INTERVAL_MS) return
-    loggedAt = Date.now()
+    if (systemClock.now() - loggedAt < LOG_INTERVAL_MS) return
+    loggedAt = systemClock.now()
     log.info('Restore under way', { rows, of })
   }
 }
@@ -84,7 +85,7 @@ export function restoreOptions(config: Config, log: Log): RestoreOptions {
     requireSignature: config.RESTORE_REQUIRE_SIGNATURE,
     reapply: config.RESTORE_REAPPLY ? (store) => consoleContext({ config, store, log, passwords: NO_PASSWORDS }) : null,
     log,
-    now: Date.now,
+    now: systemClock.now,
   }
 }
 
@@ -98,7 +99,7 @@ export function backupOptions(config: Config, log: Log): BackupOptions {
     timeZone: timeZoneOf(config),
     secrets: config.SESSION_SECRET,
     log,
-    now: Date.now,
+    now: systemClock.now,
   }
 }
 
@@ -111,8 +112,9 @@ export function serveBackups({
   config,
   store,
   log,
+  clock,
   mayRun,
-}: Pick<Ports, 'config' | 'store' | 'log'> & { readonly mayRun: () => boolean }): {
+}: Pick<Ports, 'config' | 'store' | 'log'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
   readonly port: Backups
   readonly start: () => Promise<void>
   /** No more scheduled runs, until the next `start`. */
@@ -121,12 +123,12 @@ export function serveBackups({
   readonly close: () => Promise<void>
 } {
   const backups = openBackups(backupOptions(config, log))
-  const ports = { store, log, now: Date.now }
+  const ports = { store, log, now: clock.now }
   const { start, stop, ...schedule } = createScheduler({
     backups,
     ports,
     timeZone: timeZoneOf(config),
-    alarm: systemAlarm(),
+    alarm: createAlarm(clock),
     mayRun,
   })
   return { port: { ...backups, ...schedule }, start, stop, close: backups.close }

@@ -5,6 +5,7 @@ import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
 import type { Job, JobMessage } from './jobs.ts'
 import { writeSnapshot } from './snapshot.ts'
+import { systemClock } from '../clock.ts'
 
 const PROGRESS_INTERVAL_MS = 100
 
@@ -21,7 +22,7 @@ function post(message: JobMessage): void {
 
 let reported = 0
 function nowAndThen(report: () => void): void {
-  const now = performance.now()
+  const now = systemClock.monotonic()
   if (now - reported < PROGRESS_INTERVAL_MS) return
   reported = now
   report()

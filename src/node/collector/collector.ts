@@ -15,7 +15,7 @@ import {
   trimOutbox,
   type Waiting,
 } from '../../app/mesh/collector/outbox.ts'
-import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { deliver, type Target, type Verdict } from './delivery.ts'
 import { backOff } from '../../shared/back-off.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -51,7 +51,7 @@ export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
   readonly target: Target
   /** Without one all is delivered. */
   readonly filter?: CollectorFilter
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   readonly clockWatch?: ClockWatch
   /** Numbers from 0 to below 1. */
   readonly random?: () => number

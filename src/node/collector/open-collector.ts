@@ -2,11 +2,11 @@ import type { ClockWatch } from '../../app/upkeep/clock.ts'
 import type { Ports } from '../../app/context.ts'
 import { isSecureUrl } from '../../app/config/secure-url.ts'
 import { createCollectorFilter } from '../../app/mesh/collector/filter.ts'
-import type { LinkClock } from '../radio/connection.ts'
+import type { Clock } from '../clock.ts'
 import { type NodeCollector, startCollector } from './collector.ts'
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   readonly clockWatch?: ClockWatch
   readonly random?: () => number
 }

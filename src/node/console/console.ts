@@ -26,6 +26,7 @@ import { readConfig } from '../start/environment.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 import { type OpenSessions, openSessions } from '../sessions.ts'
 import { StartRefused } from '../start/problems.ts'
+import { systemClock } from '../clock.ts'
 
 const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
 
@@ -122,7 +123,7 @@ async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Pr
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
   const file = join(parsed.config.DATA_DIR, 'mesh.db')
   if (!existsSync(file)) return refuse(`${file} does not exist; set DATA_DIR to the directory of the service`)
-  const log = createLog({ level: 'warn', format: 'pretty', now: Date.now, write: (line) => console.error(line) })
+  const log = createLog({ level: 'warn', format: 'pretty', now: systemClock.now, write: (line) => console.error(line) })
   openReserve({ dataDir: parsed.config.DATA_DIR, log }).makeRoom()
   const store = openDatabase(file)
   try {

@@ -2,6 +2,7 @@ import { databaseSessions } from '../../app/auth/sessions/database-sessions.ts'
 import type { Ctx, Ports } from '../../app/context.ts'
 import { memoryBuckets } from '../../app/http/limits/buckets.ts'
 import { readAppVersion } from '../version.ts'
+import { systemClock } from '../clock.ts'
 
 /** Context of commands without HTTP: the user at the console counts as the service itself. */
 export function consoleContext({
@@ -29,8 +30,8 @@ export function consoleContext({
     clockWatch: null,
     version: readAppVersion(),
     disk: null,
-    startedAt: Date.now(),
-    now: Date.now,
+    startedAt: systemClock.now(),
+    now: systemClock.now,
     clientIp: () => null,
     origin: () => 'http://localhost',
     viewer: null,

@@ -3,7 +3,7 @@ import type { Radio } from '../../app/mesh/radios/radio.ts'
 import type { Config } from '../../app/config/config.ts'
 import type { Log } from '../../app/log.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
-import { systemClock } from '../radio/connection.ts'
+import type { systemClock } from '../clock.ts'
 import { openInstancesFile } from './file.ts'
 import { type Fetch, openHandOver } from './hand-over.ts'
 import { type Duties, hasOthers, joinInstances, type Standing } from './instance.ts'
@@ -28,11 +28,19 @@ export type Instances = {
   close(): Promise<void>
 }
 
-export function openInstances({ config, log }: { readonly config: Config; readonly log: Log }): Instances {
-  const now = Date.now
+export function openInstances({
+  config,
+  log,
+  clock,
+}: {
+  readonly config: Config
+  readonly log: Log
+  readonly clock: typeof systemClock
+}): Instances {
+  const { now, monotonic } = clock
   const file = openInstancesFile(config.DATA_DIR)
   const lease = createLease(file, hasRadios(config), now)
-  const own = createEvents(systemClock, file.id.slice(0, 8))
+  const own = createEvents(clock, file.id.slice(0, 8))
   const state = shareState(file, lease)
   const handOver = openHandOver({ file, lease, secrets: config.SESSION_SECRET, log, now })
   const standing: Standing = { duties: null, waiting: 0 }
@@ -66,8 +74,8 @@ export function openInstances({ config, log }: { readonly config: Config; readon
           else handOver.serve(fetch)
         },
         onLook(duties) {
-          if (duties === null || !hasOthers(standing) || Math.abs(performance.now() - stateAt) < STATE_MS) return
-          stateAt = performance.now()
+          if (duties === null || !hasOthers(standing) || Math.abs(monotonic() - stateAt) < STATE_MS) return
+          stateAt = monotonic()
           state.write(duties.radio)
         },
       })

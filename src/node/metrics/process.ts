@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Family, single } from '../../app/system/exposition.ts'
+import { systemClock } from '../clock.ts'
 
 const NS = 1e9
 
@@ -10,7 +11,7 @@ export function createProcessMetrics(): () => readonly Family[] {
   return () => {
     const { rss, heapUsed } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const started = Math.round(Date.now() / 1000 - process.uptime())
+    const started = Math.round(systemClock.now() / 1000 - process.uptime())
     const [p99, max] = [delay.percentile(99) / NS, delay.max / NS]
     delay.reset()
     return [

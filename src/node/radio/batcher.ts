@@ -4,7 +4,7 @@ import type { Log } from '../../app/log.ts'
 import type { Ingest } from '../../app/mesh/ingest/ingest.ts'
 import { isRefusedContent } from '../../app/mesh/collector/refused-content.ts'
 import { backOff } from '../../shared/back-off.ts'
-import { createTimer, type LinkClock, systemClock } from './connection.ts'
+import { createTimer, type Clock, systemClock } from '../clock.ts'
 
 /** A batch is stored when its first event is this old, or when it is this large. */
 const BATCH_MS = 100
@@ -20,7 +20,7 @@ const CLOSE_MS = 5000
 export type BatcherOptions = {
   readonly ingest: Ingest
   readonly log: Log
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   readonly maxWaiting?: number
   /** Called after each batch that is stored; must not throw. */
   onStored?(news: readonly News[], batch: readonly Heard[]): void
@@ -162,7 +162,7 @@ type Patience = {
   end(limitMs: number): void
 }
 
-function createPatience(clock: LinkClock): Patience {
+function createPatience(clock: Clock): Patience {
   let endsAt = Number.POSITIVE_INFINITY
   let wake: () => void = () => {}
   return {

@@ -28,38 +28,3 @@ export function fenced(connect: Connect, mayWrite: () => boolean): Connect {
     }
   }
 }
-
-/** Time, so that tests can hold it. `now` is in milliseconds since the epoch; `after` answers how to cancel. */
-export type LinkClock = {
-  now(): number
-  after(delayMs: number, run: () => void): () => void
-}
-
-export const systemClock: LinkClock = {
-  now: () => Date.now(),
-  after(delayMs, run) {
-    const timer = setTimeout(run, delayMs)
-    return () => clearTimeout(timer)
-  },
-}
-
-/** One timer that can be started again: the earlier start is forgotten. */
-export type Timer = { start(delayMs: number, run: () => void): void; stop(): void }
-
-export function createTimer(clock: LinkClock): Timer {
-  let cancel: (() => void) | null = null
-  const stop = () => {
-    cancel?.()
-    cancel = null
-  }
-  return {
-    stop,
-    start(delayMs, run) {
-      stop()
-      cancel = clock.after(delayMs, () => {
-        cancel = null
-        run()
-      })
-    },
-  }
-}

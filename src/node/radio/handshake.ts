@@ -1,6 +1,6 @@
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import { encodeWantConfig } from '../../meshtastic/link/to-radio.ts'
-import { createTimer, type LinkClock } from './connection.ts'
+import { createTimer, type Clock } from '../clock.ts'
 import type { LinkTimings } from './timings.ts'
 
 export type Handshake = {
@@ -15,7 +15,7 @@ export type Handshake = {
  * Requests the radio's settings and nodes, repeats the request if the handshake stalls, and finally calls `onStalled`.
  */
 export function createHandshake(options: {
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly timings: LinkTimings
   readonly random: () => number
   send(message: Uint8Array): void

@@ -1,7 +1,8 @@
 import type { LinkInfo } from '../../app/mesh/radios/radio.ts'
 import type { FromRadio } from '../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../meshtastic/radio-event.ts'
-import { type Connect, createTimer, type LinkClock, systemClock } from './connection.ts'
+import { createTimer, type Clock, systemClock } from '../clock.ts'
+import { type Connect } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
@@ -17,7 +18,7 @@ export type LinkOptions = {
   onFrames(batch: readonly ReceivedEvent[]): void
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
   readonly timings?: Partial<LinkTimings>

@@ -20,7 +20,8 @@ import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { readPublicKey } from '../../app/mesh/nodes/nodes.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
-import { type Connect, fenced, type LinkClock, systemClock } from './connection.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { type Connect, fenced } from './connection.ts'
 import { type Configurator, createConfigurator } from './device-config/configurator.ts'
 import { connectDemo } from './demo/demo.ts'
 import { createDirectOpener } from './sending/direct-messages.ts'
@@ -51,7 +52,7 @@ type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
   readonly meter?: Ports['meter']
   /** Whether this process may use the radios, asked before anything is written to one. */
   readonly mayWrite?: () => boolean
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   readonly disk?: Disk
   /** Told what other clocks say. */
   readonly clockWatch?: ClockWatch
@@ -66,7 +67,7 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly mayWrite: () => boolean
   readonly publish: (events: readonly NewEvent[]) => void
   readonly tellLink: (info: LinkInfo) => void
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly random: () => number
   readonly batcher: Batcher
   readonly records: RecordQueue

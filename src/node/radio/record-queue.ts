@@ -1,5 +1,5 @@
 import type { Log } from '../../app/log.ts'
-import type { LinkClock } from './connection.ts'
+import type { Clock } from '../clock.ts'
 
 const RETRY_MS = 30_000
 
@@ -12,7 +12,7 @@ export type RecordQueue = {
   done(): Promise<void>
 }
 
-export function createRecordQueue(log: Log, clock: LinkClock): RecordQueue {
+export function createRecordQueue(log: Log, clock: Clock): RecordQueue {
   const cancels = new Set<() => void>()
   let isDone = false
   let last = Promise.resolve()

@@ -8,7 +8,8 @@ import { type RadioEvent, toRadioEvent } from '../../meshtastic/radio-event.ts'
 import { createReplayDetector } from '../../meshtastic/replay.ts'
 import { describeChannel } from '../../meshtastic/config/settings.ts'
 import { encodeHeartbeat } from '../../meshtastic/link/to-radio.ts'
-import { type Connect, createTimer, type LinkClock } from './connection.ts'
+import { createTimer, type Clock } from '../clock.ts'
+import { type Connect } from './connection.ts'
 import { createHandshake } from './handshake.ts'
 import type { LinkTimings } from './timings.ts'
 
@@ -17,7 +18,7 @@ export type ReceivedEvent = { readonly event: RadioEvent; readonly raw: Uint8Arr
 
 export type SessionOptions = {
   readonly connect: Connect
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly random: () => number
   readonly timings: LinkTimings
   onPhase(phase: 'handshake' | 'connected'): void
@@ -98,7 +99,7 @@ export function openSession(options: SessionOptions): Session {
 }
 
 /** Reads the frames of one connection, in order. */
-function createReader(clock: LinkClock): (frame: Frame<FromRadio>) => ReceivedEvent[] {
+function createReader(clock: Clock): (frame: Frame<FromRadio>) => ReceivedEvent[] {
   const replay = createReplayDetector()
   const readChannels = createChannelReader()
   return ({ message, payload }) => {

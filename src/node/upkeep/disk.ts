@@ -5,6 +5,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../app/log.ts'
 import { isDiskFull } from '../backup/folder/error-code.ts'
+import { systemClock } from '../clock.ts'
 
 /** The space that is reserved for administrators: a file, so that other programs cannot take it either. */
 const RESERVE_BYTES = 16 * 1024 * 1024
@@ -44,7 +45,7 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
     const isRoom = existsSync(file)
       ? free >= LOW_BYTES
       : free >= ENOUGH_BYTES || (free >= LOW_BYTES + SPARE_BYTES && spareBytes() >= SPARE_BYTES)
-    lookedAt = performance.now()
+    lookedAt = systemClock.monotonic()
     if (isFull === !isRoom) return
     isFull = !isRoom
     if (isFull)
@@ -78,7 +79,7 @@ export function openReserve({ dataDir, log }: Needs): DiskReserve {
       spareBytes = bytes
     },
     isFull() {
-      if (performance.now() - lookedAt >= LOOK_MS) look()
+      if (systemClock.monotonic() - lookedAt >= LOOK_MS) look()
       return isFull
     },
     makeRoom() {

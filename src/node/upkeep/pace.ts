@@ -1,6 +1,7 @@
 import type { Pause } from '../../app/upkeep/slices.ts'
 import { setImmediate } from 'node:timers/promises'
 import { FIRST_SHARE, nextShare, type Share } from '../../app/upkeep/slice-share.ts'
+import { systemClock } from '../clock.ts'
 
 export type Pace = { readonly pause: Pause; readonly share: Share }
 
@@ -8,7 +9,7 @@ export type Pace = { readonly pause: Pause; readonly share: Share }
  * Slices that are as large as this machine does in some milliseconds; requests are served between them. `clock` is in
  * milliseconds.
  */
-export function createPace(goesOn: () => boolean, clock: () => number = () => performance.now()): Pace {
+export function createPace(goesOn: () => boolean, clock: () => number = systemClock.monotonic): Pace {
   let share = FIRST_SHARE
   let begun = clock()
   return {

@@ -1,7 +1,7 @@
 import { sealAudit } from '../../app/audit/chain.ts'
 import type { Ports } from '../../app/context.ts'
 import { createPace } from './pace.ts'
-import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { SECOND_MS } from '../../shared/time.ts'
 
 /**
@@ -10,7 +10,7 @@ import { SECOND_MS } from '../../shared/time.ts'
  */
 export function startSealing(
   { store, log }: Pick<Ports, 'store' | 'log'>,
-  clock: LinkClock = systemClock,
+  clock: Clock = systemClock,
 ): { stop(): Promise<void> } {
   const due = createTimer(clock)
   let isStopping = false

@@ -4,7 +4,7 @@ import { buildTextIndexes } from '../../app/search/text-index.ts'
 import { deleteOld, keepBounds, keepUp } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from './disk.ts'
 import { createPace } from './pace.ts'
-import { createTimer, type LinkClock, systemClock } from '../radio/connection.ts'
+import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
@@ -45,7 +45,7 @@ type Job = {
   readonly name: string
   readonly job: typeof keepUp
   readonly everyMs: number
-  readonly clock?: LinkClock
+  readonly clock?: Clock
 }
 
 /**

@@ -5,6 +5,7 @@ import type { AuditContext } from '../../../app/audit/audit.ts'
 import type { Ports } from '../../../app/context.ts'
 import { distrustFuture, readBackupSchedule, recordScheduledRun } from '../../../app/system/backup-settings.ts'
 import { createBackup, deleteBackup } from '../../../app/system/backups.ts'
+import { type Clock, createTimer } from '../../clock.ts'
 import type { BackupStore } from '../backups.ts'
 import { expiredBackups } from './retention.ts'
 import { nextRun } from './schedule.ts'
@@ -17,15 +18,9 @@ const BUSY_RETRY_MS = 60_000
 /** One timer at a time. */
 export type Alarm = { set(ms: number, ring: () => Promise<void>): void; clear(): void }
 
-export function systemAlarm(): Alarm {
-  let timer: NodeJS.Timeout | undefined
-  return {
-    set: (ms, ring) => {
-      clearTimeout(timer)
-      timer = setTimeout(() => void ring(), ms)
-    },
-    clear: () => clearTimeout(timer),
-  }
+export function createAlarm(clock: Clock): Alarm {
+  const timer = createTimer(clock)
+  return { set: (ms, ring) => timer.start(ms, () => void ring()), clear: timer.stop }
 }
 
 export type Scheduler = Pick<Backups, 'nextRun' | 'reschedule'> & {

@@ -1,14 +1,15 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { createFrameDecoder, encodeFrame } from '../../../meshtastic/link/framing.ts'
 import { type ToRadio, ToRadioSchema } from '../../../meshtastic/gen/stream_pb.ts'
-import { type Connect, type ConnectionEvents, type LinkClock, systemClock } from '../connection.ts'
+import { type Clock, systemClock } from '../../clock.ts'
+import { type Connect, type ConnectionEvents } from '../connection.ts'
 import { createDemoRadio, type DemoRadio } from './radio.ts'
 import { createSeededRandom } from './seeded-random.ts'
 
 export type DemoOptions = {
   /** The same seed makes the same mesh. */
   readonly seed?: number
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   /** Mean time between two packets out of the mesh. */
   readonly paceMs?: number
 }
@@ -55,7 +56,7 @@ type Say = (payload: Uint8Array) => ReturnType<ConnectionEvents['onData']>
 /** Timers of one connection, which end with it. */
 type Stage = { after(delayMs: number, run: () => void): void; readonly close: () => void }
 
-function createStage(clock: LinkClock): Stage {
+function createStage(clock: Clock): Stage {
   const pending = new Set<() => void>()
   return {
     after(delayMs, run) {

@@ -16,7 +16,7 @@ import { viewSection } from '../../../meshtastic/config/values.ts'
 import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
-import type { LinkClock } from '../connection.ts'
+import type { Clock } from '../../clock.ts'
 import { createEdit, type Edit } from './edit.ts'
 import type { Link } from '../link.ts'
 import { createRestart, type Restart } from './restart.ts'
@@ -27,7 +27,7 @@ export type ConfiguratorOptions = {
   readonly source: string
   readonly kind: OwnKind
   readonly link: Pick<Link, 'info' | 'send' | 'expectRestart' | 'readAgain'>
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly random: () => number
   /** The radio reported its settings; without secrets. */
   onRead(sections: readonly LiveSection[]): void

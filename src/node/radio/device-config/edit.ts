@@ -6,7 +6,7 @@ import { type RadioConfig, sectionBytes } from '../../../meshtastic/config/secti
 import { viewSection } from '../../../meshtastic/config/values.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { readAnswer } from './admin-answer.ts'
-import { createTimer, type LinkClock } from '../connection.ts'
+import { createTimer, type Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createRestart, HANG_UP_MS, type Restart } from './restart.ts'
 
@@ -32,7 +32,7 @@ export type EditOptions = {
   readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
   /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
   readonly send: (message: Uint8Array, config: RadioConfig) => boolean
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly nextId: () => number
   /** `isFinal` false: the radio did not come back in time, which may still change. */
   onOutcome(outcome: ChangeOutcome, isFinal: boolean): void

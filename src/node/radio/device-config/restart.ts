@@ -3,7 +3,7 @@ import { encodeAdminPacket, encodeRestart } from '../../../meshtastic/link/admin
 import type { RadioConfig } from '../../../meshtastic/config/sections.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { readAnswer } from './admin-answer.ts'
-import { createTimer, type LinkClock } from '../connection.ts'
+import { createTimer, type Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 
 /** A radio ordered to restart disconnects within seconds; if it has not by then, its settings are read as they are. */
@@ -15,7 +15,7 @@ type RestartOptions = {
   readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
   /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
   readonly send: (message: Uint8Array, config: RadioConfig) => boolean
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly nextId: () => number
   /** Comes once, and last. */
   onEnd(read: RadioConfig, hasRestarted: boolean): void

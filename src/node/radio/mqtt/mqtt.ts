@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt'
 import { StartRefused } from '../../start/problems.ts'
-import { createTimer, type LinkClock, systemClock } from '../connection.ts'
+import { createTimer, type Clock, systemClock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createMqttReader, type MqttReader, type MqttReaderOptions } from './reader.ts'
 import { explainMqttError } from './reasons.ts'
@@ -23,7 +23,7 @@ export type MqttLinkOptions = MqttReaderOptions & {
   onFrames(batch: readonly ReceivedEvent[]): void | Promise<void>
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
-  readonly clock?: LinkClock
+  readonly clock?: Clock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
   readonly timings?: Partial<LinkTimings>
@@ -205,10 +205,10 @@ function subscribe(
 
 /** The answer to a ping queues behind a flood of messages, so messages also prove that the broker is alive. */
 function watchFlood(client: MqttClient, heartbeatMs: number): () => void {
-  let seenAt = performance.now()
+  let seenAt = systemClock.monotonic()
   return () => {
-    if (performance.now() - seenAt < heartbeatMs / 2) return
-    seenAt = performance.now()
+    if (systemClock.monotonic() - seenAt < heartbeatMs / 2) return
+    seenAt = systemClock.monotonic()
     client.sendPing()
     client.reschedulePing(true)
   }

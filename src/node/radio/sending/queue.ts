@@ -1,7 +1,7 @@
 import type { OutgoingKind, RuleMark } from '../../../app/mesh/radios/radio.ts'
 import type { DeliveryEvent } from '../../../app/mesh/messages/delivery.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
-import { createTimer, type LinkClock } from '../connection.ts'
+import { createTimer, type Clock } from '../../clock.ts'
 
 /**
  * Minimum time between two packets of a kind, in milliseconds. Radios drop a second text within 2 s and a second
@@ -21,7 +21,7 @@ const LINK_PATIENCE_MS = 120_000
 const ACCEPTED: ReadonlySet<number> = new Set([0, 35])
 
 export type SendQueueOptions = {
-  readonly clock: LinkClock
+  readonly clock: Clock
   /** Sends an encoded ToRadio; false when the link is not connected. */
   readonly send: (message: Uint8Array, kind: OutgoingKind) => boolean
   /** An event of a packet, in order. */

@@ -5,7 +5,7 @@ import type { PacketKey } from '../../../app/mesh/messages/delivery-records.ts'
 import { type LoraSettings, readLora } from '../../../meshtastic/airtime.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
-import type { LinkClock } from '../connection.ts'
+import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createSendQueue } from './queue.ts'
 
@@ -17,7 +17,7 @@ const PLACE_FREE_AFTER_S = 3
 
 export type TransmitterOptions = {
   readonly link: Pick<Link, 'info' | 'send'>
-  readonly clock: LinkClock
+  readonly clock: Clock
   readonly random: () => number
   /** An event of a packet of the radio `nodeNum`, in order. */
   readonly onDelivery: (key: PacketKey, event: DeliveryEvent) => void
