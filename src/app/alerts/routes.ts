@@ -167,7 +167,7 @@ export const alertRoutes = new Hono<AppEnv>()
           secret: z.string().nullable().describe('Of a webhook that came without one; shown this once'),
         }),
       },
-      ['too_many_destinations', 'unsupported_on_this_runtime', 'rate_limited'],
+      ['too_many_destinations', 'email_disabled', 'rate_limited'],
     ),
     validate('json', newDestinationSchema),
     async (c) => c.json(await createDestination(c.var.ctx, c.req.valid('json')), 201),

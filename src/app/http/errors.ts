@@ -53,6 +53,7 @@ export const ERRORS = {
   too_many_destinations: [409, 'Too many destinations'],
   alert_rule_unreadable: [409, 'Alert rule not readable'],
   destination_unconfirmed: [409, 'Address not confirmed'],
+  email_disabled: [409, 'E-mail is not set up'],
   source_taken: [409, 'Name of a source of somebody else'],
   too_many_sources: [409, 'Too many sources'],
   confirmation_required: [409, 'Confirmation required'],

@@ -157,6 +157,7 @@ test.each([
 test('e-mail without a mail server is not offered', async () => {
   const settings = { address: 'you@example.org' }
   expect(await ask(alerts.admin, 'POST', '/destinations', { kind: 'email', name: 'x', settings })).toMatchObject({
-    status: 501,
+    status: 409,
+    body: { code: 'email_disabled' },
   })
 })

@@ -136,17 +136,14 @@ async function take({ buckets, viewer, now }: SignedInCtx, name: string, size: B
 }
 
 /**
- * Throws `too_many_destinations`, `invalid_request`, `unsupported_on_this_runtime` for what this service can not send by,
+ * Throws `too_many_destinations`, `invalid_request`, `email_disabled`,
  * `rate_limited` for too many letters. A webhook without a secret gets one, which is answered this once.
  */
 export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof newDestinationSchema>) {
   const { kind, name, enabled } = input
   const { store, viewer } = ctx
-  if (kind === 'email' ? ctx.mail === null : ctx.outbound === null) {
-    throw new AppError(
-      'unsupported_on_this_runtime',
-      kind === 'email' ? 'SMTP_URL is not set, or this runtime has no e-mail' : undefined,
-    )
+  if (kind === 'email' && ctx.mail === null) {
+    throw new AppError('email_disabled', 'SMTP_URL is not set, or this service runs where there is no e-mail')
   }
   const secret = kind === 'webhook' && input.settings['secret'] === undefined ? newSecret() : null
   const given = secret === null ? input.settings : { ...input.settings, secret }

@@ -1,0 +1,78 @@
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_PASSWORD, type Client, createClient, SCENARIO_ENV, signIn } from '../contract/service.ts'
+import { item } from '../support/mesh/delivery.ts'
+import { packet, text } from '../support/mesh/mesh.ts'
+import { openWorkerd, type Workerd } from './workerd.ts'
+
+let workerd: Workerd
+let admin: Client
+let hook: Server
+const received: { id: unknown; body: Record<string, unknown> }[] = []
+
+beforeAll(async () => {
+  workerd = await openWorkerd(SCENARIO_ENV)
+  admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
+  hook = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => (body += chunk))
+    request.on('end', () => {
+      received.push({ id: request.headers['webhook-id'], body: Object(JSON.parse(body)) })
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+})
+afterAll(async () => {
+  hook.close()
+  await workerd.close()
+})
+
+test('a word that a collector delivers is an alert in the same step, and the next trigger sends it once', async () => {
+  const address = hook.address()
+  const url = address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
+  const made = await admin.send('POST', '/api/alerts/destinations', {
+    kind: 'webhook',
+    name: 'Hook',
+    settings: { url },
+  })
+  const destinations = [Object(made.body).destination.id]
+  for (const rule of [
+    { kind: 'message', name: 'Help', match: { words: ['help'] }, destinations },
+    { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, afterMinutes: 15, destinations },
+    {
+      kind: 'metric',
+      name: 'Low',
+      nodes: { kind: 'all' },
+      metric: 'deviceMetrics.batteryLevel',
+      is: 'below',
+      limit: 20,
+    },
+    { kind: 'area', name: 'Area', nodes: { kind: 'all' }, when: 'moves', metres: 100 },
+    { kind: 'key', name: 'Keys', nodes: { kind: 'all' } },
+    { kind: 'link', name: 'Links', afterMinutes: 10 },
+    { kind: 'backup', name: 'Backups' },
+    { kind: 'sign_in', name: 'Account' },
+    { kind: 'node_new', name: 'New' },
+    { kind: 'node_restarted', name: 'Restarts', nodes: { kind: 'all' } },
+  ]) {
+    expect(await admin.send('POST', '/api/alerts/rules', rule)).toMatchObject({ status: 201 })
+    expect(await admin.send('POST', '/api/alerts/rules/preview', rule)).toMatchObject({ status: 200 })
+  }
+  const { token } = Object((await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })).body)
+  const body = { source: 'hill', packets: [{ data: item(packet(text('help me'))), receivedAt: Date.now() }] }
+  for (const _ of [1, 2]) {
+    const headers = { authorization: `Bearer ${token}` }
+    expect(await createClient(workerd).send('POST', '/api/ingest', body, headers)).toMatchObject({ status: 200 })
+  }
+  const { alerts } = Object((await admin.send('GET', '/api/alerts')).body)
+  expect(alerts).toMatchObject([{ kind: 'message', what: expect.stringContaining('help me') }])
+  // The trigger does not wait for the minute in which others would join.
+  await workerd.sql('update alert_deliveries set due_at = 0')
+  await workerd.runSchedule()
+  await workerd.runSchedule()
+  expect(received).toMatchObject([{ body: { type: 'alert.fired', data: { total: 1 } } }])
+  const { deliveries } = Object((await admin.send('GET', '/api/alerts/deliveries')).body)
+  expect(deliveries).toMatchObject([{ state: 'delivered', attempts: 1, uid: received[0]?.id }])
+  expect(workerd.logged().filter((line) => line.includes('"error"'))).toStrictEqual([])
+})
