@@ -12,8 +12,8 @@ export const MAX_SCOPE_CHANNELS = 64
 /** Everything: an administrator's. */
 export const WHOLE_SCOPE: Scope = { channels: 'all', direct: { read: true, write: true } }
 
-/** A new regular user's: every channel, but no direct message. */
-export const NEW_SCOPE: Scope = { channels: 'all', direct: NONE }
+/** A new regular user's: whatever the permissions allow. */
+export const NEW_SCOPE: Scope = WHOLE_SCOPE
 
 /** Nothing: that of somebody who is not signed in. */
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }

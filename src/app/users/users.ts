@@ -174,6 +174,7 @@ export async function createUser(
     isAdmin,
     createdAt: ctx.now(),
     createdBy: viewerId(ctx),
+    ...NEW_SCOPE_ROW,
   }
   const permissions = isAdmin ? ALL_PERMISSIONS : permissionsFrom((name) => given?.[name] ?? DEFAULT_PERMISSIONS[name])
   const details = { username, userId: userIdByName(username), email: row.email, displayName: row.displayName, isAdmin }

@@ -1,4 +1,5 @@
 import type { Identity } from './provider.ts'
+import { NEW_SCOPE_ROW } from '../../sharing/scope.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { users } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
@@ -93,6 +94,7 @@ async function insertAccount(ctx: Ctx, identity: Identity, username: string): Pr
       oidcIssuer: issuer,
       oidcSubject: subject,
       createdAt: ctx.now(),
+      ...NEW_SCOPE_ROW,
     }),
     writePermissions(ctx.store, whom, DEFAULT_PERMISSIONS, { at: ctx.now(), by: null }),
     audit(ctx, 'oidc_user_created', { username, userId: id }, { actor: { id, username } }),
