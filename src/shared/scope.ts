@@ -9,11 +9,8 @@ export type Scope = { readonly channels: Channels; readonly direct: Grant }
 /** The most channels that a scope names. */
 export const MAX_SCOPE_CHANNELS = 64
 
-/** Everything: an administrator's. */
+/** Everything that the permissions allow: that of administrators and of new users. */
 export const WHOLE_SCOPE: Scope = { channels: 'all', direct: { read: true, write: true } }
-
-/** A new regular user's: whatever the permissions allow. */
-export const NEW_SCOPE: Scope = WHOLE_SCOPE
 
 /** Nothing: that of somebody who is not signed in. */
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }
