@@ -11,15 +11,15 @@ import './styles/forced-colors.css'
 import './styles/print.css'
 import { keepTime } from './parts/age.tsx'
 import { Asker } from './parts/dialog.tsx'
-import { ProofAsker } from './parts/proof.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
 import { NewPasswordPage } from './pages/users/new-password.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
-import { EnrolPage } from './pages/account/enrol.tsx'
+import { later } from './parts/list/later.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
+import { wantedProof } from './state/proof.ts'
 import { keepLive } from './state/live.ts'
 import { forgetNodes } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
@@ -29,12 +29,15 @@ import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
 
+const ProofAsker = later(async () => (await import('./parts/proof.tsx')).ProofAsker)
+const EnrolPage = later(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
+
 function App() {
   return (
     <>
       <Screen />
       <Asker />
-      <ProofAsker />
+      {wantedProof.value !== null && <ProofAsker />}
       <Toaster />
     </>
   )

@@ -1,15 +1,12 @@
-import {
-  browserSupportsWebAuthn,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  startAuthentication,
-  startRegistration,
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
 import { api, ApiError, ask, askAs, send } from './api.ts'
 
 /** Whether this browser knows passkeys, where the service allows them. */
 export function canUsePasskeys(isPossible: boolean): boolean {
-  return isPossible && browserSupportsWebAuthn()
+  return isPossible && typeof PublicKeyCredential === 'function'
 }
 
 /** Makes a passkey on this device and stores it. Answers recovery codes, if there are new ones. Throws `ApiError`. */
@@ -17,7 +14,7 @@ export async function createPasskey(name: string): Promise<readonly string[] | n
   const { options: optionsJSON } = await askAs<{ options: PublicKeyCredentialCreationOptionsJSON }>(
     api.auth.factors.passkeys.options.$post(),
   )
-  const made = await unlessCancelled(startRegistration({ optionsJSON }))
+  const made = await ceremony(({ startRegistration }) => startRegistration({ optionsJSON }))
   const { recoveryCodes } = await ask(api.auth.factors.passkeys.$post({ json: { name, response: plain(made) } }))
   return recoveryCodes
 }
@@ -27,14 +24,14 @@ type Options = { options: PublicKeyCredentialRequestOptionsJSON }
 /** Signs in with a passkey, or finishes a sign-in with it. Throws `ApiError`. */
 export async function signInByPasskey() {
   const { options: optionsJSON } = await askAs<Options>(api.auth.login.passkey.options.$post())
-  const response = await unlessCancelled(startAuthentication({ optionsJSON }))
+  const response = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))
   return ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
 }
 
 /** Proves again who is signed in. Throws `ApiError`. */
 export async function proveByPasskey(): Promise<void> {
   const { options: optionsJSON } = await askAs<Options>(api.auth.reauthenticate.options.$post())
-  const passkey = await unlessCancelled(startAuthentication({ optionsJSON }))
+  const passkey = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))
   await send(api.auth.reauthenticate.$post({ json: { passkey: plain(passkey) } }))
 }
 
@@ -44,10 +41,13 @@ function plain<R extends object>(answer: { id: string; rawId: string; type: 'pub
   return { id, rawId, type, response: { ...response } }
 }
 
-/** Whoever closes the browser's window has cancelled; nothing else about it is for people. */
-async function unlessCancelled<T>(ceremony: Promise<T>): Promise<T> {
+type Library = typeof import('@simplewebauthn/browser')
+
+/** Loads the library when it is needed. Closing the browser's window cancels; nothing else about it is for people. */
+async function ceremony<T>(run: (library: Library) => Promise<T>): Promise<T> {
+  const library = await import('@simplewebauthn/browser')
   try {
-    return await ceremony
+    return await run(library)
   } catch (error) {
     throw new ApiError(0, 'passkey_cancelled', String(error), {}, null)
   }

@@ -7,6 +7,7 @@ import { user } from '../state/session.ts'
 import { proveByPasskey } from '../passkeys.ts'
 import { MAX_TYPED_CODE } from '../../shared/limits.ts'
 import { t } from '../strings.ts'
+import { factorTexts } from '../strings/factors.ts'
 import { Dialog } from './dialog.tsx'
 import { Actions, Field, formText, Submit } from './form/field.tsx'
 import { Failure } from './notice.tsx'
@@ -16,7 +17,7 @@ export function ProofAsker() {
   const wanted = wantedProof.value
   if (wanted === null) return null
   return (
-    <Dialog title={t.factors.proof} onClose={() => wanted.end(false)}>
+    <Dialog title={factorTexts.proof} onClose={() => wanted.end(false)}>
       {wanted.ways.includes('oidc') ? <AtProvider /> : <Here ways={wanted.ways} onProved={() => wanted.end(true)} />}
     </Dialog>
   )
@@ -26,7 +27,7 @@ function AtProvider() {
   const back = `${location.pathname}${location.search}`
   return (
     <div class="stack">
-      <p class="measure">{t.factors.proofAtProvider}</p>
+      <p class="measure">{factorTexts.proofAtProvider}</p>
       <Actions>
         <a
           class="button primary"
@@ -60,11 +61,11 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
   }
   return (
     <form onSubmit={submit} class="stack" key={String(byCode.value)}>
-      <p class="measure">{t.factors.proofHelp}</p>
+      <p class="measure">{factorTexts.proofHelp}</p>
       <Failure error={error.value} />
       {byCode.value ? (
         <Field
-          label={t.factors.code}
+          label={factorTexts.code}
           name="code"
           autocomplete="one-time-code"
           inputmode="numeric"
@@ -89,15 +90,15 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
       <Actions>
         {ways.includes('passkey') && (
           <button type="button" class="button" disabled={busy.value} onClick={() => void byPasskey()}>
-            {t.factors.usePasskey}
+            {factorTexts.usePasskey}
           </button>
         )}
         {ways.includes('totp') && (
           <button type="button" class="button" onClick={() => (byCode.value = !byCode.value)}>
-            {byCode.value ? t.factors.usePassword : t.factors.useTotp}
+            {byCode.value ? factorTexts.usePassword : factorTexts.useTotp}
           </button>
         )}
-        <Submit busy={busy.value} idle={t.factors.confirm} working={t.signIn.working} />
+        <Submit busy={busy.value} idle={factorTexts.confirm} working={t.signIn.working} />
       </Actions>
     </form>
   )

@@ -1,7 +1,7 @@
 import { numberFormat, quantity } from './quantity.ts'
 import type { AuditAction, AuditResource } from '../../shared/audit-actions.ts'
 
-export const audit = {
+export const auditTexts = {
   title: 'Audit log',
   searchLabel: 'Search the log',
   searchHint: 'Name or detail',
@@ -9,14 +9,11 @@ export const audit = {
   resource: 'Area',
   from: 'From',
   to: 'To',
-  when: 'Time',
   who: 'Who',
   what: 'What',
   address: 'Address',
   nobody: 'nobody',
   none: 'No entry matches.',
-  exportAs: 'Export',
-  csv: 'CSV',
   ndjson: 'JSON lines',
   field: 'Field',
   before: 'Before',

@@ -1,6 +1,6 @@
 import { quantity } from './quantity.ts'
 
-export const backups = {
+export const backupTexts = {
   title: 'Backups',
   make: 'Back up now',
   making: 'Backing up…',

@@ -23,4 +23,7 @@ export const common = {
   optional: 'optional',
   radioSays: (words: string) => `The radio reports: ${words}`,
   reference: (id: string) => `Reference ${id}`,
+  when: 'Time',
+  csv: 'CSV',
+  exportAs: 'Export',
 } as const

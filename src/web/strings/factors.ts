@@ -1,6 +1,6 @@
 import { quantity } from './quantity.ts'
 
-export const factors = {
+export const factorTexts = {
   title: 'Second factor',
   help: 'A code from an app on your phone, or a passkey: then a stolen password alone opens nothing.',
   totp: 'Authenticator app',
@@ -9,7 +9,6 @@ export const factors = {
   passkeyName: 'What you call it',
   passkeyNameHint: 'For example “my phone” or “blue key”',
   passkeyHelp: 'A passkey is kept by this device, a phone or a security key. It signs you in without a password.',
-  passkeySignIn: 'Continue with a passkey',
   usePasskey: 'Use a passkey',
   stepPasskeyHelp: 'Your password was right. Now use your passkey.',
   removePasskeySure: (name: string) => `Remove the passkey “${name}”? It opens nothing here any more.`,
@@ -41,7 +40,6 @@ export const factors = {
   wasReset: (at: string) =>
     `An administrator removed your second factors on ${at}. Set them up again; if you did not ask for it, talk to them.`,
   understood: 'Understood',
-  step: 'Confirm that it is you',
   stepHelp: 'Your password was right. Enter the six digits from your authenticator app.',
   recoveryHelp: 'Enter one of your recovery codes. It works once.',
   recovery: 'Recovery code',

@@ -1,4 +1,5 @@
 export const signIn = {
+  passkey: 'Continue with a passkey',
   title: 'Sign in',
   username: 'Username',
   password: 'Password',

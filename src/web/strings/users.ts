@@ -1,6 +1,6 @@
 import { quantity } from './quantity.ts'
 
-export const users = {
+export const userTexts = {
   title: 'Users',
   searchLabel: 'Search users',
   searchHint: 'Name or e-mail',

@@ -153,7 +153,7 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   const chunks = kept.get(events) ?? new Map<string, Chunk>()
   kept.set(events, chunks)
   const seen = found.filter((event) => mayGet(viewer, event))
-  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${seen.length === found.length ? '' : seen.map(({ seq }) => seq).join()}`
+  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()}`
   const known = chunks.get(key)
   if (known !== undefined) return known
   const chunk = chunkOf(seen.map((event) => block(events, event)).join(''))

@@ -3,25 +3,26 @@ import { Failure } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { signOut, user } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
+import { factorTexts } from '../../strings/factors.ts'
 import { Factors } from './factors.tsx'
 
 /** For whoever must set up a second factor before anything else. */
 export function EnrolPage() {
   const { busy, error, run } = useAction()
   useEffect(() => {
-    document.title = `${t.factors.required} · ${APP_NAME}`
+    document.title = `${factorTexts.required} · ${APP_NAME}`
   }, [])
   return (
     <main class="alone">
       <div class="stack">
-        <h1>{t.factors.required}</h1>
+        <h1>{factorTexts.required}</h1>
         {user.value?.authProvider === 'local' ? (
           <>
-            <p class="measure">{t.factors.requiredHelp}</p>
+            <p class="measure">{factorTexts.requiredHelp}</p>
             <Factors />
           </>
         ) : (
-          <p class="measure">{t.factors.requiredAtProvider}</p>
+          <p class="measure">{factorTexts.requiredAtProvider}</p>
         )}
         <Failure error={error.value} />
         <button type="button" class="button" disabled={busy.value} onClick={() => void run(signOut)}>

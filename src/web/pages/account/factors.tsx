@@ -13,6 +13,7 @@ import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { MAX_PASSKEY_NAME, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
+import { factorTexts } from '../../strings/factors.ts'
 
 /** Own second factors and recovery codes. */
 export function Factors() {
@@ -27,37 +28,37 @@ export function Factors() {
   const hasFactor = found !== null && (found.totp !== null || found.passkeys.length > 0)
   return (
     <Card
-      title={t.factors.title}
-      help={t.factors.help}
+      title={factorTexts.title}
+      help={factorTexts.help}
       actions={
         <>
           {canUsePasskeys(status.value?.passkeysPossible === true) && (
             <button type="button" class="button" onClick={() => (isNaming.value = true)}>
-              {t.factors.addPasskey}
+              {factorTexts.addPasskey}
             </button>
           )}
           <button type="button" class="button" onClick={() => (isAdding.value = true)}>
-            {found?.totp ? t.factors.replace : t.factors.setUp}
+            {found?.totp ? factorTexts.replace : factorTexts.setUp}
           </button>
         </>
       }
     >
       <ResetNotice />
       <Failure error={error.value} retry={reload} />
-      {found !== null && !hasFactor && <p class="faint">{t.factors.none}</p>}
+      {found !== null && !hasFactor && <p class="faint">{factorTexts.none}</p>}
       <ul class="rows">
         {found?.totp && (
           <li>
             <div class="grow">
-              {t.factors.totp}
+              {factorTexts.totp}
               <div class="faint">
-                {t.factors.since} <Age at={found.totp.createdAt} />
+                {factorTexts.since} <Age at={found.totp.createdAt} />
               </div>
-              {!found.totp.isReadable && <div class="bad">{t.factors.unreadable}</div>}
+              {!found.totp.isReadable && <div class="bad">{factorTexts.unreadable}</div>}
             </div>
             <RemoveButton
-              name={t.factors.totp}
-              sure={t.factors.removeTotpSure}
+              name={factorTexts.totp}
+              sure={factorTexts.removeTotpSure}
               act={() => send(api.auth.factors.totp.$delete())}
               onDone={changed}
             />
@@ -66,20 +67,20 @@ export function Factors() {
         {found?.passkeys.map((passkey) => (
           <li key={passkey.id}>
             <div class="grow">
-              {passkey.name} <span class="tag">{t.factors.passkey}</span>
+              {passkey.name} <span class="tag">{factorTexts.passkey}</span>
               <div class="faint">
                 {passkey.lastUsedAt === null ? (
-                  t.factors.never
+                  factorTexts.never
                 ) : (
                   <>
-                    {t.factors.lastUsed} <Age at={passkey.lastUsedAt} />
+                    {factorTexts.lastUsed} <Age at={passkey.lastUsedAt} />
                   </>
                 )}
               </div>
             </div>
             <RemoveButton
               name={passkey.name}
-              sure={t.factors.removePasskeySure(passkey.name)}
+              sure={factorTexts.removePasskeySure(passkey.name)}
               act={() => send(api.auth.factors.passkeys[':id'].$delete({ param: { id: String(passkey.id) } }))}
               onDone={changed}
             />
@@ -87,9 +88,9 @@ export function Factors() {
         ))}
         {hasFactor && (
           <li>
-            <div class="grow">{t.factors.codesLeft(found.recoveryCodesLeft)}</div>
+            <div class="grow">{factorTexts.codesLeft(found.recoveryCodesLeft)}</div>
             <button type="button" class="button small" onClick={() => renewCodes(codes, reload)}>
-              {t.factors.newCodes}
+              {factorTexts.newCodes}
             </button>
           </li>
         )}
@@ -121,8 +122,8 @@ export function Factors() {
 
 function renewCodes(codes: Signal<readonly string[] | null>, reload: () => Promise<void>): void {
   askFirst({
-    text: t.factors.newCodesSure,
-    confirm: t.factors.newCodes,
+    text: factorTexts.newCodesSure,
+    confirm: factorTexts.newCodes,
     isDangerous: true,
     act: async () => {
       codes.value = (await ask(api.auth.factors['recovery-codes'].$post())).recoveryCodes
@@ -137,17 +138,17 @@ function RemoveButton({ name, sure, act, onDone }: RemoveProps) {
   const remove = () =>
     askFirst({
       text: sure,
-      confirm: t.factors.remove,
+      confirm: factorTexts.remove,
       isDangerous: true,
       act: async () => {
         await act()
-        say(t.factors.removed)
+        say(factorTexts.removed)
         await onDone()
       },
     })
   return (
-    <button type="button" class="button small" aria-label={t.factors.removeLabel(name)} onClick={remove}>
-      {t.factors.remove}
+    <button type="button" class="button small" aria-label={factorTexts.removeLabel(name)} onClick={remove}>
+      {factorTexts.remove}
     </button>
   )
 }
@@ -164,9 +165,9 @@ function ResetNotice() {
     })
   return (
     <div class="notice" role="status">
-      <div>{t.factors.wasReset(new Date(at).toLocaleString())}</div>
+      <div>{factorTexts.wasReset(new Date(at).toLocaleString())}</div>
       <button type="button" class="button small" disabled={busy.value} onClick={() => void dismiss()}>
-        {t.factors.understood}
+        {factorTexts.understood}
       </button>
     </div>
   )
@@ -177,7 +178,7 @@ type Begun = InferResponseType<typeof api.auth.factors.totp.$post, 200>
 function AddTotp(props: { onClose(): void; onAdded(codes: readonly string[] | null): Promise<void> }) {
   const { data, error } = useLoad(() => ask(api.auth.factors.totp.$post()), [])
   return (
-    <Dialog title={t.factors.setUp} onClose={props.onClose}>
+    <Dialog title={factorTexts.setUp} onClose={props.onClose}>
       <Failure error={error.value} />
       {data.value !== null && <ConfirmTotp begun={data.value} onAdded={props.onAdded} />}
     </Dialog>
@@ -195,19 +196,19 @@ function AddPasskey({ onClose, onAdded }: AddPasskeyProps) {
     const name = formText(form)('name').trim()
     await run(async () => {
       const codes = await createPasskey(name)
-      say(t.factors.added)
+      say(factorTexts.added)
       await onAdded(codes)
     })
   }
   return (
-    <Dialog title={t.factors.addPasskey} onClose={onClose}>
+    <Dialog title={factorTexts.addPasskey} onClose={onClose}>
       <form onSubmit={submit} class="stack">
-        <p class="measure">{t.factors.passkeyHelp}</p>
+        <p class="measure">{factorTexts.passkeyHelp}</p>
         <Failure error={error.value} />
         <Field
-          label={t.factors.passkeyName}
+          label={factorTexts.passkeyName}
           name="name"
-          hint={t.factors.passkeyNameHint}
+          hint={factorTexts.passkeyNameHint}
           maxLength={MAX_PASSKEY_NAME}
           pattern=".*\S.*"
           autocomplete="off"
@@ -215,7 +216,7 @@ function AddPasskey({ onClose, onAdded }: AddPasskeyProps) {
           autofocus
         />
         <Actions>
-          <Submit busy={busy.value} idle={t.factors.addPasskey} working={t.common.saving} />
+          <Submit busy={busy.value} idle={factorTexts.addPasskey} working={t.common.saving} />
         </Actions>
       </form>
     </Dialog>
@@ -233,21 +234,21 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
     const json = { enrolment: begun.enrolment, code: formText(form)('code').trim() }
     await run(async () => {
       const { recoveryCodes } = await ask(api.auth.factors.totp.confirm.$post({ json }))
-      say(t.factors.added)
+      say(factorTexts.added)
       await onAdded(recoveryCodes)
     })
   }
   return (
     <form onSubmit={submit} class="stack">
-      <p class="measure">{t.factors.scan}</p>
+      <p class="measure">{factorTexts.scan}</p>
       <QrCode text={begun.uri} />
       <div>
-        <div class="faint">{t.factors.secret}</div>
-        <CopyText text={begun.secret} label={t.factors.secret} />
+        <div class="faint">{factorTexts.secret}</div>
+        <CopyText text={begun.secret} label={factorTexts.secret} />
       </div>
       <Failure error={error.value} />
       <Field
-        label={t.factors.code}
+        label={factorTexts.code}
         name="code"
         autocomplete="one-time-code"
         inputmode="numeric"
@@ -256,7 +257,7 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
         required
       />
       <Actions>
-        <Submit busy={busy.value} idle={t.factors.confirm} working={t.common.saving} />
+        <Submit busy={busy.value} idle={factorTexts.confirm} working={t.common.saving} />
       </Actions>
     </form>
   )
@@ -267,7 +268,7 @@ function QrCode({ text }: { text: string }) {
   const { data, size } = encode(text, { border: 4 })
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
   return (
-    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={t.factors.qr} shape-rendering="crispEdges">
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={factorTexts.qr} shape-rendering="crispEdges">
       <rect width={size} height={size} fill="#fff" />
       <path d={dark.join('')} fill="#000" />
     </svg>
@@ -276,12 +277,12 @@ function QrCode({ text }: { text: string }) {
 
 function Codes({ codes, onClose }: { codes: readonly string[]; onClose(): void }) {
   return (
-    <Dialog title={t.factors.codesTitle} onClose={onClose}>
-      <p class="measure">{t.factors.codesHelp}</p>
-      <CopyText text={codes.join('\n')} label={t.factors.codesTitle} />
+    <Dialog title={factorTexts.codesTitle} onClose={onClose}>
+      <p class="measure">{factorTexts.codesHelp}</p>
+      <CopyText text={codes.join('\n')} label={factorTexts.codesTitle} />
       <Actions>
         <button type="button" class="button primary" onClick={onClose}>
-          {t.factors.codesKept}
+          {factorTexts.codesKept}
         </button>
       </Actions>
     </Dialog>

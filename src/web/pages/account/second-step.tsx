@@ -6,6 +6,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
 import { MAX_RECOVERY_CODE, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
+import { factorTexts } from '../../strings/factors.ts'
 import type { SecondFactor } from '../../../shared/factors.ts'
 
 type Props = { factors: readonly SecondFactor[]; onEntered(): Promise<void>; onBack(): void }
@@ -25,18 +26,18 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
   if (hasPasskey && typed.every((factor) => factor === 'recovery') && !isTyping.value) {
     return (
       <div class="stack">
-        <p>{t.factors.stepPasskeyHelp}</p>
+        <p>{factorTexts.stepPasskeyHelp}</p>
         <Failure error={error.value} />
         <button type="button" class="button primary" disabled={busy.value} onClick={() => void byPasskey()}>
-          {t.factors.usePasskey}
+          {factorTexts.usePasskey}
         </button>
         {typed.length > 0 && (
           <button type="button" class="button wide" onClick={() => (isTyping.value = true)}>
-            {t.factors.useRecovery}
+            {factorTexts.useRecovery}
           </button>
         )}
         <button type="button" class="button wide" onClick={onBack}>
-          {t.factors.back}
+          {factorTexts.back}
         </button>
       </div>
     )
@@ -54,22 +55,22 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
   const other = typed.find((factor) => factor !== chosen.value)
   return (
     <form onSubmit={submit} class="stack" key={chosen.value}>
-      <p>{chosen.value === 'totp' ? t.factors.stepHelp : t.factors.recoveryHelp}</p>
+      <p>{chosen.value === 'totp' ? factorTexts.stepHelp : factorTexts.recoveryHelp}</p>
       <Failure error={error.value} />
       <Field {...fieldOf(chosen.value)} name="code" required autofocus />
       <Submit busy={busy.value} idle={t.signIn.submit} working={t.signIn.working} />
       {hasPasskey && (
         <button type="button" class="button wide" disabled={busy.value} onClick={() => void byPasskey()}>
-          {t.factors.usePasskey}
+          {factorTexts.usePasskey}
         </button>
       )}
       {other !== undefined && (
         <button type="button" class="button wide" onClick={() => (chosen.value = other)}>
-          {other === 'totp' ? t.factors.useTotp : t.factors.useRecovery}
+          {other === 'totp' ? factorTexts.useTotp : factorTexts.useRecovery}
         </button>
       )}
       <button type="button" class="button wide" onClick={onBack}>
-        {t.factors.back}
+        {factorTexts.back}
       </button>
     </form>
   )
@@ -79,14 +80,14 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
 function fieldOf(factor: 'totp' | 'recovery') {
   return factor === 'totp'
     ? ({
-        label: t.factors.code,
+        label: factorTexts.code,
         autocomplete: 'one-time-code',
         inputmode: 'numeric',
         pattern: '\\s*[0-9]{6}\\s*',
         maxLength: MAX_TYPED_CODE,
       } as const)
     : ({
-        label: t.factors.recovery,
+        label: factorTexts.recovery,
         autocomplete: 'off',
         autocapitalize: 'off',
         spellcheck: false,

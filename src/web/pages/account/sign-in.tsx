@@ -1,3 +1,4 @@
+import { later } from '../../parts/list/later.tsx'
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
@@ -11,7 +12,8 @@ import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/factors.ts'
 import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
-import { SecondStep } from './second-step.tsx'
+
+const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)
 
 const RETURN_KEY = 'return-to'
 
@@ -124,7 +126,7 @@ function PasskeyButton({ onEntered }: { onEntered(): Promise<void> }) {
     <>
       <Failure error={error.value} />
       <button type="button" class="button wide" disabled={busy.value} onClick={() => void enter()}>
-        {t.factors.passkeySignIn}
+        {t.signIn.passkey}
       </button>
     </>
   )

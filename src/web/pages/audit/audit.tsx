@@ -9,7 +9,8 @@ import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
-import { AUDIT_NAMES, AUDIT_RESOURCES, t } from '../../strings.ts'
+import { t } from '../../strings.ts'
+import { AUDIT_NAMES, AUDIT_RESOURCES, auditTexts } from '../../strings/audit.ts'
 import { Chain } from './chain.tsx'
 import { type AuditEntry, AuditRow } from './entry.tsx'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
@@ -60,14 +61,14 @@ export function AuditPage() {
     href(`/api/audit/export?${new URLSearchParams({ format, ...filters }).toString()}`)
   return (
     <Page
-      title={t.audit.title}
+      title={auditTexts.title}
       actions={
         <>
           <a class="button" href={exported('csv')} download>
-            {t.audit.exportAs} {t.audit.csv}
+            {t.common.exportAs} {t.common.csv}
           </a>
           <a class="button" href={exported('ndjson')} download>
-            {t.audit.exportAs} {t.audit.ndjson}
+            {t.common.exportAs} {auditTexts.ndjson}
           </a>
         </>
       }
@@ -75,7 +76,7 @@ export function AuditPage() {
       <Chain />
       <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
-      {entries.value?.length === 0 && <p class="faint">{t.audit.none}</p>}
+      {entries.value?.length === 0 && <p class="faint">{auditTexts.none}</p>}
       {entries.value !== null && entries.value.length > 0 && <AuditTable entries={entries.value} />}
       <More next={next.value} isBusy={busy.value} onMore={(cursor) => void run(() => load(cursor))} />
     </Page>
@@ -97,34 +98,34 @@ function Filters({
   const actions = Object.entries(AUDIT_NAMES).toSorted(([, a], [, b]) => a.localeCompare(b))
   return (
     <div class="toolbar">
-      <SearchQuery label={t.audit.searchLabel} hint={t.audit.searchHint} />
+      <SearchQuery label={auditTexts.searchLabel} hint={auditTexts.searchHint} />
       <Select
-        label={t.audit.action}
+        label={auditTexts.action}
         value={query.get('action') ?? ''}
         options={[all, ...actions]}
         onChange={(action) => setQuery({ action })}
       />
       <Select
-        label={t.audit.resource}
+        label={auditTexts.resource}
         value={query.get('resource') ?? ''}
         options={[all, ...Object.entries(AUDIT_RESOURCES)]}
         onChange={(resource) => setQuery({ resource })}
       />
       <Field
-        label={t.audit.from}
+        label={auditTexts.from}
         type="date"
         value={query.get('from') ?? ''}
         onChange={(event) => setQuery({ from: event.currentTarget.value })}
       />
       <Field
-        label={t.audit.to}
+        label={auditTexts.to}
         type="date"
         value={query.get('to') ?? ''}
         onChange={(event) => setQuery({ to: event.currentTarget.value })}
       />
       {userId !== null && (
         <button type="button" class="button" onClick={() => setQuery({ userId: '' })}>
-          {t.audit.onlyUser(name ?? userId)} <Icon name="close" />
+          {auditTexts.onlyUser(name ?? userId)} <Icon name="close" />
         </button>
       )}
       {hasAny && (
@@ -144,10 +145,10 @@ function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
   return (
     <LogTable
       headings={[
-        { name: t.audit.when },
-        { name: t.audit.who },
-        { name: t.audit.what },
-        { name: t.audit.address, wideOnly: true },
+        { name: t.common.when },
+        { name: auditTexts.who },
+        { name: auditTexts.what },
+        { name: auditTexts.address, wideOnly: true },
       ]}
     >
       {entries.map((entry) => (

@@ -6,7 +6,7 @@ import { stamp } from '../../format.ts'
 import { useAction } from '../../state/load.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/notice.tsx'
-import { t } from '../../strings.ts'
+import { auditTexts } from '../../strings/audit.ts'
 
 type Part = InferResponseType<typeof api.audit.verify.$get>
 
@@ -14,10 +14,10 @@ type Part = InferResponseType<typeof api.audit.verify.$get>
 const CHECKED_UNASKED = 20_000
 
 const BREAKS = {
-  changed: t.audit.changed,
-  missing: t.audit.missing,
-  unsealed: t.audit.lostSeal,
-  trim_unrecorded: t.audit.untoldTrim,
+  changed: auditTexts.changed,
+  missing: auditTexts.missing,
+  unsealed: auditTexts.lostSeal,
+  trim_unrecorded: auditTexts.untoldTrim,
 } as const
 
 /** Adds a part to those before it. */
@@ -60,13 +60,13 @@ export function Chain() {
       <Failure error={error.value} />
       {busy.value ? (
         <p class="faint" role="status">
-          {t.audit.checking(part.entries, all)}
+          {auditTexts.checking(part.entries, all)}
         </p>
       ) : (
         <p class="faint">
-          {t.audit.unchecked}{' '}
+          {auditTexts.unchecked}{' '}
           <button type="button" class="text-button" onClick={() => void run(() => check(true))}>
-            {t.audit.check(all)}
+            {auditTexts.check(all)}
           </button>
         </p>
       )}
@@ -77,15 +77,15 @@ export function Chain() {
 function Result({ part }: { part: Part }) {
   const { broken, until, trimmed, unsealed, entries } = part
   const more = [
-    until === null ? null : t.audit.until(stamp(until.timestamp), until.hash),
-    unsealed === 0 ? null : t.audit.unsealed(unsealed),
-    trimmed === null ? null : t.audit.trimmed(trimmed.id),
+    until === null ? null : auditTexts.until(stamp(until.timestamp), until.hash),
+    unsealed === 0 ? null : auditTexts.unsealed(unsealed),
+    trimmed === null ? null : auditTexts.trimmed(trimmed.id),
   ].filter((text) => text !== null)
   return (
     <div class={broken === null ? 'notice' : 'notice notice-bad'} role={broken === null ? undefined : 'alert'}>
       <Icon name={broken === null ? 'check' : 'warning'} />
       <div>
-        {broken === null ? t.audit.whole(entries - unsealed) : BREAKS[broken.reason](broken.id)}
+        {broken === null ? auditTexts.whole(entries - unsealed) : BREAKS[broken.reason](broken.id)}
         <div class="faint">{more.join(' ')}</div>
       </div>
     </div>

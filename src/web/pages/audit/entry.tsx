@@ -3,7 +3,8 @@ import { type api, isRecord } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
-import { AUDIT_NAMES, t } from '../../strings.ts'
+import { t } from '../../strings.ts'
+import { AUDIT_NAMES, auditTexts } from '../../strings/audit.ts'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 
@@ -17,7 +18,7 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
     <LogRow at={entry.timestamp} span={3} wideSpan={1} details={() => <Details entry={entry} />}>
       <td>
         {entry.userId === null ? (
-          (entry.username ?? t.audit.nobody)
+          (entry.username ?? auditTexts.nobody)
         ) : (
           <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
             {entry.username}
@@ -44,7 +45,7 @@ function Details({ entry }: { entry: AuditEntry }) {
   const facts = [
     ...Object.entries(rest).map(([name, value]) => [name, show(value)] as const),
     ['ip', entry.ip ?? t.common.none] as const,
-    [t.audit.request, entry.requestId ?? t.common.none] as const,
+    [auditTexts.request, entry.requestId ?? t.common.none] as const,
   ]
   return (
     <div class="stack">
@@ -64,9 +65,9 @@ function Changes({ before, after }: { before: Fields; after: Fields }) {
     <table class="changes">
       <thead>
         <tr>
-          <th scope="col">{t.audit.field}</th>
-          <th scope="col">{t.audit.before}</th>
-          <th scope="col">{t.audit.after}</th>
+          <th scope="col">{auditTexts.field}</th>
+          <th scope="col">{auditTexts.before}</th>
+          <th scope="col">{auditTexts.after}</th>
         </tr>
       </thead>
       <tbody>

@@ -13,6 +13,8 @@ import { Card, Page } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { backupTexts } from '../../strings/backups.ts'
+import { auditTexts } from '../../strings/audit.ts'
 import { BackupSchedule } from './schedule.tsx'
 
 type List = InferResponseType<typeof api.system.backup.$get>
@@ -38,35 +40,35 @@ function KnownBackups() {
   const make = () =>
     making.run(async () => {
       const { backup } = await ask(api.system.backup.$post())
-      say(t.backups.made(backup.name))
+      say(backupTexts.made(backup.name))
       await reload()
     })
   return (
     <Page
-      title={t.backups.title}
+      title={backupTexts.title}
       actions={
         <button type="button" class="button primary" disabled={isRunning} onClick={() => void make()}>
-          {isRunning ? t.backups.making : t.backups.make}
+          {isRunning ? backupTexts.making : backupTexts.make}
         </button>
       }
     >
       <Failure error={making.error.value ?? error.value} retry={reload} />
       <div class="sr-only" role="status">
-        {isRunning && t.backups.running}
+        {isRunning && backupTexts.running}
       </div>
       {isRunning && (
         <div class="notice">
-          <progress aria-label={t.backups.running} />
-          {running === null ? t.backups.running : t.backups.progress(running.tables, running.rows)}
+          <progress aria-label={backupTexts.running} />
+          {running === null ? backupTexts.running : backupTexts.progress(running.tables, running.rows)}
         </div>
       )}
-      {data.value?.backups.length === 0 && <p class="faint measure">{t.backups.none}</p>}
+      {data.value?.backups.length === 0 && <p class="faint measure">{backupTexts.none}</p>}
       {data.value !== null && data.value.backups.length > 0 && (
         <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />
       )}
       <div class="cards">
         <BackupSchedule />
-        <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? t.backups.anyBackup} />
+        <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
       </div>
     </Page>
   )
@@ -74,9 +76,9 @@ function KnownBackups() {
 
 function Unsupported() {
   return (
-    <Page title={t.backups.title}>
-      <Empty icon="backups" title={t.backups.unsupported}>
-        <p>{t.backups.unsupportedHelp}</p>
+    <Page title={backupTexts.title}>
+      <Empty icon="backups" title={backupTexts.unsupported}>
+        <p>{backupTexts.unsupportedHelp}</p>
       </Empty>
     </Page>
   )
@@ -88,15 +90,15 @@ function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<v
       <table class="table">
         <thead>
           <tr>
-            <th scope="col">{t.backups.name}</th>
+            <th scope="col">{backupTexts.name}</th>
             <th scope="col" class="wide-only">
-              {t.backups.content}
+              {backupTexts.content}
             </th>
             <th scope="col" class="phone-hidden">
-              {t.backups.size}
+              {backupTexts.size}
             </th>
             <th scope="col">
-              <span class="sr-only">{t.audit.action}</span>
+              <span class="sr-only">{auditTexts.action}</span>
             </th>
           </tr>
         </thead>
@@ -118,17 +120,17 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
   const verify = () =>
     checking.run(async () => {
       const { ok, rows, signature, problems } = await ask(api.system.backup[':name'].verify.$post({ param }))
-      const text = ok ? t.backups.verified(rows) : `${t.backups.broken} ${problems.join('; ')}`
-      result.value = { ok, text, isOwn: signature === 'own', signature: t.backups.signatures[signature] }
+      const text = ok ? backupTexts.verified(rows) : `${backupTexts.broken} ${problems.join('; ')}`
+      result.value = { ok, text, isOwn: signature === 'own', signature: backupTexts.signatures[signature] }
     })
   const remove = () =>
     askFirst({
-      text: t.backups.deleteSure(backup.name),
+      text: backupTexts.deleteSure(backup.name),
       confirm: t.common.delete,
       isDangerous: true,
       act: async () => {
         await send(api.system.backup[':name'].$delete({ param }))
-        say(t.backups.deleted)
+        say(backupTexts.deleted)
         await props.onDeleted()
       },
     })
@@ -145,7 +147,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
   return (
     <tr>
       <th scope="row">
-        <span class="mono nowrap">{backup.name}</span> <span class="tag">{t.backups.kinds[backup.kind]}</span>
+        <span class="mono nowrap">{backup.name}</span> <span class="tag">{backupTexts.kinds[backup.kind]}</span>
         <div class="faint">
           <At at={backup.createdAt} />
         </div>
@@ -159,7 +161,7 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           {checking.error.value !== null && <div class="bad">{explain(checking.error.value)}</div>}
         </div>
       </th>
-      <td class="wide-only">{t.backups.contents(backup.tables, backup.rows)}</td>
+      <td class="wide-only">{backupTexts.contents(backup.tables, backup.rows)}</td>
       <td class="nowrap phone-hidden">{bytes(backup.sizeBytes)}</td>
       <td>
         <div class="row-actions">
@@ -167,27 +169,27 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
             type="button"
             class="button small"
             disabled={checking.busy.value}
-            aria-label={label(t.backups.verify)}
+            aria-label={label(backupTexts.verify)}
             onClick={() => void verify()}
           >
-            {checking.busy.value ? t.backups.verifying : t.backups.verify}
+            {checking.busy.value ? backupTexts.verifying : backupTexts.verify}
           </button>
           <a
             class="button small"
             href={address}
             download
             onClick={(event) => void download(event)}
-            aria-label={label(t.backups.download)}
+            aria-label={label(backupTexts.download)}
           >
             <Icon name="download" />
           </a>
           <a
             class="button small"
             href="#restore"
-            aria-label={label(t.backups.restore)}
+            aria-label={label(backupTexts.restore)}
             onClick={() => props.onRestore(backup.name)}
           >
-            {t.backups.restore}
+            {backupTexts.restore}
           </a>
           <button type="button" class="button small danger-quiet" aria-label={label(t.common.delete)} onClick={remove}>
             {t.common.delete}
@@ -199,14 +201,14 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
 }
 
 function HowToRestore({ name }: { name: string }) {
-  const [stop, start, after, remove] = t.backups.how
+  const [stop, start, after, remove] = backupTexts.how
   return (
-    <Card title={t.backups.howTitle}>
+    <Card title={backupTexts.howTitle}>
       <ol id="restore" class="steps" tabIndex={-1}>
         <li>{stop}</li>
         <li>
           {start}
-          <CopyText text={`RESTORE_FROM_BACKUP=${name}`} label={t.backups.howTitle} />
+          <CopyText text={`RESTORE_FROM_BACKUP=${name}`} label={backupTexts.howTitle} />
         </li>
         <li>{after}</li>
         <li>{remove}</li>

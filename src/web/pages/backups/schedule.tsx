@@ -7,6 +7,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { zoneName } from '../../format.ts'
 import { t } from '../../strings.ts'
+import { backupTexts } from '../../strings/backups.ts'
 
 /** When backups are made by themselves, and how the last one went. */
 export function BackupSchedule() {
@@ -16,7 +17,7 @@ export function BackupSchedule() {
   const settings = data.value
   if (settings === null) {
     return (
-      <Card title={t.backups.schedule}>
+      <Card title={backupTexts.schedule}>
         <Failure error={error.value} retry={reload} />
       </Card>
     )
@@ -35,12 +36,12 @@ export function BackupSchedule() {
         keepMonthly: Number(text('keepMonthly')),
       }
       data.value = await ask(api.system.backup.settings.$put({ json }))
-      say(t.backups.saved)
+      say(backupTexts.saved)
     })
   }
   const { nextRunAt, lastRun } = settings
   return (
-    <Card title={t.backups.schedule} help={t.backups.zone(zoneName())}>
+    <Card title={backupTexts.schedule} help={backupTexts.zone(zoneName())}>
       <form onSubmit={submit} class="stack">
         <label class="check">
           <input
@@ -48,51 +49,52 @@ export function BackupSchedule() {
             checked={isOn.value ?? settings.enabled}
             onChange={(event) => (isOn.value = event.currentTarget.checked)}
           />
-          {t.backups.enabled}
+          {backupTexts.enabled}
         </label>
         <div class="two">
-          <Field label={t.backups.time} name="backupTime" type="time" defaultValue={settings.backupTime} required />
+          <Field label={backupTexts.time} name="backupTime" type="time" defaultValue={settings.backupTime} required />
           <Field
-            label={t.backups.keep}
+            label={backupTexts.keep}
             name="maxBackups"
             type="number"
             min={1}
             max={365}
             defaultValue={settings.maxBackups}
-            hint={t.backups.keepUnit}
+            hint={backupTexts.keepUnit}
             required
           />
           <Field
-            label={t.backups.keepWeekly}
+            label={backupTexts.keepWeekly}
             name="keepWeekly"
             type="number"
             min={0}
             max={520}
             defaultValue={settings.keepWeekly}
-            hint={t.backups.keepWeeklyUnit}
+            hint={backupTexts.keepWeeklyUnit}
             required
           />
           <Field
-            label={t.backups.keepMonthly}
+            label={backupTexts.keepMonthly}
             name="keepMonthly"
             type="number"
             min={0}
             max={240}
             defaultValue={settings.keepMonthly}
-            hint={t.backups.keepMonthlyUnit}
+            hint={backupTexts.keepMonthlyUnit}
             required
           />
         </div>
         <Facts
           entries={[
-            [t.backups.next, nextRunAt === null ? t.backups.off : <At at={nextRunAt} />],
+            [backupTexts.next, nextRunAt === null ? backupTexts.off : <At at={nextRunAt} />],
             [
-              t.backups.last,
+              backupTexts.last,
               lastRun === null ? (
-                t.backups.notYet
+                backupTexts.notYet
               ) : (
                 <span class={lastRun.ok ? 'good' : 'bad'}>
-                  <Age at={lastRun.at} />, {lastRun.ok ? t.backups.lastOk : t.backups.lastFailed(lastRun.error ?? '')}
+                  <Age at={lastRun.at} />,{' '}
+                  {lastRun.ok ? backupTexts.lastOk : backupTexts.lastFailed(lastRun.error ?? '')}
                 </span>
               ),
             ],

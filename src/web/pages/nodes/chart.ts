@@ -109,7 +109,7 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
     hooks: { setCursor: [tellLatest], draw: [tellLatest] },
     bands: hasBand ? [{ series: [3, 2], fill: `color-mix(in srgb, ${accent} 22%, transparent)` }] : [],
     series: [
-      { label: t.audit.when, value: (_plot, at) => (at === null ? t.common.none : timeFormat.format(at * 1000)) },
+      { label: t.common.when, value: (_plot, at) => (at === null ? t.common.none : timeFormat.format(at * 1000)) },
       {
         label: name,
         stroke: accent,

@@ -63,7 +63,7 @@ export function NodeHistory({ node }: { node: Node }) {
         series !== null &&
         series.series.length > 0 && (
           <button type="button" class="button small" onClick={() => saveCsv(series, node)}>
-            {t.audit.exportAs} {t.audit.csv}
+            {t.common.exportAs} {t.common.csv}
           </button>
         )
       }

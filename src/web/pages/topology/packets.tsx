@@ -69,7 +69,7 @@ function Packets(filter: Filter) {
       {packets !== null && packets.length > 0 && (
         <LogTable
           headings={[
-            { name: t.audit.when },
+            { name: t.common.when },
             { name: t.packets.from },
             { name: t.packets.kind },
             { name: t.packets.to, wideOnly: true },

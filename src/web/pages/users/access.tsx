@@ -5,7 +5,7 @@ import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { status, type User, user as viewer } from '../../state/session.ts'
-import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
 
@@ -16,22 +16,22 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
   const param = { id: String(user.id) }
   const name = user.displayName ?? user.username
   const reset: Step = {
-    name: t.users.reset,
-    help: t.users.resetHelp,
-    sure: t.users.resetSure(name),
+    name: userTexts.reset,
+    help: userTexts.resetHelp,
+    sure: userTexts.resetSure(name),
     isDangerous: true,
     act: async () => {
       password.value = (await ask(api.users[':id']['reset-password'].$post({ param }))).password
     },
   }
   const resetFactors: Step = {
-    name: t.users.resetFactors,
-    help: t.users.resetFactorsHelp,
-    sure: t.users.resetFactorsSure(name),
+    name: userTexts.resetFactors,
+    help: userTexts.resetFactorsHelp,
+    sure: userTexts.resetFactorsSure(name),
     isDangerous: true,
     act: async () => {
       await send(api.users[':id']['reset-second-factor'].$post({ param }))
-      say(t.users.factorsReset)
+      say(userTexts.factorsReset)
     },
   }
   const canReset = user.authProvider === 'local' && user.isActive && !isSelf && !status.value?.localAuthDisabled
@@ -39,8 +39,8 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
     ? []
     : [...(canReset ? [reset, resetFactors] : []), ...roleSteps(user, name), activeStep(user, name)]
   return (
-    <Card title={t.users.danger}>
-      {isSelf && <p class="faint">{t.users.self}</p>}
+    <Card title={userTexts.danger}>
+      {isSelf && <p class="faint">{userTexts.self}</p>}
       <ul class="rows">
         {steps.map((step) => (
           <li key={step.name}>
@@ -66,9 +66,9 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
         ))}
       </ul>
       {password.value !== null && (
-        <Dialog title={t.users.resetDone(name)} onClose={() => (password.value = null)}>
-          <p class="measure">{t.users.onceHelp}</p>
-          <CopyText text={password.value} label={t.users.temporary} />
+        <Dialog title={userTexts.resetDone(name)} onClose={() => (password.value = null)}>
+          <p class="measure">{userTexts.onceHelp}</p>
+          <CopyText text={password.value} label={userTexts.temporary} />
         </Dialog>
       )}
     </Card>
@@ -78,23 +78,23 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
 function roleSteps(user: User, name: string): Step[] {
   const set = async (isAdmin: boolean) => {
     await ask(api.users[':id'].admin.$put({ param: { id: String(user.id) }, json: { isAdmin } }))
-    say(t.users.roleChanged)
+    say(userTexts.roleChanged)
   }
   return user.isAdmin
     ? [
         {
-          name: t.users.dropAdmin,
-          help: t.users.dropAdminHelp,
-          sure: t.users.dropAdminSure(name),
+          name: userTexts.dropAdmin,
+          help: userTexts.dropAdminHelp,
+          sure: userTexts.dropAdminSure(name),
           isDangerous: true,
           act: () => set(false),
         },
       ]
     : [
         {
-          name: t.users.makeAdmin,
-          help: t.users.makeAdminHelp,
-          sure: t.users.makeAdminSure(name),
+          name: userTexts.makeAdmin,
+          help: userTexts.makeAdminHelp,
+          sure: userTexts.makeAdminSure(name),
           isDangerous: false,
           act: () => set(true),
         },
@@ -105,23 +105,23 @@ function activeStep(user: User, name: string): Step {
   const param = { id: String(user.id) }
   return user.isActive
     ? {
-        name: t.users.deactivate,
-        help: t.users.deactivateHelp,
-        sure: t.users.deactivateSure(name),
+        name: userTexts.deactivate,
+        help: userTexts.deactivateHelp,
+        sure: userTexts.deactivateSure(name),
         isDangerous: true,
         act: async () => {
           await send(api.users[':id'].$delete({ param }))
-          say(t.users.deactivated)
+          say(userTexts.deactivated)
         },
       }
     : {
-        name: t.users.reactivate,
-        help: t.users.reactivateHelp,
-        sure: t.users.reactivateHelp,
+        name: userTexts.reactivate,
+        help: userTexts.reactivateHelp,
+        sure: userTexts.reactivateHelp,
         isDangerous: false,
         act: async () => {
           await ask(api.users[':id'].$put({ param, json: { isActive: true } }))
-          say(t.users.reactivated)
+          say(userTexts.reactivated)
         },
       }
 }

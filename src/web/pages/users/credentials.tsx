@@ -6,6 +6,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 
 /** A user's sessions and API tokens, each with a button that ends it. */
 export function UserCredentials({ user }: { user: User }) {
@@ -32,11 +33,11 @@ export function UserCredentials({ user }: { user: User }) {
     })
   const name = user.displayName ?? user.username
   const endAllSessions = () =>
-    end(t.users.endAllSure(name), t.users.endAll, t.users.allEnded, () =>
+    end(userTexts.endAllSure(name), userTexts.endAll, userTexts.allEnded, () =>
       send(api.users[':id'].sessions.$delete({ param: { id } })),
     )
   const revokeAll = () =>
-    end(t.users.revokeAllSure(name), t.users.revokeAll, t.users.allRevoked, () =>
+    end(userTexts.revokeAllSure(name), userTexts.revokeAll, userTexts.allRevoked, () =>
       send(api.users[':id'].tokens.$delete({ param: { id } })),
     )
   return (
@@ -44,9 +45,11 @@ export function UserCredentials({ user }: { user: User }) {
       <Failure error={error.value} retry={reload} />
       <Card
         title={t.account.sessions}
-        actions={open !== null && open.sessions.length > 0 && <Small name={t.users.endAll} onClick={endAllSessions} />}
+        actions={
+          open !== null && open.sessions.length > 0 && <Small name={userTexts.endAll} onClick={endAllSessions} />
+        }
       >
-        {open?.sessions.length === 0 && <p class="faint">{t.users.noSessions}</p>}
+        {open?.sessions.length === 0 && <p class="faint">{userTexts.noSessions}</p>}
         <ul class="rows">
           {open?.sessions.map((session) => (
             <SessionRow session={session} key={session.id}>
@@ -54,7 +57,7 @@ export function UserCredentials({ user }: { user: User }) {
                 name={t.account.end}
                 label={t.account.endLabel(deviceName(session.userAgent))}
                 onClick={() =>
-                  end(t.users.endSure(name, deviceName(session.userAgent)), t.account.end, t.account.ended, () =>
+                  end(userTexts.endSure(name, deviceName(session.userAgent)), t.account.end, t.account.ended, () =>
                     send(
                       api.users[':id'].sessions[':sessionId'].$delete({
                         param: { id, sessionId: String(session.id) },
@@ -69,7 +72,7 @@ export function UserCredentials({ user }: { user: User }) {
       </Card>
       <Card
         title={t.account.tokens}
-        actions={open !== null && open.tokens.length > 0 && <Small name={t.users.revokeAll} onClick={revokeAll} />}
+        actions={open !== null && open.tokens.length > 0 && <Small name={userTexts.revokeAll} onClick={revokeAll} />}
       >
         {open?.tokens.length === 0 && <p class="faint">{t.account.noTokens}</p>}
         <ul class="rows">

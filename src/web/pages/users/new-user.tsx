@@ -13,20 +13,21 @@ import { scopesOf } from '../../../shared/token-scopes.ts'
 import { href } from '../../router.ts'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
 type Made = { readonly user: User; readonly password: string }
 
 export function NewUserPage() {
   const made = useSignal<Made | null>(null)
-  const up = { path: '/users', name: t.users.back }
+  const up = { path: '/users', name: userTexts.back }
   // Pages of their own: the heading of each takes the focus.
   return made.value === null ? (
-    <Page title={t.users.createTitle} up={up} key="form">
+    <Page title={userTexts.createTitle} up={up} key="form">
       <NewUserForm onMade={(result) => (made.value = result)} />
     </Page>
   ) : (
-    <Page title={t.users.createdTitle(made.value.user.username)} up={up} key="made">
+    <Page title={userTexts.createdTitle(made.value.user.username)} up={up} key="made">
       <MadeCard made={made.value} onAnother={() => (made.value = null)} />
     </Page>
   )
@@ -71,12 +72,12 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   }
   return (
     <form onSubmit={submit} class="cards">
-      <Card title={t.users.profile}>
+      <Card title={userTexts.profile}>
         <div class="stack">
           <Field
-            label={t.users.username}
+            label={userTexts.username}
             name="username"
-            hint={t.users.usernameHint}
+            hint={userTexts.usernameHint}
             pattern={`[A-Za-z0-9._@\\-]{1,${MAX_USERNAME}}`}
             maxLength={MAX_USERNAME}
             autocomplete="off"
@@ -86,7 +87,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             required
           />
           <Field
-            label={t.users.displayName}
+            label={userTexts.displayName}
             name="displayName"
             hint={t.common.optional}
             maxLength={MAX_DISPLAY_NAME}
@@ -94,7 +95,7 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
             autocomplete="off"
           />
           <Field
-            label={t.users.email}
+            label={userTexts.email}
             name="email"
             type="email"
             hint={t.common.optional}
@@ -104,11 +105,11 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
           />
         </div>
       </Card>
-      <Card title={t.users.access}>
+      <Card title={userTexts.access}>
         <PermissionGrid value={permissions} />
         <Failure error={error.value} />
         <Actions>
-          <Submit busy={busy.value} idle={t.users.create} working={t.users.creating} />
+          <Submit busy={busy.value} idle={userTexts.create} working={userTexts.creating} />
         </Actions>
       </Card>
     </form>
@@ -117,14 +118,14 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
 
 function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
   return (
-    <Card title={t.users.temporary} help={t.users.onceHelp}>
-      <CopyText text={made.password} label={t.users.temporary} />
+    <Card title={userTexts.temporary} help={userTexts.onceHelp}>
+      <CopyText text={made.password} label={userTexts.temporary} />
       <Actions>
         <button type="button" class="button" onClick={onAnother}>
-          {t.users.another}
+          {userTexts.another}
         </button>
         <a class="button primary" href={href(`/users/${made.user.id}`)}>
-          {t.users.open}
+          {userTexts.open}
         </a>
       </Actions>
     </Card>

@@ -13,6 +13,7 @@ import { type Permissions, PRESETS } from '../../../shared/resources.ts'
 import { asLeft, href } from '../../router.ts'
 import { refreshStatus, type User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 import { UserAccess } from './access.tsx'
 import { UserCredentials } from './credentials.tsx'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
@@ -29,11 +30,11 @@ export function UserPage({ id }: { id: string }) {
   const found = data.value
   return (
     <Page
-      title={found === null ? t.users.user : (found.user.displayName ?? found.user.username)}
-      up={{ path: asLeft('/users'), name: t.users.back }}
+      title={found === null ? userTexts.user : (found.user.displayName ?? found.user.username)}
+      up={{ path: asLeft('/users'), name: userTexts.back }}
       actions={
         <a class="button" href={href(`/audit?userId=${id}`)}>
-          {t.users.log}
+          {userTexts.log}
         </a>
       }
     >
@@ -78,25 +79,25 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
     await run(async () => {
       await ask(api.users[':id'].$put({ param: { id: String(user.id) }, json }))
       for (const kept of [username, displayName, email]) kept.forget()
-      say(t.users.saved)
+      say(userTexts.saved)
       await Promise.all([onSaved(), refreshStatus()])
     })
   }
   return (
-    <Card title={t.users.profile}>
+    <Card title={userTexts.profile}>
       <form onSubmit={submit} class="stack">
         <Field
-          label={t.users.username}
+          label={userTexts.username}
           name="username"
           {...typedInto(username)}
-          hint={t.users.usernameHint}
+          hint={userTexts.usernameHint}
           pattern={`[A-Za-z0-9._@\\-]{1,${MAX_USERNAME}}`}
           maxLength={MAX_USERNAME}
           autocomplete="off"
           required
         />
         <Field
-          label={t.users.displayName}
+          label={userTexts.displayName}
           name="displayName"
           {...typedInto(displayName)}
           maxLength={MAX_DISPLAY_NAME}
@@ -104,7 +105,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           autocomplete="off"
         />
         <Field
-          label={t.users.email}
+          label={userTexts.email}
           name="email"
           type="email"
           {...typedInto(email)}
@@ -112,7 +113,7 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
           disabled={!isLocal}
           autocomplete="off"
         />
-        {!isLocal && <p class="faint">{t.users.oidcProfile}</p>}
+        {!isLocal && <p class="faint">{userTexts.oidcProfile}</p>}
         <Failure error={error.value} />
         <Actions>
           <Submit busy={busy.value} idle={t.common.save} working={t.common.saving} />
@@ -138,8 +139,8 @@ function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCar
   }, [stored])
   if (user.isAdmin) {
     return (
-      <Card title={t.users.permissions}>
-        <p class="faint">{t.users.adminPermissions}</p>
+      <Card title={userTexts.permissions}>
+        <p class="faint">{userTexts.adminPermissions}</p>
       </Card>
     )
   }
@@ -149,11 +150,11 @@ function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCar
       await ask(
         api.users[':id'].permissions.$put({ param: { id: String(user.id) }, json: { permissions: edited.value } }),
       )
-      say(t.users.permissionsSaved)
+      say(userTexts.permissionsSaved)
       await onSaved()
     })
   return (
-    <Card title={t.users.permissions}>
+    <Card title={userTexts.permissions}>
       <PermissionGrid
         value={edited}
         note={(resource) => {
@@ -162,7 +163,7 @@ function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCar
           const giver = grant.grantedBy === null ? null : (givers.get(grant.grantedBy) ?? null)
           return (
             <>
-              {t.users.granted} <Age at={grant.grantedAt} /> {giver !== null && t.users.grantedBy(giver)}
+              {userTexts.granted} <Age at={grant.grantedAt} /> {giver !== null && userTexts.grantedBy(giver)}
             </>
           )
         }}

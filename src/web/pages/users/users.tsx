@@ -10,7 +10,7 @@ import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place } from '../../router.ts'
 import { status, type User, user } from '../../state/session.ts'
-import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const FIRST_PAGE = 100
@@ -39,25 +39,25 @@ export function UsersPage() {
   const found = data.value
   return (
     <Page
-      title={t.users.title}
+      title={userTexts.title}
       actions={
         !status.value?.localAuthDisabled && (
           <a class="button primary" href={href('/users/new')}>
             <Icon name="plus" />
-            {t.users.new}
+            {userTexts.new}
           </a>
         )
       }
     >
-      {status.value?.localAuthDisabled && <p class="faint measure">{t.users.localDisabled}</p>}
+      {status.value?.localAuthDisabled && <p class="faint measure">{userTexts.localDisabled}</p>}
       <div class="toolbar">
-        <SearchQuery label={t.users.searchLabel} hint={t.users.searchHint} />
+        <SearchQuery label={userTexts.searchLabel} hint={userTexts.searchHint} />
         <span class="faint" role="status">
-          {found !== null && t.users.shown(found.users.length, found.total)}
+          {found !== null && userTexts.shown(found.users.length, found.total)}
         </span>
       </div>
       <Failure error={error.value} retry={reload} />
-      {found?.users.length === 0 && <p class="faint">{t.users.none}</p>}
+      {found?.users.length === 0 && <p class="faint">{userTexts.none}</p>}
       {found !== null && found.users.length > 0 && <UserTable users={found.users} />}
       {found !== null && found.total > limit.value && (
         <More next={limit.value + PAGE} isBusy={busy.value} onMore={(next) => (limit.value = next)} />
@@ -72,16 +72,16 @@ function UserTable({ users }: { users: readonly User[] }) {
       <table class="table">
         <thead>
           <tr>
-            <th scope="col">{t.users.user}</th>
-            <th scope="col">{t.users.role}</th>
+            <th scope="col">{userTexts.user}</th>
+            <th scope="col">{userTexts.role}</th>
             <th scope="col" class="wide-only">
-              {t.users.provider}
+              {userTexts.provider}
             </th>
             <th scope="col" class="phone-hidden">
-              {t.users.lastLogin}
+              {userTexts.lastLogin}
             </th>
             <th scope="col" class="wide-only">
-              {t.users.created}
+              {userTexts.created}
             </th>
           </tr>
         </thead>
@@ -92,7 +92,7 @@ function UserTable({ users }: { users: readonly User[] }) {
                 <a class="row-link" href={href(`/users/${row.id}`)}>
                   {row.displayName ?? row.username}
                 </a>
-                {row.id === user.value?.id && <span class="tag">{t.users.itIsYou}</span>}
+                {row.id === user.value?.id && <span class="tag">{userTexts.itIsYou}</span>}
                 <div class="faint break">
                   {[row.displayName && row.username, row.email].filter(Boolean).join(' · ')}
                 </div>
@@ -100,13 +100,13 @@ function UserTable({ users }: { users: readonly User[] }) {
               <td>
                 {row.isActive ? (
                   <span class={row.isAdmin ? 'tag accent' : 'tag'}>
-                    {row.isAdmin ? t.users.admin : t.users.regular}
+                    {row.isAdmin ? userTexts.admin : userTexts.regular}
                   </span>
                 ) : (
-                  <span class="tag bad">{t.users.inactive}</span>
+                  <span class="tag bad">{userTexts.inactive}</span>
                 )}
               </td>
-              <td class="wide-only">{t.users.providers[row.authProvider]}</td>
+              <td class="wide-only">{userTexts.providers[row.authProvider]}</td>
               <td class="phone-hidden">
                 <Age at={row.lastLoginAt} />
               </td>

@@ -11,6 +11,7 @@ import {
 } from '../../../shared/resources.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { t } from '../../strings.ts'
+import { userTexts } from '../../strings/users.ts'
 import { Segments } from './field.tsx'
 
 type Note = (resource: Resource) => ComponentChildren
@@ -30,18 +31,18 @@ export function PermissionGrid({ value, note }: { value: Signal<Permissions>; no
   return (
     <div class="stack">
       <Segments
-        label={t.users.preset}
+        label={userTexts.preset}
         value={preset}
-        options={PRESET_NAMES.map((name) => [name, t.users.presets[name]] as const)}
+        options={PRESET_NAMES.map((name) => [name, userTexts.presets[name]] as const)}
         onChange={(name) => (value.value = PRESETS[name])}
       />
-      <p class="faint about">{preset === null ? t.users.presets.custom : t.users.presetHelp[preset]}</p>
+      <p class="faint about">{preset === null ? userTexts.presets.custom : userTexts.presetHelp[preset]}</p>
       <table class="grid">
         <thead>
           <tr>
-            <th scope="col">{t.users.resource}</th>
-            <th scope="col">{t.users.read}</th>
-            <th scope="col">{t.users.write}</th>
+            <th scope="col">{userTexts.resource}</th>
+            <th scope="col">{userTexts.read}</th>
+            <th scope="col">{userTexts.write}</th>
           </tr>
         </thead>
         <tbody>
