@@ -28,7 +28,7 @@ export const packets = sqliteTable(
      * somebody else seems to have sent it in the sender's name.
      */
     standing: text('standing', { enum: STANDINGS }),
-    /** Decoded, as JSON; without possible keys and passwords. */
+    /** JSON: decoded, without possible keys and passwords. */
     payload: text('payload').notNull(),
   },
   (t) => [

@@ -233,14 +233,16 @@ describe('a message', () => {
 
   test('on a channel that its owner does not see, or for one node alone, is told nobody, also when that changes meanwhile', async () => {
     const ann = await alerts.app.user('ann')
+    const direct = { read: false, write: false }
+    const give = (scope: unknown) =>
+      alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, { permissions: {}, scope })
+    expect((await give({ channels: 'all', direct })).status).toBe(200)
     await alerts.rule({ ...RULE, destinations: [await alerts.webhook(ann)] }, ann)
     await say('help, for you alone', { to: LOCAL })
     expect(await alerts.alerts(ann)).toHaveLength(0)
     await say('help, on channel 0')
     expect(await alerts.alerts(ann)).toHaveLength(1)
-    const scope = { channels: { read: [3], write: [] }, direct: { read: false, write: false } }
-    const changed = await alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, { permissions: {}, scope })
-    expect(changed.status).toBe(200)
+    expect((await give({ channels: { read: [3], write: [] }, direct })).status).toBe(200)
     await say('help again')
     await alerts.pass(5 * MINUTE)
     expect(alerts.sent).toHaveLength(0)

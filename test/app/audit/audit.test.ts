@@ -327,7 +327,17 @@ describe('an entry', () => {
 
   test('belongs to the resource that the table says', () => {
     expect(Object.keys(AUDIT_ACTIONS)).toHaveLength(new Set(Object.keys(AUDIT_ACTIONS)).size)
-    const resources = ['auth', 'users', 'permissions', 'tokens', 'settings', 'system_backup', 'nodes', 'messages']
+    const resources = [
+      'alerts',
+      'auth',
+      'users',
+      'permissions',
+      'tokens',
+      'settings',
+      'system_backup',
+      'nodes',
+      'messages',
+    ]
     expect(new Set(Object.values(AUDIT_ACTIONS))).toStrictEqual(
       new Set([...resources, 'configuration', 'automation', 'audit']),
     )
