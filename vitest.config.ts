@@ -34,7 +34,7 @@ export default defineConfig({
       {
         test: {
           name: 'system',
-          globalSetup: 'test/support/builds.ts',
+          globalSetup: 'test/support/built/builds.ts',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...UNIT],
           // A file may have a browser and services of its own, up to 1.5 GB, and waits for them half of its time.

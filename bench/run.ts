@@ -12,12 +12,12 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
 import { printTable, reportFailure, writeTable } from './table.ts'
-import { measureEdge } from './work/edge.ts'
-import { measureChanging, measureIngest, measureLive } from './work/packets.ts'
-import { measurePauses } from './work/pauses.ts'
-import { measureRequests } from './work/requests.ts'
-import { measureIdleMemory, measureSizes, measureStart } from './work/start.ts'
-import { measureStorage } from './work/storage.ts'
+import { measureEdge } from './measures/edge.ts'
+import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
+import { measurePauses } from './measures/pauses.ts'
+import { measureRequests } from './measures/requests.ts'
+import { measureIdleMemory, measureSizes, measureStart } from './measures/start.ts'
+import { measureStorage } from './measures/storage.ts'
 
 const { values } = parseArgs({
   options: {

@@ -16,8 +16,8 @@ import type { Store } from '../db/store.ts'
 import type { Config } from './config/config.ts'
 import type { Log } from './log.ts'
 import type { Compressor } from './http/compression.ts'
-import type { Permissions } from '../shared/resources.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { Permissions } from '../shared/access/resources.ts'
+import type { Scope } from '../shared/access/scope.ts'
 
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe } from 'vitest'
-import { auditScenarios } from './audit-scenarios.ts'
-import { automationScenarios } from './automation-scenarios.ts'
-import { configurationScenarios } from './configuration-scenarios.ts'
-import { factorScenarios } from './factor-scenarios.ts'
-import { ingestScenarios } from './ingest-scenarios.ts'
-import { meshScenarios } from './mesh-scenarios.ts'
-import { requestScenarios } from './request-scenarios.ts'
+import { auditScenarios } from './scenarios/audit-scenarios.ts'
+import { automationScenarios } from './scenarios/automation-scenarios.ts'
+import { configurationScenarios } from './scenarios/configuration-scenarios.ts'
+import { factorScenarios } from './scenarios/factor-scenarios.ts'
+import { ingestScenarios } from './scenarios/ingest-scenarios.ts'
+import { meshScenarios } from './scenarios/mesh-scenarios.ts'
+import { requestScenarios } from './scenarios/request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
-import { signInScenarios } from './sign-in-scenarios.ts'
-import { userScenarios } from './user-scenarios.ts'
+import { signInScenarios } from './scenarios/sign-in-scenarios.ts'
+import { userScenarios } from './scenarios/user-scenarios.ts'
 
 /**
  * What every runtime must do, through its own HTTP server. `open` starts the service on an empty, migrated database

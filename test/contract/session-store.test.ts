@@ -6,7 +6,7 @@ import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { createLog } from '../../src/app/log.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { redisSessions } from '../../src/node/redis/sessions.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { bucketContract } from './buckets.ts'
 import { sessionStoreContract } from './session-store.ts'
 

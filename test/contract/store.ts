@@ -10,8 +10,8 @@ import { userIdByName } from '../../src/app/users/users.ts'
 import { contains } from '../../src/db/contains.ts'
 import { nodes, settings, userPermissions, users } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
-import { WHOLE_SCOPE } from '../../src/shared/scope.ts'
-import { ALL_PERMISSIONS } from '../../src/shared/resources.ts'
+import { WHOLE_SCOPE } from '../../src/shared/access/scope.ts'
+import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
 

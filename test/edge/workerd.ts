@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
-import { buildOnce, buildSite } from '../support/built-service.ts'
+import { buildOnce, buildSite } from '../support/built/built-service.ts'
 
 // Nothing of a test reaches another host: neither usage statistics nor the made-up location of a client.
 process.env['WRANGLER_SEND_METRICS'] = 'false'

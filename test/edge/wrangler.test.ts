@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, SCENARIO_ENV, type Service, signIn } from '../contract/service.ts'
-import { freePort } from '../support/free-port.ts'
+import { freePort } from '../support/servers/free-port.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const directory = mkdtempSync(join(tmpdir(), 'mesh-wrangler-'))

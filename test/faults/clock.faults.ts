@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/node/database.ts'
-import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { figure } from './figures.ts'
 
 const YEARS_MS = 3 * 365 * 86_400_000

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { figure } from './figures.ts'
 
 const SECONDS = 60

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { type RadioDevice, startRadioDevice } from '../support/radio/device.ts'
 import { figure } from './figures.ts'
 

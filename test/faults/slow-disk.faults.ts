@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../support/oidc/provider.ts'
 import { figure } from './figures.ts'
 

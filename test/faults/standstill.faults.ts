@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/node/database.ts'
-import { buildService, type Built, type Service, startService } from '../support/built-service.ts'
+import { buildService, type Built, type Service, startService } from '../support/built/built-service.ts'
 import { figure } from './figures.ts'
 
 const ENTRIES = 1_000_000

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/faults/*.faults.ts'],
-    globalSetup: 'test/support/builds.ts',
+    globalSetup: 'test/support/built/builds.ts',
     fileParallelism: false,
     testTimeout: 900_000,
     hookTimeout: 120_000,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Built, buildService, type Service, startService } from '../support/built-service.ts'
+import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 
 const ROUNDS = 4
 const WRITERS = 8

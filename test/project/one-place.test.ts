@@ -3,18 +3,18 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { AUDIT_ACTIONS, EXPORT_FORMATS } from '../../src/shared/audit-actions.ts'
-import { AUTH_PROVIDERS } from '../../src/shared/auth-providers.ts'
-import { CHANNEL_ROLES } from '../../src/shared/channels.ts'
-import { CHANGE_STATES } from '../../src/shared/change-states.ts'
-import { DELIVERY_STATES, DIRECTIONS } from '../../src/shared/delivery-states.ts'
-import { EVENT_KIND_NAMES } from '../../src/shared/event-kinds.ts'
-import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/link-kinds.ts'
-import { STANDINGS, UNREADABLE, VOICES } from '../../src/shared/packets.ts'
-import { RESOURCE_NAMES } from '../../src/shared/resources.ts'
-import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/rule-kinds.ts'
-import { SPECIAL_SCOPES } from '../../src/shared/token-scopes.ts'
-import { ALL_TOKEN_NAMES } from '../../src/shared/tokens.ts'
+import { AUDIT_ACTIONS, EXPORT_FORMATS } from '../../src/shared/access/audit-actions.ts'
+import { AUTH_PROVIDERS } from '../../src/shared/access/auth-providers.ts'
+import { CHANNEL_ROLES } from '../../src/shared/mesh/channels.ts'
+import { CHANGE_STATES } from '../../src/shared/mesh/change-states.ts'
+import { DELIVERY_STATES, DIRECTIONS } from '../../src/shared/mesh/delivery-states.ts'
+import { EVENT_KIND_NAMES } from '../../src/shared/mesh/event-kinds.ts'
+import { LINK_KINDS, OWN_KINDS, SOURCE_KINDS } from '../../src/shared/mesh/link-kinds.ts'
+import { STANDINGS, UNREADABLE, VOICES } from '../../src/shared/mesh/packets.ts'
+import { RESOURCE_NAMES } from '../../src/shared/access/resources.ts'
+import { MATCH_MODES, OUTCOMES, RULE_KINDS } from '../../src/shared/automation/rule-kinds.ts'
+import { SPECIAL_SCOPES } from '../../src/shared/access/token-scopes.ts'
+import { ALL_TOKEN_NAMES } from '../../src/shared/automation/tokens.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -22,35 +22,35 @@ const ROOT = join(import.meta.dirname, '../..')
 const ADDITIONS = [
   {
     name: 'moreResource',
-    table: 'src/shared/resources.ts',
+    table: 'src/shared/access/resources.ts',
     begin: 'const RESOURCES = {\n',
     line: 'moreResource: { viewer: NONE, operator: NONE },\n',
-    others: ['src/web/strings/permissions.ts'],
+    others: ['src/web/strings/people/permissions.ts'],
   },
   {
     name: 'moreTransport',
-    table: 'src/shared/link-kinds.ts',
+    table: 'src/shared/mesh/link-kinds.ts',
     begin: 'export const SOURCES = {\n',
     line: "moreTransport: 'radio',\n",
     others: [],
   },
   {
     name: 'moreEvents',
-    table: 'src/shared/event-kinds.ts',
+    table: 'src/shared/mesh/event-kinds.ts',
     begin: 'export const EVENT_KINDS = {\n',
     line: "moreEvents: 'nodes',\n",
     others: [],
   },
   {
     name: 'moreScope',
-    table: 'src/shared/token-scopes.ts',
+    table: 'src/shared/access/token-scopes.ts',
     begin: 'export const SPECIAL_SCOPES = {\n',
     line: "moreScope: 'admin',\n",
-    others: ['src/web/strings/permissions.ts'],
+    others: ['src/web/strings/people/permissions.ts'],
   },
   {
     name: 'moreKind',
-    table: 'src/shared/rule-kinds.ts',
+    table: 'src/shared/automation/rule-kinds.ts',
     begin: 'export const RULE_KINDS = [',
     line: "'moreKind', ",
     // Where the files of the kinds are summed: these want a file of the new kind.
@@ -58,17 +58,17 @@ const ADDITIONS = [
   },
   {
     name: 'moreToken',
-    table: 'src/shared/tokens.ts',
+    table: 'src/shared/automation/tokens.ts',
     begin: 'export const TOKENS = {\n',
     line: "moreToken: { meaning: 'One more', widest: 'm' },\n",
     others: ['src/web/strings/automation.ts'],
   },
   {
     name: 'more_action',
-    table: 'src/shared/audit-actions.ts',
+    table: 'src/shared/access/audit-actions.ts',
     begin: 'export const AUDIT_ACTIONS = {\n',
     line: "more_action: 'settings',\n",
-    others: ['src/web/strings/audit.ts'],
+    others: ['src/web/strings/system/audit.ts'],
   },
   {
     name: 'moreDays',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ANSWER_TOKENS, TOKENS } from '../../src/shared/tokens.ts'
+import { ANSWER_TOKENS, TOKENS } from '../../src/shared/automation/tokens.ts'
 import { openDatabase } from '../../src/node/database.ts'
 import { text } from '../support/mesh/mesh.ts'
 import { openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../support/radio/site.ts'

@@ -3,8 +3,8 @@ import { field, prepareJsonInsert } from '../../db/json-rows.ts'
 import { alertDeliveries, alertDeliveryItems, alerts } from '../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
-import type { AlertState } from '../../shared/alert-kinds.ts'
-import type { AlertTold } from '../../shared/destination-kinds.ts'
+import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
+import type { AlertTold } from '../../shared/alerts/destination-kinds.ts'
 
 /** Alerts of one rule that happen within so long are one message. */
 export const TOGETHER_MS = MINUTE_MS

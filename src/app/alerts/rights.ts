@@ -1,6 +1,6 @@
-import { canReadChannel, type Scope } from '../../shared/scope.ts'
-import type { Permissions } from '../../shared/resources.ts'
-import { ALERT_KINDS, type AlertKind } from '../../shared/alert-kinds.ts'
+import { canReadChannel, type Scope } from '../../shared/access/scope.ts'
+import type { Permissions } from '../../shared/access/resources.ts'
+import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 
 /** With whose eyes a rule sees. */
 export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly scope: Scope }

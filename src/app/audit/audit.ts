@@ -8,7 +8,7 @@ import { matching, readIndexedFrom, walkMatches } from '../search/text-index.ts'
 import { type Range as Ids, rangeOf, walkBack } from '../search/walk.ts'
 import { withPreviousHashes } from './chain.ts'
 import { boundedJson } from './bounded.ts'
-import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit-actions.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '../../shared/access/audit-actions.ts'
 
 export type Actor = { readonly id: number | SQL | null; readonly username: string | null }
 /** The service itself, or somebody at its console. */

@@ -2,7 +2,7 @@ import type { AuditRow } from './entry.ts'
 import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 import { type AuditFilters, listRows } from './audit.ts'
-import type { ExportFormat } from '../../shared/audit-actions.ts'
+import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 
 export const EXPORT_COLUMNS = [
   'id',

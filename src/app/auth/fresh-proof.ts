@@ -3,7 +3,7 @@ import type { Ctx, SignedIn, SignedInCtx } from '../context.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { describe } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
-import { PROOF_MS, type ProofWay } from '../../shared/factors.ts'
+import { PROOF_MS, type ProofWay } from '../../shared/access/factors.ts'
 import { isFuture, MINUTE_MS } from '../../shared/time.ts'
 import { listFactors } from './factors/factors.ts'
 

@@ -14,7 +14,7 @@ import { hashToken } from './sessions/session-token.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { findLive, findSession, findSessionWith, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
-import { ALL_PERMISSIONS } from '../../shared/resources.ts'
+import { ALL_PERMISSIONS } from '../../shared/access/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 
 /** A token's last use is written at most so often. */

@@ -7,7 +7,7 @@ import { ableSenders, findSender, listSenders, type Sender } from '../mesh/radio
 import { readSettings } from '../settings/settings.ts'
 import { localDate, localTime } from './local-time.ts'
 import type { TokenValues } from './template.ts'
-import { OWN_KINDS } from '../../shared/link-kinds.ts'
+import { OWN_KINDS } from '../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /** Older measurements say nothing about how busy the channel is now. */

@@ -9,8 +9,8 @@ import { schedule } from './kinds/schedule.ts'
 import { traceroute } from './kinds/traceroute.ts'
 import { unknownTokens } from './template.ts'
 import { namesOf } from '../../shared/names.ts'
-import type { RuleKind } from '../../shared/rule-kinds.ts'
-import { widestText } from '../../shared/tokens.ts'
+import type { RuleKind } from '../../shared/automation/rule-kinds.ts'
+import { widestText } from '../../shared/automation/tokens.ts'
 import { MAX_TEXT_BYTES } from '../../shared/limits.ts'
 
 /** The implementation of each kind of rule. */

@@ -1,5 +1,5 @@
 import { countTextBytes } from '../../meshtastic/link/to-radio.ts'
-import { TOKEN, type TokenName, widestOf } from '../../shared/tokens.ts'
+import { TOKEN, type TokenName, widestOf } from '../../shared/automation/tokens.ts'
 
 /** Replaces an unknown value. */
 const UNKNOWN = '?'

@@ -6,7 +6,7 @@ import {
   PRESET_NAMES,
   PRESETS,
   RESOURCE_NAMES,
-} from '../../shared/resources.ts'
+} from '../../shared/access/resources.ts'
 
 /** What members of a group at the provider may do. */
 export type GroupPermissions = { readonly group: string; readonly permissions: Permissions }

@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
 import type { SectionKind } from '../../meshtastic/config/sections.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
-import type { OwnKind } from '../../shared/link-kinds.ts'
+import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 /** A section of a radio's settings as this connection read it, without its secrets. */
 export type LiveSection = SectionView & {

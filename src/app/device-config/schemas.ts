@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { FIELD_TYPES, RISKS } from '../../meshtastic/config/fields.ts'
 import { SECTION_KINDS } from '../../meshtastic/config/sections.ts'
 import { KEY_KINDS } from '../../meshtastic/config/values.ts'
-import { CHANGE_STATES } from '../../shared/change-states.ts'
+import { CHANGE_STATES } from '../../shared/mesh/change-states.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 
 const paths = z.array(z.string())

@@ -7,8 +7,8 @@ import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
 import { AppError } from './errors.ts'
 import { SAFE_METHODS } from './security.ts'
-import type { Action, Resource } from '../../shared/resources.ts'
-import type { SpecialScope } from '../../shared/token-scopes.ts'
+import type { Action, Resource } from '../../shared/access/resources.ts'
+import type { SpecialScope } from '../../shared/access/token-scopes.ts'
 
 /** Identifies the client, once per request; refuses none. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono'
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
-import type { Action, Resource } from '../../shared/resources.ts'
-import type { SpecialScope } from '../../shared/token-scopes.ts'
+import type { Action, Resource } from '../../shared/access/resources.ts'
+import type { SpecialScope } from '../../shared/access/token-scopes.ts'
 
 /** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
 export type Rule =

@@ -2,7 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { users } from '../../db/schema.ts'
 import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
-import { MAX_SCOPE_CHANNELS, type Scope, WHOLE_SCOPE } from '../../shared/scope.ts'
+import { MAX_SCOPE_CHANNELS, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { grantSchema } from '../users/permissions.ts'
 
 const channelNumbers = z

@@ -1,7 +1,7 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import { canReadChannel, canWriteChannel, type Scope } from '../../shared/scope.ts'
+import { canReadChannel, canWriteChannel, type Scope } from '../../shared/access/scope.ts'
 
 // What of a row a viewer sees: the only place that decides it, for SQL and for what is told live.
 

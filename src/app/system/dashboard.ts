@@ -8,7 +8,7 @@ import { type Ctx } from '../context.ts'
 import { ACTIVE_SECONDS, settingQueries, settingsOf } from '../settings/settings.ts'
 import { firstHour, trafficHours, trafficQueries } from './traffic-hours.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
-import { LINK_KINDS } from '../../shared/link-kinds.ts'
+import { LINK_KINDS } from '../../shared/mesh/link-kinds.ts'
 import { timeField } from '../http/fields.ts'
 
 const linkSchema = z

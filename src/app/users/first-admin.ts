@@ -6,7 +6,7 @@ import type { Ports } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import { writePermissions } from './permissions.ts'
 import { userIdByName } from './users.ts'
-import { ALL_PERMISSIONS } from '../../shared/resources.ts'
+import { ALL_PERMISSIONS } from '../../shared/access/resources.ts'
 
 export type FirstAdmin =
   | { readonly made: false }

@@ -12,7 +12,7 @@ import {
   writePermissions,
 } from './permissions.ts'
 import { holdsOtherScope, scopeColumns, scopeOf, scopeRow } from '../sharing/scope.ts'
-import { isSameScope, type Scope } from '../../shared/scope.ts'
+import { isSameScope, type Scope } from '../../shared/access/scope.ts'
 import { stillAdmin } from './still-admin.ts'
 import { getUser } from './users.ts'
 import {
@@ -22,7 +22,7 @@ import {
   type Permissions,
   type Resource,
   RESOURCE_NAMES,
-} from '../../shared/resources.ts'
+} from '../../shared/access/resources.ts'
 
 /** What a user may do and see, and the grants behind it. */
 export type HeldPermissions = {

@@ -10,7 +10,7 @@ import {
   permissionsFrom,
   type Resource,
   RESOURCE_NAMES,
-} from '../../shared/resources.ts'
+} from '../../shared/access/resources.ts'
 import { timeField } from '../http/fields.ts'
 
 /** Some resources; those that are missing or undefined stay as they are. */

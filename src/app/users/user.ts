@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { AUTH_PROVIDERS } from '../../shared/auth-providers.ts'
+import { AUTH_PROVIDERS } from '../../shared/access/auth-providers.ts'
 import { timeField } from '../http/fields.ts'
 
 export const userSchema = z

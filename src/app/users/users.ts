@@ -19,7 +19,7 @@ import {
 } from './permissions.ts'
 import { NEW_SCOPE_ROW } from '../sharing/scope.ts'
 import { stillAdmin } from './still-admin.ts'
-import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/resources.ts'
+import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
 
 /** The columns of a `User`: nothing else of the row ever leaves the database by this way. */

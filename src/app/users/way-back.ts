@@ -5,7 +5,7 @@ import { audit } from '../audit/audit.ts'
 import { forgiveInDatabase } from '../auth/local/login-limiter.ts'
 import { storedPermissionsJson, writePermissions } from './permissions.ts'
 import { nextEpoch, userIdByName } from './users.ts'
-import { ALL_PERMISSIONS } from '../../shared/resources.ts'
+import { ALL_PERMISSIONS } from '../../shared/access/resources.ts'
 
 /** The time by the database's own clock, ms. */
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`

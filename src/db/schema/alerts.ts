@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alert-kinds.ts'
-import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/destination-kinds.ts'
+import { ALERT_KIND_NAMES, ALERT_STATES } from '../../shared/alerts/alert-kinds.ts'
+import { ALERT_DELIVERY_STATES, ALERT_TOLD, DESTINATION_KIND_NAMES } from '../../shared/alerts/destination-kinds.ts'
 import { users } from './accounts.ts'
 import { flag } from './flag.ts'
 

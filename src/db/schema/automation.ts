@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { OUTCOMES, RULE_KINDS } from '../../shared/rule-kinds.ts'
+import { OUTCOMES, RULE_KINDS } from '../../shared/automation/rule-kinds.ts'
 
 // The tables of automation, as a part of schema.ts. Every timestamp is an integer: milliseconds since the Unix epoch.
 

@@ -1,6 +1,6 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
-import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
+import { DELIVERY_STATES } from '../../shared/mesh/delivery-states.ts'
 
 /** Ways through the mesh: asked for by us, or answers to others that passed by. */
 export const traceroutes = sqliteTable(

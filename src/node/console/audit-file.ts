@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import * as z from 'zod'
 import { hashEntry, type Sealed } from '../../app/audit/chain.ts'
 import { EXPORT_COLUMNS, isFormula } from '../../app/audit/export.ts'
-import type { ExportFormat } from '../../shared/audit-actions.ts'
+import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 
 /** Which format a file has by its name. */
 export function formatOf(file: string): ExportFormat {

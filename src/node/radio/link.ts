@@ -6,7 +6,7 @@ import { type Connect } from './connection.ts'
 import { openSession, type ReceivedEvent, type Session } from './session.ts'
 import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
-import type { OwnKind } from '../../shared/link-kinds.ts'
+import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 export type LinkOptions = {
   readonly name: string

@@ -33,7 +33,7 @@ import { createRecordQueue, type RecordQueue } from './record-queue.ts'
 import type { ReceivedEvent } from './session.ts'
 import { connectTcp } from './tcp.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
-import type { OwnKind } from '../../shared/link-kinds.ts'
+import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
 /** The radio links of a Node process. */
 export type NodeRadio = Radio & {

@@ -7,7 +7,7 @@ import { can, isAdmin } from '../state/session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard/dashboard.tsx'
 import { NodesPage } from './nodes/nodes.tsx'
-import type { Action, Resource } from '../../shared/resources.ts'
+import type { Action, Resource } from '../../shared/access/resources.ts'
 
 // The first pages that users see load immediately, the others on demand.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals'
 import { backOff } from '../../shared/back-off.ts'
-import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/event-kinds.ts'
+import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/mesh/event-kinds.ts'
 import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from '../api.ts'
 import { can, has, refreshStatus, status } from './session.ts'
 

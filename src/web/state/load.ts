@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
 import { isTold, type LiveEvent, pace, watchLive } from './live.ts'
-import type { EventKind } from '../../shared/event-kinds.ts'
+import type { EventKind } from '../../shared/mesh/event-kinds.ts'
 
 export type Loaded<T> = {
   /** What came last, also while more is on its way. */

@@ -1,5 +1,5 @@
 import { isRecord } from '../api.ts'
-import { DELIVERY_STATES } from '../../shared/delivery-states.ts'
+import { DELIVERY_STATES } from '../../shared/mesh/delivery-states.ts'
 import type { LiveEvent } from './live.ts'
 import type { Message } from './mesh.ts'
 

@@ -3,7 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
 import { api, ApiError, reconnects, ask, send, watchRefusals } from '../api.ts'
 import { dropDrafts } from './drafts.ts'
-import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/resources.ts'
+import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
 
 export type Status = InferResponseType<typeof api.auth.status.$get>
 export type User = NonNullable<Status['user']>

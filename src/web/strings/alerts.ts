@@ -1,6 +1,6 @@
-import type { AlertKind, AlertState } from '../../shared/alert-kinds.ts'
-import type { DestinationKind } from '../../shared/destination-kinds.ts'
-import { quantity } from './quantity.ts'
+import type { AlertKind, AlertState } from '../../shared/alerts/alert-kinds.ts'
+import type { DestinationKind } from '../../shared/alerts/destination-kinds.ts'
+import { quantity } from './mesh/quantity.ts'
 
 export const alertTexts = {
   firing: 'Firing now',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { AUDIT_ACTIONS } from '../../../src/shared/audit-actions.ts'
+import { AUDIT_ACTIONS } from '../../../src/shared/access/audit-actions.ts'
 import { csvCell } from '../../../src/app/audit/export.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import {

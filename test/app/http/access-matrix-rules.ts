@@ -1,5 +1,5 @@
 import type { Rule } from '../../../src/app/http/describe.ts'
-import type { Action, Resource } from '../../../src/shared/resources.ts'
+import type { Action, Resource } from '../../../src/shared/access/resources.ts'
 
 const anyone: Rule = { kind: 'anyone' }
 const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: false }

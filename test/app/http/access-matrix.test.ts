@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SCOPES } from '../../../src/shared/token-scopes.ts'
+import { SCOPES } from '../../../src/shared/access/token-scopes.ts'
 import type { Rule } from '../../../src/app/http/describe.ts'
 import type { ErrorCode } from '../../../src/app/http/errors.ts'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'

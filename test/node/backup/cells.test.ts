@@ -6,8 +6,8 @@ import { JSON_COLUMNS } from '../../../src/db/json-columns.ts'
 import * as schema from '../../../src/db/schema.ts'
 import { columnRules } from '../../../src/node/backup/tables/column-rules.ts'
 import { openDatabase } from '../../../src/node/database.ts'
-import { forge } from '../../support/backup.ts'
-import { integrity, useVictim } from '../../support/damaged-backup.ts'
+import { forge } from '../../support/backup/backup.ts'
+import { integrity, useVictim } from '../../support/backup/damaged-backup.ts'
 
 const { backup, file, inspect, expectRefused } = useVictim()
 

@@ -18,7 +18,7 @@ import { expect, test } from 'vitest'
 import { listBackups } from '../../../src/node/backup/folder/directory.ts'
 import { readSoundManifest } from '../../../src/node/backup/inspect.ts'
 import { readManifest } from '../../../src/node/backup/manifest.ts'
-import { integrity, useVictim } from '../../support/damaged-backup.ts'
+import { integrity, useVictim } from '../../support/backup/damaged-backup.ts'
 
 const { pristine, backup, file, edit, inspect, expectRefused } = useVictim()
 

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { signingKey } from '../../../src/node/backup/manifest.ts'
 import { MIGRATIONS_DIR } from '../../../src/node/database.ts'
-import { forge, MADE_NAME, SECRET } from '../../support/backup.ts'
-import { integrity, useVictim } from '../../support/damaged-backup.ts'
+import { forge, MADE_NAME, SECRET } from '../../support/backup/backup.ts'
+import { integrity, useVictim } from '../../support/backup/damaged-backup.ts'
 
 const { backup, file, edit, inspect, expectRefused } = useVictim()
 

@@ -6,8 +6,8 @@ import { openBackups } from '../../../src/node/backup/backups.ts'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
-import { buildProgram } from '../../support/built-program.ts'
-import { type Built, buildService } from '../../support/built-service.ts'
+import { buildProgram } from '../../support/built/built-program.ts'
+import { type Built, buildService } from '../../support/built/built-service.ts'
 import {
   backupOptions,
   contentOf,
@@ -17,7 +17,7 @@ import {
   makeDataDir,
   restoreOptions,
   seedDatabase,
-} from '../../support/backup.ts'
+} from '../../support/backup/backup.ts'
 
 /** Processes at a time. */
 const ABREAST = 3

@@ -17,8 +17,8 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/node/database.ts'
-import { buildProgram } from '../../support/built-program.ts'
-import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built-service.ts'
+import { buildProgram } from '../../support/built/built-program.ts'
+import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built/built-service.ts'
 import {
   contentOf,
   fingerprint,
@@ -27,7 +27,7 @@ import {
   seedDatabase,
   SECRET,
   tryRestore,
-} from '../../support/backup.ts'
+} from '../../support/backup/backup.ts'
 
 const TOKEN = `mm_${'x'.repeat(43)}`
 

@@ -6,7 +6,7 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
-import { WHOLE_SCOPE } from '../../../src/shared/scope.ts'
+import { WHOLE_SCOPE } from '../../../src/shared/access/scope.ts'
 import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../../src/app/search/text-index.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
@@ -22,7 +22,7 @@ import {
   restoreOptions,
   seedDatabase,
   tryRestore,
-} from '../../support/backup.ts'
+} from '../../support/backup/backup.ts'
 
 let here: ReturnType<typeof makeDataDir>
 beforeEach(() => {

@@ -6,8 +6,8 @@ import { restoreBackup, type RestoreOptions } from '../../../src/node/backup/res
 import { consoleContext } from '../../../src/node/console/context.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'
-import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup.ts'
-import { buildCli } from '../../support/built-service.ts'
+import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup/backup.ts'
+import { buildCli } from '../../support/built/built-service.ts'
 
 let here: ReturnType<typeof makeDataDir>
 let app: TestApp

@@ -18,7 +18,7 @@ import {
   seedDatabase,
   seedTelemetry,
   tryRestore,
-} from '../../support/backup.ts'
+} from '../../support/backup/backup.ts'
 
 let here: ReturnType<typeof makeDataDir>
 beforeEach(() => {

@@ -23,7 +23,7 @@ import { createScheduler } from '../../../src/node/backup/schedule/scheduler.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
-import { backupOptions, contentOf, fingerprint, keptLog, makeDataDir, tryRestore } from '../../support/backup.ts'
+import { backupOptions, contentOf, fingerprint, keptLog, makeDataDir, tryRestore } from '../../support/backup/backup.ts'
 
 let here: ReturnType<typeof makeDataDir>
 let app: TestApp

@@ -8,7 +8,7 @@ import { backupLockFile, lockExclusively } from '../../../src/node/backup/folder
 import { createScheduler, type Scheduler } from '../../../src/node/backup/schedule/scheduler.ts'
 import { writeSnapshot } from '../../../src/node/backup/snapshot.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
-import { backupOptions, keptLog, makeDataDir } from '../../support/backup.ts'
+import { backupOptions, keptLog, makeDataDir } from '../../support/backup/backup.ts'
 
 const MINUTE = 60_000
 const DAY = 86_400_000

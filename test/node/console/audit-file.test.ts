@@ -9,7 +9,7 @@ import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { readExport } from '../../../src/node/console/audit-file.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
-import { buildCli } from '../../support/built-service.ts'
+import { buildCli } from '../../support/built/built-service.ts'
 
 const DAY_MS = 86_400_000
 

@@ -7,8 +7,8 @@ import { createLog } from '../../../src/app/log.ts'
 import { openCounters } from '../../../src/node/metrics/counters.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { redisSessions } from '../../../src/node/redis/sessions.ts'
-import { buildCli } from '../../support/built-service.ts'
-import { startRedis } from '../../support/redis.ts'
+import { buildCli } from '../../support/built/built-service.ts'
+import { startRedis } from '../../support/servers/redis.ts'
 
 let file: string
 let dir: string

@@ -9,7 +9,7 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
 import { auditedBy } from '../../support/answers.ts'
-import { buildCli } from '../../support/built-service.ts'
+import { buildCli } from '../../support/built/built-service.ts'
 
 const run = promisify(execFile)
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../../support/built-service.ts'
-import { type Nginx, startNginx } from '../../support/nginx.ts'
+import { type Built, buildService, type Service, startService } from '../../support/built/built-service.ts'
+import { type Nginx, startNginx } from '../../support/servers/nginx.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
-import { type RedisServer, startRedis } from '../../support/redis.ts'
+import { type RedisServer, startRedis } from '../../support/servers/redis.ts'
 
 const PASSWORD = 'two services on one hill'
 const JSON_BODY = { 'content-type': 'application/json' }

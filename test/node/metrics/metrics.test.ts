@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createProcessMetrics } from '../../../src/node/metrics/process.ts'
-import { type Built, buildService, startService } from '../../support/built-service.ts'
+import { type Built, buildService, startService } from '../../support/built/built-service.ts'
 
 const PASSWORD = 'watched from outside'
 

@@ -6,8 +6,8 @@ import { afterEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/app/log.ts'
 import { redisSessions } from '../../../src/node/redis/sessions.ts'
 import { createTestApp } from '../../support/app.ts'
-import { freePort } from '../../support/free-port.ts'
-import { startRedis } from '../../support/redis.ts'
+import { freePort } from '../../support/servers/free-port.ts'
+import { startRedis } from '../../support/servers/redis.ts'
 
 const HOUR = 3_600_000
 

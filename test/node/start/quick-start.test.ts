@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Built, buildService, startService } from '../../support/built-service.ts'
+import { type Built, buildService, startService } from '../../support/built/built-service.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { readRadio } from '../../support/radio/recorded.ts'
 

@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { once } from 'node:events'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built-service.ts'
-import { canMount, mountSmallDisk } from '../../support/small-disk.ts'
+import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built/built-service.ts'
+import { canMount, mountSmallDisk } from '../../support/backup/small-disk.ts'
 
 const GOOD_PASSWORD = 'the first administrator'
 

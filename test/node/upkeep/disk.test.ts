@@ -5,7 +5,7 @@ import { createLog } from '../../../src/app/log.ts'
 import { openReserve } from '../../../src/node/upkeep/disk.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { StartRefused } from '../../../src/node/start/problems.ts'
-import { canMount, mountSmallDisk, type SmallDisk } from '../../support/small-disk.ts'
+import { canMount, mountSmallDisk, type SmallDisk } from '../../support/backup/small-disk.ts'
 
 const MB = 1024 * 1024
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { z } from 'zod'
-import { buildSite } from '../built-service.ts'
+import { buildSite } from '../built/built-service.ts'
 
 const CHROMIUM = [
   '--no-sandbox',

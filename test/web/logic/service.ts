@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import './page.ts'
-import { RESOURCE_NAMES } from '../../../src/shared/resources.ts'
+import { RESOURCE_NAMES } from '../../../src/shared/access/resources.ts'
 import { status } from '../../../src/web/state/session.ts'
 
 // By a name that the compiler does not follow: its types would bring those of a browser to every test.

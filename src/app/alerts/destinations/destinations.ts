@@ -2,8 +2,13 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { alertDeliveries, alertDestinations, users } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
-import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf, HIDDEN } from '../../../shared/destination-kinds.ts'
-import { MAX_DESTINATIONS } from '../../../shared/alert-kinds.ts'
+import {
+  DESTINATION_KIND_NAMES,
+  type DestinationKind,
+  fieldsOf,
+  HIDDEN,
+} from '../../../shared/alerts/destination-kinds.ts'
+import { MAX_DESTINATIONS } from '../../../shared/alerts/alert-kinds.ts'
 import { audit } from '../../audit/audit.ts'
 import type { SignedInCtx } from '../../context.ts'
 import type { BucketSize } from '../../http/limits/buckets.ts'

@@ -1,4 +1,4 @@
-import type { DestinationKind } from '../../../shared/destination-kinds.ts'
+import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
 import type { Ports } from '../../context.ts'
 import { type OutboundAnswer, SendFailure } from '../outbox/ports.ts'
 import type { ToldMessage } from '../outbox/told-message.ts'

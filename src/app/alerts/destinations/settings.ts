@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { DestinationKind } from '../../../shared/destination-kinds.ts'
+import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
 
 const text = (max: number) =>
   z

@@ -1,4 +1,4 @@
-import type { AuditAction } from '../../../shared/audit-actions.ts'
+import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 
 /** What of the audit log the owner of an account is told, and how. */
 export const SIGN_IN_ACTIONS = {

@@ -1,5 +1,5 @@
-import type { AlertKind } from '../../../shared/alert-kinds.ts'
-import type { AlertTold } from '../../../shared/destination-kinds.ts'
+import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
+import type { AlertTold } from '../../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { cleanText } from '../names.ts'
 

@@ -7,7 +7,7 @@ import {
   MAX_DESTINATIONS,
   METRIC_MINUTES,
   SILENT_MINUTES,
-} from '../../../shared/alert-kinds.ts'
+} from '../../../shared/alerts/alert-kinds.ts'
 import { timeField } from '../../http/fields.ts'
 import { plainName } from '../names.ts'
 import { watchedList, watchedNode, watchedSchema } from './watched.ts'

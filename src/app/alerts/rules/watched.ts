@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
-import { MAX_WATCHED } from '../../../shared/alert-kinds.ts'
+import { MAX_WATCHED } from '../../../shared/alerts/alert-kinds.ts'
 import { bodyNodeNum } from '../../mesh/messages/send.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 

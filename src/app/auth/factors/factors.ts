@@ -8,7 +8,7 @@ import { AppError } from '../../http/errors.ts'
 import { timeField } from '../../http/fields.ts'
 import { stillAdmin } from '../../users/still-admin.ts'
 import { getUser, nextEpoch } from '../../users/users.ts'
-import type { SecondFactor } from '../../../shared/factors.ts'
+import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { forgiveCodes } from '../local/login-limiter.ts'
 import { isSeedReadable } from './totp.ts'
 

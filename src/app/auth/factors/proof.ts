@@ -1,6 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import type { Statement } from '../../../db/store.ts'
-import type { SecondFactor } from '../../../shared/factors.ts'
+import type { SecondFactor } from '../../../shared/access/factors.ts'
 
 /**
  * Something right that was shown once. `claim` takes it in an atomic step, where `unchanged` is true by then; of two at

@@ -5,7 +5,7 @@ import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
 import { hasFactor, hasSecondFactor, listSecondFactors } from '../factors/factors.ts'
-import type { SecondFactor } from '../../../shared/factors.ts'
+import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { attemptLogin, attemptPassword, type KnownBrowser, type RefusedLimit } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 

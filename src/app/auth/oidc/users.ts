@@ -10,7 +10,7 @@ import { refuseStrangerToGroups, roleStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './profile.ts'
 import { randomId } from '../sessions/session-token.ts'
-import { DEFAULT_PERMISSIONS } from '../../../shared/resources.ts'
+import { DEFAULT_PERMISSIONS } from '../../../shared/access/resources.ts'
 
 /** Attempts to find a free name; an attempt fails if somebody else takes the name first. */
 const MOST_ROUNDS = 30

@@ -12,8 +12,8 @@ import {
   type ScopeOwner,
   SPECIAL_SCOPES,
   type SpecialScope,
-} from '../../../shared/token-scopes.ts'
-import { type Permissions, permissionsFrom } from '../../../shared/resources.ts'
+} from '../../../shared/access/token-scopes.ts'
+import { type Permissions, permissionsFrom } from '../../../shared/access/resources.ts'
 import { hashToken, randomToken } from '../sessions/session-token.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { timeField } from '../../http/fields.ts'

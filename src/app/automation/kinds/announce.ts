@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
-import { TOKEN_NAMES } from '../../../shared/tokens.ts'
+import { TOKEN_NAMES } from '../../../shared/automation/tokens.ts'
 import { channelsSchema, common, cronSchema, templateSchema } from './fields.ts'
 import { timedKind } from './kind.ts'
 import { planText, type Planned } from './planned.ts'

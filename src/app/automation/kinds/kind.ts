@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { MINUTE_MS } from '../../../shared/time.ts'
-import type { TokenName } from '../../../shared/tokens.ts'
+import type { TokenName } from '../../../shared/automation/tokens.ts'
 import type { SpeakerFacts } from '../facts.ts'
 import type { Needs, Planned } from './planned.ts'
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
-import { TOKEN_NAMES } from '../../../shared/tokens.ts'
+import { TOKEN_NAMES } from '../../../shared/automation/tokens.ts'
 import { channel, common, cronSchema, MIN_RUN_MINUTES, targetNode, templateSchema } from './fields.ts'
 import { GRACE_MS, timedKind } from './kind.ts'
 import { planText, planTraceroute } from './planned.ts'

@@ -4,8 +4,8 @@ import { messages } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { WINDOW_MS } from './packet-window.ts'
 import type { Refiling } from '../radios/channel-table.ts'
-import type { DIRECTIONS } from '../../../shared/delivery-states.ts'
-import { OWN_KINDS } from '../../../shared/link-kinds.ts'
+import type { DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
+import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
 /** One arrival of a text. */
 export type MessageRow = {

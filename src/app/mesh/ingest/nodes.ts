@@ -12,7 +12,7 @@ import { CLAIMED_EVIDENCE, HEARD_EVIDENCE } from '../nodes/evidence.ts'
 import { enumNumber } from './enum-number.ts'
 import { isLocalNode } from './sources.ts'
 import { DEVICE_METRICS, mergeHeard } from './merge-heard.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
 const flag = (name: string) => sql`coalesce(${field(name)}, 0)`
 

@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../../../shared/time.ts'
-import type { Voice } from '../../../shared/packets.ts'
+import type { Voice } from '../../../shared/mesh/packets.ts'
 
 /** How long, and for how many packets, a packet is known again. */
 export const WINDOW_MS = 6 * HOUR_MS

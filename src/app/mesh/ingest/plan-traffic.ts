@@ -4,7 +4,7 @@ import type { Packet } from '../../../meshtastic/packet.ts'
 import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
-import { UNREADABLE } from '../../../shared/packets.ts'
+import { UNREADABLE } from '../../../shared/mesh/packets.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {

@@ -18,8 +18,8 @@ import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
 import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
-import { UNKNOWN_CHANNEL } from '../../../shared/channels.ts'
-import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 /** If the clocks of two radios differ by more than this, the order of arrival is not the order of reception. */
 const CLOCK_SLACK_MS = 60_000

@@ -4,7 +4,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { channels, nodes, sources } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { MAX_HEARD_CHANNELS, SLOTS } from '../../../meshtastic/channel-identity.ts'
-import { OWN_KINDS, type SourceKind } from '../../../shared/link-kinds.ts'
+import { OWN_KINDS, type SourceKind } from '../../../shared/mesh/link-kinds.ts'
 
 /** Where events come from; the name is unique. */
 export type Source = { readonly kind: SourceKind; readonly name: string }

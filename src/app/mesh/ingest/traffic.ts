@@ -4,7 +4,7 @@ import { neighbors, packets, receptions, traceroutes, waypoints } from '../../..
 import { WINDOW_MS } from './packet-window.ts'
 import { isLocalNode } from './sources.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { type Standing, UNREADABLE, type Voice } from '../../../shared/packets.ts'
+import { type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 
 /** More ways by which a message came are not kept. */
 const MOST_RECEPTIONS = 100

@@ -4,7 +4,7 @@ import type { SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { canReadMessage } from '../../sharing/visible.ts'
-import { EVENT_KINDS } from '../../../shared/event-kinds.ts'
+import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 
 /** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
 const BEAT_MS = 15_000

@@ -1,5 +1,5 @@
 import type { Place } from '../../sharing/visible.ts'
-import type { EventKind } from '../../../shared/event-kinds.ts'
+import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** What has just happened in this process, for those who watch. */
 export interface Events {

@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../../shared/delivery-states.ts'
+import type { DeliveryState } from '../../../shared/mesh/delivery-states.ts'
 
 /** An event that changes the delivery state of a packet of ours. */
 export type DeliveryEvent =

@@ -4,7 +4,7 @@ import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
-import type { Scope } from '../../../shared/scope.ts'
+import type { Scope } from '../../../shared/access/scope.ts'
 import { canReadMessage, placeOfMessage } from '../../sharing/visible.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 

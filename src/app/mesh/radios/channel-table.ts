@@ -6,7 +6,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { FIRST_NUMBER, identifyChannel, nameIn, numberChannel, SLOTS } from '../../../meshtastic/channel-identity.ts'
 import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
 import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
-import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 /** Messages of a broker that came before it was known that a radio has their channel. */
 export type Refiling = { readonly source: string; readonly from: number; readonly to: number }

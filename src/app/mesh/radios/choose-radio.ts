@@ -6,7 +6,7 @@ import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Ports } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { type ChannelTable, configuredRadios, readChannelTable } from './channel-table.ts'
-import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 
 /** Of radios that heard a node about as lately, the one with the fewest hops reaches it best. */

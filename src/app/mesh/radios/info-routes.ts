@@ -7,7 +7,7 @@ import { requirePermission } from '../../http/access.ts'
 import { type AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { LATEST_PACKETS, listSources, MOST_SOURCES } from './sources.ts'
-import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/link-kinds.ts'
+import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { nodeNumField, timeField } from '../../http/fields.ts'
 
 const radioSchema = z

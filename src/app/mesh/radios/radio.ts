@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { LoraSettings } from '../../../meshtastic/airtime.ts'
-import type { LinkKind } from '../../../shared/link-kinds.ts'
+import type { LinkKind } from '../../../shared/mesh/link-kinds.ts'
 import type { RadioDevice } from '../../device-config/device.ts'
 import type { CollectorInfo } from '../collector/state.ts'
 

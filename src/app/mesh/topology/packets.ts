@@ -5,7 +5,7 @@ import type { Store } from '../../../db/store.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import type { Permissions } from '../../../shared/resources.ts'
+import type { Permissions } from '../../../shared/access/resources.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 

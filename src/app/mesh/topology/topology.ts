@@ -5,7 +5,7 @@ import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
-import { CHANNEL_ROLES } from '../../../shared/channels.ts'
+import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
 
 /** More are not shown, and not kept either: anybody can make them up. The latest count. */
 export const MAX_NEIGHBORS = 20_000

@@ -8,7 +8,7 @@ import { encodeTraceroute } from '../../../meshtastic/link/to-radio.ts'
 import { audit } from '../../audit/audit.ts'
 import { AppError } from '../../http/errors.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
-import { DELIVERY_STATES } from '../../../shared/delivery-states.ts'
+import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
 import { type Automatic, bodyNodeNum, nameSender, radioName, refuseStale, type SendCtx } from '../messages/send.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 

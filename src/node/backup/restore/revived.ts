@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import * as z from 'zod'
 import { unpackPermissions } from '../../../app/users/permissions.ts'
 import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
-import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/resources.ts'
+import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
 /** Other audit entries that also end tokens or change permissions. */
 const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {

@@ -21,7 +21,7 @@ import { createEdit, type Edit } from './edit.ts'
 import type { Link } from '../link.ts'
 import { createRestart, type Restart } from './restart.ts'
 import { derivePublicKey } from '../sending/x25519.ts'
-import type { OwnKind } from '../../../shared/link-kinds.ts'
+import type { OwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 export type ConfiguratorOptions = {
   readonly source: string

@@ -3,7 +3,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
 import { signOut, user } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
-import { factorTexts } from '../../strings/factors.ts'
+import { factorTexts } from '../../strings/people/factors.ts'
 import { Factors } from './factors.tsx'
 
 /** For whoever must set up a second factor before anything else. */

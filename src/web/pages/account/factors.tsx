@@ -13,7 +13,7 @@ import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
 import { refreshStatus, status } from '../../state/session.ts'
 import { MAX_PASSKEY_NAME, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
-import { factorTexts } from '../../strings/factors.ts'
+import { factorTexts } from '../../strings/people/factors.ts'
 
 /** Own second factors and recovery codes. */
 export function Factors() {

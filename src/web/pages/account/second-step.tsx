@@ -6,8 +6,8 @@ import { Failure } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
 import { MAX_RECOVERY_CODE, MAX_TYPED_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
-import { factorTexts } from '../../strings/factors.ts'
-import type { SecondFactor } from '../../../shared/factors.ts'
+import { factorTexts } from '../../strings/people/factors.ts'
+import type { SecondFactor } from '../../../shared/access/factors.ts'
 
 type Props = { factors: readonly SecondFactor[]; onEntered(): Promise<void>; onBack(): void }
 

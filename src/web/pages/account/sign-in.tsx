@@ -10,7 +10,7 @@ import { href, place, safeReturn, setQuery } from '../../router.ts'
 import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
-import type { SecondFactor } from '../../../shared/factors.ts'
+import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
 
 const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)

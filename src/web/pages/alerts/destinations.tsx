@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
-import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf } from '../../../shared/destination-kinds.ts'
+import { DESTINATION_KIND_NAMES, type DestinationKind, fieldsOf } from '../../../shared/alerts/destination-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'

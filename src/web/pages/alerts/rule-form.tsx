@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { ALERT_KIND_NAMES } from '../../../shared/alert-kinds.ts'
+import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { dateTime } from '../../format.ts'

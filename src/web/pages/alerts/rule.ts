@@ -1,5 +1,5 @@
 import type { InferRequestType, InferResponseType } from 'hono/client'
-import type { AlertKind } from '../../../shared/alert-kinds.ts'
+import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { api } from '../../api.ts'
 import { duration } from '../../format.ts'
 import { nameOf } from '../../state/mesh.ts'

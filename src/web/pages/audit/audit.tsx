@@ -10,11 +10,11 @@ import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
-import { AUDIT_NAMES, AUDIT_RESOURCES, auditTexts } from '../../strings/audit.ts'
+import { AUDIT_NAMES, AUDIT_RESOURCES, auditTexts } from '../../strings/system/audit.ts'
 import { Chain } from './chain.tsx'
 import { type AuditEntry, AuditRow } from './entry.tsx'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
-import type { ExportFormat } from '../../../shared/audit-actions.ts'
+import type { ExportFormat } from '../../../shared/access/audit-actions.ts'
 
 const NAMES = ['q', 'action', 'resource', 'userId', 'from', 'to'] as const
 const PAGE = '100'

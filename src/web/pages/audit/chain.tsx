@@ -6,7 +6,7 @@ import { stamp } from '../../format.ts'
 import { useAction } from '../../state/load.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/notice.tsx'
-import { auditTexts } from '../../strings/audit.ts'
+import { auditTexts } from '../../strings/system/audit.ts'
 
 type Part = InferResponseType<typeof api.audit.verify.$get>
 

@@ -4,7 +4,7 @@ import { humanize } from '../../format.ts'
 import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
-import { AUDIT_NAMES, auditTexts } from '../../strings/audit.ts'
+import { AUDIT_NAMES, auditTexts } from '../../strings/system/audit.ts'
 
 export type AuditEntry = InferResponseType<typeof api.audit.$get>['entries'][number]
 

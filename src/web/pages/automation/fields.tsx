@@ -3,7 +3,7 @@ import { nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Labelled } from '../../parts/form/labelled.tsx'
 import { can } from '../../state/session.ts'
 import { a } from '../../strings/automation.ts'
-import { type TokenName, widestText } from '../../../shared/tokens.ts'
+import { type TokenName, widestText } from '../../../shared/automation/tokens.ts'
 import type { Channels } from './channels.ts'
 import { MAX_CRON, MAX_TEMPLATE, MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 

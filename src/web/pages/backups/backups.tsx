@@ -13,8 +13,8 @@ import { Card, Page } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { backupTexts } from '../../strings/backups.ts'
-import { auditTexts } from '../../strings/audit.ts'
+import { backupTexts } from '../../strings/system/backups.ts'
+import { auditTexts } from '../../strings/system/audit.ts'
 import { BackupSchedule } from './schedule.tsx'
 
 type List = InferResponseType<typeof api.system.backup.$get>

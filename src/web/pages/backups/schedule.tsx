@@ -7,7 +7,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { zoneName } from '../../format.ts'
 import { t } from '../../strings.ts'
-import { backupTexts } from '../../strings/backups.ts'
+import { backupTexts } from '../../strings/system/backups.ts'
 
 /** When backups are made by themselves, and how the last one went. */
 export function BackupSchedule() {

@@ -1,6 +1,6 @@
 import { Age, now } from '../../parts/age.tsx'
 import { t } from '../../strings.ts'
-import { c } from '../../strings/configuration.ts'
+import { c } from '../../strings/system/configuration.ts'
 import { type Change, leavesOf, type Section } from './model.ts'
 import { namesOf } from './words.ts'
 

@@ -7,14 +7,14 @@ import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
-import { c, SECTIONS } from '../../strings/configuration.ts'
+import { c, SECTIONS } from '../../strings/system/configuration.ts'
 import '../../styles/configuration.css'
 import { ChangeTag } from './change.tsx'
 import { isEdited, useSecretsForgotten } from './edits.ts'
 import type { Overview } from './model.ts'
 import { SectionPane } from './section.tsx'
 import { sectionName } from './words.ts'
-import type { EventKind } from '../../../shared/event-kinds.ts'
+import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 const POLL_MS = 15_000
 /** While a radio restarts, where events do not tell. */

@@ -3,7 +3,7 @@ import { decimal } from '../../format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Group, Labelled } from '../../parts/form/labelled.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
-import { c } from '../../strings/configuration.ts'
+import { c } from '../../strings/system/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw } from './model.ts'
 import { asDuration, fieldHelp, fieldName, isSeconds, optionName } from './words.ts'
 

@@ -4,7 +4,7 @@ import { useLoad } from '../../state/load.ts'
 import { now } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { can, has } from '../../state/session.ts'
-import { c } from '../../strings/configuration.ts'
+import { c } from '../../strings/system/configuration.ts'
 import { t } from '../../strings.ts'
 import type { Section } from './model.ts'
 

@@ -3,7 +3,7 @@ import { api, type ApiError, askAs, type Issue } from '../../api.ts'
 import { capital } from '../../format.ts'
 import { asApiError, type Loaded, useAction } from '../../state/load.ts'
 import { say } from '../../parts/notice.tsx'
-import { c } from '../../strings/configuration.ts'
+import { c } from '../../strings/system/configuration.ts'
 import { keepEdits, noteSent } from './edits.ts'
 import {
   bodyOf,

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Field } from '../../parts/form/field.tsx'
-import { c } from '../../strings/configuration.ts'
+import { c } from '../../strings/system/configuration.ts'
 import { RiskMark } from './field.tsx'
 import type { FieldInfo, Leaf, Section } from './model.ts'
 import { fieldHelp, fieldName, fullName } from './words.ts'

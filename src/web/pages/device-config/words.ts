@@ -1,6 +1,6 @@
 import { capital, duration, humanize } from '../../format.ts'
-import { FIELDS, OPTIONS, SPELLINGS } from '../../strings/configuration-fields.ts'
-import { c, SECTIONS } from '../../strings/configuration.ts'
+import { FIELDS, OPTIONS, SPELLINGS } from '../../strings/system/configuration-fields.ts'
+import { c, SECTIONS } from '../../strings/system/configuration.ts'
 import { type FieldInfo, type Leaf, linesOf, type Raw, type Section } from './model.ts'
 
 export function sectionName(section: string): string {

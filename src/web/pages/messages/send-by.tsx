@@ -4,7 +4,7 @@ import { useLoad } from '../../state/load.ts'
 import { nameOf } from '../../state/mesh.ts'
 import { can } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { isOwnKind } from '../../../shared/link-kinds.ts'
+import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
 const POLL_MS = 30_000
 

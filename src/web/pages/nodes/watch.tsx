@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { SILENT_MINUTES } from '../../../shared/alert-kinds.ts'
+import { SILENT_MINUTES } from '../../../shared/alerts/alert-kinds.ts'
 import { api, ask } from '../../api.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, Submit } from '../../parts/form/field.tsx'

@@ -5,7 +5,7 @@ import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { status, type User, user as viewer } from '../../state/session.ts'
-import { userTexts } from '../../strings/users.ts'
+import { userTexts } from '../../strings/people/users.ts'
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
 

@@ -6,7 +6,7 @@ import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import { userTexts } from '../../strings/users.ts'
+import { userTexts } from '../../strings/people/users.ts'
 
 /** A user's sessions and API tokens, each with a button that ends it. */
 export function UserCredentials({ user }: { user: User }) {

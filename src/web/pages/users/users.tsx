@@ -10,7 +10,7 @@ import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place } from '../../router.ts'
 import { status, type User, user } from '../../state/session.ts'
-import { userTexts } from '../../strings/users.ts'
+import { userTexts } from '../../strings/people/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const FIRST_PAGE = 100

@@ -2,7 +2,7 @@ import type { InferResponseType } from 'hono/client'
 import type { ComponentChildren } from 'preact'
 import type { api } from '../../api.ts'
 import { date } from '../../format.ts'
-import { RESOURCE_NAMES } from '../../../shared/resources.ts'
+import { RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 import { t } from '../../strings.ts'
 import { Age } from '../age.tsx'
 

@@ -8,10 +8,10 @@ import {
   presetOf,
   PRESETS,
   type Resource,
-} from '../../../shared/resources.ts'
+} from '../../../shared/access/resources.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { t } from '../../strings.ts'
-import { userTexts } from '../../strings/users.ts'
+import { userTexts } from '../../strings/people/users.ts'
 import { Segments } from './field.tsx'
 
 type Note = (resource: Resource) => ComponentChildren

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseConfig } from '../../../../src/app/config/config.ts'
 import { readGroups } from '../../../../src/app/auth/oidc/groups.ts'
-import { NO_PERMISSIONS, PRESETS } from '../../../../src/shared/resources.ts'
+import { NO_PERMISSIONS, PRESETS } from '../../../../src/shared/access/resources.ts'
 import { auditRows, createTestApp, type TestApp } from '../../../support/app.ts'
 import { oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
 import { createBrowser, signInBy } from '../../../support/web/browser.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { DEFAULT_PERMISSIONS } from '../../../../src/shared/resources.ts'
+import { DEFAULT_PERMISSIONS } from '../../../../src/shared/access/resources.ts'
 import { warnIfNobodyEnters } from '../../../../src/app/users/ways-in.ts'
 import { type Browser, createBrowser, reachCallback, signInBy, whoIs } from '../../../support/web/browser.ts'
 import { auditRows, createTestApp, type TestApp } from '../../../support/app.ts'

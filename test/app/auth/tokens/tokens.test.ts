@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { refreshViewer } from '../../../../src/app/auth/viewer.ts'
 import type { Ctx, Viewer } from '../../../../src/app/context.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
-import { WHOLE_SCOPE } from '../../../../src/shared/scope.ts'
+import { WHOLE_SCOPE } from '../../../../src/shared/access/scope.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 
 const DAY = 86_400_000

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { advance, type Delivery, type DeliveryEvent } from '../../../../src/app/mesh/messages/delivery.ts'
-import type { DeliveryState } from '../../../../src/shared/delivery-states.ts'
+import type { DeliveryState } from '../../../../src/shared/mesh/delivery-states.ts'
 
 const OWN = 1
 const TO = 2

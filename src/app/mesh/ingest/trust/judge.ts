@@ -1,6 +1,6 @@
 import type { NodeFacts } from '../../../../meshtastic/radio-fact.ts'
 import type { Heard } from '../heard.ts'
-import type { SIGNATURES } from '../../../../shared/packets.ts'
+import type { SIGNATURES } from '../../../../shared/mesh/packets.ts'
 import { sql } from 'drizzle-orm'
 import { messages, nodes } from '../../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../../db/store.ts'
@@ -14,9 +14,9 @@ import { claimOf, claimOfUser, contradicts, type OwnRadios, ownRadios } from './
 import type { Sightings } from '../packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import { listLocalSources, type Source } from '../sources.ts'
-import { isOwnKind } from '../../../../shared/link-kinds.ts'
+import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { MINUTE_MS } from '../../../../shared/time.ts'
-import type { Voice } from '../../../../shared/packets.ts'
+import type { Voice } from '../../../../shared/mesh/packets.ts'
 
 /** Who says it, and how far it is believed. */
 export type Judgement = {

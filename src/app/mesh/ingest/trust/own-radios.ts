@@ -3,7 +3,7 @@ import type { Payload } from '../../../../meshtastic/payload/payload.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import type { KnownSource, Source } from '../sources.ts'
-import { isOwnKind } from '../../../../shared/link-kinds.ts'
+import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 
 /** Which sources speak for which radio of ours. */
 export type OwnRadios = {

@@ -3,7 +3,7 @@ import { Group } from '../../../parts/form/labelled.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { duration } from '../../../format.ts'
 import { a } from '../../../strings/automation.ts'
-import { TOKEN_NAMES } from '../../../../shared/tokens.ts'
+import { TOKEN_NAMES } from '../../../../shared/automation/tokens.ts'
 import { ChannelChecks, CronField, type Form, Line, TemplateField, tidy } from '../fields.tsx'
 import { type KindView, type RuleOf, STAND_IN } from './kind.ts'
 

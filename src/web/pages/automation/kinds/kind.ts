@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { TokenName } from '../../../../shared/tokens.ts'
+import type { TokenName } from '../../../../shared/automation/tokens.ts'
 import type { Channels } from '../channels.ts'
 import type { Form } from '../fields.tsx'
 import type { NewRule, Rule, Sample } from '../rule.ts'

@@ -1,5 +1,5 @@
 import { forEachName, namesOf } from '../../../../shared/names.ts'
-import type { RuleKind } from '../../../../shared/rule-kinds.ts'
+import type { RuleKind } from '../../../../shared/automation/rule-kinds.ts'
 import type { Rule } from '../rule.ts'
 import { acknowledge } from './acknowledge.tsx'
 import { announce } from './announce.tsx'

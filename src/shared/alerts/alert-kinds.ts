@@ -1,0 +1,35 @@
+import { namesOf } from '../names.ts'
+import type { Resource } from '../access/resources.ts'
+
+/** What an alert rule watches, and what its owner must be able to read for it. */
+export const ALERT_KINDS = {
+  node_silent: ['nodes'],
+  metric: ['nodes', 'info'],
+  node_new: ['nodes'],
+  node_restarted: ['nodes', 'info'],
+  area: ['nodes'],
+  message: ['messages'],
+  key: ['nodes'],
+  link: ['info'],
+  backup: 'admin',
+  sign_in: [],
+} as const satisfies Record<string, readonly Resource[] | 'admin'>
+
+export type AlertKind = keyof typeof ALERT_KINDS
+export const ALERT_KIND_NAMES = namesOf(ALERT_KINDS)
+
+/** `pending`: what the rule watches for is so, but not for long enough. */
+export const ALERT_STATES = ['pending', 'firing', 'resolved'] as const
+export type AlertState = (typeof ALERT_STATES)[number]
+
+/** What of an area a rule watches for. */
+export const AREA_EVENTS = ['enters', 'leaves', 'moves'] as const
+
+/** Of one user. */
+export const MAX_ALERT_RULES = 50
+export const MAX_DESTINATIONS = 20
+/** Of the list of one rule. */
+export const MAX_WATCHED = 200
+/** Minutes. */
+export const SILENT_MINUTES = { min: 15, max: 43_200 } as const
+export const METRIC_MINUTES = { min: 0, max: 1440 } as const

@@ -1,0 +1,56 @@
+import { namesOf } from '../names.ts'
+
+type Field = {
+  /** Never answered again. */
+  readonly secret?: true
+  readonly optional?: true
+  readonly example?: string
+}
+
+/** Where alerts can be sent, and the fields of each kind. */
+export const DESTINATION_KINDS = {
+  web_push: { endpoint: { secret: true }, p256dh: { secret: true }, auth: { secret: true } },
+  email: { address: { example: 'you@example.org' } },
+  webhook: {
+    url: { secret: true, example: 'https://example.org/hook' },
+    secret: { secret: true, optional: true, example: 'whsec_…' },
+  },
+  ntfy: {
+    server: { optional: true, example: 'https://ntfy.sh' },
+    topic: { secret: true },
+    token: { secret: true, optional: true },
+  },
+  gotify: { server: { example: 'https://gotify.example.org' }, token: { secret: true } },
+  discord: { url: { secret: true, example: 'https://discord.com/api/webhooks/…' } },
+  slack: { url: { secret: true, example: 'https://hooks.slack.com/services/…' } },
+  telegram: {
+    token: { secret: true, example: '123456:ABC…' },
+    chat: { example: '-100123456' },
+    server: { optional: true, example: 'https://api.telegram.org' },
+  },
+  matrix: {
+    server: { example: 'https://matrix.example.org' },
+    room: { example: '!abc:example.org' },
+    token: { secret: true },
+  },
+  pushover: { user: { secret: true }, token: { secret: true } },
+  apprise: { url: { secret: true, example: 'https://apprise.example.org/notify/key' } },
+} as const satisfies Record<string, Record<string, Field>>
+
+export type DestinationKind = keyof typeof DESTINATION_KINDS
+export const DESTINATION_KIND_NAMES = namesOf(DESTINATION_KINDS)
+
+/** What stands for a secret that is there. */
+export const HIDDEN = '••••'
+
+/** The fields of a kind, in their order. */
+export function fieldsOf(kind: DestinationKind): readonly (readonly [name: string, field: Field])[] {
+  return Object.entries<Field>(DESTINATION_KINDS[kind])
+}
+
+/** What became of a message. `merged`: too many in an hour, it is counted in a summary. `dropped`: nobody may see it any more. */
+export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
+
+/** What a message tells. */
+export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm'] as const
+export type AlertTold = (typeof ALERT_TOLD)[number]

@@ -1,0 +1,15 @@
+import { namesOf } from '../names.ts'
+import type { Resource } from '../access/resources.ts'
+
+/** The kinds of live events, and what a viewer must be able to read to get them; `own`: each is for one user alone. */
+export const EVENT_KINDS = {
+  node: 'nodes',
+  message: 'messages',
+  delivery: 'messages',
+  link: 'info',
+  configuration: 'configuration',
+  alert: 'own',
+} as const satisfies Record<string, Resource | 'own'>
+
+export type EventKind = keyof typeof EVENT_KINDS
+export const EVENT_KIND_NAMES = namesOf(EVENT_KINDS)

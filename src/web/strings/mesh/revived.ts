@@ -1,0 +1,24 @@
+import type { RevivableAction } from '../../../app/system/revived.ts'
+
+const WHAT: Readonly<Record<RevivableAction, string>> = {
+  user_deleted: 'was deactivated and is active again',
+  admin_status_changed: 'was made a regular user and is an administrator again',
+  permissions_updated: 'lost permissions and has them again',
+  password_reset: 'got a new password and has the old one again',
+  password_changed: 'changed the password and has the old one again',
+  token_revoked: 'had an API token revoked that works again',
+}
+
+export const revived = {
+  title: (backup: string) => `The restore of ${backup} undid changes made after the backup`,
+  help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
+  what: (action: RevivableAction, token: string | null) =>
+    token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
+  by: (name: string) => `done by ${name}`,
+  again: 'Reapply selected',
+  leave: 'Leave everything as restored',
+  leaveSure: 'Leave everything as restored? The list is then deleted.',
+  all: 'All',
+  done: 'Reapplied',
+  refused: (name: string, why: string) => `${name}: ${why}`,
+} as const

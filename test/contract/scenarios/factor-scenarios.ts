@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { createAuthenticator } from '../../support/factors/authenticator.ts'
+import { codeAt } from '../../support/factors/oathtool.ts'
+import { auditOf, type Client, createClient, makeUser, refusal, signIn, statuses, USER_PASSWORD } from '../service.ts'
+
+const STEP_MS = 30_000
+
+/** An authenticator app; answers its secret and the recovery codes. */
+async function enrol(client: Client): Promise<{ secret: string; codes: string[] }> {
+  const { secret, enrolment } = Object((await client.send('POST', '/api/auth/factors/totp')).body)
+  const code = codeAt(secret, Date.now())
+  const answer = await client.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code })
+  expect(answer).toMatchObject({ status: 200, body: { recoveryCodes: expect.any(Array) } })
+  return { secret, codes: Object(answer.body).recoveryCodes }
+}
+
+/** A browser that has given the password: sends codes with its attempt. */
+async function half(admin: Client, username: string) {
+  const client = createClient(admin.service)
+  const answer = await client.send('POST', '/api/auth/login', { username, password: USER_PASSWORD })
+  expect(answer).toMatchObject({ status: 200, body: { secondFactor: ['totp', 'recovery'] } })
+  expect(client.cookie).toBeNull()
+  const attempt = answer.headers.getSetCookie().find((line) => line.startsWith('mesh_attempt=')) ?? ''
+  expect(attempt).toMatch(/; HttpOnly; SameSite=Strict$/)
+  const [cookie = ''] = attempt.split(';', 1)
+  const send = (factor: 'totp' | 'recovery', code: string) =>
+    client.send('POST', `/api/auth/login/${factor}`, { code }, { cookie })
+  return { client, send }
+}
+
+/** Authenticator apps and recovery codes. */
+export function factorScenarios(admin: () => Client): void {
+  test('a code of the app follows the password, each once', async () => {
+    await makeUser(admin(), 'otto')
+    const { secret } = await enrol(await signIn(admin().service, 'otto'))
+    // The one of now was used to set the app up.
+    const next = codeAt(secret, Date.now() + STEP_MS)
+    const attempts = await Promise.all(Array.from({ length: 3 }, () => half(admin(), 'otto')))
+    const answers = await Promise.all(attempts.map(({ send }) => send('totp', next)))
+    expect(statuses(answers)).toEqual([200, 401, 401])
+    const winner = attempts[answers.findIndex(({ status }) => status === 200)]
+    const status = await winner?.client.send('GET', '/api/auth/status')
+    expect(status?.body).toMatchObject({ authenticated: true, user: { username: 'otto' } })
+    const again = await half(admin(), 'otto')
+    expect(await again.send('totp', next)).toMatchObject(refusal(401, 'invalid_code'))
+    expect(await auditOf(admin(), 'login_success')).toContainEqual(
+      expect.objectContaining({ username: 'otto', details: { provider: 'local', factor: 'totp' } }),
+    )
+    expect(await auditOf(admin(), 'login_failed')).toContainEqual(
+      expect.objectContaining({ username: 'otto', details: expect.objectContaining({ reason: 'wrong_code' }) }),
+    )
+  })
+
+  test('a recovery code lets one of several in, and the seed lies sealed', async () => {
+    await makeUser(admin(), 'odile')
+    const { secret, codes } = await enrol(await signIn(admin().service, 'odile'))
+    const attempts = await Promise.all(Array.from({ length: 3 }, () => half(admin(), 'odile')))
+    const answers = await Promise.all(attempts.map(({ send }) => send('recovery', codes[3] ?? '')))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    const rows = JSON.stringify(await admin().service.sql('select * from totp_factors'))
+    expect(rows).not.toContain(secret)
+  })
+
+  test('a passkey is the second step, and alone opens as well; a copy of it does not', async () => {
+    const origin = Object.assign(new URL(admin().service.url), { hostname: 'localhost' })
+    const service = { ...admin().service, url: origin }
+    await makeUser(admin(), 'pia')
+    const pia = await signIn(service, 'pia')
+    const passkey = createAuthenticator(origin.origin)
+    const jar = new Map<string, string>()
+    const send = async (client: Client, path: string, body?: unknown) => {
+      const cookie = [client.cookie, ...jar.values()].filter((one) => one !== null).join('; ')
+      const answer = await client.send('POST', path, body, { cookie })
+      for (const line of answer.headers.getSetCookie()) {
+        const [pair = ''] = line.split(';', 1)
+        const [name = ''] = pair.split('=', 1)
+        if (/max-age=0/i.test(line)) jar.delete(name)
+        else if (/mesh_(attempt|passkey)/.test(name)) jar.set(name, pair)
+      }
+      return answer
+    }
+    const challenge = async (client: Client, path: string) =>
+      String(Object((await send(client, `${path}/options`, {})).body).options.challenge)
+    const made = passkey.create(await challenge(pia, '/api/auth/factors/passkeys'))
+    const added = await send(pia, '/api/auth/factors/passkeys', { name: 'soft', response: made })
+    expect(added).toMatchObject({ status: 200, body: { recoveryCodes: expect.any(Array) } })
+
+    const path = '/api/auth/login/passkey'
+    const alone = createClient(service)
+    const response = passkey.get(await challenge(alone, path))
+    expect(await send(alone, path, { response })).toMatchObject({ status: 200, body: { user: { username: 'pia' } } })
+    // The same answer once more, and another one of an authenticator whose counter stood still.
+    expect(await send(createClient(service), path, { response })).toMatchObject(refusal(403, 'passkey_refused'))
+    const copied = createClient(service)
+    const stale = passkey.get(await challenge(copied, path), { grows: false })
+    expect(await send(copied, path, { response: stale })).toMatchObject(refusal(403, 'passkey_refused'))
+    const locked = createClient(service)
+    const unverified = passkey.get(await challenge(locked, path), { isVerified: false })
+    expect(await send(locked, path, { response: unverified })).toMatchObject(refusal(403, 'passkey_refused'))
+
+    const second = createClient(service)
+    const credentials = { username: 'pia', password: USER_PASSWORD }
+    expect((await send(second, '/api/auth/login', credentials)).body).toEqual({ secondFactor: ['passkey', 'recovery'] })
+    const used = passkey.get(await challenge(second, path), { isVerified: false })
+    expect(await send(second, path, { response: used })).toMatchObject({ status: 200, body: { user: {} } })
+    expect(await auditOf(admin(), 'login_success')).toContainEqual(
+      expect.objectContaining({ username: 'pia', details: { provider: 'local', factor: 'passkey' } }),
+    )
+  })
+
+  test('an administrator takes a lost factor away', async () => {
+    const id = await makeUser(admin(), 'ole')
+    const ole = await signIn(admin().service, 'ole')
+    await enrol(ole)
+    const reset = `/api/users/${id}/reset-second-factor`
+    expect(await ole.send('POST', reset)).toMatchObject(refusal(403, 'admin_required'))
+    expect((await admin().send('POST', reset)).status).toBe(204)
+    expect(await admin().send('POST', reset)).toMatchObject(refusal(409, 'no_second_factor'))
+    expect((await ole.send('GET', '/api/auth/status')).body).toMatchObject({ authenticated: false })
+    const again = await signIn(admin().service, 'ole')
+    expect((await again.send('GET', '/api/auth/status')).body).toMatchObject({
+      secondFactor: { isSetUp: false, resetAt: expect.any(Number) },
+    })
+  })
+}

@@ -1,0 +1,210 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { expect, test } from 'vitest'
+import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { item } from '../../support/mesh/delivery.ts'
+import { packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
+import { createSigner } from '../../support/oidc/signer.ts'
+import { type Client, createClient, refusal } from '../service.ts'
+
+const OWN = 0xb0cb0001
+const HEARD = 0xb0cb0002
+const KEY = 'a channel key of 32 characters !!'
+
+const TABLES = ['messages', 'receptions', 'telemetry', 'positions', 'packets', 'traceroutes', 'neighbors', 'waypoints']
+
+/** A collector on another machine delivers what its radio hears. */
+export function ingestScenarios(admin: () => Client): void {
+  const deliver = async (body: object, scopes = ['ingest']) => {
+    const made = await admin().send('POST', '/api/tokens', { name: 'collector', scopes })
+    const { token } = Object(made.body)
+    return createClient(admin().service).send('POST', '/api/ingest', body, { authorization: `Bearer ${token}` })
+  }
+  const count = async () =>
+    Object.fromEntries(
+      await Promise.all(
+        [...TABLES, 'nodes', 'sources', 'channels'].map(async (table) => {
+          const [row] = await admin().service.sql(`select count(*) as n from ${table}`)
+          return [table, Number(row?.['n'])] as const
+        }),
+      ),
+    )
+  const difference = (before: Record<string, number>, after: Record<string, number>) =>
+    Object.fromEntries(Object.entries(after).map(([table, n]) => [table, n - (before[table] ?? 0)]))
+
+  test('a delivery is stored once, however often and at whatever instant it comes', async () => {
+    const before = await count()
+    const body = { source: 'hill', packets: everyKind(), receivedAt: Date.now() - 60_000 }
+    const answers = await Promise.all([deliver(body), deliver(body), deliver(body)])
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: { accepted: 13, rejected: [] } })
+    const once = await count()
+    expect(difference(before, once)).toStrictEqual({
+      messages: 2,
+      receptions: 2,
+      telemetry: 2,
+      positions: 1,
+      packets: 9,
+      traceroutes: 1,
+      neighbors: 1,
+      waypoints: 1,
+      nodes: 2,
+      sources: 1,
+      channels: 1,
+    })
+    const node = async () => (await admin().send('GET', `/api/nodes/${HEARD}`)).body
+    const told = await node()
+    expect(told).toMatchObject({ longName: 'Heard Far', isLocal: false, position: { latitude: 5e-7 } })
+    expect(await deliver(body)).toMatchObject({ status: 200, body: { accepted: 13, duplicates: 8, rejected: [] } })
+    expect(await count()).toStrictEqual(once)
+    expect(await node()).toStrictEqual(told)
+    expect((await admin().send('GET', `/api/nodes/${OWN}`)).body).toMatchObject({ isLocal: true })
+  })
+
+  test('signatures are verified: what is signed is believed, what somebody else signed is not', async () => {
+    const node = createSigner(21)
+    const liar = createSigner(22, node.nodeNum)
+    const packets = [node.packet(node.user({ longName: 'Signed Hill' })), liar.packet(liar.user({ longName: 'Liar' }))]
+    expect(await deliver({ source: 'signatures', packets: packets.map(item) })).toMatchObject({ status: 200 })
+    expect((await admin().send('GET', `/api/nodes/${node.nodeNum}`)).body).toMatchObject({
+      longName: 'Signed Hill',
+      publicKey: node.base64,
+      signed: true,
+      nameSigned: true,
+      refusedPublicKey: liar.base64,
+      keyMismatch: true,
+      spoofSuspected: true,
+    })
+    const path = `/api/nodes/${node.nodeNum}/key`
+    expect(await admin().send('PUT', path, { publicKey: node.base64 })).toMatchObject({
+      status: 200,
+      body: { publicKey: node.base64, signed: true, keyMismatch: false, spoofSuspected: false },
+    })
+  })
+
+  test('items that say nothing are told one by one, and keys are not stored', async () => {
+    const good = item(packet(text('among broken ones'), { from: HEARD }))
+    const secret = { psk: new TextEncoder().encode(KEY), name: 'Team' }
+    const packets = [
+      'not base64 at all!',
+      good,
+      Buffer.from('debug text').toString('base64'),
+      item({ case: 'config', value: { payloadVariant: { case: 'network', value: { wifiPsk: KEY } } } }),
+      item({ case: 'channel', value: { index: 3, role: 2, settings: secret } }),
+      item(packet({ portnum: PortNum.ADMIN_APP, payload: new TextEncoder().encode(KEY) }, { from: HEARD })),
+      'A'.repeat(2000),
+      { data: good, receivedAt: Date.now() + 3_600_000 },
+      { data: good, receivedAt: 1000 },
+    ]
+    const answer = await deliver({ source: 'valley', packets })
+    expect(answer).toMatchObject({ status: 200, body: { accepted: 2, duplicates: 0 } })
+    expect(Object(answer.body).rejected).toStrictEqual([
+      { index: 0, reason: 'not_base64' },
+      { index: 2, reason: 'not_a_message' },
+      { index: 3, reason: 'not_taken' },
+      { index: 5, reason: 'not_taken' },
+      { index: 6, reason: 'too_long' },
+      { index: 7, reason: 'received_in_future' },
+      { index: 8, reason: 'received_too_early' },
+    ])
+    const tables = await admin().service.sql(
+      `select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '\\_cf%' escape '\\'
+        and sql not like 'create virtual %'`,
+    )
+    for (const { name } of tables) {
+      expect(JSON.stringify(await admin().service.sql(`select * from ${String(name)}`)), String(name)).not.toContain(
+        KEY,
+      )
+    }
+    const channels = await admin().service.sql('select name from channels where channel_index = 3')
+    expect(channels).toStrictEqual([{ name: 'Team' }])
+  })
+
+  test('values that no radio can send are left out, and their packets stay', async () => {
+    const nodeNum = 0xb0cb0077
+    const power = { case: 'deviceMetrics', value: { batteryLevel: 200, voltage: 4 } } as const
+    const packets = [
+      packet(user({ longName: 'Ever\u202egreen', shortName: 'EVG' }), { from: nodeNum }),
+      packet(telemetry({ time: seconds(Date.now()) - 5, variant: power }), { from: nodeNum }),
+      packet(position({ latitudeI: 5, longitudeI: 6, precisionBits: 77 }), { from: nodeNum }),
+      packet(text('far away'), { from: nodeNum, hopStart: 200, hopLimit: 3 }),
+    ]
+    const answer = await deliver({ source: 'odd', packets: packets.map(item) })
+    expect(answer).toMatchObject({ status: 200, body: { accepted: 4, rejected: [] } })
+    expect((await admin().send('GET', `/api/nodes/${nodeNum}`)).body).toMatchObject({
+      longName: null,
+      shortName: 'EVG',
+      deviceMetrics: { batteryLevel: null, voltage: 4 },
+      position: { latitude: 5e-7, precisionBits: null },
+    })
+    const { messages } = Object((await admin().send('GET', '/api/messages?q=far%20away')).body)
+    expect(messages).toMatchObject([{ hopsAway: null }])
+  })
+
+  test('only a token with the scope delivers, and only what fits', async () => {
+    const body = { source: 'hill', packets: [item(packet(text('x')))] }
+    expect(await admin().send('POST', '/api/ingest', body)).toMatchObject(refusal(403, 'forbidden'))
+    expect(await deliver(body, ['nodes:read', 'nodes:write', 'messages:write'])).toMatchObject(
+      refusal(403, 'forbidden'),
+    )
+    for (const bad of [
+      { ...body, packets: [] },
+      { ...body, packets: Array(501).fill('AA==') },
+      { ...body, packets: [5] },
+      { ...body, source: '' },
+      { ...body, source: 'a\nb' },
+      { ...body, more: 1 },
+    ]) {
+      expect(await deliver(bad)).toMatchObject(refusal(400, 'invalid_request'))
+    }
+    expect(await deliver({ ...body, packets: ['A'.repeat(1_100_000)] })).toMatchObject(
+      refusal(413, 'payload_too_large'),
+    )
+  })
+
+  test('500 packets of one delivery are all there', async () => {
+    const packets = Array.from({ length: 500 }, (_, n) =>
+      item(
+        n % 2 === 0
+          ? packet(text(`number ${n}`), { from: 5000 + (n % 50) })
+          : packet(telemetry({ time: seconds(Date.now()) - n, variant: METRICS }), { from: 5000 + (n % 50) }),
+      ),
+    )
+    expect(await deliver({ source: 'hill', packets })).toMatchObject({ body: { accepted: 500, duplicates: 0 } })
+    const [texts] = await admin().service.sql("select count(*) as n from messages where text like 'number %'")
+    expect(texts).toStrictEqual({ n: 250 })
+  })
+}
+
+const METRICS = { case: 'deviceMetrics', value: { batteryLevel: 80, voltage: 4, uptimeSeconds: 5 } } as const
+
+/** A handshake, and a packet of each kind. */
+function everyKind(): string[] {
+  const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
+  const neighbors = create(NeighborInfoSchema, { nodeId: HEARD, neighbors: [{ nodeId: 7, snr: 2.5 }] })
+  const point = create(WaypointSchema, { id: 77, latitudeI: 5, longitudeI: 6, name: 'Hut' })
+  const time = seconds(Date.now()) - 90
+  const power = { case: 'deviceMetrics', value: { batteryLevel: 80, voltage: 4 } } as const
+  const from = { from: HEARD }
+  const data = (portnum: PortNum, payload: Uint8Array) => ({ portnum, payload })
+  return [
+    item({ case: 'myInfo', value: { myNodeNum: OWN } }),
+    item({ case: 'metadata', value: { firmwareVersion: '2.8.0.test' } }),
+    item({ case: 'channel', value: { index: 0, role: 1, settings: { name: 'Hill' } } }),
+    item({ case: 'nodeInfo', value: { num: OWN, user: { longName: 'Collector', shortName: 'CO' } } }),
+    ...[
+      packet(text('once'), from),
+      packet(text('twice'), from),
+      packet(user({ longName: 'Heard Far', shortName: 'HF' }), from),
+      packet(position({ latitudeI: 5, longitudeI: 6, time }), from),
+      packet(telemetry({ time, variant: power }), from),
+      packet(
+        { ...data(PortNum.TRACEROUTE_APP, toBinary(RouteDiscoverySchema, route)), requestId: 3 },
+        { ...from, to: 9 },
+      ),
+      packet(data(PortNum.NEIGHBORINFO_APP, toBinary(NeighborInfoSchema, neighbors)), from),
+      packet(data(PortNum.WAYPOINT_APP, toBinary(WaypointSchema, point)), from),
+      // Neither an id nor a clock: known again by when it was received.
+      packet(data(PortNum.PRIVATE_APP, Uint8Array.of(1)), { ...from, id: 0 }),
+    ].map(item),
+  ]
+}

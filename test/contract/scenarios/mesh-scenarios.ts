@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { auditOf, type Client, makeUser, refusal, signIn } from '../service.ts'
+
+const HILL = 0xa0cb0001
+const VALLEY = 0xa0cb0002
+const CREEK = 0xa0cb0003
+
+/** Nodes, messages and settings, and who may see them. */
+export function meshScenarios(admin: () => Client): void {
+  test('nodes are listed, found, noted and deleted, each audited', async () => {
+    await seedNodes(admin())
+    const list = await admin().send('GET', '/api/nodes')
+    expect(list.status).toBe(200)
+    expect(list.body).toMatchObject([
+      { nodeNum: VALLEY, nodeId: '!a0cb0002', longName: 'Valley', hwModel: 'UNKNOWN_60000', position: null },
+      { nodeNum: HILL, nodeId: '!a0cb0001', longName: 'Hill', hwModel: 'HELTEC_V3', role: 'CLIENT', snr: null },
+    ])
+    const etag = list.headers.get('etag') ?? ''
+    expect((await admin().send('GET', '/api/nodes', undefined, { 'if-none-match': etag })).status).toBe(304)
+    expect((await admin().send('GET', '/api/nodes?q=HILL')).body).toMatchObject([{ nodeNum: HILL }])
+
+    const noted = await admin().send('PUT', '/api/nodes/!a0cb0001', { notes: 'on the mast', isFavorite: true })
+    expect(noted).toMatchObject({ status: 200 })
+    expect((await admin().send('GET', '/api/nodes', undefined, { 'if-none-match': etag })).status).toBe(200)
+    expect((await admin().send('DELETE', `/api/nodes/${VALLEY}`)).status).toBe(204)
+    expect(await admin().send('GET', `/api/nodes/${VALLEY}`)).toMatchObject(refusal(404, 'node_not_found'))
+    expect(await auditOf(admin(), 'node_updated')).toMatchObject([
+      { details: { before: { notes: '', isFavorite: false }, after: { notes: 'on the mast', isFavorite: true } } },
+    ])
+    expect(await auditOf(admin(), 'node_deleted')).toHaveLength(1)
+  })
+
+  test('each user sees of the mesh what they may', async () => {
+    const id = await makeUser(admin(), 'watcher')
+    const none = { read: false, write: false }
+    const permissions = { nodes: { read: true, write: false }, messages: none, info: none, dashboard: none }
+    expect((await admin().send('PUT', `/api/users/${id}/permissions`, { permissions })).status).toBe(200)
+    const watcher = await signIn(admin().service, 'watcher')
+    expect((await watcher.send('GET', '/api/nodes')).status).toBe(200)
+    expect(await watcher.send('PUT', '/api/nodes/1', { notes: 'mine' })).toMatchObject(refusal(403, 'forbidden'))
+    expect(await watcher.send('DELETE', '/api/nodes/1')).toMatchObject(refusal(403, 'forbidden'))
+    for (const path of ['/api/messages', '/api/settings', '/api/info']) {
+      expect(await watcher.send('GET', path)).toMatchObject(refusal(403, 'forbidden'))
+    }
+  })
+
+  test('messages are paged from the newest, without a loss between two pages', async () => {
+    const values = Array.from(
+      { length: 5 },
+      (_, n) => `(${n + 1}, ${HILL}, 4294967295, 0, 'message ${n + 1}', 1, 'in')`,
+    )
+    await admin().service.sql(
+      `insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction) values ${values.join()}`,
+    )
+    const first = Object((await admin().send('GET', '/api/messages?limit=3')).body)
+    const second = Object((await admin().send('GET', `/api/messages?limit=3&before=${first.nextBefore}`)).body)
+    const texts = [...first.messages, ...second.messages].map(({ text }: { text: string }) => text)
+    expect(texts).toEqual(['message 5', 'message 4', 'message 3', 'message 2', 'message 1'])
+    expect(second.nextBefore).toBeNull()
+  })
+
+  test('the dashboard and the metrics count what is stored; live events need a process that stays', async () => {
+    const others = Object((await admin().send('GET', '/api/nodes')).body).length
+    await admin().service.sql(
+      `insert into nodes (node_num, last_heard, first_heard) values (${CREEK}, ${Date.now()}, 1000)`,
+    )
+    const dashboard = Object((await admin().send('GET', '/api/dashboard')).body)
+    expect(dashboard).toMatchObject({ counts: { nodes: others + 1, activeNodes: 1 }, links: [], lastBackup: null })
+    expect(dashboard.hours).toHaveLength(24)
+    expect(dashboard.storage.databaseBytes).toBeGreaterThan(50_000)
+    const metrics = await admin().send('GET', '/api/metrics')
+    expect(metrics).toMatchObject({ status: 200, body: expect.stringContaining(`\nmesh_nodes ${others + 1}\n`) })
+    expect(await admin().send('GET', '/api/events')).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
+  })
+
+  test('settings change, with what changed in the audit log', async () => {
+    const before = Object((await admin().send('GET', '/api/settings')).body)
+    const changed = await admin().send('PUT', '/api/settings', { messageRetentionDays: 30 })
+    expect(changed).toMatchObject({ status: 200, body: { ...before, messageRetentionDays: 30 } })
+    expect(await admin().send('PUT', '/api/settings', { unheardOf: 1 })).toMatchObject(refusal(400, 'invalid_request'))
+    expect(await auditOf(admin(), 'settings_updated')).toMatchObject([
+      { details: { before: { messageRetentionDays: 365 }, after: { messageRetentionDays: 30 } } },
+    ])
+  })
+}
+
+async function seedNodes(admin: Client): Promise<void> {
+  await admin.service.sql(
+    `insert into nodes (node_num, long_name, short_name, hw_model, role, last_heard, first_heard) values
+      (${HILL}, 'Hill', 'HIL', 43, 0, 1000, 1000), (${VALLEY}, 'Valley', 'VAL', 60000, 0, 2000, 1000)`,
+  )
+}

@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import { type Client, createClient, makeUser, refusal, signIn, USER_PASSWORD } from '../service.ts'
+
+const CREDENTIALS = { username: 'nobody', password: 'whatever it is' }
+
+/** What holds for each request, whoever sends it. */
+export function requestScenarios(admin: () => Client): void {
+  test('health answers anybody and sets no cookie', async () => {
+    const answer = await createClient(admin().service).send('GET', '/api/health')
+    expect(answer).toMatchObject({ status: 200, body: { status: 'ok', uptime: expect.any(Number) } })
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('the API describes itself, with no script and no other host', async () => {
+    const client = createClient(admin().service)
+    const document = await client.send('GET', '/api/openapi.json')
+    expect(document).toMatchObject({ status: 200, body: { openapi: '3.1.0' } })
+    expect(Object.keys(Object(document.body).paths)).toEqual(
+      expect.arrayContaining(['/api/users/{id}/permissions', '/api/auth/login', '/api/audit/export', '/api/tokens']),
+    )
+    const page = await client.send('GET', '/api/docs')
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/)
+    expect(page.body).toContain('/api/users/{id}/permissions')
+    expect(page.body).not.toMatch(/<script|https?:\/\//)
+  })
+
+  test('every answer carries the security headers and an id of its own', async () => {
+    const client = createClient(admin().service)
+    const answers = await Promise.all(['/api/health', '/api/users', '/nowhere'].map((path) => client.send('GET', path)))
+    for (const { headers } of answers) {
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('strict-transport-security')).toBe(null)
+    }
+    expect(answers[1]?.headers.get('cache-control')).toBe('no-store')
+    expect(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size).toBe(3)
+  })
+
+  test('what is not there is 404, what is there by another method 405', async () => {
+    const client = createClient(admin().service)
+    expect(await client.send('GET', '/api/nowhere')).toMatchObject(refusal(404, 'not_found'))
+    const wrong = await client.send('DELETE', '/api/auth/login')
+    expect(wrong).toMatchObject(refusal(405, 'method_not_allowed'))
+    expect(wrong.headers.get('allow')).toBe('POST')
+    expect((await client.send('HEAD', '/api/users')).status).toBe(401)
+  })
+
+  test('the routes of administrators refuse everybody else, whether the subject is there or not', async () => {
+    const id = await makeUser(admin(), 'wanda')
+    const user = await signIn(admin().service, 'wanda')
+    const routes: [string, string, unknown?][] = [
+      ['GET', '/api/users'],
+      ['POST', '/api/users', { username: 'mine', password: USER_PASSWORD }],
+      ['GET', `/api/users/${id}`],
+      ['GET', '/api/users/987654321'],
+      ['PUT', `/api/users/${id}`, { displayName: 'Me' }],
+      ['DELETE', `/api/users/${id}`],
+      ['PUT', `/api/users/${id}/admin`, { isAdmin: true }],
+      ['POST', `/api/users/${id}/reset-password`],
+      ['PUT', `/api/users/${id}/permissions`, { permissions: {} }],
+      ['GET', '/api/audit'],
+      ['GET', '/api/audit/export?format=csv'],
+    ]
+    for (const [method, path, body] of routes) {
+      const anonymous = await createClient(admin().service).send(method, path, body)
+      expect(anonymous, `${method} ${path}`).toMatchObject(refusal(401, 'unauthenticated'))
+      expect(await user.send(method, path, body), `${method} ${path}`).toMatchObject(refusal(403, 'admin_required'))
+    }
+  })
+
+  test('a page of another origin can change nothing', async () => {
+    const client = createClient(admin().service)
+    const login = (headers: Record<string, string>) => client.send('POST', '/api/auth/logout', undefined, headers)
+    expect(await login({ 'sec-fetch-site': 'cross-site' })).toMatchObject(refusal(403, 'cross_origin'))
+    expect(await login({ origin: 'https://elsewhere.example' })).toMatchObject(refusal(403, 'cross_origin'))
+    expect((await login({ origin: admin().service.url.origin })).status).toBe(200)
+    expect((await login({ 'sec-fetch-site': 'same-origin' })).status).toBe(200)
+  })
+
+  test('a body is JSON of at most 1 MiB', async () => {
+    const client = createClient(admin().service)
+    const login = (body: string, headers = {}) => client.send('POST', '/api/auth/login', body, headers)
+    expect(await login('{"username":')).toMatchObject(refusal(400, 'invalid_json'))
+    const noUtf8 = await fetch(new URL('/api/auth/login', admin().service.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Uint8Array([0x22, 0xff, 0x22]),
+    })
+    expect({ status: noUtf8.status, body: await noUtf8.json() }).toMatchObject(refusal(400, 'invalid_json'))
+    expect(await login('a=b', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject(
+      refusal(415, 'unsupported_media_type'),
+    )
+    const tooLong = JSON.stringify({ ...CREDENTIALS, username: 'x'.repeat(1024 * 1024) })
+    expect(await login(tooLong)).toMatchObject(refusal(413, 'payload_too_large'))
+    expect(await login(JSON.stringify({ ...CREDENTIALS, isAdmin: true }))).toMatchObject(
+      refusal(400, 'invalid_request'),
+    )
+  })
+
+  test('a long body without a length is cut off', async () => {
+    const chunk = new TextEncoder().encode('x'.repeat(64 * 1024))
+    let sent = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => (++sent > 20 ? controller.close() : controller.enqueue(chunk)),
+    })
+    const answer = await fetch(new URL('/api/auth/login', admin().service.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      duplex: 'half',
+    })
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject(refusal(413, 'payload_too_large'))
+  })
+}

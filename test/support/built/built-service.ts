@@ -1,0 +1,109 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
+import { z } from 'zod'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+export type Built = { readonly main: string }
+
+/** The program as `npm run build` makes it, without pages. */
+export function buildService(): Built {
+  return { main: join(buildOnce('program', buildProgramInto), 'dist/node/main.js') }
+}
+
+/** The console of the built program: it starts several times as fast as from source. */
+export function buildCli(): string {
+  return join(buildService().main, '../cli.js')
+}
+
+/** The program with its pages, as `npm run build` makes them. */
+export function buildSite(): Built & { readonly files: string } {
+  const dir = buildOnce('site', (into) => {
+    buildProgramInto(into)
+    const args = ['run', '--silent', 'build:web', '--', '--outDir', join(into, 'dist/web')]
+    execFileSync('npm', args, { cwd: ROOT, stdio: 'pipe' })
+  })
+  return { main: join(dir, 'dist/node/main.js'), files: join(dir, 'dist/web') }
+}
+
+/** Fills a folder once for all files of the run; answers where it is. Files that begin together may both build it. */
+export function buildOnce(name: string, build: (into: string) => void): string {
+  const dir = join(inject('builds'), name)
+  if (existsSync(dir)) return dir
+  const own = mkdtempSync(`${dir}-`)
+  build(own)
+  try {
+    renameSync(own, dir)
+  } catch (error) {
+    if (!existsSync(dir)) throw error
+    rmSync(own, { recursive: true })
+  }
+  return dir
+}
+
+function buildProgramInto(dir: string): void {
+  for (const name of ['node_modules', 'drizzle', 'package.json']) symlinkSync(join(ROOT, name), join(dir, name))
+  execFileSync(process.execPath, ['scripts/build.js', '--program', join(dir, 'dist')], { cwd: ROOT, stdio: 'pipe' })
+}
+
+export type Service = {
+  readonly url: string
+  readonly process: ChildProcess
+  /** Everything on standard output so far, a line each. */
+  readonly lines: readonly string[]
+  /** Sends the signal and answers the exit code, null after a kill. */
+  stop(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const listening = z.object({ message: z.literal('Listening'), port: z.int() })
+
+/** Starts a built service on a free port of loopback, in `DATA_DIR`. Throws what it wrote when it ends instead. */
+export async function startService({ main }: Built, env: Record<string, string>): Promise<Service> {
+  const child = spawn(process.execPath, [main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  // Not at its exit: what it wrote last may still be on its way.
+  const ended = once(child, 'close')
+  const errors = text(child.stderr)
+  const lines: string[] = []
+  const port = await new Promise<number | null>((resolve) => {
+    createInterface({ input: child.stdout })
+      .on('line', (line) => {
+        lines.push(line)
+        const parsed = line.startsWith('{') ? listening.safeParse(JSON.parse(line)) : null
+        if (parsed?.success) resolve(parsed.data.port)
+      })
+      .on('close', () => resolve(null))
+  })
+  if (port === null) throw new Error(`the service ended:\n${lines.join('\n')}\n${await errors}`)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    process: child,
+    lines,
+    stop: async (signal) => {
+      child.kill(signal)
+      const [code] = await ended
+      return typeof code === 'number' ? code : null
+    },
+  }
+}
+
+/** Runs a built service that is expected to refuse its start. */
+export async function runToEnd(
+  { main }: Built,
+  env: Record<string, string>,
+  node: { path?: string; args?: string[] } = {},
+): Promise<{ code: number | null; out: string; err: string }> {
+  const args = [...(node.args ?? []), main]
+  const child = spawn(node.path ?? process.execPath, args, { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { code: typeof code === 'number' ? code : null, out, err }
+}
+
+function serviceEnv(env: Record<string, string>): Record<string, string> {
+  return { PATH: String(process.env['PATH']), PORT: '0', HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env }
+}

@@ -1,0 +1,166 @@
+import type { Page, Request } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CutProxy, openCutProxy } from '../../support/servers/cut-proxy.ts'
+import { text, user } from '../../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite, readData, SITE_PASSWORD } from '../../support/radio/site.ts'
+import { openBrowser, type SiteBrowser, type Visitor } from '../../support/web/site.ts'
+
+const LIGHTHOUSE = 0xa0cb0010
+const ALL = { read: true, write: true }
+const READ = { read: true, write: false }
+const NONE = { read: false, write: false }
+
+let mesh: RadioSite
+let admin: Visitor
+let proxy: CutProxy
+let behindProxy: SiteBrowser
+
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  admin = mesh.admin
+  proxy = await openCutProxy(Number(new URL(mesh.site.base).port))
+  behindProxy = await openBrowser(proxy.base)
+})
+afterAll(async () => {
+  await behindProxy.close()
+  await proxy.close()
+  await mesh.close()
+})
+
+/** A text in the conversation that is open. */
+const said = (page: Page, words: string) => page.locator('.message p', { hasText: words })
+
+test('a node that is heard appears by itself, without anybody asking from time to time', async () => {
+  const { page } = admin
+  await page.clock.install()
+  await admin.goto('/nodes')
+  await page.getByText('Far Hill').waitFor()
+  await isLive(admin)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.clock.runFor(30_000)
+  expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([])
+  mesh.hear(user({ longName: 'Lighthouse', shortName: 'LITE' }), { from: LIGHTHOUSE })
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([])
+})
+
+test('a text that cannot be sent stays, and so does one that the writer may no longer send', async () => {
+  const writer = await mesh.join('writer', { messages: ALL, nodes: READ })
+  const { page } = writer
+  await writer.goto('/messages')
+  const box = page.getByLabel('Write a message')
+  await box.fill('ä'.repeat(101))
+  await page.getByText('202 of 200 bytes').waitFor()
+  await page.getByText('2 too many').waitFor()
+  await expect.poll(() => page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true)
+  await box.fill('Stay where you are')
+  await isLive(writer)
+  await mesh.grant(writer.id, { messages: READ })
+  mesh.hear(text('anybody there?'))
+  await page.getByText('You don’t have permission to send messages now. Your text is kept in this tab.').waitFor()
+  await expect
+    .poll(async () => [await box.inputValue(), await box.getAttribute('readonly')])
+    .toEqual(['Stay where you are', ''])
+  await mesh.grant(writer.id, { messages: NONE })
+  mesh.hear(text('nobody'))
+  await page.getByText('It needs the permission “Messages: read”. An administrator can give you that.').waitFor()
+  const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
+  await expect.poll(() => links.allTextContents()).not.toContain('Messages')
+  await mesh.grant(writer.id, { messages: ALL })
+  mesh.hear(text('welcome back'))
+  await said(page, 'welcome back').waitFor()
+  await expect.poll(() => box.inputValue()).toBe('Stay where you are')
+})
+
+test('without a radio nothing is lost: the text stays, and the reason is said', async () => {
+  const { page } = admin
+  await admin.goto('/messages')
+  await isLive(admin)
+  await page.getByLabel('Write a message').fill('Can you hear me?')
+  mesh.device.setSilent(true)
+  mesh.device.kick()
+  await page.locator('.link-state:not(.link-connected):not(.live-live)').first().waitFor({ state: 'attached' })
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByRole('alert').getByText('The radio is not connected. Nothing was sent.').waitFor()
+  await page.getByText('Your text is still here.').waitFor()
+  await expect.poll(() => page.getByLabel('Write a message').inputValue()).toBe('Can you hear me?')
+  mesh.device.setSilent(false)
+  mesh.device.kick()
+  await page.getByText('Radio connected').first().waitFor()
+  // A radio that comes back can go once more: as long as the text is there, it can be sent again.
+  const sendAgain = async () => {
+    const box = page.getByLabel('Write a message')
+    if ((await box.inputValue()) !== '') await page.getByRole('button', { name: 'Send' }).click()
+    return box.inputValue()
+  }
+  await expect.poll(sendAgain, { interval: 1000 }).toBe('')
+  expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('Can you hear me?')
+})
+
+test('a stream that is cut goes on where it was; a service that is away is waited for', async () => {
+  const visitor = await mesh.join('traveller', { messages: READ, nodes: READ }, behindProxy)
+  const { page } = visitor
+  await visitor.goto('/messages')
+  await isLive(visitor)
+  // Not whole again before that was seen.
+  proxy.setBroken(true)
+  await page.getByText('Reconnecting…').first().waitFor()
+  mesh.hear(text('heard in the tunnel'))
+  proxy.setBroken(false)
+  await said(page, 'heard in the tunnel').waitFor()
+  await isLive(visitor)
+
+  proxy.setBroken(true)
+  await page.getByText('The service does not respond. Trying again…').waitFor()
+  await page.getByText(/This page shows data from \d\d:\d\d:\d\d/).waitFor()
+  mesh.hear(text('heard behind the mountain'))
+  await said(page, 'heard in the tunnel').waitFor()
+  proxy.setBroken(false)
+  await page.getByText('Connected again').waitFor()
+  await said(page, 'heard behind the mountain').waitFor()
+  await isLive(visitor)
+})
+
+test('whoever has too many streams sees the same a little later', async () => {
+  const visitor = await mesh.join('collector', { messages: READ, nodes: READ })
+  const { page } = visitor
+  // Its own stream is one of the ten.
+  await isLive(visitor)
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  const streams = new AbortController()
+  const open = () => fetch(`${mesh.site.base}/api/events`, { headers: { cookie }, signal: streams.signal })
+  const statuses = await Promise.all(Array.from({ length: 9 }, async () => (await open()).status))
+  expect(statuses).toEqual(Array.from({ length: 9 }, () => 200))
+  const another = await page.context().newPage()
+  await another.goto(`${mesh.site.base}/messages`)
+  await another.getByText('Updated every few seconds').first().waitFor()
+  mesh.hear(text('slow news'))
+  await said(another, 'slow news').waitFor()
+  streams.abort()
+})
+
+test('signing out ends the stream, in every tab, and the other tab says why', async () => {
+  const visitor = await mesh.join('guest', { messages: READ, nodes: READ })
+  await visitor.goto('/nodes')
+  await isLive(visitor)
+  const other = await visitor.page.context().newPage()
+  await other.goto(`${mesh.site.base}/messages`)
+  await other.locator('.live-live').first().waitFor({ state: 'attached' })
+  const isStream = (request: Request) => request.url().endsWith('/api/events')
+  // By the page that hears of it, or by the service.
+  const ended = Promise.race([
+    other.waitForEvent('requestfailed', isStream),
+    other.waitForEvent('requestfinished', isStream),
+  ])
+  await visitor.page.getByRole('button', { name: 'Sign out' }).first().click()
+  await visitor.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await expect.poll(() => visitor.page.getByText('Your session has ended').count()).toBe(0)
+  await other.getByText('Your session has ended').waitFor()
+  await ended
+  await other.getByLabel('Username').fill('guest')
+  await other.getByLabel('Password', { exact: true }).fill(SITE_PASSWORD)
+  await other.getByRole('button', { name: 'Sign in' }).click()
+  await other.getByRole('heading', { name: 'Messages', level: 1 }).waitFor()
+  await visitor.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+})

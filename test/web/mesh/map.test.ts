@@ -1,0 +1,257 @@
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { addTopology } from '../../support/mesh/topology.ts'
+import { openSite, overflowOf, type Site } from '../../support/web/site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+afterEach(closeVisits)
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  const { page } = await openSignedIn(site, '/nodes')
+  await page.getByText('Valley Village').waitFor()
+  await closeVisits()
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  await addTopology(store, Date.now())
+  store.close()
+})
+afterAll(() => site.close())
+
+test('the list beside the map has every node, and choosing one there tells of it in words', async () => {
+  const { page, complaints } = await openSignedIn(site, '/map')
+  await page.getByText('25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Town Hall Gateway' }).click()
+  await expect.poll(() => page.url()).toBe(`${site.base}/map?node=%21a0cb0001`)
+  await page.getByRole('heading', { name: 'Town Hall Gateway', level: 2 }).waitFor()
+  const panel = page.getByRole('region', { name: 'Nodes and filters' })
+  await panel.getByText('−4.75 dB').waitFor()
+  await expect.poll(() => panel.getByRole('heading', { level: 3 }).allTextContents()).toEqual(['Hears', 'Heard by'])
+  // Beside the lines themselves, each with an arrow and its number.
+  await expect
+    .poll(() => page.locator('.hop-label').allTextContents())
+    .toEqual(expect.arrayContaining(['−4.75 dB', '3 dB']))
+  await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Town Hall Gateway')
+  await page.getByRole('button', { name: 'Back to the list' }).click()
+  await page.getByText('25 nodes on the map').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the map is left and come back to without an error', async () => {
+  const { page, complaints } = await openSignedIn(site, '/map')
+  for (let n = 0; n < 3; n++) {
+    await page.locator('.map-name').first().waitFor({ state: 'attached' })
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
+  }
+  await page.getByText('25 nodes on the map').waitFor()
+  expect(complaints).toEqual([])
+})
+
+/** Pairs of texts on the map of which one is written over the other. */
+const WRITTEN_OVER = `(() => {
+  const texts = [...document.querySelectorAll('.map-name > bdi, .hop-label:not(.crowded)')]
+  const boxes = texts.map((element) => [element.textContent, element.getBoundingClientRect()])
+  return boxes.flatMap(([text, a], index) => boxes.slice(index + 1)
+    .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+    .map(([other]) => text + ' and ' + other))
+})()`
+
+test.each(['/map', '/map?node=!a0cb0001&links=1', '/map?trace=1'])(
+  'no text of %s is written over another, and the chosen node has its name',
+  async (path) => {
+    const { page } = await openSignedIn(site, path, PHONE)
+    await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
+    if (path.includes('node=')) await expect.poll(() => page.locator('.hop-label').count()).toBeGreaterThan(3)
+    await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
+    const chosen = path.includes('node=') ? ['Town Hall Gateway'] : []
+    await expect.poll(() => page.locator('.map-name.chosen').allTextContents()).toEqual(chosen)
+  },
+)
+
+test('a map seen from afar has fewer names, and they keep clear of each other too', async () => {
+  const { page } = await openSignedIn(site, '/map', PHONE)
+  await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
+  const near = await page.locator('.map-name').count()
+  await page.getByRole('button', { name: 'Zoom out' }).tap()
+  await page.getByRole('button', { name: 'Zoom out' }).tap()
+  await expect.poll(() => page.locator('.map-name').count()).toBeLessThan(near)
+  await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
+})
+
+test('the legend says how old each colour is', async () => {
+  const { page, violations } = await openSignedIn(site, '/map')
+  await page.getByText('Legend').click()
+  await page.getByText('active: heard in the last 2 h').waitFor()
+  expect(await violations()).toEqual([])
+})
+
+test('keys alone choose a node', async () => {
+  const { page } = await openSignedIn(site, '/map')
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill bridge')
+  await page.getByText('1 of 25 nodes on the map').waitFor()
+  await page.getByRole('button', { name: 'Mill Bridge' }).press('Enter')
+  await page.getByRole('heading', { name: 'Mill Bridge', level: 2 }).waitFor()
+})
+
+test('a link to a node shows it with its track, for the time that is chosen', async () => {
+  const { page } = await openSignedIn(site, '/map?node=!a0cb0b0c')
+  await page.getByRole('heading', { name: 'Anna on the bike', level: 2 }).waitFor()
+  await page.getByText(/^[4-9]\d places$/).waitFor()
+  await page.getByLabel('Track').selectOption('no track')
+  await page.getByText('0 places').waitFor()
+})
+
+test('a traceroute is drawn hop by hop in both directions, an unknown hop without a number', async () => {
+  const { page } = await openSignedIn(site, '/map?trace=1')
+  const panel = page.getByRole('region', { name: 'Nodes and filters' })
+  await panel.getByText('Back', { exact: true }).waitFor()
+  await expect
+    .poll(() => panel.locator('.way').allTextContents())
+    .toEqual(['TowardsHALL6.25 dB →CSTL−9.5 dB →SRDG−16 dB →HUT', 'BackHUT−14.75 dB →SRDG−3 dB →WTWR4.5 dB →HALL'])
+  const labels = page.locator('.hop-label')
+  const signals = async () => (await labels.allTextContents()).toSorted()
+  await expect.poll(signals).toEqual(['6.25 dB', '−9.5 dB', '−16 dB', '−14.75 dB', '−3 dB', '4.5 dB'].toSorted())
+  await expect.poll(() => labels.nth(2).getAttribute('class')).toContain('snr-weak')
+  await page.getByRole('button', { name: 'Hide the route' }).click()
+  await labels.first().waitFor({ state: 'detached' })
+  await page.evaluate("history.pushState(null, '', '/map?trace=2'); dispatchEvent(new PopStateEvent('popstate'))")
+  await panel.getByText('−11.25 dB').waitFor()
+  await expect.poll(signals).toEqual(['5 dB', '?'])
+})
+
+test('waypoints stand on the map and in the list until they end', async () => {
+  const { page } = await openSignedIn(site, '/map')
+  await page.getByRole('button', { name: 'Meeting point: Thursday 19:00' }).waitFor()
+  await expect.poll(() => page.locator('.waypoint').count()).toBe(2)
+  await page.getByText('2 waypoints').click()
+  await page.getByRole('button', { name: 'Flooded path', exact: false }).last().waitFor()
+  await expect.poll(() => page.getByText('Gone by now').count()).toBe(0)
+})
+
+test('filters are in the address, ignored and forgotten nodes nowhere', async () => {
+  const { page } = await openSignedIn(site, '/map?role=ROUTER')
+  await page.getByText('4 of 25 nodes on the map').waitFor()
+  await page.getByLabel('Role').selectOption('any role')
+  const change = (nodeId: string, method: 'put' | 'delete') =>
+    page.request[method](`${site.base}/api/nodes/${nodeId}`, {
+      data: method === 'put' ? { isIgnored: true } : undefined,
+      headers: { origin: site.base },
+    })
+  expect((await change('!a0cb0304', 'put')).status()).toBe(200)
+  await page.reload()
+  await page.getByText('24 nodes on the map').waitFor()
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill')
+  await page.getByText('1 of 24 nodes on the map').waitFor()
+  await expect.poll(() => page.getByRole('button', { name: 'Mill Bridge' }).count()).toBe(0)
+})
+
+test('the map comes back where it was left', async () => {
+  const { page, goto } = await openSignedIn(site, '/map')
+  const scale = page.locator('.leaflet-control-scale-line')
+  // The world, until the nodes are there.
+  await expect.poll(() => scale.textContent()).toMatch(/^\d km$/)
+  const before = await scale.textContent()
+  await page.getByRole('button', { name: 'Zoom in' }).click()
+  await expect.poll(() => scale.textContent()).not.toBe(before)
+  const near = await scale.textContent()
+  await goto('/map')
+  await expect.poll(() => scale.textContent()).toBe(near)
+  await page.getByRole('button', { name: 'Show all' }).click()
+  await expect.poll(() => scale.textContent()).toBe(before)
+})
+
+test('traceroutes: states, both directions, a new one by a form that says how long it takes', async () => {
+  const { page, complaints } = await openSignedIn(site, '/traceroutes')
+  const list = page.getByRole('list', { name: 'Traceroutes, newest first' })
+  await list.getByText('Town Hall Gateway').first().waitFor()
+  await expect
+    .poll(() => list.locator('.trace-state').allTextContents())
+    .toEqual(['on its way', 'replied', 'no reply', 'no route found', 'replied', 'replied'])
+  await list.getByText('The mesh found no route to the node. (No response)').waitFor()
+  await page.getByText('at most one traceroute every 30 seconds').waitFor()
+  await page.getByLabel('Node', { exact: true }).selectOption('Station Roof')
+  await page.getByRole('button', { name: 'Start a traceroute' }).click()
+  await page.getByText('Traceroute requested.').waitFor()
+  const first = list.locator('.trace').first()
+  await first.getByText('Station Roof').waitFor()
+  // The demo's radio answers after seconds.
+  await first.getByText('replied').waitFor()
+  await expect.poll(() => first.locator('.way').first().textContent()).toMatch(/^TowardsHALL.+ dB →STAT$/)
+  await first.getByRole('link', { name: 'Show on the map' }).click()
+  await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('neighbours: a table that is sorted and searched', async () => {
+  const { page, complaints } = await openSignedIn(site, '/neighbors?sort=signal&order=up')
+  const first = page.locator('tbody tr:not(.gap)').first()
+  await first.getByText('Water Tower North').waitFor()
+  await expect
+    .poll(() => first.locator('th, td').allTextContents())
+    .toEqual(['Water Tower North', 'Windmill Park', '−18 dB', expect.any(String)])
+  await page.getByLabel('Search nodes').fill('forest')
+  await page.getByText(/^(one link|\d links)$/).waitFor()
+  const others = page.locator('tbody tr:not(.gap)').filter({ hasNotText: 'Forest Hut' })
+  await expect.poll(() => others.count()).toBe(0)
+  expect(complaints).toEqual([])
+})
+
+test('two thousand nodes are a canvas and no elements, and names come with the zoom', async () => {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const now = Date.now()
+  const many = Array.from({ length: 2000 }, (_, index) => ({
+    nodeNum: 0x10000000 + index,
+    longName: `Crowd ${index}`,
+    shortName: `C${index}`,
+    firstHeard: now,
+    lastHeard: now - index * 60_000,
+    latitude: 48 + (index % 50) / 25,
+    longitude: 9 + Math.floor(index / 50) / 20,
+    precisionBits: index % 3 === 0 ? 14 : 32,
+  }))
+  for (let at = 0; at < many.length; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
+  store.close()
+  const { page, complaints } = await openSignedIn(site, '/map')
+  await page.getByText('2,024 nodes on the map').waitFor()
+  const elements = page.locator('.leaflet-map-pane *:not(.graticule-label, .graticule-label *)')
+  await expect.poll(() => elements.count()).toBeLessThan(60)
+  await expect.poll(() => page.locator('.map-panel tbody tr:not(.gap)').count()).toBeLessThan(60)
+  await page.getByRole('searchbox', { name: 'Search nodes' }).fill('crowd 1234')
+  await page.getByRole('button', { name: 'Crowd 1234' }).click()
+  await page.getByText('Crowd 1234').first().waitFor()
+  await expect.poll(() => page.locator('.map-name.chosen').textContent()).toBe('Crowd 1234')
+  await page.getByRole('button', { name: 'Back to the list' }).click()
+  await page.getByText('1 of 2,024 nodes on the map').waitFor()
+  await expect.poll(() => page.locator('.map-name').allTextContents()).toEqual(['C1234'])
+  expect(complaints).toEqual([])
+})
+
+test.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['on a phone', { colorScheme: 'dark', ...PHONE }],
+] as const)('axe-core finds nothing, and nothing is too wide: %s', async (_name, options) => {
+  const visitor = await openSignedIn(site, '/', options)
+  for (const path of [
+    '/map',
+    '/map?node=!a0cb0001&routes=1',
+    '/map?trace=1',
+    '/map?links=1',
+    '/traceroutes',
+    '/neighbors',
+  ]) {
+    await visitor.goto(path)
+    await visitor.page.locator('.leaflet-container, .trace, tbody tr').first().waitFor()
+    if (path === '/map' && 'isMobile' in options) await visitor.page.getByText('List and filters').tap()
+    expect([path, ...(await visitor.violations())]).toEqual([path])
+    await expect.poll(() => overflowOf(visitor.page)).toBe(0)
+  }
+  expect(visitor.complaints).toEqual([])
+})

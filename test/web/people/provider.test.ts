@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../support/servers/free-port.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../../support/oidc/provider.ts'
+import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+const BUTTON = 'Sign in with your organisation'
+
+describe('beside local accounts', () => {
+  let provider: TestProvider
+  let site: Site
+  beforeAll(async () => {
+    provider = await startProvider()
+    // The provider is told where it sends people back before the service runs.
+    const port = await freePort()
+    const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `http://127.0.0.1:${port}/api/auth/oidc/callback` })
+    site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) })
+  })
+  afterAll(async () => {
+    await site.close()
+    await provider.close()
+  })
+
+  const signInBy = async (visitor: Visitor, path: string) => {
+    await visitor.goto(path)
+    await visitor.page.getByRole('link', { name: BUTTON }).click()
+  }
+
+  test('the button leads to the provider and back to the page that was asked for, as a user of the organisation', async () => {
+    const visitor = await site.visit()
+    await signInBy(visitor, '/nodes?sort=name&show=active')
+    const { page } = visitor
+    await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+    await expect.poll(() => page.url()).toBe(`${site.base}/nodes?sort=name&show=active`)
+    await page.getByRole('link', { name: 'Anna Berg' }).click()
+    await page.getByText('through your organisation', { exact: true }).waitFor()
+    await page.getByText('You sign in through your organisation. Change your password there.').waitFor()
+    await expect.poll(() => page.locator('input[type=password]').count()).toBe(0)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    // To be signed out by one's own wish needs no explanation.
+    await expect.poll(() => page.getByText('Your session has ended').count()).toBe(0)
+    expect(visitor.complaints.filter((url) => !url.startsWith(provider.issuer))).toEqual([])
+  })
+
+  test('whatever goes wrong there comes back as a sentence that says what to do', async () => {
+    const visitor = await site.visit()
+    const { page } = visitor
+    const failure = async (text: string) => {
+      await signInBy(visitor, '/login')
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain(text)
+      await expect.poll(() => page.getByLabel('Username').count()).toBe(1)
+    }
+    provider.behave = {
+      callback: (query) => {
+        query.delete('code')
+        query.set('error', 'access_denied')
+      },
+    }
+    await failure('The sign-in was cancelled, or your organisation refused it.')
+    provider.behave = { token: { status: 500 } }
+    await failure('an administrator can find the reason in the audit log')
+    provider.behave = { callback: (query) => query.set('state', 'of somebody else') }
+    await failure('Please start again.')
+    provider.behave = {}
+    await visitor.goto('/login')
+    await visitor.signIn('admin', ADMIN_PASSWORD)
+    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('link', { name: 'Anna Berg' }).click()
+    await expect.poll(() => page.getByLabel('E-mail').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Reset password' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Deactivate' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Deactivate' }).click()
+    await page.getByText('User deactivated').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    await failure('Your account here is deactivated.')
+  })
+
+  test.each([
+    ['oidc_denied', 'cancelled'],
+    ['oidc_failed', 'could not be trusted'],
+    ['oidc_state_invalid', 'took too long'],
+    ['oidc_user_unknown', 'no account here yet'],
+    ['oidc_user_inactive', 'deactivated'],
+    ['oidc_unavailable', 'does not respond right now'],
+    ['of_a_later_version', 'Please try again'],
+  ])('the code %s has words of its own', async (code, words) => {
+    const { page, goto } = await site.visit()
+    await goto(`/login?error=${code}`)
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain(words)
+  })
+})
+
+describe('without local accounts', () => {
+  let site: Site
+  beforeAll(async () => {
+    site = await openSite({
+      OIDC_ENABLED: 'true',
+      DISABLE_LOCAL_AUTH: 'true',
+      // The discard port: nobody answers there.
+      OIDC_ISSUER: 'http://127.0.0.1:9',
+      OIDC_CLIENT_ID: 'mesh',
+      OIDC_CLIENT_SECRET: 'a secret of the client',
+      OIDC_REDIRECT_URI: 'http://127.0.0.1:8080/api/auth/oidc/callback',
+    })
+  })
+  afterAll(() => site.close())
+
+  test('the provider is the only way in, and its failure is explained', async () => {
+    const { page, goto, violations } = await site.visit()
+    await goto('/nodes?sort=name')
+    const link = page.getByRole('link', { name: BUTTON })
+    await expect.poll(() => link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
+    await expect.poll(() => page.locator('input').count()).toBe(0)
+    expect(await violations()).toEqual([])
+    await link.click()
+    await page.getByText('Your organisation’s sign-in does not respond right now. Try again in a minute.').waitFor()
+    await expect.poll(() => new URL(page.url()).search).toBe('?error=oidc_unavailable&returnTo=%2Fnodes%3Fsort%3Dname')
+    await expect.poll(() => link.getAttribute('href')).toBe('/api/auth/oidc/login?returnTo=%2Fnodes%3Fsort%3Dname')
+    expect(await violations()).toEqual([])
+  })
+})

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { codeAt } from '../../support/factors/oathtool.ts'
+import { ADMIN_PASSWORD } from '../../support/signed-in.ts'
+import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
+
+let site: Site
+let admin: Visitor
+
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD, DEMO: 'false' })
+  admin = await site.visit()
+  await admin.goto('/account')
+  await admin.signIn('admin', ADMIN_PASSWORD)
+  await admin.page.getByRole('heading', { name: 'Your account' }).waitFor()
+})
+afterAll(() => site.close())
+
+let secret = ''
+let codes: string[] = []
+
+/** The latest code that was used: none is good twice. */
+let used = ''
+async function nextCode(): Promise<string> {
+  await expect.poll(() => codeAt(secret, Date.now() + 30_000) !== used, { timeout: 60_000, interval: 500 }).toBe(true)
+  used = codeAt(secret, Date.now() + 30_000)
+  return used
+}
+
+test('an authenticator app is set up with a QR code, and recovery codes are shown once', async () => {
+  const { page } = admin
+  await page.getByRole('button', { name: 'Set up an app' }).click()
+  await page.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor()
+  secret = (await page.getByLabel('Or type this key into the app').textContent()) ?? ''
+  expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+  expect(await admin.violations()).toEqual([])
+  used = codeAt(secret, Date.now())
+  await page.getByLabel('Six digits from the app').fill(used)
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByRole('heading', { name: 'Keep these recovery codes' }).waitFor()
+  const shown = await page.locator('code', { hasText: /^[a-z0-9]{4}-/ }).textContent()
+  codes = (shown ?? '').split('\n')
+  expect(codes).toHaveLength(10)
+  await page.getByRole('button', { name: 'I have kept them' }).click()
+  await page.getByText('10 recovery codes left').waitFor()
+  expect(await overflowOf(page)).toBeLessThanOrEqual(0)
+})
+
+test('from then on the code is asked for; without the phone a recovery code opens', async () => {
+  const other = await site.visit()
+  const { page } = other
+  await other.goto('/login')
+  await other.signIn('admin', ADMIN_PASSWORD)
+  await page.getByText('Your password was right.').waitFor()
+  expect(await other.violations()).toEqual([])
+  await page.getByLabel('Six digits from the app').fill('000000')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect.poll(() => page.getByRole('alert').textContent()).toContain('This code is wrong')
+  await page.getByLabel('Six digits from the app').fill(await nextCode())
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+  expect(other.complaints.filter((line) => !line.includes('401'))).toEqual([])
+
+  const lost = await site.visit()
+  await lost.goto('/account')
+  await lost.signIn('admin', ADMIN_PASSWORD)
+  await lost.page.getByRole('button', { name: 'Use a recovery code' }).click()
+  await lost.page.getByLabel('Recovery code').fill(codes[0] ?? '')
+  await lost.page.getByRole('button', { name: 'Sign in' }).click()
+  await lost.page.getByText('9 recovery codes left').waitFor()
+})
