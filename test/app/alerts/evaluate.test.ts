@@ -18,7 +18,7 @@ const SILENT = { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, af
 const numbers = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
 
 describe('a silent node', () => {
-  test('is told once, again while it lasts, and when it is over', async () => {
+  test('is reported when it falls silent, again while it stays silent, and when it returns', async () => {
     await hear(FAR)
     const destination = await alerts.webhook()
     await alerts.rule({ ...SILENT, destinations: [destination], repeatHours: 2 })
@@ -36,7 +36,7 @@ describe('a silent node', () => {
     expect(await alerts.alerts()).toMatchObject([{ state: 'resolved', nodeNum: FAR, ruleName: 'Silent' }])
   })
 
-  test('that is acknowledged is not told again, but that it is over is', async () => {
+  test('is not repeated once acknowledged, but its return is still reported', async () => {
     await hear(FAR)
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], repeatHours: 1 })
     await alerts.pass(16 * MINUTE)
@@ -52,7 +52,7 @@ describe('a silent node', () => {
     expect(auditRows(alerts.app).filter(({ action }) => action === 'alert_acknowledged')).toHaveLength(1)
   })
 
-  test('counts from when something listens: a radio that was away for an hour is one alert', async () => {
+  test('is counted only while the radio is connected: an hour without it gives one alert', async () => {
     for (const nodeNum of numbers(5000, 300)) await hear(nodeNum)
     const destinations = [await alerts.webhook()]
     await alerts.rule({ ...SILENT, destinations })
@@ -67,7 +67,7 @@ describe('a silent node', () => {
     expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
   })
 
-  test('of three hundred at once is one message', async () => {
+  test('is reported in one message together with three hundred others', async () => {
     for (const nodeNum of numbers(5000, 300)) await hear(nodeNum)
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
     await alerts.pass(20 * MINUTE)
@@ -75,7 +75,7 @@ describe('a silent node', () => {
     expect(alerts.bodies()[0]?.data.text).toMatch(/^300 nodes are silent:/)
   })
 
-  test('stays open, inhibited, while its radio is down', async () => {
+  test('keeps its alert firing, marked as inhibited, while its radio is down', async () => {
     await hear(FAR)
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
     await alerts.pass(16 * MINUTE)
@@ -85,7 +85,7 @@ describe('a silent node', () => {
     expect(alerts.sent).toHaveLength(1)
   })
 
-  test('of a silenced rule is told when the silence ends', async () => {
+  test('under a silenced rule is reported when the silence ends', async () => {
     await hear(FAR)
     const silencedUntil = START + HOUR
     await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()], silencedUntil })
@@ -96,7 +96,7 @@ describe('a silent node', () => {
     expect(alerts.sent).toHaveLength(1)
   })
 
-  test('and a rule that fire too often are held, said once', async () => {
+  test('under a rule that fires too often is held back, and a single message says so', async () => {
     await alerts.rule({
       ...SILENT,
       kind: 'metric',
@@ -139,7 +139,7 @@ const measure = (values: object, from = FAR) => {
   ])
 }
 
-test('a measurement fires after its time, and is over beyond the hysteresis', async () => {
+test('a measurement fires after its waiting time and resolves beyond the hysteresis', async () => {
   const rule = {
     kind: 'metric',
     name: 'Battery',
@@ -165,7 +165,7 @@ test('a measurement fires after its time, and is over beyond the hysteresis', as
   expect(await alerts.alerts()).toMatchObject([{ state: 'resolved' }])
 })
 
-test('a restart is told in the step that stores it', async () => {
+test('a restart is reported in the step that stores it', async () => {
   await alerts.rule({ kind: 'node_restarted', name: 'Restart', nodes: { kind: 'all' } })
   await measure({ uptimeSeconds: 7200 })
   alerts.app.clock.advance(MINUTE)
@@ -176,7 +176,7 @@ test('a restart is told in the step that stores it', async () => {
 })
 
 describe('a new node', () => {
-  test('is told when it is heard, not while everything is new, nor when a radio only remembers it', async () => {
+  test('is reported when it is heard, not in the first hours of an installation or when only a radio remembers it', async () => {
     await alerts.rule({ kind: 'node_new', name: 'New', destinations: [await alerts.webhook()] })
     for (const nodeNum of numbers(100, 5)) await hear(nodeNum)
     expect(await alerts.alerts()).toHaveLength(0)
@@ -202,7 +202,7 @@ describe('a message', () => {
       heard(packet(text(words), { from: FAR, id: packetId, ...more }), { at: alerts.app.clock.now }),
     ])
 
-  test('is told by its words, once, and neither when it is replayed nor when a radio of ours says it', async () => {
+  test('is reported once if its words match, but not if it is replayed or sent by one of our radios', async () => {
     await alerts.ingest.store([heard(myInfo, { at: START })])
     await alerts.rule({ ...RULE, destinations: [await alerts.webhook()] })
     await say('please help me', {}, 77)
@@ -217,7 +217,7 @@ describe('a message', () => {
     expect(alerts.sent).toHaveLength(1)
   })
 
-  test('whose owner loses the right meanwhile is told nobody, and is in no list', async () => {
+  test('is neither sent nor listed when the owner of the rule has lost the permission', async () => {
     const ann = await alerts.app.user('ann')
     await alerts.rule({ ...RULE, destinations: [await alerts.webhook(ann)] }, ann)
     await say('help')
@@ -231,7 +231,7 @@ describe('a message', () => {
     expect(alerts.app.store.sqlite.prepare('select count(*) from alerts').pluck().get()).toBe(1)
   })
 
-  test('on a channel that its owner does not see, or for one node alone, is told nobody, also when that changes meanwhile', async () => {
+  test('is not sent if the owner of the rule cannot see its channel, now or later, or if it is a direct message', async () => {
     const ann = await alerts.app.user('ann')
     const direct = { read: false, write: false }
     const give = (scope: unknown) =>
@@ -249,7 +249,7 @@ describe('a message', () => {
     expect(await alerts.alerts(ann)).toHaveLength(0)
   })
 
-  test('of an owner who is deactivated meanwhile is told nobody', async () => {
+  test('is not sent when the owner of the rule has been deactivated', async () => {
     const ann = await alerts.app.user('ann')
     await alerts.rule({ ...RULE, destinations: [await alerts.webhook(ann)] }, ann)
     await say('help')
@@ -258,7 +258,7 @@ describe('a message', () => {
     expect(alerts.sent).toHaveLength(0)
   })
 
-  test('with marks that turn or call is told without them', async () => {
+  test('is sent without direction marks and mentions', async () => {
     await alerts.rule({ ...RULE, match: null, destinations: [await alerts.webhook()] })
     await say('hello \u202eevil\u202c @everyone')
     await alerts.pass(2 * MINUTE)
@@ -266,7 +266,7 @@ describe('a message', () => {
   })
 })
 
-test('a link counts from the start of the service, and one that tries again and again is down', async () => {
+test('a link is judged from the start of the service, and one that keeps retrying is down', async () => {
   await alerts.rule({ kind: 'link', name: 'Radio', afterMinutes: 5, destinations: [await alerts.webhook()] })
   for (let minute = 0; minute < 8; minute++) {
     Object.assign(alerts.links[0] ?? {}, {
@@ -278,7 +278,7 @@ test('a link counts from the start of the service, and one that tries again and 
   expect(alerts.bodies()).toMatchObject([{ type: 'alert.fired' }])
 })
 
-test('a failed backup is told, and over when one succeeds', async () => {
+test('a failed backup fires an alert, and the next successful one resolves it', async () => {
   await alerts.rule({ kind: 'backup', name: 'Backups', afterHours: 48, destinations: [await alerts.webhook()] })
   const log = (action: string) =>
     alerts.app.store.sqlite
@@ -295,7 +295,7 @@ test('a failed backup is told, and over when one succeeds', async () => {
   expect(alerts.bodies().at(-1)).toMatchObject({ type: 'alert.fired', data: { text: 'No backup succeeded for 48 h' } })
 })
 
-test('an area is told when it is entered, and over when it is left', async () => {
+test('entering an area fires an alert, and leaving it resolves the alert', async () => {
   const shape = { kind: 'circle', latitude: 50, longitude: 10, metres: 1000 }
   await alerts.rule({
     kind: 'area',
@@ -320,7 +320,7 @@ test('an area is told when it is entered, and over when it is left', async () =>
   expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
 })
 
-test('a doubtful key is told once, and acknowledged for good', async () => {
+test('a doubtful key is reported once, and acknowledging it is final', async () => {
   await hear(FAR)
   await alerts.rule({ kind: 'key', name: 'Keys', nodes: { kind: 'all' }, destinations: [await alerts.webhook()] })
   alerts.app.store.sqlite.exec('update nodes set key_mismatch = 1')
@@ -333,7 +333,7 @@ test('a doubtful key is told once, and acknowledged for good', async () => {
   expect(alerts.sent).toHaveLength(1)
 })
 
-test('a sign-in from a new address and a new token are told to the owner of the account alone', async () => {
+test('a sign-in from a new address and a new token are reported only to the owner of the account', async () => {
   const ann = await alerts.app.user('ann')
   await alerts.rule({ kind: 'sign_in', name: 'Account', destinations: [await alerts.webhook(ann)] }, ann)
   await alerts.app.signIn('ann')
@@ -351,7 +351,7 @@ test('a sign-in from a new address and a new token are told to the owner of the 
   ])
 })
 
-test('a clock that is not believed decides and sends nothing', async () => {
+test('nothing is decided or sent while the clock is not trusted', async () => {
   await hear(FAR)
   await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
   Object.assign(alerts.app.ports, { clockWatch: { state: () => ({ state: 'ahead', confirmed: START }) } })

@@ -18,7 +18,7 @@ const header = (index: number, name: string) => alerts.sent[index]?.headers[name
 const deliveries = async (query = '') =>
   Object(await (await (await alerts.app.admin()).send('GET', `/api/alerts/deliveries${query}`)).json()).deliveries
 
-test('what fails is tried again with growing pauses and the same id, and given up after a day', async () => {
+test('a failed delivery is retried under the same id with growing pauses, and given up after a day', async () => {
   alerts.answer = () => ({ status: 500, retryAfterMs: null })
   await watch()
   await say()
@@ -34,7 +34,7 @@ test('what fails is tried again with growing pauses and the same id, and given u
   expect(alerts.sent).toHaveLength(tries)
 })
 
-test('a webhook is signed by Standard Webhooks', async () => {
+test('a webhook is signed as Standard Webhooks specifies', async () => {
   const made = await alerts.admin.send('POST', '/api/alerts/destinations', {
     kind: 'webhook',
     name: 'x',
@@ -50,7 +50,7 @@ test('a webhook is signed by Standard Webhooks', async () => {
   expect(header(0, 'webhook-signature')).toBe(`v1,${mac}`)
 })
 
-test('whoever asks for a pause gets it', async () => {
+test('the pause that a receiver asks for is kept', async () => {
   await watch()
   alerts.answer = () => ({ status: 429, retryAfterMs: 30 * MINUTE })
   await say()
@@ -61,7 +61,7 @@ test('whoever asks for a pause gets it', async () => {
   expect(await deliveries()).toMatchObject([{ state: 'delivered', attempts: 2 }])
 })
 
-test('a receiver that is gone gets nothing more', async () => {
+test('a receiver that answers 410 gets nothing more', async () => {
   alerts.answer = () => ({ status: 410, retryAfterMs: null })
   await watch()
   await say()
@@ -71,7 +71,7 @@ test('a receiver that is gone gets nothing more', async () => {
   expect(alerts.sent).toHaveLength(1)
 })
 
-test('more than thirty messages in an hour are one summary', async () => {
+test('more than thirty messages in an hour become one summary', async () => {
   await watch()
   for (let minute = 0; minute < 50; minute++) {
     await say('help', 1000 + minute)
@@ -82,7 +82,7 @@ test('more than thirty messages in an hour are one summary', async () => {
   expect(alerts.bodies().filter(({ type }) => type === 'alert.summary')).toHaveLength(1)
 })
 
-test('a destination that never answers does not hold up another one, with ten thousand messages behind', async () => {
+test('a destination that fails does not delay another one behind ten thousand messages', async () => {
   await watch()
   const other = await alerts.webhook()
   alerts.app.store.sqlite.exec(
@@ -100,11 +100,11 @@ test('a destination that never answers does not hold up another one, with ten th
   expect(alerts.sent.map(({ headers }) => headers['webhook-id'])).toContain('msg_other')
   expect(alerts.sent.length).toBeLessThan(5)
   await alerts.pass(3 * HOUR)
-  // Both destinations fail: 10 s, 30 s, 2, 5, 15 and 30 min apart, then each hour, as the minutes of the test go.
+  // Both destinations fail. Retries come after 10 s, 30 s, 2, 5, 15 and 30 min, then hourly; the test moves by minutes.
   expect(alerts.sent).toHaveLength(2 * 9)
 })
 
-test('a rule that is deleted, or a destination that is switched off, sends nothing any more', async () => {
+test('a deleted rule and a switched-off destination send nothing any more', async () => {
   const rule = await watch()
   await say()
   await alerts.admin.send('DELETE', `/api/alerts/rules/${rule}`)

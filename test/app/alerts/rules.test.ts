@@ -17,7 +17,7 @@ async function ask(client: Client, method: string, path: string, body?: unknown,
   return { status: answer.status, headers: answer.headers, body: text === '' ? null : Object(JSON.parse(text)), text }
 }
 
-test('a rule is made, read, replaced by its version and deleted, each with an entry', async () => {
+test('creating, replacing and deleting a rule by its version is recorded', async () => {
   const { admin } = alerts
   const made = await ask(admin, 'POST', '/rules', RULE)
   expect(made).toMatchObject({ status: 201, body: { rule: { revision: 1, firing: 0, sees: true, rule: RULE } } })
@@ -46,7 +46,7 @@ test('a rule is made, read, replaced by its version and deleted, each with an en
   ])
 })
 
-test('others neither see nor change it; administrators see and end it', async () => {
+test('other users neither see nor change a rule; administrators see it and can end it', async () => {
   const [ann, bob] = [await alerts.app.user('ann'), await alerts.app.user('bob')]
   const id = await alerts.rule(RULE, ann)
   for (const [method, body] of [
@@ -63,7 +63,7 @@ test('others neither see nor change it; administrators see and end it', async ()
   expect(await ask(alerts.admin, 'DELETE', `/rules/${id}`)).toMatchObject({ status: 204 })
 })
 
-test('whoever may not see something can not have it watched, nor send to what is not theirs', async () => {
+test('a rule needs the permission for what it watches, and a destination of its own owner', async () => {
   const ann = await alerts.app.user('ann', { nodes: { read: false, write: false } })
   for (const path of ['/rules', '/rules/preview']) {
     expect(await ask(ann, 'POST', path, RULE)).toMatchObject({
@@ -83,7 +83,7 @@ test('whoever may not see something can not have it watched, nor send to what is
   })
 })
 
-test('rules and destinations end at their bounds, also when many are made at once', async () => {
+test('the number of rules and destinations is bounded, also for simultaneous requests', async () => {
   const made = await Promise.all(Array.from({ length: 60 }, () => ask(alerts.admin, 'POST', '/rules', RULE)))
   expect(made.filter(({ status }) => status === 201)).toHaveLength(50)
   expect(made.find(({ status }) => status !== 201)).toMatchObject({
@@ -111,7 +111,7 @@ test.each([
   })
 })
 
-test('secrets are in no answer, no log, no entry', async () => {
+test('secrets appear in no answer, log line or audit entry', async () => {
   const { admin, app } = alerts
   const secret = `whsec_${Buffer.from('a secret of the webhook, 32 byte').toString('base64')}`
   const settings = { url: 'https://hook.example.org/marker-of-the-url', secret }
@@ -128,7 +128,7 @@ test('secrets are in no answer, no log, no entry', async () => {
   expect(all).not.toContain(secret.slice(6))
 })
 
-test('a token goes to no other server than the one it was given for', async () => {
+test('a token goes only to the server that it was given for', async () => {
   const settings = { server: 'https://gotify.example.org', token: 'secret-token' }
   const made = await ask(alerts.admin, 'POST', '/destinations', { kind: 'gotify', name: 'G', settings })
   const path = `/destinations/${made.body.destination.id}`

@@ -28,7 +28,7 @@ async function page(query = '', client = admin): Promise<{ entries: Entry[]; nex
   return Object(await answer.json())
 }
 
-/** Adds entries as old ones, one a minute, by `insert` as the service does. */
+/** Adds entries of the past, one a minute, with an `insert` like the service's own. */
 function fill(count: number, entry: Record<string, unknown> = {}) {
   const insert = app.store.sqlite.prepare(
     `insert into audit_log (timestamp, user_id, username, action, resource, details, ip, request_id)
@@ -51,7 +51,7 @@ function fill(count: number, entry: Record<string, unknown> = {}) {
 }
 
 describe('the list', () => {
-  test('is newest first, whole, and by default a hundred', async () => {
+  test('is complete, starts with the newest, and holds a hundred entries by default', async () => {
     fill(150)
     const { entries, nextCursor } = await page()
     expect(entries).toHaveLength(100)
@@ -71,7 +71,7 @@ describe('the list', () => {
     expect(nextCursor).toBe(53)
   })
 
-  test('pages by cursor see each entry once, also while others are added', async () => {
+  test('pages by cursor show each entry once, also while others are added', async () => {
     fill(25)
     const seen: number[] = []
     let cursor: number | null = null
@@ -86,14 +86,14 @@ describe('the list', () => {
     expect(seen).toStrictEqual(Array.from({ length: 27 }, (_, i) => 27 - i))
   })
 
-  test('a page that ends exactly with the last entry has no next one', async () => {
+  test('a page that ends exactly with the last entry has no next page', async () => {
     fill(8)
     expect((await page('?limit=10')).nextCursor).toBeNull()
     expect((await page('?limit=9')).nextCursor).toBe(2)
     expect(await page('?limit=5&cursor=1')).toStrictEqual({ entries: [], nextCursor: null })
   })
 
-  test('a search goes through windows of ids, back to the first one that is left', async () => {
+  test('a search goes back through windows of ids to the oldest entry', async () => {
     fill(1, { details: '{"note":"needle"}' })
     fill(25_000)
     fill(1, { details: '{"note":"needle"}' })
@@ -106,7 +106,7 @@ describe('the list', () => {
     expect(await ids(`?resource=auth&from=${START}`)).toStrictEqual([2])
   })
 
-  test('failed sign-ins are found together, by password and by OpenID Connect', async () => {
+  test('failed sign-ins are found together, whether by password or by OpenID Connect', async () => {
     fill(1, { action: 'oidc_login_failed', resource: 'auth', userId: null, username: null })
     fill(1, { action: 'login_failed', resource: 'auth', userId: null })
     fill(1)
@@ -116,7 +116,7 @@ describe('the list', () => {
     expect(await ids('?action=oidc_login_failed')).toStrictEqual([3])
   })
 
-  test('looking at it writes nothing', async () => {
+  test('reading it writes nothing', async () => {
     const before = auditRows(app).length
     await page()
     await admin.send('GET', '/api/audit/export?format=csv')
@@ -198,7 +198,7 @@ describe('filters', () => {
 })
 
 describe('the export', () => {
-  test('as CSV has all rows, quoted, in order', async () => {
+  test('as CSV has all rows in order, with quoted cells', async () => {
     fill(1203)
     fill(1, { username: 'a,"b"', details: '{"x":"line\\nbreak, \\"quoted\\""}' })
     const answer = await admin.send('GET', '/api/audit/export?format=csv')
@@ -220,7 +220,7 @@ describe('the export', () => {
     )
   })
 
-  test('as NDJSON has the entries of the list, one a line', async () => {
+  test('as NDJSON has the entries of the list, one per line', async () => {
     fill(700)
     const answer = await admin.send('GET', '/api/audit/export?format=ndjson')
     expect(answer.headers.get('content-type')).toBe('application/x-ndjson')
@@ -248,17 +248,20 @@ describe('the export', () => {
     expect(csvCell(text)).toBe(cell)
   })
 
-  test('a name that a spreadsheet would run is made harmless', async () => {
+  test('a name that a spreadsheet would execute is made harmless', async () => {
     await app.client().send('POST', '/api/auth/login', { username: '=cmd|calc', password: 'x' })
     const csv = await (await admin.send('GET', '/api/audit/export?format=csv&action=login_failed')).text()
     expect(csv).toContain(",'=cmd|calc,login_failed,")
   })
 
-  test.each(['', '?format=', '?format=xml', '?format=csv&format=ndjson'])('%s is no format', async (query) => {
-    expect(await outcomeOf(admin.send('GET', `/api/audit/export${query}`))).toBe('400 invalid_request')
-  })
+  test.each(['', '?format=', '?format=xml', '?format=csv&format=ndjson'])(
+    '%s is not accepted as a format',
+    async (query) => {
+      expect(await outcomeOf(admin.send('GET', `/api/audit/export${query}`))).toBe('400 invalid_request')
+    },
+  )
 
-  test('reads the rows as it goes and holds none of them back', async () => {
+  test('streams the rows as it reads them', async () => {
     fill(2000)
     const answer = await admin.send('GET', '/api/audit/export?format=ndjson')
     const reader = answer.body?.getReader()
@@ -269,8 +272,8 @@ describe('the export', () => {
 
   test.each([
     ['every entry', '', 20],
-    ['the few that are found', '&q=nothing+like+it', 1],
-  ])('of %s lets everything else run at each page', async (_, query, pages) => {
+    ['the few matching entries', '&q=nothing+like+it', 1],
+  ])('of %s yields to other work after each page', async (_, query, pages) => {
     fill(20_000)
     let turns = 0
     const turn = () => {
@@ -287,7 +290,7 @@ describe('the export', () => {
 })
 
 describe('an entry', () => {
-  test('can be neither changed nor deleted, and the API has no verb for it', async () => {
+  test('cannot be changed or deleted, and the API offers no way to do so', async () => {
     for (const statement of [
       "update audit_log set details = '{}'",
       'update audit_log set username = null where id = 1',
@@ -303,14 +306,14 @@ describe('an entry', () => {
     }
   })
 
-  test('keeps the name as it was then', async () => {
+  test('keeps the name as it was at the time', async () => {
     const anna = await app.user('anna')
     await admin.send('PUT', `/api/users/${anna.id}`, { username: 'berta' })
     const { entries } = await page(`?userId=${anna.id}`)
     expect(entries.map(({ username }) => username)).toStrictEqual(['anna'])
   })
 
-  test('is not written for what was so already', async () => {
+  test('is not written when nothing changes', async () => {
     const anna = await app.user('anna', { nodes: { read: true, write: true } })
     const settings = Object(await (await admin.send('GET', '/api/settings')).json())
     const before = auditRows(app).length
@@ -325,7 +328,7 @@ describe('an entry', () => {
     expect(auditRows(app).slice(before)).toStrictEqual([])
   })
 
-  test('belongs to the resource that the table says', () => {
+  test('belongs to the resource given in the table', () => {
     expect(Object.keys(AUDIT_ACTIONS)).toHaveLength(new Set(Object.keys(AUDIT_ACTIONS)).size)
     const resources = [
       'alerts',
@@ -344,7 +347,7 @@ describe('an entry', () => {
   })
 })
 
-test('no entry, no log line and no answer ever holds a password, hash, token or cookie', async () => {
+test('no audit entry, log line or answer ever contains a password, hash, token or cookie', async () => {
   const anna = await app.user('anna')
   const { token } = Object(await (await anna.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] })).json())
   const reset = await admin.send('POST', `/api/users/${anna.id}/reset-password`)

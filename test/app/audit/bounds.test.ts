@@ -17,12 +17,12 @@ async function recorded(details: Record<string, unknown>): Promise<Record<string
 
 const bytesOf = (details: unknown) => Buffer.byteLength(JSON.stringify(details))
 
-test('what is short enough is recorded as it is', async () => {
+test('short details are recorded unchanged', async () => {
   const details = { nodeNum: 7, before: { notes: 'a'.repeat(500), list: [1, null, true] }, after: { notes: '' } }
   expect(await recorded(details)).toStrictEqual(details)
 })
 
-test('a long text is cut, wherever it is, and says how long it was', async () => {
+test('a long text is cut, at any depth, and gives its original length', async () => {
   const cut = `${'ä'.repeat(500)}… (cut, 2000 characters)`
   const long = 'ä'.repeat(2000)
   const details = { name: long, before: { notes: long, lines: [{ text: long }, 'short'] }, after: null }
@@ -33,12 +33,12 @@ test('a long text is cut, wherever it is, and says how long it was', async () =>
   })
 })
 
-test('a character of two units stays whole or goes', async () => {
+test('a character of two code units is kept whole or left out', async () => {
   const { text } = await recorded({ text: `${'a'.repeat(499)}😀😀` })
   expect(text).toBe(`${'a'.repeat(499)}… (cut, 503 characters)`)
 })
 
-test('of an entry that is too large the largest fields become the beginning of their JSON', async () => {
+test('in an entry that is too large, the largest fields become the beginning of their JSON', async () => {
   const steps = Array.from({ length: 5000 }, (_, n) => n)
   const stored = await recorded({ automationId: 3, before: { enabled: true, steps }, after: { enabled: false } })
   const json = JSON.stringify(steps)
@@ -49,7 +49,7 @@ test('of an entry that is too large the largest fields become the beginning of t
   })
 })
 
-test('many large fields together are no larger', async () => {
+test('many large fields together stay within the same bound', async () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`field${n}`, '漢\n'.repeat(1000 + n)]))
   const stored = await recorded({ nodeNum: 7, before: many, after: many })
   expect(bytesOf(stored)).toBeLessThanOrEqual(8192)

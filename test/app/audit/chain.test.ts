@@ -21,7 +21,7 @@ function fillTo(count: number) {
     .run(count)
 }
 
-/** Changes the log as somebody who has the database file can. */
+/** Changes the log like somebody with access to the database file. */
 function tamper(...statements: string[]) {
   const { sqlite } = app.store
   const triggers = sqlite
@@ -39,7 +39,7 @@ const verify = (after = 0, limit = 1_000_000) => verifyChain(app.store, { after,
 const hashes = () => app.store.sqlite.prepare<[], string | null>('select hash from audit_log order by id').pluck().all()
 
 describe('the chain', () => {
-  test('is SHA-256 over the hash before and the entry as a JSON array', async () => {
+  test('is SHA-256 over the previous hash and the entry as a JSON array', async () => {
     app.store.sqlite
       .prepare(
         `insert into audit_log (timestamp, username, action, resource, details, ip)
@@ -57,7 +57,7 @@ describe('the chain', () => {
     expect(hashes()).toStrictEqual([first, second])
   })
 
-  test('goes on where it ended, in slices, and says what is not sealed yet', async () => {
+  test('continues where it ended, in slices, and names the entries that are not sealed yet', async () => {
     fillTo(450)
     expect(await sealAudit(app.store, async () => false)).toBe(100)
     expect(await verify()).toMatchObject({ entries: 450, until: { id: 100 }, unsealed: 350, broken: null })
@@ -68,13 +68,13 @@ describe('the chain', () => {
     expect(await verify()).toMatchObject({ entries: 460, until: { id: 460 }, unsealed: 0, broken: null, next: null })
   })
 
-  test('comes out the same when several instances seal at once', async () => {
+  test('is the same when several instances seal at once', async () => {
     fillTo(1500)
     await Promise.all([sealAudit(app.store), sealAudit(app.store), sealAudit(app.store)])
     expect(await verify()).toMatchObject({ entries: 1500, until: { id: 1500 }, unsealed: 0, broken: null })
   })
 
-  test('is verified in parts, each of which begins where the one before ended', async () => {
+  test('is verified in parts, each continuing from the one before', async () => {
     fillTo(1000)
     await sealAudit(app.store)
     const ends: unknown[] = []
@@ -91,7 +91,7 @@ describe('the chain', () => {
     ])
   })
 
-  test('an empty log is whole', async () => {
+  test('is intact for an empty log', async () => {
     tamper('delete from audit_log')
     expect(await verify()).toStrictEqual({
       entries: 0,
@@ -105,7 +105,7 @@ describe('the chain', () => {
   })
 })
 
-describe('what somebody did to the file', () => {
+describe('tampering with the file', () => {
   test.each([
     ["update audit_log set username = 'nobody' where id = 300", 300, 'changed'],
     ["update audit_log set details = '{}' where id = 300", 300, 'changed'],
@@ -126,7 +126,7 @@ describe('what somebody did to the file', () => {
       300,
       'trim_unrecorded',
     ],
-  ])('%s is found', async (statement, id, reason) => {
+  ])('is detected: %s', async (statement, id, reason) => {
     fillTo(600)
     await sealAudit(app.store)
     tamper(statement)
@@ -135,7 +135,7 @@ describe('what somebody did to the file', () => {
     expect(await verify()).toMatchObject({ broken: { id, reason }, until, next: null })
   })
 
-  test('a gap is found also before the entries are sealed', async () => {
+  test('is detected as a gap even before the entries are sealed', async () => {
     fillTo(50)
     tamper('delete from audit_log where id = 40')
     expect(await verify()).toMatchObject({ broken: { id: 40, reason: 'missing' }, unsealed: 39 })
@@ -144,7 +144,7 @@ describe('what somebody did to the file', () => {
   })
 })
 
-test('a long log holds nobody up: other work runs between slices', async () => {
+test('verifying a long log lets other work run between slices', async () => {
   fillTo(5000)
   let turns = 0
   const count = setInterval(() => turns++, 0)

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-/** As over a network: what others read meanwhile is from before the write. */
+/** As over a network: other requests still read the state before the write. */
 function slowToWrite(store: SqliteStore): SqliteStore {
   return {
     ...store,
@@ -95,7 +95,7 @@ const actionsFrom = (first: number) =>
     .slice(first)
     .map((row) => row.action)
 
-test.each(CHANGES)('%s: ten that make the same change at once are recorded as one (%#)', async (action, prepare) => {
+test.each(CHANGES)('%s: ten identical changes at once are recorded as one (%#)', async (action, prepare) => {
   const { id } = await app.user('anna')
   const [method, path, body] = await prepare(id)
   const before = auditRows(app).length
@@ -103,7 +103,7 @@ test.each(CHANGES)('%s: ten that make the same change at once are recorded as on
   expect(actionsFrom(before)).toStrictEqual([action])
 })
 
-test('so is the same schedule of backups, and each that differs', async () => {
+test('ten identical backup schedules at once are recorded as one, different ones each', async () => {
   const context = { store: app.store, ip: null, requestId: null, viewer: null, now: () => START }
   const before = auditRows(app).length
   const replace = (maxBackups: number) =>

@@ -36,7 +36,7 @@ const needs: readonly [method: string, path: () => string, body?: unknown][] = [
   ['PUT', () => '/api/configuration/lora', {}],
 ]
 
-test.each(needs)('%s %s needs a sign-in of the last 15 minutes, and then a proof', async (method, path, body) => {
+test.each(needs)('%s %s needs a sign-in within the last 15 minutes, or a new proof', async (method, path, body) => {
   const send = () => outcomeOf(admin.send(method, path(), body))
   app.clock.advance(QUARTER_MS)
   const rows = auditRows(app).length
@@ -46,7 +46,7 @@ test.each(needs)('%s %s needs a sign-in of the last 15 minutes, and then a proof
   expect(await send()).not.toBe('403 reauthentication_required')
 })
 
-test('until then nothing is asked, and what is not listed never', async () => {
+test('no proof is asked for within 15 minutes, or ever for requests that are not listed', async () => {
   app.clock.advance(QUARTER_MS - 1)
   expect(await outcomeOf(admin.send('GET', '/api/auth/reauthenticate'))).toBe('204')
   app.clock.advance(1)
@@ -57,7 +57,7 @@ test('until then nothing is asked, and what is not listed never', async () => {
   expect(await outcomeOf(admin.send('POST', '/api/users', { username: 'carl' }))).toBe('201')
 })
 
-test('tokens are not asked', async () => {
+test('requests with a token need no proof', async () => {
   const made = await admin.send('POST', '/api/tokens', { name: 'backups', scopes: ['backup'] })
   const { token } = Object(await made.json())
   app.clock.advance(10 * QUARTER_MS)
@@ -67,20 +67,20 @@ test('tokens are not asked', async () => {
   )
 })
 
-test('a clock that was ahead at the sign-in makes no proof fresh', async () => {
+test('a sign-in while the clock was ahead does not stay fresh', async () => {
   app.store.sqlite.prepare('update sessions set authenticated_at = ?').run(app.clock.now + 3_600_000)
   expect(await outcomeOf(admin.send('GET', '/api/auth/reauthenticate'))).toBe('403 reauthentication_required')
 })
 
-test('a session from before the upgrade counts from its beginning', async () => {
+test('in a session from before the upgrade the proof dates from the start of the session', async () => {
   app.store.sqlite.prepare('update sessions set authenticated_at = null, factors = null').run()
   expect(await outcomeOf(admin.send('GET', '/api/auth/reauthenticate'))).toBe('204')
   app.clock.advance(QUARTER_MS)
   expect(await outcomeOf(admin.send('GET', '/api/auth/reauthenticate'))).toBe('403 reauthentication_required')
 })
 
-describe('proving', () => {
-  test('by password: another cookie, the same end, one entry', async () => {
+describe('proving who one is', () => {
+  test('by password gives a new cookie with the same expiry, and one audit entry', async () => {
     const before = admin.cookie
     app.clock.advance(QUARTER_MS)
     const rows = auditRows(app).length
@@ -109,7 +109,7 @@ describe('proving', () => {
     ).toEqual([{ created_at: app.clock.now - QUARTER_MS, authenticated_at: app.clock.now }])
   })
 
-  test('by the code of an app, once', async () => {
+  test('by a code of the app works once', async () => {
     const { secret, enrolment } = Object(await (await admin.send('POST', '/api/auth/factors/totp')).json())
     const confirmed = { enrolment, code: codeAt(secret, app.clock.now) }
     expect((await admin.send('POST', '/api/auth/factors/totp/confirm', confirmed)).status).toBe(200)
@@ -123,7 +123,7 @@ describe('proving', () => {
     expect(outcomes.filter((outcome) => outcome === '204')).toHaveLength(1)
   })
 
-  test('is limited, and says nothing of other users', async () => {
+  test('is limited, and reveals nothing about other users', async () => {
     for (let i = 0; i < 10; i++) {
       expect(await outcomeOf(admin.send('POST', '/api/auth/reauthenticate', { password: USER_PASSWORD }))).toBe(
         '403 wrong_password',

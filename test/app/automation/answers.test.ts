@@ -14,7 +14,7 @@ import { FAR, heard, LOCAL, nodeInfo, packet, seconds, text, user } from '../../
 
 const STRANGER = 0xa0cb0003
 
-test('a text that somebody else signed in the name of its sender is not answered, nor keeps the true one out', async () => {
+test("a text signed in another sender's name is not answered and does not block the true one", async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   const node = createSigner(1)
@@ -31,7 +31,7 @@ test('a text that somebody else signed in the name of its sender is not answered
   expect(await t.lastRun(id)).toBe('skipped spoof_suspected')
 })
 
-test('a text that matches is answered once, by a reply, and recorded', async () => {
+test('a matching text is answered once, by a reply, and recorded', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   await t.say('Ping?', { id: 77 })
@@ -73,7 +73,7 @@ test('a direct message is answered directly, also by a reaction', async () => {
   expect(answers).toMatchObject([{ text: '👍', emoji: true, replyId: 78, toNodeNum: FAR, channel: 0 }])
 })
 
-test('what was said on a channel may be answered to its sender alone', async () => {
+test('a channel message can be answered to its sender alone', async () => {
   const t = await createTestAutomation()
   const answer = {
     kind: 'text',
@@ -92,12 +92,12 @@ test('what was said on a channel may be answered to its sender alone', async () 
 describe('is not answered', () => {
   const byWhat: Record<string, [reason: string, (t: TestAutomation) => Promise<unknown>]> = {
     'a message of our own radio': ['own_message', (t) => t.say('ping', { from: LOCAL })],
-    'a packet out of the memory of the radio': ['replayed', (t) => t.say('ping', { replayed: true })],
+    'a packet from the memory of the radio': ['replayed', (t) => t.say('ping', { replayed: true })],
     'a packet older than 5 minutes': [
       'too_old',
       (t) => t.say('ping', { rxTime: seconds(t.app.clock.now - 5 * MINUTE - 1000) }),
     ],
-    'a node that is ignored': [
+    'an ignored node': [
       'ignored_node',
       async (t) => {
         expect((await t.admin.send('PUT', `/api/nodes/${FAR}`, { isIgnored: true })).status).toBe(200)
@@ -154,7 +154,7 @@ describe('is not answered', () => {
     expect(t.texts()).toStrictEqual([])
   })
 
-  test('in quiet hours, by the clock of the rule, across midnight', async () => {
+  test('in quiet hours, by the time zone of the rule, across midnight', async () => {
     const t = await createTestAutomation()
     // 12:00 UTC in January is 07:00 in New York.
     const quietHours = { from: '22:30', to: '07:01' }
@@ -166,7 +166,7 @@ describe('is not answered', () => {
     expect(await t.lastRun(id)).toBe('sent')
   })
 
-  test('who is nobody, or everybody', async () => {
+  test('from node number 0 or the broadcast number', async () => {
     const t = await createTestAutomation()
     const id = await t.add(ACKNOWLEDGE)
     for (const from of [0, 0xffffffff]) {
@@ -177,7 +177,7 @@ describe('is not answered', () => {
     expect(t.radio.sent).toStrictEqual([])
   })
 
-  test('what does not match, and what another radio or the broker heard', async () => {
+  test('without a match, or heard by another radio or the broker', async () => {
     const t = await createTestAutomation()
     const id = await t.add(ACKNOWLEDGE)
     await t.say('pinging the mesh')
@@ -193,7 +193,7 @@ describe('is not answered', () => {
   })
 })
 
-test('a copy is not answered again, in this process or the next', async () => {
+test('a copy is not answered again by this process or the next', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   const once = packet(text('ping'), { id: 4711 })
@@ -210,7 +210,7 @@ test('a copy is not answered again, in this process or the next', async () => {
   ])
 })
 
-test('what was not answered when it came is not answered when a copy comes', async () => {
+test('a message that got no answer when it came gets none when a copy comes', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   await t.say('ping', { from: STRANGER })
@@ -223,7 +223,7 @@ test('what was not answered when it came is not answered when a copy comes', asy
   expect(t.radio.sent).toHaveLength(1)
 })
 
-test('what is sent by the clock is no answer', async () => {
+test('a scheduled message is not an answer', async () => {
   const t = await createTestAutomation()
   await t.add({ ...SCHEDULE, cron: '1 12 * * *' })
   await t.add(ACKNOWLEDGE)
@@ -234,7 +234,7 @@ test('what is sent by the clock is no answer', async () => {
   expect(answersLastHour).toBe(1)
 })
 
-test('a broker that was faster than the radio does not keep a text from its answer', async () => {
+test('a text that the broker delivers before the radio is still answered', async () => {
   const t = await createTestAutomation()
   await t.add(ACKNOWLEDGE)
   const once = packet(text('ping'))
@@ -244,7 +244,7 @@ test('a broker that was faster than the radio does not keep a text from its answ
   expect(t.radio.sent).toHaveLength(1)
 })
 
-test('a copy of what was not answered is not answered after a restart either', async () => {
+test('a copy of an unanswered message is not answered after a restart either', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   await t.say('ping', { id: 77 })
@@ -278,13 +278,13 @@ test('one sender is answered once in 60 seconds, anybody once in 10, also after 
   await t.say('ping')
   expect(await t.lastRun(id)).toBe('sent')
   expect(t.radio.sent).toHaveLength(3)
-  // The row of the first such skip, which is older than the last answer.
+  // The row of the first such skip is older than the last answer.
   t.app.clock.advance(1)
   await t.say('ping', { from: 4000 })
   expect(await t.lastRun(id)).toBe('skipped cooldown')
 })
 
-test('no more than 20 answers an hour, of all rules together, whatever is saved or deleted', async () => {
+test('at most 20 answers an hour over all rules, whatever is saved or deleted', async () => {
   const t = await createTestAutomation()
   const first = await t.add(ACKNOWLEDGE)
   const second = await t.add({ ...ACKNOWLEDGE, name: 'Test', match: { words: ['test'] } })
@@ -308,7 +308,7 @@ test('no more than 20 answers an hour, of all rules together, whatever is saved 
   expect(t.radio.sent).toHaveLength(21)
 })
 
-test('what an automation said triggers none, however it comes back', async () => {
+test("an automation is never triggered by an automation's own words, however they return", async () => {
   const t = await createTestAutomation()
   const answer = { kind: 'text', text: 'ping received' }
   const id = await t.add({ ...ACKNOWLEDGE, answer })
@@ -322,7 +322,7 @@ test('what an automation said triggers none, however it comes back', async () =>
   expect(t.radio.sent).toHaveLength(2)
 })
 
-test('a channel that was busy an hour ago says nothing of now', async () => {
+test('a channel that was busy an hour ago does not block an answer now', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   await t.measure(80)
@@ -333,7 +333,7 @@ test('a channel that was busy an hour ago says nothing of now', async () => {
   expect(await t.get(id)).toMatchObject({ state: 'ready', blockedBy: null })
 })
 
-test('equal skips of an hour are one row', async () => {
+test('equal skips within an hour are one row', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ACKNOWLEDGE)
   for (let n = 0; n < 50; n += 1) await t.say('ping', { from: LOCAL })
@@ -346,7 +346,7 @@ test('equal skips of an hour are one row', async () => {
   ])
 })
 
-test('a longer name than names are does not make the text too long', async () => {
+test('an overlong sender name does not make the text too long', async () => {
   const t = await createTestAutomation()
   const id = await t.add({ ...ACKNOWLEDGE, answer: { kind: 'text', text: '{senderLongName}'.repeat(5) } })
   await t.hear(heard(nodeInfo({ num: FAR, user: { longName: 'ä'.repeat(39), shortName: 'FH' } })))

@@ -14,7 +14,7 @@ async function ask(client: Client, method: string, path: string, body?: unknown)
 const automationAudit = (app: Parameters<typeof auditRows>[0]) =>
   auditRows(app).filter(({ action }) => action === 'automation_updated')
 
-test('who may do what: a change is recorded with what it changed, and nothing else is', async () => {
+test('access by role: a change is recorded with its details, and nothing else is', async () => {
   const app = await createTestApp()
   const [nobody, reader, writer] = [
     await app.user('nobody'),
@@ -62,7 +62,7 @@ test('who may do what: a change is recorded with what it changed, and nothing el
   ])
 })
 
-test('an automation tells its rule, its state and when it runs', async () => {
+test('an automation shows its rule, its state and its next run', async () => {
   const app = await createTestApp()
   const admin = await app.admin()
   const { enabled: _, ...rule } = ANNOUNCE
@@ -123,7 +123,7 @@ test('runs come in pages, newest first', async () => {
   }
 })
 
-test('a name is unique without regard to case, also when two want it at once', async () => {
+test('a name is unique without regard to case, also for two requests at once', async () => {
   const app = await createTestApp()
   const admin = await app.admin()
   const both = await Promise.all([
@@ -137,7 +137,7 @@ test('a name is unique without regard to case, also when two want it at once', a
   expect((await ask(admin, 'PUT', '/api/automation/1', { ...ANNOUNCE, name: 'hellO' })).status).toBe(200)
 })
 
-test('there are at most 50', async () => {
+test('at most 50 are allowed', async () => {
   const app = await createTestApp()
   const admin = await app.admin()
   for (let n = 1; n <= 50; n += 1) {
@@ -149,7 +149,7 @@ test('there are at most 50', async () => {
   expect((await ask(admin, 'POST', '/api/automation', ANNOUNCE)).body.automation.id).toBe(51)
 })
 
-test('what is not there is not found', async () => {
+test('an unknown automation is not found', async () => {
   const app = await createTestApp()
   const admin = await app.admin()
   for (const [method, path, body] of [
@@ -178,19 +178,19 @@ test.each([
   ['a name with a space at its end', { ...ANNOUNCE, name: 'Hello ' }, 'name'],
   ['a name with a control character', { ...ANNOUNCE, name: 'He\u0007llo' }, 'name'],
   ['an unknown time zone', { ...ANNOUNCE, timeZone: 'Mars/Base' }, 'timeZone'],
-  ['quiet hours that are no time', { ...ANNOUNCE, quietHours: { from: '24:00', to: '06:00' } }, 'quietHours.from'],
+  ['quiet hours that are not a time', { ...ANNOUNCE, quietHours: { from: '24:00', to: '06:00' } }, 'quietHours.from'],
   ['quiet hours all day', { ...ANNOUNCE, quietHours: { from: '06:00', to: '06:00' } }, 'quietHours'],
   ['an interval below 3 hours', { ...ANNOUNCE, when: { kind: 'interval', hours: 2 } }, 'when.hours'],
   ['an announcement each hour', { ...ANNOUNCE, when: { kind: 'cron', cron: '0 * * * *' } }, 'when.cron'],
   ['two close announcements a week', { ...ANNOUNCE, when: { kind: 'cron', cron: '0 9,11 * * 1' } }, 'when.cron'],
   ['no channel', { ...ANNOUNCE, channels: [] }, 'channels'],
   ['a channel twice', { ...ANNOUNCE, channels: [1, 1] }, 'channels'],
-  ['a channel that there is not', { ...ANNOUNCE, channels: [8] }, 'channels.0'],
+  ['an unknown channel', { ...ANNOUNCE, channels: [8] }, 'channels.0'],
   ['an empty text', { ...ANNOUNCE, text: ' \n' }, 'text'],
   ['a text of 201 bytes', { ...ANNOUNCE, text: 'ä'.repeat(100) + 'x' }, 'text'],
   ['a text that is too long with a long name', { ...ANNOUNCE, text: `{longName}${'x'.repeat(162)}` }, 'text'],
   ['an unknown token', { ...ANNOUNCE, text: 'Hello {world}' }, 'text'],
-  ['a token of a sender where there is none', { ...ANNOUNCE, text: 'Hello {senderId}' }, 'text'],
+  ['a sender token in a rule without a sender', { ...ANNOUNCE, text: 'Hello {senderId}' }, 'text'],
   ['half a character', { ...ANNOUNCE, text: 'Hello \ud83d' }, 'text'],
   ['neither channel nor direct messages', { ...ACKNOWLEDGE, channels: [], direct: false }, 'channels'],
   ['no words', { ...ACKNOWLEDGE, match: { words: [] } }, 'match.words'],
@@ -208,7 +208,11 @@ test.each([
     'answer.emoji',
   ],
   ['traceroutes each 4 minutes', { ...TRACEROUTE, everyMinutes: 4 }, 'everyMinutes'],
-  ['a traceroute to everybody', { ...TRACEROUTE, targets: { kind: 'list', nodes: ['!ffffffff'] } }, 'targets.nodes.0'],
+  [
+    'a traceroute to the broadcast address',
+    { ...TRACEROUTE, targets: { kind: 'list', nodes: ['!ffffffff'] } },
+    'targets.nodes.0',
+  ],
   ['a node twice', { ...TRACEROUTE, targets: { kind: 'list', nodes: [16, '!00000010'] } }, 'targets.nodes'],
   [
     '51 nodes',
@@ -220,7 +224,11 @@ test.each([
   ['a schedule that is never due', { ...SCHEDULE, cron: '0 12 31 2 *' }, 'cron'],
   ['no cron pattern', { ...SCHEDULE, cron: '61 12 * * *' }, 'cron'],
   ['a nickname', { ...SCHEDULE, cron: '@reboot' }, 'cron'],
-  ['a schedule to everybody by name', { ...SCHEDULE, action: { kind: 'traceroute', to: 0xffffffff } }, 'action.to'],
+  [
+    'a schedule to the broadcast address by name',
+    { ...SCHEDULE, action: { kind: 'traceroute', to: 0xffffffff } },
+    'action.to',
+  ],
 ])('refused: %s', async (_, rule, path) => {
   const admin = await sharedAdmin
   for (const refused of [
@@ -233,12 +241,15 @@ test.each([
   expect((await ask(admin, 'GET', '/api/automation')).body.automations).toStrictEqual([])
 })
 
-test.each(Object.entries(ALL))('a rule of kind %s comes back as it was sent, and can be sent back', async (_, rule) => {
-  const app = await createTestApp()
-  const admin = await app.admin()
-  const made = (await ask(admin, 'POST', '/api/automation', rule)).body.automation
-  expect(made.rule).toMatchObject(rule)
-  const again = await ask(admin, 'PUT', `/api/automation/${made.id}`, made.rule)
-  expect(again.body.automation).toStrictEqual(made)
-  expect(automationAudit(app)).toHaveLength(1)
-})
+test.each(Object.entries(ALL))(
+  'a rule of kind %s is returned as it was sent and can be sent again',
+  async (_, rule) => {
+    const app = await createTestApp()
+    const admin = await app.admin()
+    const made = (await ask(admin, 'POST', '/api/automation', rule)).body.automation
+    expect(made.rule).toMatchObject(rule)
+    const again = await ask(admin, 'PUT', `/api/automation/${made.id}`, made.rule)
+    expect(again.body.automation).toStrictEqual(made)
+    expect(automationAudit(app)).toHaveLength(1)
+  },
+)

@@ -11,7 +11,7 @@ const field = (min: number, max: number) =>
   fc.option(fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 4 }))
 const asText = (values: readonly number[] | null) => values?.join(',') ?? '*'
 
-// With a day of the month and one of the week, either is enough: one of them at a time.
+// With both a day of the month and a weekday, either is enough; each is used alone here.
 const PATTERN = fc.tuple(
   field(0, 59),
   field(0, 23),
@@ -35,7 +35,7 @@ function matches([minute, hour, [day, weekday], month]: Fields, t: number): bool
   )
 }
 
-it('the next slot comes after the moment, matches the pattern, and none before it does', () => {
+it('the next slot is after the moment and matches the pattern, and no earlier one does', () => {
   fc.assert(
     fc.property(PATTERN, MOMENT, (pattern, after) => {
       const next = cronSlots(textOf(pattern), 'UTC')(after) ?? 0
@@ -49,7 +49,7 @@ it('the next slot comes after the moment, matches the pattern, and none before i
   )
 })
 
-it('in every time zone, also where the clock jumps, a slot is the same from any moment before it', () => {
+it('in every time zone, also where the clock jumps, a slot is the same from any earlier moment', () => {
   const zone = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu')
   const jump = fc.constantFrom('2026-03-29T01:00Z', '2026-10-25T01:00Z', '2026-03-08T07:00Z', '2026-04-04T15:00Z')
   const near = fc.tuple(jump, fc.integer({ min: -DAY, max: DAY })).map(([iso, ms]) => Date.parse(iso) + ms)

@@ -19,7 +19,7 @@ async function dryRun(t: TestAutomation, rule: object, sample?: object) {
   return body
 }
 
-test('shows what would be sent, when, and how long that takes on the air, and does nothing', async () => {
+test('shows the text, the time and the airtime, and does nothing', async () => {
   const t = await createTestAutomation()
   const tables = () =>
     ['messages', 'automations', 'automation_runs', 'audit_log'].map((table) =>
@@ -51,7 +51,7 @@ test('shows what would be sent, when, and how long that takes on the air, and do
   expect(tables()).toStrictEqual(before)
 })
 
-test('counts by the modem of the radio', async () => {
+test('uses the modem preset of the radio', async () => {
   const t = await createTestAutomation()
   const preset = { usePreset: true, region: 'EU_868', spreadFactor: 0, bandwidth: 0, codingRate: 0 }
   const modemOf = async (lora: typeof t.radio.loraSettings) => {
@@ -85,7 +85,7 @@ test('counts by the modem of the radio', async () => {
   })
 })
 
-test('says which runs fall into quiet hours, and does not count them', async () => {
+test('names runs in quiet hours and does not count them', async () => {
   const t = await createTestAutomation()
   const quietHours = { from: '23:00', to: '07:00' }
   const { nextRuns, estimate } = await dryRun(t, { ...ANNOUNCE, quietHours })
@@ -103,7 +103,7 @@ test('says which runs fall into quiet hours, and does not count them', async () 
   expect((await dryRun(t, { ...SCHEDULE, cron: '*/5 * * * *' })).estimate.runsPerDay).toBe(288)
 })
 
-test('a traceroute shows whom it would ask', async () => {
+test('a traceroute shows which node it would ask', async () => {
   const t = await createTestAutomation()
   const { messages, estimate } = await dryRun(t, TRACEROUTE)
   expect(messages).toMatchObject([{ kind: 'traceroute', toNodeNum: FAR, text: null, bytes: 0, airtimeMs: 395 }])
@@ -112,7 +112,7 @@ test('a traceroute shows whom it would ask', async () => {
   expect(nobody).toMatchObject({ messages: [], estimate: { packetsPerDay: 0 } })
 })
 
-test('an answer is tried on a sample: whether the rule listens to it, and why it would keep silent', async () => {
+test('an answer is tried on a sample: whether the rule matches, and why it would stay silent', async () => {
   const t = await createTestAutomation()
   const rule = { ...ACKNOWLEDGE, enabled: false, answer: { kind: 'text', text: '{senderShortName} {hops} {snr}' } }
   const sample = { text: 'Ping!', from: '!a0cb0002', hopsAway: 2, snr: -7.5 }
@@ -146,7 +146,7 @@ test('an answer is tried on a sample: whether the rule listens to it, and why it
   })
 })
 
-test('of a rule that is saved it shows the runs to come as they will be', async () => {
+test('for a saved rule it shows the runs as they will happen', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ANNOUNCE)
   t.app.clock.advance(HOUR)
@@ -157,7 +157,7 @@ test('of a rule that is saved it shows the runs to come as they will be', async 
   expect((await dryRun(t, ANNOUNCE)).nextRuns[0].at).toBe(START + 7 * HOUR)
 })
 
-test('the next run is the first one that is not quiet, or none', async () => {
+test('the next run is the first one outside quiet hours, or none', async () => {
   const t = await createTestAutomation()
   const quietHours = { from: '00:00', to: '23:59' }
   const often = await t.add({ ...SCHEDULE, cron: '*/5 * * * *', timeZone: 'Europe/Berlin', quietHours })

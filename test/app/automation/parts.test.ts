@@ -50,7 +50,7 @@ describe('matching', () => {
     }
   })
 
-  test('a text longer than a packet is only looked at so far, in any mode', () => {
+  test('in every mode a text is examined only up to the length of a packet', () => {
     for (const mode of MATCH_MODES) {
       expect(matches({ mode, words: ['needle'] }, `${'hay '.repeat(1000)}needle`), mode).toBe(false)
     }
@@ -59,7 +59,7 @@ describe('matching', () => {
 })
 
 describe('templates', () => {
-  test('no value makes a text wider than was counted when it was saved', () => {
+  test('no value makes a text longer than was assumed when it was saved', () => {
     const all = Object.keys({ ...TOKENS, ...ANSWER_TOKENS })
     const template = all.map((name) => `{${name}}`).join(' ')
     const wide = Object.fromEntries(all.map((name) => [name, '😀'.repeat(100)]))
@@ -67,17 +67,17 @@ describe('templates', () => {
     expect(render('{nodes}', { nodes: 123_456_789 })).toBe('12345')
   })
 
-  test('what is not known is a question mark, what is no token stays', () => {
+  test('an unknown value becomes a question mark, and an unknown token stays as it is', () => {
     expect(render('{shortName} {snr} {nothing} {} {a b}', { snr: null })).toBe('? ? {nothing} {} {a b}')
     expect(render('{longName}', { longName: 'A\u0000\n\u0007B' })).toBe('AB')
     expect(render('{longName}', { longName: '\n' })).toBe('?')
-    // A value is no template.
+    // A value is not itself a template.
     expect(render('{longName}', { longName: '{shortName}', shortName: 'S' })).toBe('{shortName}')
   })
 })
 
 test.each([
-  // Bytes, spreading factor, kHz, coding rate, ms: 16 + 4.25 symbols before, then 8 and what the payload takes.
+  // Bytes, spreading factor, kHz, coding rate, ms: 16 + 4.25 symbols of preamble, then 8 and those of the payload.
   [16, 7, 250, 5, 0.512 * (20.25 + 8 + 5 * 6)],
   [16, 11, 250, 5, 8.192 * (20.25 + 8 + 5 * 3)],
   [253, 12, 125, 8, 32.768 * (20.25 + 8 + 8 * 51)],

@@ -7,7 +7,7 @@ import { FAR, heard, LOCAL, nodeInfo, packet, text } from '../../support/mesh/me
 const OTHER = 0xa0cb0003
 
 describe('an announcement', () => {
-  test('goes to each channel, each interval after it was switched on, and never when it is saved', async () => {
+  test('goes to each channel at each interval after it was switched on, and never on saving', async () => {
     const t = await createTestAutomation()
     const rule = {
       ...ANNOUNCE,
@@ -27,7 +27,7 @@ describe('an announcement', () => {
     expect(await t.pass(18 * HOUR)).toBe(6)
   })
 
-  test('begins its interval anew when it is switched on or its interval changes', async () => {
+  test('restarts its interval when it is switched on or its interval changes', async () => {
     const t = await createTestAutomation()
     const id = await t.add({ ...ANNOUNCE, enabled: false })
     expect((await t.get(id))['nextRunAt']).toBeNull()
@@ -42,7 +42,7 @@ describe('an announcement', () => {
     expect(await t.pass(DAY)).toBe(0)
   })
 
-  test('is said once across restarts, and what was missed is not made up for', async () => {
+  test('is sent once across restarts, and missed ones are not made up for', async () => {
     const t = await createTestAutomation()
     const id = await t.add(ANNOUNCE)
     expect(await t.pass(6 * HOUR)).toBe(1)
@@ -50,17 +50,17 @@ describe('an announcement', () => {
       t.restart()
       expect(await t.pass(MINUTE)).toBe(0)
     }
-    // Down for two announcements and a bit.
+    // Down for a little more than two announcements.
     t.app.clock.advance(13 * HOUR)
     t.restart()
     expect(await t.pass(MINUTE)).toBe(0)
     expect(await t.lastRun(id)).toBe('skipped missed')
     expect(await t.pass(5 * HOUR)).toBe(1)
-    // In step with the ones before.
+    // In step with the earlier ones.
     expect(await t.get(id)).toMatchObject({ lastRun: { at: START + 24 * HOUR }, nextRunAt: START + 30 * HOUR })
   })
 
-  test('is not said again early by a machine that starts in 1970 until it is told the time', async () => {
+  test('is not repeated early by a machine that starts in 1970 until its clock is set', async () => {
     const t = await createTestAutomation()
     const id = await t.add(ANNOUNCE)
     expect(await t.pass(6 * HOUR)).toBe(1)
@@ -74,7 +74,7 @@ describe('an announcement', () => {
     expect(await t.pass(6 * HOUR)).toBe(1)
   })
 
-  test('is made in time when the restart itself was short', async () => {
+  test('is sent in time after a short restart', async () => {
     const t = await createTestAutomation()
     await t.add(ANNOUNCE)
     t.app.clock.advance(6 * HOUR + 90_000)
@@ -83,7 +83,7 @@ describe('an announcement', () => {
     expect(t.radio.sent).toHaveLength(1)
   })
 
-  test('is skipped in quiet hours, on a busy channel, without a radio, with a queue that is full', async () => {
+  test('is skipped in quiet hours, on a busy channel, without a radio, and with a full queue', async () => {
     const t = await createTestAutomation()
     const id = await t.add({
       ...ANNOUNCE,
@@ -124,7 +124,7 @@ describe('an announcement', () => {
     ])
   })
 
-  test('with a cron pattern keeps its distance, whatever is saved', async () => {
+  test('with a cron pattern keeps its minimum distance, whatever is saved', async () => {
     const t = await createTestAutomation()
     const id = await t.add({ ...ANNOUNCE, when: { kind: 'cron', cron: '0 13 * * *' } })
     expect(await t.pass(HOUR)).toBe(1)
@@ -138,11 +138,11 @@ describe('a schedule', () => {
   const berlin = { ...SCHEDULE, timeZone: 'Europe/Berlin' }
 
   test.each([
-    ['a fixed time in a gap, at its end', '30 2 * * *', '2026-03-28T12:00Z', '2026-03-29T01:00Z'],
-    ['a fixed time in a fold, the first time round', '30 2 * * *', '2026-10-24T12:00Z', '2026-10-25T00:30Z'],
+    ['a fixed time in a gap runs at the end of the gap', '30 2 * * *', '2026-03-28T12:00Z', '2026-03-29T01:00Z'],
+    ['a fixed time in a fold runs the first time', '30 2 * * *', '2026-10-24T12:00Z', '2026-10-25T00:30Z'],
     ['a list of times in a fold', '30 2,14 * * *', '2026-10-24T13:00Z', '2026-10-25T00:30Z'],
-    ['its own time zone', '0 9 * * 1-5', '2026-07-03T12:00Z', '2026-07-06T07:00Z'],
-  ])('is due once at %s', async (_, cron, from, expected) => {
+    ['in its own time zone', '0 9 * * 1-5', '2026-07-03T12:00Z', '2026-07-06T07:00Z'],
+  ])('is due once: %s', async (_, cron, from, expected) => {
     const t = await createTestAutomation()
     t.app.clock.now = Date.parse(from)
     t.radio.txEnabled = null
@@ -151,7 +151,7 @@ describe('a schedule', () => {
     expect((await t.get(id))['nextRunAt']).toBe(due)
     expect(await t.pass(due - t.app.clock.now - 1)).toBe(0)
     expect(await t.pass(1)).toBe(1)
-    // Over the hour that comes twice, and until the afternoon's.
+    // Across the repeated hour and until the afternoon.
     expect(await t.pass(6 * HOUR)).toBe(0)
   })
 
@@ -166,7 +166,7 @@ describe('a schedule', () => {
     expect(await t.pass(8 * HOUR)).toBe(1)
   })
 
-  test('sends to a node, or asks one for the way', async () => {
+  test('sends to a node, or requests a traceroute', async () => {
     const t = await createTestAutomation()
     const id = await t.add({ ...SCHEDULE, action: { kind: 'text', text: 'Hi', to: '!a0cb0002', channel: 1 } })
     await t.add({ ...SCHEDULE, name: 'Way', action: { kind: 'traceroute', to: FAR } })
@@ -183,7 +183,7 @@ describe('a schedule', () => {
     ])
   })
 
-  test('to a channel that is off says so', async () => {
+  test('to a disabled channel says so', async () => {
     const t = await createTestAutomation()
     await t.hear(heard({ case: 'channel', value: { index: 1, role: 0 } }))
     const id = await t.add({ ...SCHEDULE, action: { kind: 'text', text: 'Hi', channel: 1 } })
@@ -191,7 +191,7 @@ describe('a schedule', () => {
     expect(await t.lastRun(id)).toBe('skipped channel_disabled')
   })
 
-  test('is back in step when the clock was ahead', async () => {
+  test('is back in step after the clock was ahead', async () => {
     const t = await createTestAutomation()
     const id = await t.add(SCHEDULE)
     t.app.clock.advance(400 * DAY)
@@ -204,7 +204,7 @@ describe('a schedule', () => {
 })
 
 describe('a traceroute', () => {
-  test('asks the node that was asked the longest ago, and leaves out what is ignored, silent or far', async () => {
+  test('asks the node that has waited longest, and leaves out ignored, silent and distant ones', async () => {
     const t = await createTestAutomation()
     const now = t.app.clock.now
     await t.hear(heard(packet(text('hi'), { from: OTHER })), heard(packet(text('hi'), { from: 9, viaMqtt: true })))
@@ -218,7 +218,7 @@ describe('a traceroute', () => {
     expect(asked.slice(2)).toStrictEqual(asked.slice(0, 2))
   })
 
-  test('goes round its list', async () => {
+  test('cycles through its list', async () => {
     const t = await createTestAutomation()
     await t.add({ ...TRACEROUTE, everyMinutes: 5, targets: { kind: 'list', nodes: [30, '!00000014', LOCAL, 10] } })
     expect(await t.pass(20 * MINUTE)).toBe(4)
@@ -247,7 +247,7 @@ describe('a run that is claimed', () => {
     slot: now,
   })
 
-  test('is not done again after a crash before anything was sent, and is shown as interrupted', async () => {
+  test('is not repeated after a crash before sending, and is shown as interrupted', async () => {
     const t = await createTestAutomation()
     const id = await t.add(ANNOUNCE)
     const slot = t.app.clock.now + 6 * HOUR
@@ -275,7 +275,7 @@ describe('a run that is claimed', () => {
   })
 })
 
-test('a rule that fails keeps no other from its work, and is not sent again', async () => {
+test('a failing rule does not stop others, and is not sent again', async () => {
   const t = await createTestAutomation()
   const broken = await t.add({ ...SCHEDULE, name: 'Broken' })
   const whole = await t.add(SCHEDULE)
@@ -291,7 +291,7 @@ test('a rule that fails keeps no other from its work, and is not sent again', as
   expect(t.app.logged.filter((line) => line.includes('An automation failed'))).toHaveLength(1)
 })
 
-test('a time zone that there is no longer stops no other rule', async () => {
+test('a time zone that no longer exists stops no other rule', async () => {
   const t = await createTestAutomation()
   const lost = await t.add({ ...SCHEDULE, name: 'Lost' })
   await t.add(SCHEDULE)
@@ -303,7 +303,7 @@ test('a time zone that there is no longer stops no other rule', async () => {
   expect(await t.get(lost)).toMatchObject({ state: 'blocked', blockedBy: 'error', nextRunAt: null })
 })
 
-test('runs are kept for 90 days, and 10,000 of one rule', async () => {
+test('runs are kept for 90 days, at most 10,000 per rule', async () => {
   const t = await createTestAutomation()
   const id = await t.add(ANNOUNCE)
   const now = t.app.clock.now

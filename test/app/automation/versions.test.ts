@@ -10,7 +10,7 @@ async function ask(client: Client, method: string, path: string, body?: unknown,
 
 const match = (value: string) => ({ 'If-Match': value })
 
-test('a rule is replaced and deleted only as the version that was read, for who asks for that', async () => {
+test('replacing and deleting need the version that was read, if the client sends one', async () => {
   const { admin, add, app } = await createTestAutomation()
   const path = `/api/automation/${await add(ANNOUNCE)}`
   const read = await ask(admin, 'GET', path)
@@ -31,7 +31,7 @@ test('a rule is replaced and deleted only as the version that was read, for who 
     const refused = await ask(admin, 'PUT', path, mine, match(bad))
     expect(refused, bad).toMatchObject({ status: 400, body: { issues: [{ path: 'If-Match' }] } })
   }
-  // What is the same already is no change, and no other version.
+  // an identical rule is not a change and keeps its version
   expect((await ask(admin, 'PUT', path, mine, match('"2"'))).body.automation.revision).toBe(2)
   for (const [revision, value] of [
     [3, '"7", "2"'],
@@ -46,7 +46,7 @@ test('a rule is replaced and deleted only as the version that was read, for who 
   expect(auditRows(app).filter(({ action }) => action === 'automation_updated')).toHaveLength(6)
 })
 
-test('of two who change the same version at once, one is told', async () => {
+test('of two changes to the same version at once, one is refused', async () => {
   const { admin, add, app } = await createTestAutomation()
   const path = `/api/automation/${await add(ANNOUNCE)}`
   const answers = await Promise.all(
@@ -65,13 +65,13 @@ test('of two who change the same version at once, one is told', async () => {
 })
 
 test.each([
-  ['that a newer version made', `json_set(rule, '$.color', 'red')`],
-  ['of a kind that is not known', `json_set(rule, '$.kind', 'weather')`],
-  ['with a pattern that is none', `json_set(rule, '$.cron', '99 9 * * *')`],
-  ['with a token that is not known', `json_set(rule, '$.action.text', 'It is {weather}')`],
+  ['written by a newer version', `json_set(rule, '$.color', 'red')`],
+  ['of an unknown kind', `json_set(rule, '$.kind', 'weather')`],
+  ['with an invalid pattern', `json_set(rule, '$.cron', '99 9 * * *')`],
+  ['with an unknown token', `json_set(rule, '$.action.text', 'It is {weather}')`],
   ['that is cut off', 'substr(rule, 1, 20)'],
-  ['that is no object', `'[]'`],
-])('a rule %s is shown apart, never runs, and can be deleted', async (_, damage) => {
+  ['that is not an object', `'[]'`],
+])('a rule %s is listed separately, never runs, and can be deleted', async (_, damage) => {
   const { admin, add, app, pass, lastRun } = await createTestAutomation()
   const lost = await add({ ...SCHEDULE, name: 'Lost' })
   const whole = await add(SCHEDULE)
@@ -112,7 +112,7 @@ test.each([
   })
 })
 
-test('runs with a reason that only another version knows, or damaged packets, are listed', async () => {
+test('runs with unknown reasons or damaged packets are listed', async () => {
   const { admin, add, app, pass } = await createTestAutomation()
   const id = await add(SCHEDULE)
   await pass(9 * HOUR)
@@ -122,7 +122,7 @@ test('runs with a reason that only another version knows, or damaged packets, ar
   expect(runs).toMatchObject([{ outcome: 'sent', reason: null, packets: [] }])
 })
 
-test('a rule that is changed while it sends says no more', async () => {
+test('a rule that changes while it sends stops sending', async () => {
   const { add, app, radio, pass, runs, texts } = await createTestAutomation()
   const id = await add({ ...ANNOUNCE, channels: [0, 1, 2] })
   const { reserve } = radio

@@ -12,7 +12,7 @@ function config(env: Record<string, string> = {}) {
   return parsed.config
 }
 
-test('without any variable there is a default for each', () => {
+test('every variable has a default', () => {
   expect(config()).toMatchObject({
     PORT: 8080,
     HOST: '0.0.0.0',
@@ -37,7 +37,7 @@ test('without any variable there is a default for each', () => {
   expect(Object.keys(config()).toSorted()).toStrictEqual(Object.keys(VARIABLES).toSorted())
 })
 
-test('an empty value is none, an unknown variable is nothing', () => {
+test('an empty value counts as unset, and an unknown variable is ignored', () => {
   const empty = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '']))
   expect(config({ ...empty, UNKNOWN: 'x' })).toStrictEqual(config())
 })
@@ -54,7 +54,7 @@ test.each([
   ['COLLECTOR_NAME', 'hill-2', 'hill-2'],
   ['COLLECTOR_ONLY', 'messages, nodes', ['messages', 'nodes']],
   ['COLLECTOR_SAMPLE_SECONDS', '900', 900],
-])('%s=%s is %j', (name, text, value) => {
+])('%s=%s gives %j', (name, text, value) => {
   expect(Object(config({ [name]: text }))[name]).toStrictEqual(value)
 })
 
@@ -90,7 +90,7 @@ test.each([
   ['REDIS_PREFIX', 'mesh:club:'],
   ['REDIS_PREFIX', 'me*h:'],
   ['PORT', 'a\nb'],
-])('%s=%j is one line: the variable, what was found, what is expected', (name, text) => {
+])('%s=%j gives one line: the variable, the value found, and what is expected', (name, text) => {
   const lines = problems({ [name]: text })
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatch(new RegExp(`^${name}: found ".*", expected [^\\n]+$`))
@@ -113,14 +113,14 @@ test.each([
   ['MAP_TILE_URL', '//tiles.example.org/{z}/{x}/{y}.png'],
   ['MAP_TILE_URL', '/\\tiles.example.org/{z}/{x}/{y}.png'],
   ['MAP_TILE_URL', 'javascript:{z}{x}{y}'],
-])('%s=%j is refused without being shown', (name, text) => {
+])('%s=%j is refused without showing the value', (name, text) => {
   const lines = problems({ [name]: text })
   expect(lines).toHaveLength(1)
   expect(lines[0]).toContain(`${name}: found (not shown), expected `)
   expect(lines[0]).not.toMatch(/hunter2|aaaa/)
 })
 
-test('all problems are told at once, each on its line', () => {
+test('all problems are reported at once, each on its line', () => {
   const env = { PORT: 'x', TRUSTED_PROXIES: 'x,y,z', LOG_LEVEL: 'x', SESSION_SECRET: 'x' }
   expect(problems(env).map((line) => line.split(':')[0])).toStrictEqual([
     'PORT',
@@ -147,12 +147,12 @@ test.each([
   ['https://user:password@mesh.example.org', false],
   ['https://mesh.example.org/?x=1', false],
   ['ftp://mesh.example.org', false],
-])('COLLECTOR_TARGET_URL=%s is taken: %s', (COLLECTOR_TARGET_URL, isTaken) => {
+])('COLLECTOR_TARGET_URL=%s is accepted: %s', (COLLECTOR_TARGET_URL, isTaken) => {
   const result = parseConfig({ COLLECTOR_TARGET_URL, COLLECTOR_TOKEN: `mm_${'t'.repeat(43)}` })
   expect(result.ok || result.problems.length).toBe(isTaken || 1)
 })
 
-test('a collector has a token, which no line shows', () => {
+test('the token of a collector appears in no line', () => {
   const COLLECTOR_TARGET_URL = 'https://mesh.example.org'
   expect(parseConfig({ COLLECTOR_TARGET_URL })).toMatchObject({
     problems: [expect.stringMatching(/^COLLECTOR_TOKEN: found nothing/)],
@@ -162,7 +162,7 @@ test('a collector has a token, which no line shows', () => {
   })
 })
 
-test('values that do not go together are a problem too', () => {
+test('values that contradict each other are a problem too', () => {
   expect(problems({ SESSION_STORE: 'redis' })).toStrictEqual([
     'REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis',
   ])

@@ -22,7 +22,7 @@ describe.each([
   ['admins', { admin: '403 second_factor_required', user: '200' }],
   ['all', { admin: '403 second_factor_required', user: '403 second_factor_required' }],
 ])('REQUIRE_SECOND_FACTOR=%s, on a running service', (policy, expected) => {
-  test('who has none can do nothing but enrol, and then everything', async () => {
+  test('users without a second factor can only enrol, and afterwards do everything', async () => {
     app = await createTestApp()
     const user = await app.user('anna')
     const admin = await app.admin()
@@ -56,7 +56,7 @@ test.each([
   ['all', 1, '403 second_factor_required'],
   ['all', 2, '200'],
   ['all', null, '200'],
-] as const)('policy %s, a provider that tells of %s factors: %s', async (policy, factors, outcome) => {
+] as const)('policy %s, a provider that reports %s factors: %s', async (policy, factors, outcome) => {
   app = await createTestApp()
   const anna = await app.user('anna')
   moveToProvider(app, [anna.id])
@@ -75,6 +75,6 @@ test.each([
   [[], null],
   ['mfa', null],
   [undefined, null],
-])('amr %j tells of %s factors', (amr, factors) => {
+])('amr %j means %s factors', (amr, factors) => {
   expect(factorsOf({ amr })).toBe(factors)
 })

@@ -36,7 +36,7 @@ async function enrol(client = anna): Promise<{ secret: string; codes: string[] }
 const sendCode = (client: CookieClient, code: string) => client.send('POST', '/api/auth/login/totp', { code })
 const sendRecovery = (client: CookieClient, code: string) => client.send('POST', '/api/auth/login/recovery', { code })
 
-/** A browser that has given the password. */
+/** A browser that has only given the password. */
 async function half(): Promise<CookieClient> {
   const client = cookieClient(app)
   expect(await login(client)).toEqual({ secondFactor: expect.any(Array) })
@@ -47,8 +47,8 @@ async function isSignedIn(client: CookieClient): Promise<boolean> {
   return Object(await (await client.send('GET', '/api/auth/status')).json()).authenticated
 }
 
-describe('setting up', () => {
-  test('shows a secret and an otpauth URI, stores nothing before a code of it is seen', async () => {
+describe('setting up TOTP', () => {
+  test('shows a secret and an otpauth URI, and stores nothing until a code is entered', async () => {
     const begun = Object(await (await anna.send('POST', '/api/auth/factors/totp')).json())
     expect(begun.secret).toMatch(/^[A-Z2-7]{32}$/)
     const uri = new URL(begun.uri)
@@ -82,7 +82,7 @@ describe('setting up', () => {
     }
   })
 
-  test("is refused with a wrong code, an old enrolment, and somebody else's", async () => {
+  test("is refused with a wrong code, an old enrolment or somebody else's enrolment", async () => {
     const { secret, enrolment } = Object(await (await anna.send('POST', '/api/auth/factors/totp')).json())
     const confirm = (client: CookieClient, code: string) =>
       outcomeOf(client.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code }))
@@ -97,7 +97,7 @@ describe('setting up', () => {
     expect(auditRows(app).filter(({ action }) => action === 'second_factor_added')).toEqual([])
   })
 
-  test('one enrolment is confirmed once, of many at the same instant', async () => {
+  test('one enrolment is confirmed once when many requests confirm it at the same instant', async () => {
     const { secret, enrolment } = Object(await (await anna.send('POST', '/api/auth/factors/totp')).json())
     const code = codeAt(secret, app.clock.now)
     const outcomes = await Promise.all(
@@ -110,8 +110,8 @@ describe('setting up', () => {
   })
 })
 
-describe('signing in', () => {
-  test('without a factor is as ever', async () => {
+describe('signing in with TOTP', () => {
+  test('works as before for a user without a factor', async () => {
     await app.user('bert')
     const bert = cookieClient(app)
     expect(Object.keys(await login(bert, 'bert')).toSorted()).toEqual([
@@ -123,7 +123,7 @@ describe('signing in', () => {
     expect(auditRows(app).at(-1)).toEqual({ action: 'login_success', username: 'bert', details: { provider: 'local' } })
   })
 
-  test('asks for the code after the password, and lets nobody in before', async () => {
+  test('asks for the code after the password, and admits nobody before it', async () => {
     const { secret } = await enrol()
     const rows = auditRows(app).length
     const client = cookieClient(app)
@@ -141,7 +141,7 @@ describe('signing in', () => {
     ])
   })
 
-  test.each([-1, 0, 1])('takes the code of %d steps from now, and no other', async (drift) => {
+  test.each([-1, 0, 1])('accepts the code of %d steps from now and no other', async (drift) => {
     const { secret } = await enrol()
     app.clock.advance(10 * STEP_MS)
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, app.clock.now + drift * STEP_MS)))).toBe('200')
@@ -149,7 +149,7 @@ describe('signing in', () => {
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, beyond)))).toBe('401 invalid_code')
   })
 
-  test('a code is good once: not again, not at the same instant, and no older one after it', async () => {
+  test('a code works once: not again, not twice at the same instant, and no older code after it', async () => {
     const { secret } = await enrol()
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, app.clock.now)))).toBe('401 invalid_code')
     app.clock.advance(5 * STEP_MS)
@@ -165,7 +165,7 @@ describe('signing in', () => {
     expect(entered).toHaveLength(1)
   })
 
-  test('an attempt lets in once, also with a new code', async () => {
+  test('an attempt signs in once, even with a new code', async () => {
     const { secret } = await enrol()
     app.clock.advance(5 * STEP_MS)
     const client = await half()
@@ -190,19 +190,19 @@ describe('signing in', () => {
       details: { username: 'anna', provider: 'local', factor: 'totp', reason: 'wrong_code' },
     }
     expect(auditRows(app).slice(rows)).toEqual([row, row, row, row, row])
-    // A right password in between takes nothing off the count of codes.
+    // A right password in between does not lower the count of wrong codes.
     app.ip = '192.0.2.77'
     const second = await half()
     for (let i = 0; i < 5; i++) expect(await outcomeOf(sendCode(second, wrong))).toBe('401 invalid_code')
     const third = await half()
     expect(await outcomeOf(sendCode(third, codeAt(secret, app.clock.now)))).toBe('429 rate_limited')
-    // The browser that she signed in with before counts by itself.
+    // The browser that she used before has a count of its own.
     await anna.send('POST', '/api/auth/logout')
     await login(anna)
     expect(await outcomeOf(sendCode(anna, codeAt(secret, app.clock.now)))).toBe('200')
   })
 
-  test('an attempt ends after five minutes, with the password, with the account and under another clock', async () => {
+  test('an attempt ends after five minutes, with a new password, with the account, and when the clock goes back', async () => {
     const { secret } = await enrol()
     const admin = await app.admin()
     const code = () => codeAt(secret, app.clock.now)
@@ -224,7 +224,7 @@ describe('signing in', () => {
     expect(await outcomeOf(sendCode(gone, code()))).toBe('401 attempt_ended')
   })
 
-  test("an attempt is of one user: in another one's it proves nothing, made up it is none", async () => {
+  test('an attempt belongs to one user, and a forged attempt is worth nothing', async () => {
     const { secret } = await enrol()
     const other = await app.user('bert')
     const bert = cookieClient(app)
@@ -236,19 +236,19 @@ describe('signing in', () => {
     client.cookies.set('mesh_attempt', `${client.cookies.get('mesh_attempt')?.slice(0, -2)}AA`)
     expect(await outcomeOf(sendCode(client, codeAt(secret, app.clock.now)))).toBe('401 attempt_ended')
     expect(await outcomeOf(sendCode(cookieClient(app), codeAt(secret, app.clock.now)))).toBe('401 attempt_ended')
-    // A seed that was moved to another row opens there no more.
+    // A seed that was moved to another row cannot be decrypted there.
     app.store.sqlite
       .prepare('update totp_factors set seed = (select seed from totp_factors where user_id = ?) where user_id = ?')
       .run(other.id, annaId)
     expect(await login(cookieClient(app))).toEqual({ secondFactor: ['recovery'] })
   })
 
-  test('a clock that was ahead locks nobody out once it is right', async () => {
+  test('a clock that was ahead locks nobody out after it is corrected', async () => {
     const year = 365 * 86_400_000
     app.clock.advance(year)
     const { secret } = await enrol(await signedInAgain())
     app.clock.advance(-year)
-    // The first change after such a jump waits for a second.
+    // The first change after such a jump waits for a second one.
     await login(cookieClient(app))
     app.clock.advance(2 * STEP_MS)
     const code = codeAt(secret, app.clock.now)
@@ -264,7 +264,7 @@ describe('signing in', () => {
 })
 
 describe('recovery codes', () => {
-  test('each is good once, typed in any way; twenty at one instant let one in', async () => {
+  test('each works once, in any spelling; of twenty uses at one instant one succeeds', async () => {
     const { codes } = await enrol()
     const [first = '', second = ''] = codes
     const clients = await Promise.all(Array.from({ length: 20 }, () => half()))
@@ -281,7 +281,7 @@ describe('recovery codes', () => {
     expect(await outcomeOf(sendRecovery(await half(), second))).toBe('401 invalid_code')
   })
 
-  test('new ones make the old ones void, and go with the last factor', async () => {
+  test('new ones replace the old ones, and they are deleted with the last factor', async () => {
     const { codes } = await enrol()
     const renewed = Object(await (await anna.send('POST', '/api/auth/factors/recovery-codes')).json()).recoveryCodes
     expect(await outcomeOf(sendRecovery(await half(), codes[0] ?? ''))).toBe('401 invalid_code')
@@ -295,7 +295,7 @@ describe('recovery codes', () => {
 })
 
 describe('an administrator', () => {
-  test('resets the factors of a user: audited, sessions end, the user is told', async () => {
+  test('resets the factors of a user: this is audited, ends the sessions and notifies the user', async () => {
     await enrol()
     const admin = await app.admin()
     const rows = auditRows(app).length
@@ -319,7 +319,7 @@ describe('an administrator', () => {
   })
 })
 
-test('under another SESSION_SECRET the seed is no way in, the recovery codes are, and the log says so', async () => {
+test('under another SESSION_SECRET the seed is unusable, recovery codes still work, and the log says so', async () => {
   const { codes, secret } = await enrol()
   Object.assign(app.ports, { config: { ...app.ports.config, SESSION_SECRET: ['t'.repeat(40)] } })
   app.clock.advance(5 * STEP_MS)
@@ -332,7 +332,7 @@ test('under another SESSION_SECRET the seed is no way in, the recovery codes are
   expect(list.totp.isReadable).toBe(false)
 })
 
-test('a prompt for a factor tells nothing about who exists: a wrong password reads the same for everybody', async () => {
+test('the prompt for a factor does not reveal who exists: a wrong password gives the same answer for everybody', async () => {
   await enrol()
   const answers = await Promise.all(
     ['anna', 'nobody', 'admin'].map(async (username) => {

@@ -16,7 +16,7 @@ type Credentials = { username: string; password: string }
 const RIGHT = { username: 'admin', password: ADMIN_PASSWORD }
 const WRONG = { username: 'admin', password: 'wrong' }
 
-/** A sign-in at an address that nobody else has; answers the outcome and the cookie of the browser. */
+/** Signs in at an address that nobody else uses; returns the outcome and the cookie of the browser. */
 async function signIn(credentials: Credentials, cookie: string | null = null) {
   const n = ++addresses
   app.ip = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
@@ -30,7 +30,7 @@ async function signIn(credentials: Credentials, cookie: string | null = null) {
 const outcomeFor = async (credentials: Credentials, cookie?: string | null) =>
   (await signIn(credentials, cookie)).outcome
 
-/** Until strangers are refused. */
+/** Fails until strangers are refused. */
 async function lockOut(username = 'admin') {
   for (let i = 0; i < 3; i++) expect(await outcomeFor({ username, password: 'wrong' })).toBe('401 invalid_credentials')
   expect(await outcomeFor({ username, password: 'wrong' })).toBe('429 rate_limited')
@@ -42,8 +42,8 @@ async function known(credentials: Credentials = RIGHT, before: string | null = n
   return String(cookie)
 }
 
-describe('a browser that signed in before', () => {
-  test('gets in while strangers lock the account, and does not open it to them', async () => {
+describe('a browser that has signed in before', () => {
+  test('gets in while strangers lock the account, and does not unlock it for them', async () => {
     let cookie = await known()
     for (let round = 0; round < 5; round++) {
       if (round === 0) await lockOut()
@@ -53,7 +53,7 @@ describe('a browser that signed in before', () => {
     }
   })
 
-  test('is not kept out by those who fail at its own address', async () => {
+  test('is not kept out by failures of others at its own address', async () => {
     const cookie = await known()
     app.ip = '192.0.2.1'
     const login = (body: Credentials, headers?: Record<string, string>) =>
@@ -63,7 +63,7 @@ describe('a browser that signed in before', () => {
     expect(await login(RIGHT, { cookie })).toBe('200')
   })
 
-  test('is locked out when it guesses itself, and nobody else is', async () => {
+  test('is locked out by its own wrong guesses, which lock out nobody else', async () => {
     const [one, other] = [await known(), await known()]
     for (let i = 0; i < 3; i++) expect(await outcomeFor(WRONG, one)).toBe('401 invalid_credentials')
     expect(await outcomeFor(RIGHT, one)).toBe('429 rate_limited')
@@ -73,7 +73,7 @@ describe('a browser that signed in before', () => {
     expect(await outcomeFor(RIGHT, one)).toBe('200')
   })
 
-  test('guesses no faster at once, nor by many cookies', async () => {
+  test('cannot guess faster by simultaneous requests or with many cookies', async () => {
     const one = await known()
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeFor(WRONG, one)))
     expect(outcomes.filter((outcome) => outcome === '401 invalid_credentials')).toHaveLength(3)
@@ -84,7 +84,7 @@ describe('a browser that signed in before', () => {
     expect(await outcomeFor(RIGHT)).toBe('200')
   })
 
-  test('is a stranger to other accounts, until somebody signs in to them there', async () => {
+  test('is a stranger to other accounts until somebody signs in to them there', async () => {
     await app.user('anna')
     const anna = { username: 'anna', password: USER_PASSWORD }
     const cookie = await known()
@@ -98,7 +98,7 @@ describe('a browser that signed in before', () => {
     expect(await outcomeFor(RIGHT, both)).toBe('200')
   })
 
-  test('stays one when the user is renamed, signs out or changes the password', async () => {
+  test('stays known when the user is renamed, signs out or changes the password', async () => {
     const user = await app.user('anna')
     const cookie = await known({ username: 'anna', password: USER_PASSWORD })
     const change = { currentPassword: USER_PASSWORD, newPassword: 'quite another password' }
@@ -112,7 +112,7 @@ describe('a browser that signed in before', () => {
     expect(await outcomeFor({ username: 'anne', password: 'quite another password' }, cookie)).toBe('200')
   })
 
-  test('is one for 180 days after its latest sign-in', async () => {
+  test('stays known for 180 days after its latest sign-in', async () => {
     const cookie = await known()
     app.clock.advance(179 * DAY)
     await lockOut()
@@ -123,7 +123,7 @@ describe('a browser that signed in before', () => {
     expect(await outcomeFor(RIGHT, renewed)).toBe('200')
   })
 
-  test('is none with a cookie that is made up, cut, changed, or of another secret', async () => {
+  test('is not known by a cookie that is forged, cut, changed or of another secret', async () => {
     const cookie = await known()
     const other = await createTestApp({ env: { SESSION_SECRET: 'o'.repeat(40) } })
     const foreign = (await other.client().send('POST', '/api/auth/login', RIGHT)).headers.getSetCookie()[1]
@@ -139,7 +139,7 @@ describe('a browser that signed in before', () => {
   })
 })
 
-test('strangers who keep all cores hashing keep no known browser waiting behind them', async () => {
+test('strangers who keep all cores hashing do not make a known browser wait', async () => {
   const turns: string[] = []
   const { passwords } = app.ports
   Object.assign(app.ports, {
@@ -158,7 +158,7 @@ test('strangers who keep all cores hashing keep no known browser waiting behind 
   expect(turns).toEqual(['stranger', 'stranger', 'known', 'stranger'])
 })
 
-test('the cookie is HttpOnly, Lax and, by HTTPS, a __Host- one', async () => {
+test('the cookie is HttpOnly and Lax, and over HTTPS a __Host- cookie', async () => {
   const shape = '=[\\w-]+; Max-Age=15552000; Path=/; HttpOnly; '
   expect((await signIn(RIGHT)).set).toMatch(new RegExp(`^mesh_browser${shape}SameSite=Lax$`))
   app.origin = 'https://mesh.example.org'
@@ -166,7 +166,7 @@ test('the cookie is HttpOnly, Lax and, by HTTPS, a __Host- one', async () => {
   expect((await signIn(WRONG)).set).toBe(undefined)
 })
 
-test('wrong current passwords do not close the sign-in, nor the reverse', async () => {
+test('wrong current passwords do not block signing in, nor the reverse', async () => {
   const user = await app.user('anna')
   const change = (currentPassword: string) =>
     outcomeOf(
@@ -184,7 +184,7 @@ test('wrong current passwords do not close the sign-in, nor the reverse', async 
   expect(await outcomeFor({ username: 'anna', password: USER_PASSWORD })).toBe('200')
 })
 
-test('a reset forgets what was counted against the user, and against nobody else', async () => {
+test('a reset clears the failures counted against that user, and no others', async () => {
   const anna = await app.user('anna')
   const cookie = await known({ username: 'anna', password: USER_PASSWORD })
   await lockOut('anna')

@@ -14,7 +14,7 @@ afterEach(() => app.close())
 const login = (username: string, password: string) =>
   app.client().send('POST', '/api/auth/login', { username, password })
 
-/** Counts what reaches the hash, and answers one turn of the event loop later. */
+/** Counts the passwords that reach the hash, and answers one turn of the event loop later. */
 function countingHasher() {
   const calls = { verify: 0, hash: 0 }
   const passwords: PasswordHasher = {
@@ -31,7 +31,7 @@ function countingHasher() {
   return { passwords, calls }
 }
 
-test('the eleventh failure in a quarter of an hour is not checked, recorded once, and says when to come back', async () => {
+test('the eleventh failure in a quarter of an hour is not checked, recorded once, and says when to retry', async () => {
   const { passwords, calls } = countingHasher()
   app = await createTestApp({ passwords })
   for (let i = 0; i < 10; i++) {
@@ -57,7 +57,7 @@ test('the eleventh failure in a quarter of an hour is not checked, recorded once
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
 })
 
-test('an account without a user counts the same, so that it tells nobody apart', async () => {
+test('an account that does not exist is limited in the same way, so that nobody learns who exists', async () => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '2' } })
   for (const username of ['nobody', 'admin']) {
     const outcomes: string[] = []
@@ -74,7 +74,7 @@ test('an account without a user counts the same, so that it tells nobody apart',
   }
 })
 
-test('an address counts over all accounts, and another address goes on', async () => {
+test('an address is counted over all accounts, and other addresses are not affected', async () => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '3' } })
   for (const username of ['a', 'b', 'c']) {
     expect(await outcomeOf(login(username, 'wrong'))).toBe('401 invalid_credentials')
@@ -84,7 +84,7 @@ test('an address counts over all accounts, and another address goes on', async (
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
 })
 
-test('an address that tries many names leaves one entry a window', async () => {
+test('an address that tries many names leaves one entry per window', async () => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '3' } })
   for (let i = 0; i < 3; i++) await login(`name${i}`, 'wrong')
   const refuse = async () => {
@@ -104,7 +104,7 @@ test.each([
   ['2001:db8::1', '2001:0db8:0000:0000:1::', '2001:db8:1::'],
   ['::1', '::2', '1::1'],
   ['fe80::1%eth0', 'fe80::2', 'fe80:0:0:1::2'],
-])('%s and %s count as one address, and %s as another', async (one, same, other) => {
+])('%s and %s count as one address, %s as another', async (one, same, other) => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '1' } })
   app.ip = one
   expect(await outcomeOf(login('a', 'wrong'))).toBe('401 invalid_credentials')
@@ -114,7 +114,7 @@ test.each([
   expect(await outcomeOf(login('c', 'wrong'))).toBe('401 invalid_credentials')
 })
 
-test('a success clears the account and is not counted against the address', async () => {
+test('a success resets the account and does not count against the address', async () => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '3' } })
   for (let round = 0; round < 5; round++) {
     for (let i = 0; i < 2; i++) {
@@ -126,7 +126,7 @@ test('a success clears the account and is not counted against the address', asyn
   }
 })
 
-test('an account that is blocked does not use up the address', async () => {
+test('a blocked account does not use up the allowance of the address', async () => {
   app = await createTestApp({ env: { LOGIN_MAX_FAILURES: '2' } })
   for (let i = 0; i < 2; i++) {
     app.ip = `192.0.2.${i}`
@@ -149,7 +149,7 @@ const STORES: [string, () => { sessions?: SessionStore; store?: ReturnType<typeo
 ]
 
 describe.each(STORES)('with the %s store', (_name, make) => {
-  test('of fifty attempts at once ten are checked and recorded, and that more are refused', async () => {
+  test('of fifty attempts at once ten are checked and recorded, and the refusal of the rest is recorded', async () => {
     const { passwords, calls } = countingHasher()
     const { store, sessions } = make()
     app = await createTestApp({ passwords, ...(store && { store }), ...(sessions && { ports: { sessions } }) })
@@ -164,7 +164,7 @@ describe.each(STORES)('with the %s store', (_name, make) => {
   })
 })
 
-test('the current password of change-password is guessed no faster than at sign-in', async () => {
+test('the current password of change-password cannot be guessed faster than at sign-in', async () => {
   const { passwords, calls } = countingHasher()
   app = await createTestApp({ passwords })
   const user = await app.user('anna')
@@ -181,7 +181,7 @@ test('the current password of change-password is guessed no faster than at sign-
   expect(outcomes.filter((outcome) => outcome === '429 rate_limited')).toHaveLength(40)
 })
 
-test('too many hashes at once are told to wait, are not counted and not recorded', async () => {
+test('requests beyond the allowed number of hashes must wait, and are neither counted nor recorded', async () => {
   const { passwords } = countingHasher()
   let isFull = false
   const busy: PasswordHasher = {
@@ -205,7 +205,7 @@ test('too many hashes at once are told to wait, are not counted and not recorded
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
 })
 
-test('every login that is checked costs one hash, whoever it is for and whatever the password is', async () => {
+test('every checked login costs one hash, for any account and any password', async () => {
   const { passwords, calls } = countingHasher()
   app = await createTestApp({ passwords })
   const admin = await app.admin()
@@ -234,7 +234,7 @@ test('every login that is checked costs one hash, whoever it is for and whatever
   }
 })
 
-test('what was refused as too many does not count itself: right passwords at once lock nobody out', async () => {
+test('refused excess requests do not count themselves: right passwords at once lock nobody out', async () => {
   const { passwords } = countingHasher()
   app = await createTestApp({ passwords, env: { LOGIN_MAX_FAILURES: '3' } })
   const outcomes = await Promise.all(Array.from({ length: 30 }, () => outcomeOf(login('admin', ADMIN_PASSWORD))))
@@ -242,7 +242,7 @@ test('what was refused as too many does not count itself: right passwords at onc
   expect(await outcomeOf(login('admin', ADMIN_PASSWORD))).toBe('200')
 })
 
-describe('where requests may wait for each other', () => {
+describe('where requests may queue', () => {
   const patient = () => {
     const { passwords, calls } = countingHasher()
     return { passwords: { ...passwords, mayWait: true } as const, calls }
@@ -251,7 +251,7 @@ describe('where requests may wait for each other', () => {
   test.each([
     ['one account', () => 'admin'],
     ['one address and many names', (i: number) => (i % 2 === 0 ? 'admin' : 'anna')],
-  ])('forty right passwords at once of %s all get in', async (_name, nameOf) => {
+  ])('forty right passwords at once from %s all get in', async (_name, nameOf) => {
     app = await createTestApp({ passwords: patient().passwords, env: { LOGIN_MAX_FAILURES: '3' } })
     await app.user('anna')
     const outcomes = await Promise.all(
@@ -263,7 +263,7 @@ describe('where requests may wait for each other', () => {
     expect(new Set(outcomes)).toStrictEqual(new Set(['200']))
   })
 
-  test('wrong ones among them use up the count all the same, and nobody waits for ever', async () => {
+  test('wrong passwords still use up the allowance, and nobody waits for ever', async () => {
     const { passwords, calls } = patient()
     app = await createTestApp({ passwords, env: { LOGIN_MAX_FAILURES: '3' } })
     const before = auditRows(app).length
@@ -276,7 +276,7 @@ describe('where requests may wait for each other', () => {
     expect([late.status, late.headers.get('retry-after')]).toStrictEqual([429, '900'])
   })
 
-  test('more than may wait are told to come back in a moment', async () => {
+  test('requests beyond the length of the queue are told to retry in a moment', async () => {
     const { passwords } = patient()
     const opened = Promise.withResolvers<void>()
     const slow: PasswordHasher = {

@@ -17,7 +17,7 @@ const create = (password: unknown, username = 'anna') => admin.send('POST', '/ap
 const login = (password: string, username = 'anna') =>
   app.client().send('POST', '/api/auth/login', { username, password })
 
-// 'é' is two bytes in UTF-8, '🦊' four: 72 bytes each.
+// In UTF-8 'é' is two bytes and '🦊' four: 72 bytes each.
 const ACCENTS_72 = 'é'.repeat(36)
 const FOXES_72 = '🦊'.repeat(18)
 
@@ -48,22 +48,22 @@ describe('a new password', () => {
     ['72 bytes of two-byte characters', ACCENTS_72],
     ['72 bytes of four-byte characters', FOXES_72],
     ['spaces only at the ends', '  a phrase with spaces  '],
-    ['no letter of ours', 'пароль на русском языке'],
-  ])('of %s is taken as it is', async (_what, password) => {
+    ['no ASCII letters', 'пароль на русском языке'],
+  ])('of %s is accepted unchanged', async (_what, password) => {
     expect(await outcomeOf(create(password))).toBe('201')
     expect(await outcomeOf(login(password))).toBe('200')
     expect(await outcomeOf(login(password.slice(1)))).toBe('401 invalid_credentials')
     expect(await outcomeOf(login(` ${password}`))).toBe('401 invalid_credentials')
   })
 
-  test('several broken rules are all named', () => {
+  test('all broken rules are named together', () => {
     expect(passwordIssues('admin', 'admin', 15).map(({ message }) => message)).toStrictEqual([
       'At least 15 characters',
       'Not the username',
     ])
   })
 
-  test('may be shorter or must be longer by PASSWORD_MIN_LENGTH', () => {
+  test('may be shorter or must be longer when PASSWORD_MIN_LENGTH says so', () => {
     expect(passwordIssues('x7#kQp2!', 'anna', 8)).toStrictEqual([])
     expect(passwordIssues('x'.repeat(63), 'anna', 64)).toStrictEqual([
       { path: 'password', message: 'At least 64 characters' },
@@ -88,7 +88,7 @@ describe('a new password', () => {
   })
 })
 
-test('a random password is 20 letters and digits, and never the same', () => {
+test('a random password has 20 letters and digits, and never repeats', () => {
   const many = Array.from({ length: 200 }, randomPassword)
   for (const password of many) expect(password).toMatch(/^[A-Za-z0-9]{20}$/)
   expect(new Set(many).size).toBe(200)
@@ -105,7 +105,7 @@ describe('with real bcrypt', () => {
   const storedHash = () =>
     String(app.store.sqlite.prepare("select password_hash from users where username = 'anna'").pluck().get())
 
-  test('a password of 72 bytes counts to its last byte, and the hash is of cost 12', async () => {
+  test('a password of 72 bytes counts to its last byte, and the hash has cost 12', async () => {
     const password = `${'x'.repeat(71)}y`
     expect(await outcomeOf(create(password))).toBe('201')
     expect(storedHash()).toMatch(/^\$2[by]\$12\$/)
@@ -115,14 +115,14 @@ describe('with real bcrypt', () => {
     expect(await outcomeOf(login(`${password}z`))).toBe('401 invalid_credentials')
   })
 
-  test('nothing after a NUL is cut away', async () => {
+  test('characters after a NUL still count', async () => {
     const password = 'a long enough password'
     expect(await outcomeOf(create(password))).toBe('201')
     expect(await outcomeOf(login(`${password}\u0000tail`))).toBe('401 invalid_credentials')
     expect(await outcomeOf(login(`${password}\u0000`))).toBe('401 invalid_credentials')
   })
 
-  test('a hash of lower cost is renewed at the next login and not after a wrong password', async () => {
+  test('a hash of lower cost is renewed at the next login, but not after a wrong password', async () => {
     const password = 'Crème brûlée à la carte'
     await create(password)
     const weak = await hash(password, 4)
@@ -139,7 +139,7 @@ describe('with real bcrypt', () => {
     expect(successes).toHaveLength(3)
   })
 
-  test('a stored hash that is no bcrypt lets nobody in and fails nothing', async () => {
+  test('a stored hash that is not bcrypt lets nobody in and causes no error', async () => {
     await create('a long enough password')
     for (const broken of [
       '',
@@ -154,7 +154,7 @@ describe('with real bcrypt', () => {
   })
 })
 
-test('the gate runs so many at once, lets so many wait, and turns the rest away', async () => {
+test('the gate runs a fixed number at once, queues a fixed number and refuses the rest', async () => {
   const gate = createGate(2, 3)
   const doors: (() => void)[] = []
   let running = 0
@@ -191,7 +191,7 @@ test('the gate runs so many at once, lets so many wait, and turns the rest away'
   await expect(gate(async () => 'still free', 'stranger')).resolves.toBe('still free')
 })
 
-test('behind the gate known ones go first, and a crowd of strangers takes no place of theirs', async () => {
+test('behind the gate known browsers go first, and strangers cannot take their places', async () => {
   const gate = createGate(1, 2)
   const done: string[] = []
   const ask = (name: string, turn: 'known' | 'stranger') =>

@@ -25,7 +25,7 @@ const RESOURCES = ['dashboard', 'nodes', 'messages', 'settings', 'configuration'
 const every = (grant: unknown) => Object.fromEntries(RESOURCES.map((name) => [name, grant]))
 
 describe('status', () => {
-  test('tells each caller who they are', async () => {
+  test('tells callers who they are', async () => {
     const { anonymous, user, admin } = await threeCallers(app)
     const audited = await auditedBy(app, async () => {
       expect(await (await anonymous.send('GET', '/api/auth/status')).json()).toMatchObject({
@@ -48,7 +48,7 @@ describe('status', () => {
     expect(audited).toStrictEqual([])
   })
 
-  test('names what the runtime has not', async () => {
+  test('names the features that the runtime lacks', async () => {
     const unsupported = async () => (await app.request('/api/auth/status')).headers.get('x-unsupported')
     expect(await unsupported()).toBe('backups, events')
     app.close()
@@ -56,7 +56,7 @@ describe('status', () => {
     expect(await unsupported()).toBe('backups, events, radio')
   })
 
-  test('a form that signs in where passwords are no way in learns that, not that it should be JSON', async () => {
+  test('a form post where passwords are switched off learns that, not that it should send JSON', async () => {
     const form = () =>
       app.request('/api/auth/login', {
         method: 'POST',
@@ -106,7 +106,7 @@ describe('login', () => {
     })
   })
 
-  test('wrong, unknown, inactive and OpenID users look alike and are recorded as attempted', async () => {
+  test('wrong, unknown, inactive and OpenID users get the same answer and are recorded as attempted', async () => {
     const admin = await app.admin()
     const gone = await app.user('gone')
     await admin.send('DELETE', `/api/users/${gone.id}`)
@@ -138,7 +138,7 @@ describe('login', () => {
     )
   })
 
-  test('the attempted name is cut at 64 characters, and nothing in it breaks the entry', async () => {
+  test('the attempted name is cut at 64 characters and cannot break the entry', async () => {
     for (const username of ['x'.repeat(1024), '🦊'.repeat(100), '\ud800"\u0000\n{}', '__proto__', `admin' or 1=1 --`]) {
       expect(await outcomeOf(login({ username, password: 'x' }))).toBe('401 invalid_credentials')
     }
@@ -162,14 +162,14 @@ describe('login', () => {
     [[]],
     [null],
     ['text'],
-  ])('a body of %j is refused and leaves no trace', async (body) => {
+  ])('a body of %j is refused without a trace', async (body) => {
     const audited = await auditedBy(app, async () => {
       expect(await outcomeOf(login(body))).toBe('400 invalid_request')
     })
     expect(audited).toStrictEqual([])
   })
 
-  test('switched off, it says so before anything else', async () => {
+  test('says that it is switched off before anything else', async () => {
     app.close()
     app = await createTestApp({ ports: { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } } })
     for (const body of [{ username: 'admin', password: ADMIN_PASSWORD }, {}, []]) {
@@ -180,7 +180,7 @@ describe('login', () => {
 })
 
 describe('logout', () => {
-  test('ends the session on the server, takes the cookie back, and is recorded once', async () => {
+  test('ends the session on the server, clears the cookie, and is recorded once', async () => {
     const { user } = await threeCallers(app)
     const stolen = user.cookie
     const audited = await auditedBy(app, async () => {
@@ -194,7 +194,7 @@ describe('logout', () => {
     expect(audited).toStrictEqual(['logout'])
   })
 
-  test('anonymous callers get the same answer and no trace', async () => {
+  test('gives anonymous callers the same answer and leaves no trace', async () => {
     const audited = await auditedBy(app, async () => {
       const answer = await app.client().send('POST', '/api/auth/logout')
       expect([answer.status, await answer.json()]).toStrictEqual([200, { logoutUrl: null }])
@@ -213,7 +213,7 @@ describe('change-password', () => {
     expect(await outcomeOf(answer)).toBe('401 unauthenticated')
   })
 
-  test('keeps the caller under a new id, ends the other sessions, and is recorded', async () => {
+  test('keeps the caller signed in under a new id, ends the other sessions, and is recorded', async () => {
     const user = await app.user('anna')
     const other = await app.signIn('anna')
     const before = user.cookie
@@ -233,8 +233,8 @@ describe('change-password', () => {
   })
 
   test.each([
-    ['a wrong current one', change('wrong', NEXT), '403 wrong_password'],
-    ['one that is too short', change(USER_PASSWORD, 'short'), '422 weak_password'],
+    ['a wrong current password', change('wrong', NEXT), '403 wrong_password'],
+    ['a new password that is too short', change(USER_PASSWORD, 'short'), '422 weak_password'],
     ['the same one', change(USER_PASSWORD, USER_PASSWORD), '422 weak_password'],
     ['an empty one', change(USER_PASSWORD, ''), '422 weak_password'],
     ['an unknown field', { ...change(USER_PASSWORD, NEXT), isAdmin: true }, '400 invalid_request'],
@@ -250,14 +250,14 @@ describe('change-password', () => {
     expect(await outcomeOf(login({ username: 'anna', password: USER_PASSWORD }))).toBe('200')
   })
 
-  test('an OpenID user has none to change', async () => {
+  test('an OpenID user has no password to change', async () => {
     const user = await app.user('anna')
     moveToProvider(app, [user.id])
     const answer = user.send('POST', '/api/auth/change-password', change(USER_PASSWORD, NEXT))
     expect(await outcomeOf(answer)).toBe('409 not_a_local_user')
   })
 
-  test('switched off with local sign-in, after the access check', async () => {
+  test('says that local sign-in is off, after the access check', async () => {
     const [user, local] = [await app.user('anna'), await app.user('bert')]
     moveToProvider(app, [user.id])
     Object.assign(app.ports, { config: { ...app.ports.config, DISABLE_LOCAL_AUTH: true } })
@@ -268,7 +268,7 @@ describe('change-password', () => {
 })
 
 describe('a temporary password', () => {
-  test('lets its owner see the status, sign out and choose another, and nothing else', async () => {
+  test('lets its owner only see the status, sign out and choose another password', async () => {
     const admin = await app.admin()
     const user = await app.user('anna', { nodes: { read: true, write: true } })
     const reset = await admin.send('POST', `/api/users/${user.id}/reset-password`)
@@ -288,7 +288,7 @@ describe('a temporary password', () => {
     expect((await again.send('GET', '/api/auth/sessions')).status).toBe(200)
   })
 
-  test('the first administrator has one unless a password was given', async () => {
+  test('the first administrator gets one unless a password was configured', async () => {
     app.close()
     app = await createTestApp({ env: { ADMIN_PASSWORD: '' } })
     const row = app.store.sqlite.prepare('select username, must_change_password from users').all()

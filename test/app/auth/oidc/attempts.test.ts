@@ -25,7 +25,7 @@ test.each([
 
 const written = () => Number(Object(app.store.sqlite.prepare('select total_changes() as n').get()).n)
 
-test('a sign-in that begins writes nothing, and its cookie tells nothing to whoever reads it', async () => {
+test('starting a sign-in writes nothing, and its cookie reveals nothing', async () => {
   const before = written()
   const url = await begin('/api/auth/oidc/login?returnTo=/nodes')
   expect(written()).toBe(before)
@@ -45,20 +45,20 @@ test.each([
   ['empty', () => ''],
   ['of no alphabet', () => '%00'],
   ['of four bytes', () => 'AAAAAA'],
-])('a cookie that is %s opens nothing', async (_how, change) => {
+])('a cookie that is %s is not accepted', async (_how, change) => {
   const callback = await reachCallback(browser, provider)
   for (const [name, value] of browser.cookies) browser.cookies.set(name, change(value))
   await expectRefused(browser, callback, 'attempt_unknown')
 })
 
-test('the cookie of one attempt under the name of another opens nothing', async () => {
+test('the cookie of one attempt is not accepted under the name of another', async () => {
   const callbacks = [await reachCallback(browser, provider), await reachCallback(browser, provider)]
   const [[one, first] = ['', ''], [two, second] = ['', '']] = [...browser.cookies]
   browser.cookies.set(one, second).set(two, first)
   for (const callback of callbacks) await expectRefused(browser, callback, 'attempt_unknown')
 })
 
-test('a cookie that somebody seals without the secret opens nothing', async () => {
+test('a cookie that was sealed without the secret is not accepted', async () => {
   const callback = await reachCallback(browser, provider)
   const id = new URL(callback, 'http://site.invalid').searchParams.get('state')?.slice(0, 16) ?? ''
   const content = { seed: 'x', issuer: provider.issuer, returnTo: '/', expiresAt: app.clock.now + 1000 }
@@ -67,7 +67,7 @@ test('a cookie that somebody seals without the secret opens nothing', async () =
   await expectRefused(browser, callback, 'attempt_unknown')
 })
 
-test('another instance finishes what one began, also under a secret that is rotated out, and once', async () => {
+test('another instance can finish an attempt, also under a secret being rotated out, and only once', async () => {
   const callback = await reachCallback(browser, provider)
   const cookies = [...browser.cookies]
   await open({ SESSION_SECRET: `${'n'.repeat(40)},${'s'.repeat(40)}` })
@@ -84,7 +84,7 @@ async function expectRefused(by: Browser, callback: string, reason: string): Pro
   expect(provider.count('/token')).toBe(before)
 }
 
-test('a state is used up before its code is redeemed: nobody redeems it once more meanwhile', async () => {
+test('a state is used up before its code is redeemed, so that nobody can redeem it again meanwhile', async () => {
   const callback = await reachCallback(browser, provider)
   provider.behave = { token: 'hang' }
   const other = createBrowser((path, init) => app.request(path, init))
@@ -109,14 +109,14 @@ test('an attempt ends after ten minutes', async () => {
   expect(lastReason()).toBe('attempt_expired')
 })
 
-test('an attempt that began while the clock was ahead does not live longer for it', async () => {
+test('an attempt that began while the clock was ahead does not live longer', async () => {
   app.clock.advance(86_400_000)
   const callback = await reachCallback(browser, provider)
   app.clock.advance(-86_400_000)
   await expectRefused(browser, callback, 'attempt_expired')
 })
 
-test('a flood of sign-ins that begin drives out nobody who is under way, and leaves nothing behind', async () => {
+test('a flood of started sign-ins pushes out nobody who is signing in, and leaves nothing behind', async () => {
   const patient = await reachCallback(browser, provider)
   const before = written()
   for (let i = 0; i < 400; i++) {
@@ -129,7 +129,7 @@ test('a flood of sign-ins that begin drives out nobody who is under way, and lea
 
 const waiting = () => [...browser.cookies].filter(([name]) => name.startsWith('mesh_oidc_'))
 
-test('the attempts of one browser are bounded in number: the newest ones work', async () => {
+test('a browser has a bounded number of attempts: the newest ones work', async () => {
   const callbacks: string[] = []
   for (let i = 0; i < 15; i++) callbacks.push(await reachCallback(browser, provider))
   expect(waiting()).toHaveLength(10)
@@ -137,7 +137,7 @@ test('the attempts of one browser are bounded in number: the newest ones work', 
   for (const good of callbacks.slice(5)) expect((await browser.request(good)).headers.get('location')).toBe('/')
 })
 
-test('and in bytes, so that no server refuses the header that holds them', async () => {
+test('the attempts of a browser are bounded in bytes, so that no server refuses the header', async () => {
   const returnTo = `/messages?q=${'ä'.repeat(168)}`
   const callbacks: string[] = []
   for (let i = 0; i < 10; i++) callbacks.push(await reachCallback(browser, provider, returnTo))
@@ -149,11 +149,11 @@ test('and in bytes, so that no server refuses the header that holds them', async
   expect((await browser.request(latest)).headers.get('location')).toBe(encodeURI(returnTo))
 })
 
-test('a path that no cookie could hold ends at the start page', async () => {
+test('a path too long for a cookie is replaced by the start page', async () => {
   expect(await signInBy(browser, provider, `/messages?q=${'ä'.repeat(169)}`)).toBe('302 /')
 })
 
-test('failures of one address are recorded up to a number; none is turned away for it', async () => {
+test('recorded failures per address are bounded; nobody is refused because of them', async () => {
   await open({ LOGIN_MAX_FAILURES: '2' })
   for (let i = 0; i < 15; i++) await app.request('/api/auth/oidc/callback?state=x&code=y')
   expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(10)
@@ -168,7 +168,7 @@ test('failures of one address are recorded up to a number; none is turned away f
   expect(auditRows(app).filter(({ action }) => action === 'oidc_login_failed')).toHaveLength(51)
 })
 
-test('thousands of addresses do not fill the disk with failures either', async () => {
+test('failures from thousands of addresses do not fill the disk either', async () => {
   await open({ LOGIN_MAX_FAILURES: '1' })
   for (let i = 0; i < 30; i++) {
     app.ip = `2001:db8:0:${i.toString(16)}::1`
@@ -178,7 +178,7 @@ test('thousands of addresses do not fill the disk with failures either', async (
   expect(await signInBy(browser, provider)).toBe('302 /')
 })
 
-test('a sign-in that began at another issuer ends nowhere', async () => {
+test('a sign-in that began at another issuer is not finished', async () => {
   const callback = await reachCallback(browser, provider)
   const cookies = [...browser.cookies]
   await open({ OIDC_ISSUER: 'https://other.example' })

@@ -27,7 +27,7 @@ async function open(env: Record<string, string>): Promise<void> {
   provider.now = () => app.clock.now
 }
 
-/** Signs anna in with these groups; answers where it ended and who she is then. */
+/** Signs anna in with these groups; returns the final location and who she is then. */
 async function enter(groups: unknown): Promise<{ to: string; isAdmin?: boolean; permissions?: unknown }> {
   const browser = createBrowser((path, init) => app.request(path, init))
   provider.user = { sub: 'subject 1', preferred_username: 'anna', ...(groups !== undefined && { groups }) }
@@ -39,13 +39,13 @@ async function enter(groups: unknown): Promise<{ to: string; isAdmin?: boolean; 
 const changes = () =>
   auditRows(app).filter(({ action }) => action === 'admin_status_changed' || action === 'permissions_updated')
 
-test('off by default: no group makes anything of anybody', async () => {
+test("by default groups change nobody's role", async () => {
   await open({})
   expect(await enter(['admins'])).toEqual({ to: '302 /', isAdmin: false, permissions: PRESETS.viewer })
   expect(changes()).toEqual([])
 })
 
-test('joins, stays, leaves: each change recorded once with before and after', async () => {
+test('joining, staying and leaving: each change is recorded once with before and after', async () => {
   await open(ALL)
   expect(await enter(['admins', 'others'])).toMatchObject({ isAdmin: true, permissions: PRESETS.everything })
   expect(await enter(['owners'])).toMatchObject({ isAdmin: true })
@@ -74,7 +74,7 @@ test.each([
   ['missing', undefined],
   ['an object', { admins: true }],
   ['a number', 7],
-  ['a list with other things', ['admins', 7]],
+  ['a list of mixed types', ['admins', 7]],
   ['null', null],
 ])('a claim that is %s changes nothing, and the log says so', async (_what, groups) => {
   await open(ALL)
@@ -85,13 +85,13 @@ test.each([
   expect(app.logged.join('\n')).toContain('names no groups that can be read')
 })
 
-test('10,000 groups are read, and the one that counts is found', async () => {
+test('10,000 groups are read, and the relevant one is found', async () => {
   await open(ALL)
   const groups = Array.from({ length: 10_000 }, (_, i) => `group ${i}`)
   expect(await enter([...groups, 'admins'])).toMatchObject({ isAdmin: true })
 })
 
-test('the last administrator stays one, with a warning', async () => {
+test('the last administrator keeps the role, with a warning', async () => {
   await open(ALL)
   await enter(['admins'])
   app.store.sqlite.prepare("update users set is_active = 0 where username = 'admin'").run()
@@ -101,7 +101,7 @@ test('the last administrator stays one, with a warning', async () => {
   expect(app.logged.join('\n')).toContain('The last administrator is in no group')
 })
 
-test('what was set by hand holds until the next sign-in', async () => {
+test('a change by hand holds until the next sign-in', async () => {
   await open(ALL)
   await enter(['readers'])
   app.store.sqlite.prepare("update user_permissions set can_write = 1 where resource = 'nodes' and user_id = 2").run()
@@ -136,7 +136,7 @@ test.each([
   expect(readGroups(claims, path)).toEqual(groups)
 })
 
-test('settings that contradict each other, or say nothing known, stop the start', () => {
+test('settings that are contradictory or unknown stop the start', () => {
   const problems = (env: Record<string, string>) => {
     const parsed = parseConfig({ SESSION_SECRET: 's'.repeat(40), ...env })
     return parsed.ok ? [] : parsed.problems.map((line) => line.split(':')[0])

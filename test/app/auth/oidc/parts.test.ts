@@ -7,7 +7,7 @@ import { profileOf, suffixed } from '../../../../src/app/auth/oidc/profile.ts'
 import { sitePath } from '../../../../src/app/auth/oidc/return-to.ts'
 import { parseConfig } from '../../../../src/app/config/config.ts'
 
-describe('where a sign-in ends', () => {
+describe('the target after a sign-in', () => {
   test.each([
     ['/', '/'],
     ['/nodes', '/nodes'],
@@ -79,7 +79,7 @@ describe('a discovery document', () => {
     },
   )
 
-  test.each(names)('of another machine may not lead to this one by its %s', (name) => {
+  test.each(names)('of another machine may not point its %s at this machine', (name) => {
     const issuer = 'https://id.example'
     const document = { ...documentOf(issuer), [name]: 'http://127.0.0.1:6379/x' }
     expect(() => readMetadata(issuer, document)).toThrow(
@@ -88,7 +88,7 @@ describe('a discovery document', () => {
   })
 
   test.each(['https://ID.example', 'https://id.example/', 'https://id.example:443', 'https://id.example/realms/x'])(
-    'of %s is not that of https://id.example',
+    'of %s does not belong to https://id.example',
     (issuer) => {
       expect(() => readMetadata('https://id.example', documentOf(issuer, 'https://id.example'))).toThrow(
         expect.objectContaining({ reason: 'discovery_issuer_wrong' }),
@@ -115,7 +115,7 @@ describe('the claims of an ID token', () => {
     ['exp not a number', { exp: Number.NaN }, 'claim_exp'],
     ['iat at the end of the leeway', { iat: 1_000_060 }, null],
     ['iat beyond it', { iat: 1_000_060.5 }, 'claim_iat'],
-    ['iat as old as an attempt may be', { iat: 999_340 }, null],
+    ['iat at the age limit of an attempt', { iat: 999_340 }, null],
     ['iat older', { iat: 999_339 }, 'claim_iat'],
     ['nbf at the end of the leeway', { nbf: 1_000_060 }, null],
     ['nbf beyond it', { nbf: 1_000_061 }, 'claim_nbf'],
@@ -128,9 +128,9 @@ describe('the claims of an ID token', () => {
     ['further audiences and a foreign azp', { aud: ['mesh', 'project'], azp: 'project' }, 'claim_aud'],
     ['azp of this client among foreign audiences only', { aud: ['project'], azp: 'mesh' }, 'claim_aud'],
     ['a foreign audience as text, azp of this client', { aud: 'project', azp: 'mesh' }, 'claim_aud'],
-    ['a further audience that is no text', { aud: ['mesh', 7], azp: 'mesh' }, 'claim_aud'],
+    ['a further audience that is not a string', { aud: ['mesh', 7], azp: 'mesh' }, 'claim_aud'],
     ['a nested list of audiences', { aud: [['mesh']] }, 'claim_aud'],
-    ['an audience in other letters', { aud: 'MESH' }, 'claim_aud'],
+    ['an audience that differs in case', { aud: 'MESH' }, 'claim_aud'],
     ['azp null', { azp: null }, 'claim_azp'],
     ['azp as a list', { azp: ['mesh'] }, 'claim_azp'],
     ['the right at_hash', { at_hash: 'h' }, null],
@@ -151,7 +151,7 @@ describe('the claims of an ID token', () => {
     fc.oneof(fc.double({ max: least, maxExcluded: true }), fc.double({ min: most, minExcluded: true, noNaN: true }))
   const controls = fc.constantFrom('\0', '\n', '\u007f', '\u0085', '\ud800', '\udfff')
 
-  /** By claim: values that make an otherwise good token a bad one. */
+  /** By claim: values that make an otherwise good token invalid. */
   const mutations = {
     iss: anything.filter((value) => value !== good.iss),
     sub: fc.oneof(
@@ -189,7 +189,7 @@ describe('the claims of an ID token', () => {
       .filter((name) => !isChecked(name)),
     anything,
   )
-  /** A token that is good, whatever else it says. */
+  /** A token that stays valid whatever else it contains. */
   const goodClaims = fc
     .tuple(
       unchecked,
@@ -208,7 +208,7 @@ describe('the claims of an ID token', () => {
     )
     .map(([more, right]) => ({ ...more, ...good, ...right }))
 
-  test('that is good stays so with any other claims beside them', () => {
+  test('stay valid with any other claims beside them', () => {
     fc.assert(
       fc.property(goodClaims, (claims) => {
         expect(wrongClaim(claims, expected)).toBeNull()
@@ -216,10 +216,10 @@ describe('the claims of an ID token', () => {
     )
   })
 
-  test.each(Object.entries(mutations))('that is good is bad with any other %s', (name, wrong) => {
+  test.each(Object.entries(mutations))('become invalid with any other %s', (name, wrong) => {
     fc.assert(
       fc.property(goodClaims, wrong, (claims, value) => {
-        // Further audiences are good where `azp` says so, which has cases of its own.
+        // Further audiences are valid if `azp` says so; other cases cover that.
         const { azp: _azp, ...others } = claims
         const rest = name === 'aud' ? others : claims
         expect(wrongClaim({ ...rest, [name]: value }, expected)).toBe(`claim_${name}`)
@@ -271,13 +271,13 @@ describe('the profile', () => {
     expect(profileOf({ email }).email).toBe(expected)
   })
 
-  test('a suffix fits', () => {
+  test('a suffix fits within the limit', () => {
     expect(suffixed('anna', '2')).toBe('anna-2')
     expect(suffixed('x'.repeat(64), '123')).toBe(`${'x'.repeat(60)}-123`)
   })
 })
 
-test('an allowance fills up again, and no further than it was', () => {
+test('an allowance refills only up to its size', () => {
   let now = 0
   const { take } = createAllowance(2, 1000, () => now)
   const taken = (times: number) => Array.from({ length: times }, take).filter(Boolean).length
@@ -292,7 +292,7 @@ test('an allowance fills up again, and no further than it was', () => {
   expect(taken(5)).toBe(0)
 })
 
-test('what is given back to an allowance can be taken again, and no more', () => {
+test('what is given back to an allowance can be taken once more', () => {
   const { take, giveBack } = createAllowance(2, 1000, () => 0)
   giveBack()
   expect([take(), take(), take()]).toEqual([true, true, false])
@@ -309,7 +309,7 @@ describe('the settings', () => {
     OIDC_REDIRECT_URI: 'https://mesh.example.org/api/auth/oidc/callback',
   }
 
-  test('are taken as they are', () => {
+  test('are taken unchanged', () => {
     expect(parseConfig(whole)).toMatchObject({
       ok: true,
       config: {
@@ -326,7 +326,7 @@ describe('the settings', () => {
   })
 
   test.each(['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'])(
-    'without %s stop the start, and it is named',
+    'without %s stop the start and name the missing variable',
     (name) => {
       const found = parseConfig({ ...whole, [name]: '' })
       expect(found).toEqual({
@@ -336,7 +336,7 @@ describe('the settings', () => {
     },
   )
 
-  test('name every problem at once, one line each', () => {
+  test('report all problems at once, one per line', () => {
     const found = parseConfig({
       OIDC_ENABLED: 'true',
       OIDC_ISSUER: 'http://id.example',
@@ -364,7 +364,7 @@ describe('the settings', () => {
     expect(found.ok ? [] : found.problems[0]).toContain(`${name}: found ${JSON.stringify(value)}, expected `)
   })
 
-  test('sign-in by OpenID Connect only needs OpenID Connect', () => {
+  test('OIDC-only sign-in requires OpenID Connect to be enabled', () => {
     const line = 'DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true'
     expect(parseConfig({ DISABLE_LOCAL_AUTH: 'true' })).toEqual({ ok: false, problems: [line] })
   })

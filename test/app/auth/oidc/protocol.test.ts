@@ -13,7 +13,7 @@ import {
   replaceProvider,
 } from '../../../support/oidc/provider-site.ts'
 
-// What depends on what the service already knows of the provider: each test has a service of its own.
+// The result depends on what the service already knows of the provider, so each test has its own service.
 
 test('the authorization request: code, S256, fresh secrets of 256 bits, openid, the exact redirect URI', async () => {
   await open({ OIDC_SCOPES: 'profile groups' })
@@ -42,7 +42,7 @@ test('an authorization endpoint keeps its own query', async () => {
 test.each([
   ['is missing', undefined, 'callback_iss_missing'],
   ['is another', 'https://evil.example', 'callback_iss_wrong'],
-])('iss that is announced and %s', async (_what, iss, reason) => {
+])('an announced iss and %s', async (_what, iss, reason) => {
   provider.behave = {
     discovery: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }),
     callback: (query) => (iss === undefined ? undefined : query.set('iss', iss)),
@@ -80,7 +80,7 @@ test.each([
   ['a key of another name', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, kid: 'x' }] }), 'key_unknown'],
   ['a broken key', ({ keys: [key] }: { keys: Json[] }) => ({ keys: [{ ...key, x: 'AAAA' }] }), 'id_token_signature'],
   ['a shared secret', () => ({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'key 1' }] }), 'key_unknown'],
-])('keys that are %s: nobody is signed in, and the next one is', async (_what, keys, reason) => {
+])('keys that are %s sign nobody in, and the next good key does', async (_what, keys, reason) => {
   provider.behave = { keys }
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(lastReason()).toBe(reason)
@@ -131,7 +131,7 @@ test.each([
   expect(lastReason()).toBe(reason ?? undefined)
 })
 
-test('one key without a name works, also after it changed; beside another one of its kind it does not', async () => {
+test('a single key without an id works, also after it changed; beside another of its kind it does not', async () => {
   provider.keys = [await makeKey('ES256', { kid: undefined }), await makeKey('RS256')]
   expect(await signInBy(browser, provider)).toBe('302 /')
   provider.keys = [await makeKey('ES256', { kid: undefined })]
@@ -141,7 +141,7 @@ test('one key without a name works, also after it changed; beside another one of
   expect(lastReason()).toBe('key_unknown')
 })
 
-test('an unknown key with nothing known yet costs one fetch, and with keys known one more', async () => {
+test('an unknown key costs one fetch if no keys are known, and one more if some are', async () => {
   provider.behave = { header: (header) => ({ ...header, kid: 'unknown' }) }
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(provider.count('/jwks')).toBe(1)
@@ -154,14 +154,14 @@ test('an unknown key with nothing known yet costs one fetch, and with keys known
   expect(provider.count('/jwks')).toBe(7)
 })
 
-test('keys that really change may do so as often as they like', async () => {
+test('keys that really change are fetched each time', async () => {
   for (let i = 0; i < 10; i++) {
     provider.keys = [await makeKey('ES256', { kid: `key ${i}` })]
     expect(await signInBy(browser, provider)).toBe('302 /')
   }
 })
 
-test('another key under the old name works, and bad signatures under it cost few fetches', async () => {
+test('a new key under the old id works, and bad signatures under that id cost few fetches', async () => {
   expect(await signInBy(browser, provider)).toBe('302 /')
   const { kid } = provider.keys[0]?.jwk ?? {}
   expect(kid).toBeTypeOf('string')
@@ -176,7 +176,7 @@ test('another key under the old name works, and bad signatures under it cost few
   expect(provider.count('/jwks')).toBe(11)
 })
 
-test('discovery is asked for once an hour, the keys every ten minutes', async () => {
+test('discovery is fetched at most once an hour, the keys every ten minutes', async () => {
   const counts = () => [provider.count('/.well-known/openid-configuration'), provider.count('/jwks')]
   for (let i = 0; i < 3; i++) expect(await signInBy(browser, provider)).toBe('302 /')
   expect(counts()).toEqual([1, 1])
@@ -188,7 +188,7 @@ test('discovery is asked for once an hour, the keys every ten minutes', async ()
   expect(counts()).toEqual([2, 3])
 })
 
-test('while the provider is down the service starts, local login works, and sign-ins come back by themselves', async () => {
+test('while the provider is down the service starts, local login works, and sign-ins recover by themselves', async () => {
   const behaved = provider.behave
   provider.behave = { discovery: { status: 503 } }
   await open()
@@ -199,7 +199,7 @@ test('while the provider is down the service starts, local login works, and sign
   expect(await signInBy(browser, provider)).toBe('302 /')
 })
 
-test('a flood of sign-ins while the provider is down does not become a flood of questions', async () => {
+test('a flood of sign-ins while the provider is down does not become a flood of requests', async () => {
   provider.behave = { discovery: { status: 503 } }
   for (let i = 0; i < 80; i++) await app.request('/api/auth/oidc/login')
   expect(provider.seen).toHaveLength(50)
@@ -212,7 +212,7 @@ test.each([
   ['client_secret_basic', undefined],
   ['client_secret_basic', ['client_secret_post', 'client_secret_basic']],
   ['client_secret_post', ['client_secret_post', 'private_key_jwt']],
-])('a secret of odd characters by %s', async (method, offered) => {
+])('a secret with special characters by %s', async (method, offered) => {
   await replaceProvider({ secret: 'a:b%c+d&e=f ü€"\\/~!*\'()%20' })
   provider.authentication = offered
   await open()
@@ -223,7 +223,7 @@ test.each([
 })
 
 test.each(['client_secret_basic', 'client_secret_post'])(
-  'discovery that lists no method of ours, or none: a client registered for %s is let in',
+  'discovery that lists no known method, or none at all: a client registered for %s still signs in',
   async (method) => {
     for (const listed of [['private_key_jwt', 'x'], [], undefined]) {
       await open()
@@ -237,17 +237,17 @@ test.each(['client_secret_basic', 'client_secret_post'])(
   },
 )
 
-test('a provider that takes no client secret is asked both ways, and the log says what it answered', async () => {
+test('a provider that refuses the client secret is tried both ways, and the log has its answers', async () => {
   provider.authentication = ['private_key_jwt']
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(lastReason()).toBe('token_refused')
   expect(provider.count('/token')).toBe(2)
 })
 
-describe('an endpoint that moved', () => {
+describe('an endpoint that has moved', () => {
   const DISCOVERY = '/.well-known/openid-configuration'
 
-  test.each(['/token', '/jwks', '/userinfo'])('%s is found again in the same sign-in', async (path) => {
+  test.each(['/token', '/jwks', '/userinfo'])('%s is found again within the same sign-in', async (path) => {
     expect(await signInBy(browser, provider)).toBe('302 /')
     provider.user = { ...provider.user, name: 'Anna Neu' }
     app.clock.advance(10 * 60_000)
@@ -260,7 +260,7 @@ describe('an endpoint that moved', () => {
     expect(provider.count(DISCOVERY)).toBe(2)
   })
 
-  test('is asked for three times at once and then once a minute, and never because of a code', async () => {
+  test('is looked up three times in quick succession, then once a minute, and never because of a code', async () => {
     expect(await signInBy(browser, provider)).toBe('302 /')
     provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
     for (let i = 0; i < 5; i++) await signInBy(browser, provider)
@@ -276,7 +276,7 @@ describe('an endpoint that moved', () => {
     expect(await signInBy(browser, provider)).toBe('302 /')
   })
 
-  test('of another issuer, or nowhere to be found, is not followed', async () => {
+  test('is not followed to another issuer or to nowhere', async () => {
     expect(await signInBy(browser, provider)).toBe('302 /')
     for (const discovery of [
       { status: 503 },
@@ -296,7 +296,7 @@ test.each([
   ['keys', '302 /login?error=oidc_failed'],
   ['userInfo', '302 /'],
 ] as const)(
-  'a callback ends in its time when %s never ends',
+  'a callback ends within its time limit when %s never ends',
   async (what, end) => {
     for (const how of ['hang', 'stall'] as const) {
       await open()
@@ -306,7 +306,7 @@ test.each([
       const callback = await reachCallback(browser, provider)
       if (what === 'discovery') {
         provider.behave = { discovery: how }
-        // One that knows nothing yet.
+        // A service that knows nothing yet.
         Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
       }
       const answer = await browser.request(callback)
@@ -318,7 +318,7 @@ test.each([
 )
 
 test.each(['client_secret_basic', 'client_secret_post'])(
-  'a client that is registered for %s where discovery offers both: tried once, and known from then on',
+  'a client registered for %s where discovery offers both: tried once, then remembered',
   async (method) => {
     provider.authentication = [method]
     const offered = ['client_secret_basic', 'client_secret_post']
@@ -337,7 +337,7 @@ test.each([
   [401, ''],
   [400, JSON.stringify({ error: 'invalid_client' })],
   [403, JSON.stringify({ error: 'unauthorized_client' })],
-])('a client that is refused with %s %s is tried the other way', async (status, body) => {
+])('a client refused with %s %s is tried with the other method', async (status, body) => {
   const refusal = { status, body }
   provider.authentication = ['client_secret_basic', 'client_secret_post']
   provider.behave = { token: refusal }
@@ -347,7 +347,7 @@ test.each([
   expect(provider.count('/token')).toBe(2)
 })
 
-test('a grant that is refused is not tried again', async () => {
+test('a refused grant is not retried', async () => {
   provider.authentication = ['client_secret_basic', 'client_secret_post']
   provider.behave = { token: { status: 400, body: JSON.stringify({ error: 'invalid_grant' }) } }
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
@@ -361,7 +361,7 @@ test('a wrong client secret: the log says invalid_client', async () => {
   expect(app.logged.at(-1)).toContain('"reason":"token_refused","status":401,"error":"invalid_client"')
 })
 
-test('sign-out goes on at the provider for a session that began there, and for no other', async () => {
+test('sign-out continues at the provider for a session that began there, and only for that', async () => {
   provider.behave = {
     discovery: (document) => ({ ...document, end_session_endpoint: `${provider.issuer}/end?realm=x` }),
   }
@@ -380,7 +380,7 @@ test('sign-out goes on at the provider for a session that began there, and for n
   expect(await (await admin.send('POST', '/api/auth/logout')).json()).toEqual({ logoutUrl: null })
 })
 
-test('sign-out at a provider without such a page, and at one that is down, ends the session all the same', async () => {
+test('sign-out ends the session even if the provider has no such page or is down', async () => {
   for (const discovery of [undefined, { status: 503 }]) {
     expect(await signInBy(browser, provider)).toBe('302 /')
     provider.behave = discovery === undefined ? {} : { discovery }
@@ -390,7 +390,7 @@ test('sign-out at a provider without such a page, and at one that is down, ends 
   }
 })
 
-test('behind a path of a proxy, the redirects of the service begin with it', async () => {
+test('behind a proxy with a path, the redirects of the service begin with that path', async () => {
   await open({
     PUBLIC_URL: 'https://example.org/mesh/',
     OIDC_REDIRECT_URI: 'https://example.org/mesh/api/auth/oidc/callback',

@@ -19,7 +19,7 @@ afterEach(async () => {
   await provider.close()
 })
 
-/** The provider says that it asked the user at this time, ms. */
+/** The time at which the provider says it asked the user, ms. */
 const asksAt = (at: unknown) => {
   provider.behave = { claims: (claims) => ({ ...claims, auth_time: at }) }
 }
@@ -40,7 +40,7 @@ async function again(): Promise<string> {
   return answer.headers.get('location') ?? ''
 }
 
-test('a sign-in of the last 15 minutes is a proof; later the provider is asked to ask again', async () => {
+test('a sign-in within the last 15 minutes is a proof; later the provider must ask again', async () => {
   expect(await signInBy(browser, provider)).toBe('302 /')
   expect(await proof()).toBe('fresh')
   app.clock.advance(QUARTER_MS)
@@ -50,7 +50,7 @@ test('a sign-in of the last 15 minutes is a proof; later the provider is asked t
   expect(await proof()).toBe('fresh')
 })
 
-test('whom the provider let in without asking has no fresh proof', async () => {
+test('a user whom the provider admits without asking has no fresh proof', async () => {
   asksAt(seconds() - 3600)
   expect(await signInBy(browser, provider)).toBe('302 /')
   expect(await proof()).toEqual(['oidc'])
@@ -61,7 +61,7 @@ test.each([
   ['never', () => undefined],
   ['in words', () => 'just now'],
   ['without end', () => Number.POSITIVE_INFINITY],
-])('an answer by which the user was asked %s proves nothing', async (_when, at) => {
+])('an answer that says the user was asked %s proves nothing', async (_when, at) => {
   await signInBy(browser, provider)
   app.clock.advance(QUARTER_MS)
   asksAt(at())

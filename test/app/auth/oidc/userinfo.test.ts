@@ -5,7 +5,7 @@ import { app, browser, lastReason, provider } from '../../../support/oidc/provid
 
 const SUBJECT = 'subject 1'
 
-/** UserInfo answers `body` as a JWT; the ID token knows another name. */
+/** UserInfo answers `body` as a JWT; the ID token carries another name. */
 function answersJwt(body: string): void {
   provider.behave = {
     userInfo: { status: 200, headers: { 'content-type': 'application/jwt' }, body },
@@ -14,7 +14,7 @@ function answersJwt(body: string): void {
 }
 
 function signed({ keys: [key] }: TestProvider, change: Json = {}): Promise<string> {
-  if (key === undefined) throw new Error('a provider without keys signs nothing')
+  if (key === undefined) throw new Error('a provider without keys cannot sign')
   return signWith(key.privateKey, { alg: key.alg, kid: key.jwk['kid'] }, { sub: SUBJECT, name: 'Anna Berg', ...change })
 }
 
@@ -33,7 +33,7 @@ test.each([
   expect(warnings()).toEqual([])
 })
 
-test('UserInfo signed by a key that is new is read, and the key is fetched', async () => {
+test('UserInfo signed by a new key is read after fetching the key', async () => {
   expect(await signInBy(browser, provider)).toBe('302 /')
   const key = await makeKey('RS256')
   provider.keys = [...provider.keys, key]
@@ -60,20 +60,20 @@ test.each<[string, string, (provider: TestProvider) => Promise<string> | string]
   ],
   ['not signed', 'id_token_alg', () => `${encoded({ alg: 'none' })}.${encoded({ sub: SUBJECT, name: 'Eve' })}.`],
   ['no JWT at all', 'no claims', () => 'Anna Berg'],
-])('UserInfo %s is not read, and nobody is turned away for it', async (_what, why, body) => {
+])('UserInfo %s is ignored, but does not prevent the sign-in', async (_what, why, body) => {
   answersJwt(await body(provider))
   expect(await signInBy(browser, provider)).toBe('302 /')
   expect(await whoIs(browser)).toMatchObject({ oidcSubject: SUBJECT, displayName: 'Anna of the token' })
   expect(warnings()).toEqual([expect.stringContaining(`"why":"${why}"`)])
 })
 
-test('signed UserInfo of somebody else signs nobody in', async () => {
+test('signed UserInfo of another subject prevents the sign-in', async () => {
   answersJwt(await signed(provider, { sub: 'subject 2' }))
   expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
   expect(lastReason()).toBe('userinfo_sub')
 })
 
-test('an outage of UserInfo is in the log with its cause; a provider without UserInfo is no outage', async () => {
+test('an outage of UserInfo is logged with its cause; a provider without UserInfo is not an outage', async () => {
   provider.behave = { userInfo: { status: 503, body: '{}' } }
   expect(await signInBy(browser, provider)).toBe('302 /')
   expect(warnings()).toEqual([expect.stringContaining('"why":"status 503"')])

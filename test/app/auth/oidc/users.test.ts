@@ -27,7 +27,7 @@ function browser(): Browser {
   return createBrowser((path, init) => app.request(path, init))
 }
 
-/** Signs somebody in in a new browser; answers who they are. */
+/** Signs somebody in with a new browser; returns who they are. */
 async function signIn(claims: Json & { sub: string }): Promise<Json> {
   const own = browser()
   provider.user = claims
@@ -39,7 +39,7 @@ function users(): Json[] {
   return app.store.sqlite.prepare("select * from users where auth_provider = 'oidc' order by id").all().map(Object)
 }
 
-test('the first sign-in makes a user with the default permissions, and says so in the audit log', async () => {
+test('the first sign-in creates a user with the default permissions, and records it', async () => {
   const own = browser()
   expect(await signInBy(own, provider)).toBe('302 /')
   const status = Object(await (await own.request('/api/auth/status')).json())
@@ -63,7 +63,7 @@ test('the first sign-in makes a user with the default permissions, and says so i
   ])
 })
 
-test('display name and e-mail follow the provider at each sign-in; what it leaves out stays; the rest is ours', async () => {
+test('display name and e-mail follow the provider at each sign-in; missing claims and local settings are kept', async () => {
   await signIn(provider.user)
   const admin = await app.admin()
   const { id } = Object(users()[0])
@@ -88,7 +88,7 @@ test('no claim makes an administrator or grants anything', async () => {
   })
 })
 
-test('nobody is linked by name or e-mail, and subjects are compared exactly', async () => {
+test('users are never linked by name or e-mail, and subjects are compared exactly', async () => {
   const admin = await app.admin()
   const body = { username: 'anna', password: 'a password for everyone', email: 'anna.berg@example.org' }
   expect((await admin.send('POST', '/api/users', body)).status).toBe(201)
@@ -111,7 +111,7 @@ test('nobody is linked by name or e-mail, and subjects are compared exactly', as
   ])
 })
 
-test('the same subject at another issuer is somebody else', async () => {
+test('the same subject at another issuer is another user', async () => {
   const first = await signIn(provider.user)
   app.store.sqlite.exec("update users set oidc_issuer = 'https://former.example' where auth_provider = 'oidc'")
   expect(await signIn(provider.user)).toMatchObject({ username: 'anna-2' })
@@ -122,7 +122,7 @@ test('the same subject at another issuer is somebody else', async () => {
   })
 })
 
-test('twenty first sign-ins of one subject at once make one user, and all get in', async () => {
+test('twenty first sign-ins of one subject at once create one user, and all succeed', async () => {
   const browsers = Array.from({ length: 20 }, browser)
   const callbacks = await Promise.all(browsers.map((own) => reachCallback(own, provider)))
   const ends = await Promise.all(browsers.map((own, i) => own.request(callbacks[i] ?? '')))
@@ -135,7 +135,7 @@ test('twenty first sign-ins of one subject at once make one user, and all get in
   expect(actions.filter((action) => action === 'login_success')).toHaveLength(20)
 })
 
-test('thirty different people of one name at once all get a name of their own', async () => {
+test('thirty people with the same name at once each get a username of their own', async () => {
   const browsers = Array.from({ length: 30 }, browser)
   const callbacks: string[] = []
   for (const [i, own] of browsers.entries()) {
@@ -149,7 +149,7 @@ test('thirty different people of one name at once all get a name of their own', 
   expect(names.every((name) => /^anna(-\d+)?$/.test(name))).toBe(true)
 })
 
-test('without auto-creation an unknown user is turned away and a known one is not', async () => {
+test('without auto-creation an unknown user is refused and a known one is not', async () => {
   await signIn(provider.user)
   const rows = users()
   const store = app.store
@@ -169,14 +169,14 @@ test('without auto-creation an unknown user is turned away and a known one is no
   expect(app.logged.join('\n')).not.toContain('somebody new')
 })
 
-/** The same database behind another configuration. */
+/** The same database under another configuration. */
 async function reopen(env: Record<string, string>): Promise<void> {
   app = await createTestApp({ env: oidcEnv(provider, env), store: app.store })
 }
 
 const statusOf = async (path: string, headers: Record<string, string>) => (await app.request(path, { headers })).status
 
-test('sessions and tokens end with the way in by which their user came, and come back with it', async () => {
+test('sessions and tokens stop working when the sign-in method of their user is off, and resume with it', async () => {
   const [admin, own] = [await app.admin(), browser()]
   expect(await signInBy(own, provider)).toBe('302 /')
   const cookies = { local: String(admin.cookie), oidc: `mesh_session=${own.cookies.get('mesh_session') ?? ''}` }
@@ -217,21 +217,21 @@ describe('at the start', () => {
     return app.logged.filter((line) => line.includes('Nobody can sign in')).map((line) => JSON.parse(line).message)
   }
 
-  test('it is said when the provider may make no users and there are none', async () => {
+  test('a warning is logged when the provider may not create users and none exist', async () => {
     await open({ DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false' })
     expect(await said()).toEqual([
       'Nobody can sign in: DISABLE_LOCAL_AUTH is true, and OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here',
     ])
   })
 
-  test('it is said when the only users are of a provider that is gone', async () => {
+  test('a warning is logged when all users belong to a provider that is gone', async () => {
     await signIn(provider.user)
     app.store.sqlite.exec("update users set is_admin = 1; update users set is_active = 0 where auth_provider = 'local'")
     await reopen({ OIDC_ENABLED: 'false' })
     expect(await said()).toEqual(['Nobody can sign in: there is no active local user, and OIDC_ENABLED is not true'])
   })
 
-  test('nothing is said as long as somebody may', async () => {
+  test('there is no warning while somebody can sign in', async () => {
     expect(await said()).toEqual([])
     await reopen({ OIDC_ENABLED: 'false' })
     expect(await said()).toEqual([])
@@ -243,7 +243,7 @@ describe('at the start', () => {
   })
 })
 
-test('a deactivated user is turned away, their session is dead, and reactivation lets them in again', async () => {
+test('a deactivated user is refused and loses the session; reactivation admits them again', async () => {
   const own = browser()
   expect(await signInBy(own, provider)).toBe('302 /')
   const { id } = Object(await whoIs(own))
@@ -262,7 +262,7 @@ test('a deactivated user is turned away, their session is dead, and reactivation
   expect(await signInBy(own, provider)).toBe('302 /')
 })
 
-test('a deactivation while the sign-in is under way wins: the session is dead from the start', async () => {
+test('a deactivation during a sign-in wins: the new session never works', async () => {
   const first = await signIn(provider.user)
   const own = browser()
   const callback = await reachCallback(own, provider)
@@ -280,7 +280,7 @@ test('a deactivation while the sign-in is under way wins: the session is dead fr
   expect(await whoIs(own)).toBeNull()
 })
 
-test('a new session replaces the one that the browser had', async () => {
+test('a new session replaces the previous one of the browser', async () => {
   const own = browser()
   expect(await signInBy(own, provider)).toBe('302 /')
   const before = own.cookies.get('mesh_session') ?? ''
@@ -290,7 +290,7 @@ test('a new session replaces the one that the browser had', async () => {
   expect(await whoIs(own)).toBeNull()
 })
 
-test('an OpenID user has no password: none is checked, changed or reset', async () => {
+test('an OpenID user has no password to check, change or reset', async () => {
   const own = browser()
   expect(await signInBy(own, provider)).toBe('302 /')
   const { id } = Object(await whoIs(own))
@@ -300,7 +300,7 @@ test('an OpenID user has no password: none is checked, changed or reset', async 
   expect(await reset.json()).toMatchObject({ code: 'not_a_local_user' })
 })
 
-test('by OpenID Connect only: local ways in are closed, and status says so', async () => {
+test('OIDC-only: local sign-in is closed, and the status says so', async () => {
   await open({ DISABLE_LOCAL_AUTH: 'true' })
   expect(app.store.sqlite.prepare('select count(*) as n from users').get()).toEqual({ n: 0 })
   const client = app.client()

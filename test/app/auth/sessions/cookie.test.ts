@@ -44,7 +44,7 @@ describe('the cookie', () => {
       `^mesh_session=${TOKEN}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Lax$`,
     ],
     ['http://localhost', { SESSION_ABSOLUTE_TIMEOUT_SECONDS: '31536000' }, 'Max-Age=31536000;'],
-  ])('at %s with %j matches %s, at sign-in and, cleared, at sign-out', async (origin, env, pattern) => {
+  ])('at %s with %j matches %s at sign-in, and when cleared at sign-out', async (origin, env, pattern) => {
     app.close()
     app = await createTestApp({ env })
     app.origin = origin
@@ -58,7 +58,7 @@ describe('the cookie', () => {
     expect(cleared?.includes('Secure')).toBe(cookie?.includes('Secure'))
   })
 
-  test('by https the un-prefixed name is nobody, even with a good token', async () => {
+  test('without its prefix signs nobody in over HTTPS, even with a valid token', async () => {
     const client = await app.admin()
     expect(await isSignedIn(client)).toBe(true)
     app.origin = 'https://mesh.example.org'
@@ -67,7 +67,7 @@ describe('the cookie', () => {
     expect(await isSignedIn(client)).toBe(true)
   })
 
-  test('a tampered, cut, swapped or foreign token is anonymous and never an error', async () => {
+  test('with a tampered, cut, swapped or foreign token is anonymous and never an error', async () => {
     const { cookie } = await app.admin()
     const [name, value = ''] = String(cookie).split('=')
     const [token = '', mac = ''] = value.split('.')
@@ -96,7 +96,7 @@ describe('the cookie', () => {
     }
   })
 
-  test('a token that somebody planted is not taken over at sign-in', async () => {
+  test('planted by somebody else is not taken over at sign-in', async () => {
     const planted = await app.user('mallory')
     const victim = app.client()
     victim.cookie = planted.cookie
@@ -106,7 +106,7 @@ describe('the cookie', () => {
     expect(await status.json()).toMatchObject({ authenticated: false })
   })
 
-  test('each sign-in gives a new token and ends the one before', async () => {
+  test('gets a new token at each sign-in, which ends the previous one', async () => {
     const client = await app.admin()
     const first = client.cookie
     await client.send('POST', '/api/auth/login', CREDENTIALS)
@@ -118,7 +118,7 @@ describe('the cookie', () => {
     expect(await isSignedIn(client)).toBe(true)
   })
 
-  test('a failed sign-in leaves the session that is there', async () => {
+  test('survives a failed sign-in', async () => {
     const client = await app.admin()
     await client.send('POST', '/api/auth/login', { ...CREDENTIALS, password: 'wrong' })
     expect(await isSignedIn(client)).toBe(true)
@@ -128,7 +128,7 @@ describe('the cookie', () => {
     const client = await app.admin()
     const token = /=([\w-]+)\./.exec(String(client.cookie))?.[1] ?? ''
     expect(token).toHaveLength(43)
-    // What a virtual table keeps is in tables of its own.
+    // The contents of a virtual table are in tables of its own.
     const isKept = "type = 'table' and sql not like 'create virtual%'"
     const tables = app.store.sqlite.prepare(`select name from sqlite_master where ${isKept}`).pluck().all()
     const dump = tables.flatMap((name) => app.store.sqlite.prepare(`select * from "${String(name)}"`).all())
@@ -138,7 +138,7 @@ describe('the cookie', () => {
     expect(app.logged.join('\n')).not.toContain(token)
   })
 
-  test('anonymous requests make no session and no other row; health and bearer requests set no cookie', async () => {
+  test('anonymous requests create no session or other row; health and bearer requests set no cookie', async () => {
     const admin = await app.admin()
     const made = await admin.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] })
     const { token } = Object(await made.json())
@@ -169,7 +169,7 @@ describe('SESSION_SECRET', () => {
 
   const appWith = (secrets: string) => createTestApp({ store, env: { SESSION_SECRET: secrets } })
 
-  test('rotates: the first signs, all verify, and one that is dropped no longer counts', async () => {
+  test('can be rotated: the first signs, all verify, and a removed one no longer counts', async () => {
     const { cookie } = await (await appWith(OLD)).admin()
     const signedIn = async (secrets: string) => {
       const client = (await appWith(secrets)).client()

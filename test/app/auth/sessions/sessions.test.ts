@@ -27,7 +27,7 @@ afterEach(() => app.close())
 
 const isSignedIn = async (client: Client) => (await client.send('GET', '/api/auth/sessions')).status === 200
 
-/** The store, and how often it was written to. */
+/** The store, with a count of its writes. */
 function counted(inner: SessionStore) {
   const calls = { extend: 0 }
   const store: SessionStore = {
@@ -41,7 +41,7 @@ function counted(inner: SessionStore) {
 }
 
 describe('timeouts', () => {
-  test('a session that is used every hour lives 30 days from sign-in and not a millisecond more', async () => {
+  test('a session in hourly use lives exactly 30 days from sign-in', async () => {
     const client = await app.admin()
     for (let at = HOUR; at < 30 * DAY; at += HOUR) {
       app.clock.now = START + at
@@ -53,7 +53,7 @@ describe('timeouts', () => {
     expect(await isSignedIn(client)).toBe(false)
   })
 
-  test('unused, it ends after 24 hours', async () => {
+  test('an unused session ends after 24 hours', async () => {
     const [one, two] = [await app.admin(), await app.admin()]
     app.clock.advance(DAY - 1)
     expect(await isSignedIn(one)).toBe(true)
@@ -62,7 +62,7 @@ describe('timeouts', () => {
     expect(await isSignedIn(one)).toBe(true)
   })
 
-  test('a use that the store does not know of yet counts to the millisecond', async () => {
+  test('a use that the store has not recorded yet counts to the millisecond', async () => {
     const [one, two] = [await app.admin(), await app.admin()]
     app.clock.advance(4 * 60_000)
     for (const client of [one, two]) expect(await isSignedIn(client)).toBe(true)
@@ -72,7 +72,7 @@ describe('timeouts', () => {
     expect(await isSignedIn(two)).toBe(false)
   })
 
-  test('both can be set', async () => {
+  test('both timeouts can be configured', async () => {
     app.close()
     const env = { SESSION_IDLE_TIMEOUT_SECONDS: '60', SESSION_ABSOLUTE_TIMEOUT_SECONDS: '100' }
     app = await createTestApp({ env })
@@ -88,14 +88,14 @@ describe('timeouts', () => {
     expect(await isSignedIn(busy)).toBe(false)
   })
 
-  test('a shorter absolute timeout counts for sessions that are there already', async () => {
+  test('a shorter absolute timeout also applies to existing sessions', async () => {
     const client = await app.admin()
     app.clock.advance(HOUR)
     Object.assign(app.ports, { config: { ...app.ports.config, SESSION_ABSOLUTE_TIMEOUT_SECONDS: 3600 } })
     expect(await isSignedIn(client)).toBe(false)
   })
 
-  test('a busy session touches its store once in five minutes', async () => {
+  test('a busy session writes to its store once in five minutes', async () => {
     const store = openDatabase(':memory:')
     const { store: sessions, calls } = counted(databaseSessions(store))
     app.close()
@@ -137,7 +137,7 @@ describe.each(['database', 'memory'])('with the %s store', (kind) => {
     'ending the other sessions': async () => (await app.signIn('anna')).send('DELETE', '/api/auth/sessions'),
   }
 
-  test.each(Object.entries(ENDINGS))('%s ends the sessions at once', async (_name, end) => {
+  test.each(Object.entries(ENDINGS))('%s ends the sessions immediately', async (_name, end) => {
     const admin = await app.admin()
     const user = await app.user('anna')
     expect(await isSignedIn(user)).toBe(true)
@@ -160,7 +160,7 @@ describe.each(['database', 'memory'])('with the %s store', (kind) => {
     expect(sessions).toHaveLength(2)
   })
 
-  test('a demotion bites at the next request of the same session', async () => {
+  test('a demotion takes effect at the next request of the same session', async () => {
     const admin = await app.admin()
     const user = await app.user('anna')
     await admin.send('PUT', `/api/users/${user.id}/admin`, { isAdmin: true })
@@ -171,7 +171,7 @@ describe.each(['database', 'memory'])('with the %s store', (kind) => {
 })
 
 describe("one's own sessions", () => {
-  test('are listed with the most recent first, and none of anybody else', async () => {
+  test('are listed with the most recent first and without those of other users', async () => {
     await app.user('anna')
     app.clock.advance(1000)
     app.ip = '2001:db8::7'
@@ -190,7 +190,7 @@ describe("one's own sessions", () => {
     expect(sessions[1]).toMatchObject({ current: false, userAgent: null, ip: '192.0.2.1' })
   })
 
-  test('are a hundred at most: the one that was not used for longest goes', async () => {
+  test('are limited to a hundred: the least recently used one is removed', async () => {
     const clients: Client[] = []
     for (let n = 0; n < 100; n++) {
       app.clock.advance(1000)
@@ -207,14 +207,14 @@ describe("one's own sessions", () => {
     expect(app.store.sqlite.prepare('select count(*) from sessions').pluck().get()).toBe(100)
   })
 
-  test('the one that has just begun never goes, not among others of the same moment, nor after the clock was set back', async () => {
+  test('the newest one is never removed, even among others of the same moment or after the clock was set back', async () => {
     for (let n = 0; n < 110; n++) expect(await isSignedIn(await app.admin())).toBe(true)
     app.clock.advance(-60_000)
     expect(await isSignedIn(await app.admin())).toBe(true)
     expect(app.store.sqlite.prepare('select count(*) from sessions').pluck().get()).toBe(100)
   })
 
-  test('can be ended one by one; what is not there or not one’s own is not found', async () => {
+  test('can be ended one by one; an unknown session or somebody else’s is not found', async () => {
     const user = await app.user('anna')
     const admin = await app.admin()
     const { sessions: foreign } = Object(await (await user.send('GET', '/api/auth/sessions')).json())
@@ -235,7 +235,7 @@ describe("one's own sessions", () => {
     expect(await isSignedIn(admin)).toBe(false)
   })
 
-  test('ending the others is recorded only when there are any', async () => {
+  test('ending the others is recorded only if there are any', async () => {
     const [one, two] = [await app.admin(), await app.admin()]
     const audited = await auditedBy(app, async () => {
       expect(await outcomeOf(two.send('DELETE', '/api/auth/sessions'))).toBe('204')
@@ -246,7 +246,7 @@ describe("one's own sessions", () => {
   })
 })
 
-test('who signs out while nothing can be written is signed out, here at once and for good as soon as that works', async () => {
+test('signing out while nothing can be written works here at once, and for good once writing works again', async () => {
   const client = await app.user('ursula')
   const { cookie } = client
   const { sqlite } = app.store
@@ -261,7 +261,7 @@ test('who signs out while nothing can be written is signed out, here at once and
   expect(sqlite.prepare('select count(*) from sessions where user_id = ?').pluck().get(client.id)).toBe(0)
 })
 
-test('who is signed in reads on while no use can be noted', async () => {
+test('signed-in users can still read while the store cannot record their use', async () => {
   const admin = await app.admin()
   app.clock.advance(HOUR)
   app.store.sqlite.pragma('query_only = true')
@@ -269,7 +269,7 @@ test('who is signed in reads on while no use can be noted', async () => {
   app.store.sqlite.pragma('query_only = false')
 })
 
-test('a sweep takes all that has expired, in slices, and nothing else', async () => {
+test('a sweep removes all expired sessions, in slices, and nothing else', async () => {
   const { sqlite } = app.store
   const series = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)'
   sqlite.exec(`${series} insert into sessions (token_hash, user_id, epoch, created_at, last_seen_at, expires_at)

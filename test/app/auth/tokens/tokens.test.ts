@@ -28,8 +28,8 @@ const bearer = (token: string, path = '/api/auth/status', scheme = 'Bearer') =>
 const statusOf = async (token: string, scheme?: string) =>
   Object(await (await bearer(token, '/api/auth/status', scheme)).json())
 
-describe('making one', () => {
-  test('shows it once, keeps its SHA-256, and the entry names it by its beginning', async () => {
+describe('creating a token', () => {
+  test('shows it once, stores its SHA-256, and records how it begins', async () => {
     const { token, ...rest } = await made(['nodes:read', 'nodes:write'], { expiresInDays: 30 })
     expect(token).toMatch(/^mm_[\w-]{43}$/)
     const prefix = token.slice(0, 9)
@@ -86,7 +86,7 @@ describe('making one', () => {
     [{}, START + 90 * DAY],
     [{ expiresInDays: 3650 }, START + 3650 * DAY],
     [{ expiresInDays: null }, null],
-  ])('with %j it ends at %j: never must be said', async (more, expiresAt) => {
+  ])('with %j sets its expiry to %j: "never" must be explicit', async (more, expiresAt) => {
     expect((await made(['nodes:read'], more)).expiresAt).toBe(expiresAt)
     expect(auditRows(app).at(-1)?.details).toMatchObject({ expiresAt })
   })
@@ -114,7 +114,7 @@ describe('making one', () => {
     await made(['backup'], {}, await app.admin())
   })
 
-  test('for deliveries is for those who may change the configuration', async () => {
+  test('for deliveries needs the permission to change the configuration', async () => {
     const audited = await auditedBy(app, async () => {
       const answer = await make({ name: 'x', scopes: ['nodes:write', 'ingest'] })
       expect(answer.status).toBe(403)
@@ -128,13 +128,13 @@ describe('making one', () => {
     await made(['ingest'], {}, await app.user('keeper', { configuration: { read: true, write: true } }))
   })
 
-  test('for metrics is for those who may read what the radios tell', async () => {
+  test('for metrics needs the permission to read telemetry', async () => {
     const client = await app.user('blind', { info: { read: false, write: false } })
     expect(await outcomeOf(make({ name: 'x', scopes: ['metrics'] }, client))).toBe('403 forbidden')
     await made(['metrics'])
   })
 
-  test('by a token is refused, and so is seeing or revoking', async () => {
+  test('with a token is refused, like listing and revoking', async () => {
     const { token, id } = await made(['nodes:read'])
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ name: 'x', scopes: ['nodes:read'] })
@@ -148,8 +148,8 @@ describe('making one', () => {
   })
 })
 
-describe('using one', () => {
-  test("acts as its owner within its scopes, and never beyond the owner's own", async () => {
+describe('using a token', () => {
+  test("acts as its owner within its scopes, never beyond the owner's own permissions", async () => {
     const { token } = await made(['nodes:read', 'messages:write', 'settings:read'])
     expect(await statusOf(token)).toMatchObject({
       authenticated: true,
@@ -168,7 +168,7 @@ describe('using one', () => {
     expect((await statusOf(token)).permissions.nodes).toStrictEqual({ read: false, write: false })
   })
 
-  test('the scheme is read without regard to case, the token is not', async () => {
+  test('compares the scheme without regard to case, the token exactly', async () => {
     const { token } = await made(['nodes:read'])
     expect((await statusOf(token, 'bearer')).authenticated).toBe(true)
     expect((await statusOf(token, 'Bearer  ')).authenticated).toBe(true)
@@ -188,7 +188,7 @@ describe('using one', () => {
     expect((await statusOf(token, 'Token')).authenticated).toBe(false)
   })
 
-  test('an Authorization header decides alone, whatever the cookie is', async () => {
+  test('an Authorization header decides alone, whatever the cookie', async () => {
     const { token } = await made(['nodes:read'])
     const cookie = String(anna.cookie)
     const status = async (authorization: string) =>
@@ -199,7 +199,7 @@ describe('using one', () => {
     expect((await status(`Bearer ${token}`)).permissions.dashboard.read).toBe(false)
   })
 
-  test('it expires at its millisecond', async () => {
+  test('ends at its expiry to the millisecond', async () => {
     const { token } = await made(['nodes:read'], { expiresInDays: 1 })
     app.clock.advance(DAY - 1)
     expect((await statusOf(token)).authenticated).toBe(true)
@@ -207,7 +207,7 @@ describe('using one', () => {
     expect((await statusOf(token)).authenticated).toBe(false)
   })
 
-  test('its last use is written at most once in five minutes', async () => {
+  test('writes its last use at most once in five minutes', async () => {
     const { token } = await made(['nodes:read'])
     const lastUsed = () => app.store.sqlite.prepare('select last_used_at from api_tokens').pluck().get()
     await bearer(token)
@@ -220,7 +220,7 @@ describe('using one', () => {
     expect(lastUsed()).toBe(START + 300_000)
   })
 
-  test('a demoted owner takes the token along', async () => {
+  test('loses what a demoted owner loses', async () => {
     const admin = await app.admin()
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
     const { token } = await made(['configuration:write', 'configuration:read', 'backup'])
@@ -230,7 +230,7 @@ describe('using one', () => {
   })
 })
 
-describe('what its owner has lost since', () => {
+describe('permissions that its owner has lost since', () => {
   const grant = async (permissions: object) =>
     (await app.admin()).send('PUT', `/api/users/${anna.id}/permissions`, { permissions })
   const FULL = { read: true, write: true }
@@ -239,7 +239,7 @@ describe('what its owner has lost since', () => {
   test.each([
     ['ingest', 'configuration', 'POST', '/api/ingest', '403 forbidden'],
     ['metrics', 'info', 'GET', '/api/metrics', '403 forbidden'],
-  ])('%s is lost with %s, and is back with it', async (scope, resource, method, path, refused) => {
+  ])('%s is lost with %s and returns with it', async (scope, resource, method, path, refused) => {
     await grant({ [resource]: FULL })
     const { token } = await made([scope])
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -263,8 +263,8 @@ describe('what its owner has lost since', () => {
   })
 })
 
-describe('revoking one', () => {
-  test('is at once, recorded once, and only for one’s own', async () => {
+describe('revoking a token', () => {
+  test('takes effect at once, is recorded once, and works only for one’s own', async () => {
     const { token, id } = await made(['nodes:read'])
     const admin = await app.admin()
     const audited = await auditedBy(app, async () => {
@@ -280,14 +280,14 @@ describe('revoking one', () => {
     expect((await statusOf(token)).authenticated).toBe(false)
   })
 
-  test('each sees only their own', async () => {
+  test('users see only their own tokens', async () => {
     await made(['nodes:read'])
     const admin = await app.admin()
     expect(await (await admin.send('GET', '/api/tokens')).json()).toStrictEqual({ tokens: [] })
   })
 })
 
-describe('a refusal says what is missing', () => {
+describe('a refusal names what is missing', () => {
   const detailOf = async (answer: Response | Promise<Response>) => {
     const { code, detail, title } = Object(await (await answer).json())
     return [code, title, detail]
@@ -303,7 +303,7 @@ describe('a refusal says what is missing', () => {
       '/api/users',
       ['admin_required', 'Administrators only', "This needs an administrator's session; an API token is not enough"],
     ],
-  ])("to an administrator's token without the scope of %s", async (path, refusal) => {
+  ])("for an administrator's token without the scope of %s", async (path, refusal) => {
     const { token } = await made(['nodes:read'], {}, await app.admin())
     expect(await detailOf(bearer(token, path))).toStrictEqual(refusal)
   })
@@ -313,7 +313,7 @@ describe('a refusal says what is missing', () => {
     ['/api/metrics', 'forbidden', METRICS],
     ['/api/settings', 'forbidden', 'This needs read access to settings'],
     ['/api/nodes', 'forbidden', 'This API token lacks the scope nodes:read'],
-  ])('to the token of a user without rights, at %s', async (path, code, detail) => {
+  ])('for the token of a user without the permission, at %s', async (path, code, detail) => {
     await (
       await app.admin()
     ).send('PUT', `/api/users/${anna.id}/permissions`, { permissions: { info: { read: false, write: false } } })
