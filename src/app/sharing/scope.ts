@@ -2,7 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { users } from '../../db/schema.ts'
 import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
-import { MAX_SCOPE_CHANNELS, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
+import { MAX_SCOPE_CHANNELS, NEW_SCOPE, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { grantSchema } from '../users/permissions.ts'
 
 const channelNumbers = z
@@ -54,7 +54,7 @@ export function scopeRow({ channels, direct }: Scope) {
 }
 
 /** The row of a new regular user. */
-export const NEW_SCOPE_ROW = scopeRow(WHOLE_SCOPE)
+export const NEW_SCOPE_ROW = scopeRow(NEW_SCOPE)
 
 /** Whether the row of `users` that a query is at holds another scope. */
 export function holdsOtherScope(scope: Scope): SQL {

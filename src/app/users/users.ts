@@ -17,9 +17,10 @@ import {
   storedPermissionsJson,
   writePermissions,
 } from './permissions.ts'
-import { NEW_SCOPE_ROW } from '../sharing/scope.ts'
+import { NEW_SCOPE_ROW, scopeRow, scopeSchema } from '../sharing/scope.ts'
 import { stillAdmin } from './still-admin.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
+import { isSameScope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../shared/limits.ts'
 
 /** The columns of a `User`: nothing else of the row ever leaves the database by this way. */
@@ -84,10 +85,15 @@ export const newUserSchema = z
       .describe(
         'Resources that are not named get the permissions of a new user; an administrator has every permission',
       ),
+    scope: scopeSchema.optional().describe('What of the contents the user sees; without it as a new user'),
   })
   .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
     path: ['permissions'],
     message: 'an administrator holds every permission',
+  })
+  .refine(({ isAdmin, scope }) => isAdmin !== true || scope === undefined || isSameScope(scope, WHOLE_SCOPE), {
+    path: ['scope'],
+    message: 'an administrator sees everything',
   })
 
 const { id, authProvider, oidcSubject, isAdmin, createdAt, lastLoginAt, createdBy } = userSchema.shape
@@ -160,7 +166,7 @@ export async function createUser(
   input: z.infer<typeof newUserSchema>,
 ): Promise<{ user: User; password: string | null }> {
   if (ctx.config.DISABLE_LOCAL_AUTH) throw new AppError('local_auth_disabled')
-  const { username, isAdmin = false, permissions: given } = input
+  const { username, isAdmin = false, permissions: given, scope } = input
   if ((await findUserByName(ctx.store, username)) !== null) throw new AppError('username_taken')
   const random = input.password === undefined ? randomPassword() : null
   const passwordHash = await hashNewPassword(ctx, input.password ?? random ?? '', username)
@@ -174,14 +180,18 @@ export async function createUser(
     isAdmin,
     createdAt: ctx.now(),
     createdBy: viewerId(ctx),
-    ...NEW_SCOPE_ROW,
+    ...(scope === undefined || isAdmin ? NEW_SCOPE_ROW : scopeRow(scope)),
   }
   const permissions = isAdmin ? ALL_PERMISSIONS : permissionsFrom((name) => given?.[name] ?? DEFAULT_PERMISSIONS[name])
   const details = { username, userId: userIdByName(username), email: row.email, displayName: row.displayName, isAdmin }
   await ctx.store.atomic([
     ctx.store.db.insert(users).values(row),
     writePermissions(ctx.store, isNamed(username), permissions, granting(ctx)),
-    audit(ctx, 'user_created', { ...details, ...(given !== undefined && { permissions }) }),
+    audit(ctx, 'user_created', {
+      ...details,
+      ...(given !== undefined && { permissions }),
+      ...(scope !== undefined && { scope }),
+    }),
     ...stillAdmin(ctx),
   ])
   const created = await findUserByName(ctx.store, username)

@@ -9,8 +9,11 @@ export type Scope = { readonly channels: Channels; readonly direct: Grant }
 /** The most channels that a scope names. */
 export const MAX_SCOPE_CHANNELS = 64
 
-/** Everything that the permissions allow: that of administrators and of new users. */
+/** Everything that the permissions allow: that of administrators. */
 export const WHOLE_SCOPE: Scope = { channels: 'all', direct: { read: true, write: true } }
+
+/** That of a new regular user by default. */
+export const NEW_SCOPE: Scope = { channels: 'all', direct: { read: true, write: true } }
 
 /** Nothing: that of somebody who is not signed in. */
 export const NO_SCOPE: Scope = { channels: { read: [], write: [] }, direct: NONE }

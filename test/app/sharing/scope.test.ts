@@ -44,6 +44,18 @@ describe('the scope of a user', () => {
     })
   })
 
+  test('is given with a new user, and an administrator is not made with a narrower one', async () => {
+    const body = { username: 'karl', scope: GUEST }
+    const made = await admin.send('POST', '/api/users', body)
+    const { user } = Object(await made.json())
+    const path = `/api/users/${user.id}/permissions`
+    expect([made.status, Object(await (await admin.send('GET', path)).json()).scope]).toEqual([201, GUEST])
+    expect(auditRows(app).at(-1)).toMatchObject({ action: 'user_created', details: { username: 'karl', scope: GUEST } })
+    expect(await outcomeOf(admin.send('POST', '/api/users', { ...body, username: 'emma', isAdmin: true }))).toBe(
+      '400 invalid_request',
+    )
+  })
+
   test('stays where a body does not name it, and to set what there is is no change', async () => {
     await put(GUEST)
     const entries = auditRows(app).length

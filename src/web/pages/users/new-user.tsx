@@ -8,11 +8,14 @@ import { typedInto, useKept } from '../../parts/form/kept.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { PermissionGrid } from '../../parts/form/permission-grid.tsx'
+import { ScopeFields } from '../../parts/form/scope-fields.tsx'
 import { type Permissions, permissionsFrom, PRESETS } from '../../../shared/access/resources.ts'
 import { scopesOf } from '../../../shared/access/token-scopes.ts'
+import { NEW_SCOPE, type Scope } from '../../../shared/access/scope.ts'
 import { href } from '../../router.ts'
 import type { User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
@@ -39,6 +42,7 @@ function useUserDraft() {
     displayName: useKept('new-user-name'),
     email: useKept('new-user-email'),
     permissions: useKept('new-user-permissions', writePermissions(PRESETS.viewer)),
+    scope: useKept('new-user-scope', JSON.stringify(NEW_SCOPE)),
   }
 }
 
@@ -54,17 +58,30 @@ function readPermissions(text: string): Permissions {
   })
 }
 
+/** What this form kept itself. */
+function readScope(text: string): Scope {
+  const scope: Scope = JSON.parse(text)
+  return scope
+}
+
 function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   const { busy, error, run } = useAction()
   const draft = useUserDraft()
   const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
   useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
+  const scope = useSignal<Scope>(readScope(draft.scope.value.peek()))
+  useEffect(() => effect(() => void (draft.scope.value.value = JSON.stringify(scope.value))), [])
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     const { username, email, displayName } = draft
     const profile = { email: email.value.value.trim() || null, displayName: displayName.value.value.trim() || null }
     await run(async () => {
-      const json = { username: username.value.value.trim(), permissions: permissions.value, ...profile }
+      const json = {
+        username: username.value.value.trim(),
+        permissions: permissions.value,
+        scope: scope.value,
+        ...profile,
+      }
       const { user, password = '' } = await ask(api.users.$post({ json }))
       for (const kept of Object.values(draft)) kept.forget()
       onMade({ user, password })
@@ -107,6 +124,9 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
       </Card>
       <Card title={userTexts.access}>
         <PermissionGrid value={permissions} />
+        <h3>{scopeTexts.title}</h3>
+        <p class="faint about">{scopeTexts.help}</p>
+        <ScopeFields value={scope} />
         <Failure error={error.value} />
         <Actions>
           <Submit busy={busy.value} idle={userTexts.create} working={userTexts.creating} />

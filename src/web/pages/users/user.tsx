@@ -9,10 +9,13 @@ import { type Kept, typedInto, useKept } from '../../parts/form/kept.ts'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { PermissionGrid } from '../../parts/form/permission-grid.tsx'
+import { ScopeFields } from '../../parts/form/scope-fields.tsx'
 import { type Permissions, PRESETS } from '../../../shared/access/resources.ts'
+import { isSameScope, type Scope } from '../../../shared/access/scope.ts'
 import { asLeft, href } from '../../router.ts'
 import { refreshStatus, type User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
+import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { UserAccess } from './access.tsx'
 import { UserCredentials } from './credentials.tsx'
@@ -21,11 +24,11 @@ import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limit
 export function UserPage({ id }: { id: string }) {
   const param = { id }
   const { data, error, reload } = useLoad(async () => {
-    const [{ user }, { permissions, grants }] = await Promise.all([
+    const [{ user }, { permissions, scope, grants }] = await Promise.all([
       ask(api.users[':id'].$get({ param })),
       ask(api.users[':id'].permissions.$get({ param })),
     ])
-    return { user, permissions, grants, givers: await namesOf(grants) }
+    return { user, permissions, scope, grants, givers: await namesOf(grants) }
   }, [id])
   const found = data.value
   return (
@@ -46,7 +49,7 @@ export function UserPage({ id }: { id: string }) {
             <UserAccess user={found.user} onChanged={reload} />
           </div>
           <div class="stack">
-            <PermissionCard {...found} stored={found.permissions} onSaved={reload} />
+            <PermissionCard {...found} stored={found.permissions} storedScope={found.scope} onSaved={reload} />
             <UserCredentials user={found.user} />
           </div>
         </div>
@@ -126,17 +129,22 @@ function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {
 type PermissionCardProps = {
   user: User
   stored: Permissions
+  storedScope: Scope
   grants: Grants
   givers: Givers
   onSaved(): Promise<void>
 }
 
-function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCardProps) {
+function PermissionCard({ user, stored, storedScope, grants, givers, onSaved }: PermissionCardProps) {
   const { busy, error, run } = useAction()
   const edited = useSignal<Permissions>(stored)
   useEffect(() => {
     edited.value = stored
   }, [stored])
+  const scope = useSignal<Scope>(storedScope)
+  useEffect(() => {
+    scope.value = storedScope
+  }, [storedScope])
   if (user.isAdmin) {
     return (
       <Card title={userTexts.permissions}>
@@ -144,12 +152,12 @@ function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCar
       </Card>
     )
   }
-  const isChanged = JSON.stringify(sorted(edited.value)) !== JSON.stringify(sorted(stored))
+  const isNarrowed = !isSameScope(scope.value, storedScope)
+  const isChanged = isNarrowed || JSON.stringify(sorted(edited.value)) !== JSON.stringify(sorted(stored))
   const save = () =>
     run(async () => {
-      await ask(
-        api.users[':id'].permissions.$put({ param: { id: String(user.id) }, json: { permissions: edited.value } }),
-      )
+      const json = { permissions: edited.value, ...(isNarrowed && { scope: scope.value }) }
+      await ask(api.users[':id'].permissions.$put({ param: { id: String(user.id) }, json }))
       say(userTexts.permissionsSaved)
       await onSaved()
     })
@@ -168,6 +176,9 @@ function PermissionCard({ user, stored, grants, givers, onSaved }: PermissionCar
           )
         }}
       />
+      <h3>{scopeTexts.title}</h3>
+      <p class="faint about">{scopeTexts.help}</p>
+      <ScopeFields value={scope} />
       <Failure error={error.value} />
       <Actions>
         <button type="button" class="button primary" disabled={!isChanged || busy.value} onClick={() => void save()}>
