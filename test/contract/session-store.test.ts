@@ -4,11 +4,11 @@ import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.
 import { memorySessions } from '../../src/app/auth/sessions/memory-sessions.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
 import { createLog } from '../../src/app/log.ts'
-import { openDatabase } from '../../src/node/database.ts'
 import { redisSessions } from '../../src/node/redis/sessions.ts'
 import { type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { bucketContract } from './buckets.ts'
 import { sessionStoreContract } from './session-store.ts'
+import { openMemoryStore } from '../support/memory-store.ts'
 
 const endings: (() => void | Promise<void>)[] = []
 let redis: RedisServer
@@ -22,7 +22,7 @@ afterEach(async () => {
 afterAll(() => redis.stop())
 
 sessionStoreContract('database', () => {
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   endings.push(() => store.close())
   return databaseSessions(store)
 })

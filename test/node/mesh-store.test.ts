@@ -1,9 +1,9 @@
 import { afterAll } from 'vitest'
-import { openDatabase } from '../../src/node/database.ts'
 import { meshStoreContract } from '../contract/mesh-store.ts'
 import { textSearchContract } from '../contract/text-search.ts'
+import { openMemoryStore } from '../support/memory-store.ts'
 
-const store = openDatabase(':memory:')
+const store = openMemoryStore()
 afterAll(() => store.close())
 
 meshStoreContract('SQLite', () => store)

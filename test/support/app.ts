@@ -12,8 +12,9 @@ import { AppError } from '../../src/app/http/errors.ts'
 import { createLog } from '../../src/app/log.ts'
 import { makeFirstAdmin } from '../../src/app/users/first-admin.ts'
 import { zlibCompressor } from '../../src/node/http/compressor.ts'
-import { openDatabase, type SqliteStore } from '../../src/node/database.ts'
+import { type SqliteStore } from '../../src/node/database.ts'
 import { documentCheck } from './documented.ts'
+import { openMemoryStore } from './memory-store.ts'
 
 export const ADMIN_PASSWORD = 'the first administrator'
 export const USER_PASSWORD = 'a password for everyone'
@@ -74,7 +75,7 @@ export async function createTestApp(
     },
   }
   const logged: string[] = []
-  const store = options.store ?? openDatabase(':memory:')
+  const store = options.store ?? openMemoryStore()
   const now = options.ports?.now ?? (() => clock.now)
   const log = createLog({ level: 'debug', format: 'json', now, write: (line) => logged.push(line) })
   const ports: Ports = {

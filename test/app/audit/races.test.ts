@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { replaceBackupSettings } from '../../../src/app/system/backup-settings.ts'
-import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { type SqliteStore } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../support/app.ts'
 import { SCHEDULE } from '../../support/automation.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 let app: TestApp
 let admin: Client
 beforeEach(async () => {
-  app = await createTestApp({ store: slowToWrite(openDatabase(':memory:')) })
+  app = await createTestApp({ store: slowToWrite(openMemoryStore()) })
   admin = await app.admin()
 })
 afterEach(() => app.close())

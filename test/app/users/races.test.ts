@@ -7,6 +7,7 @@ import type { Store } from '../../../src/db/store.ts'
 import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../../support/answers.ts'
 import { ADMIN_PASSWORD, auditRows, createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const endings: (() => void)[] = []
 afterEach(() => {
@@ -96,7 +97,7 @@ function interruptible(inner: SqliteStore) {
 }
 
 async function interruptibleApp() {
-  const sqlite = openDatabase(':memory:')
+  const sqlite = openMemoryStore()
   const { store, before } = interruptible(sqlite)
   const app = await opened({ store: sqlite, ports: { store } })
   const admin = await app.admin()

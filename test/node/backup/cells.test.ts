@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { JSON_COLUMNS } from '../../../src/db/json-columns.ts'
 import * as schema from '../../../src/db/schema.ts'
 import { columnRules } from '../../../src/node/backup/tables/column-rules.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { forge } from '../../support/backup/backup.ts'
 import { integrity, useVictim } from '../../support/backup/damaged-backup.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const { backup, file, inspect, expectRefused } = useVictim()
 
@@ -135,7 +135,7 @@ test('a verification says what a restore would refuse of the tables', () => {
 })
 
 test('every column has a rule, and each that is called JSON in the schema is checked as such', () => {
-  const database = openDatabase(':memory:')
+  const database = openMemoryStore()
   const rules = columnRules(database.sqlite)
   database.close()
   const tables = Object.values(schema).filter((value) => is(value, SQLiteTable))

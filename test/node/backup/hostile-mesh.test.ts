@@ -14,9 +14,10 @@ import { TelemetrySchema } from '../../../src/meshtastic/gen/telemetry_pb.ts'
 import { toRadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import { columnRules } from '../../../src/node/backup/tables/column-rules.ts'
 import { tablesOf } from '../../../src/node/backup/tables/tables.ts'
-import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { type SqliteStore } from '../../../src/node/database.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { START } from '../../support/app.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const UNSIGNED = [0, 1, 7, 255, 0x7fffffff, 0x80000000, 0xd800, 0xffffffff]
 const SIGNED = [0, 1, -1, 0x7fffffff, -0x80000000]
@@ -115,7 +116,7 @@ function refusedCells({ sqlite }: SqliteStore): Map<string, number> {
 }
 
 test.each([1, 2, 3])('whatever a radio says, a backup may hold what is stored of it: seed %d', async (seed) => {
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   const ingest = createIngest(store)
   const next = createScribbler(seed)
   for (let batch = 0; batch < 60; batch++) {

@@ -19,6 +19,7 @@ import {
   seedTelemetry,
   tryRestore,
 } from '../../support/backup/backup.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 let here: ReturnType<typeof makeDataDir>
 beforeEach(() => {
@@ -27,7 +28,7 @@ beforeEach(() => {
 afterEach(() => here.remove())
 
 test('a backup holds every table of the database but the ephemeral ones', () => {
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   const all = [...tablesOf(store.sqlite)]
     .filter(([name]) => !isEphemeral(name))
     .map(([name, columns]) => ({ name, columns: columns.toSorted() }))

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createLog } from '../../../src/app/log.ts'
 import { type CollectorFilter, createCollectorFilter } from '../../../src/app/mesh/collector/filter.ts'
 import { createIngest } from '../../../src/app/mesh/ingest/ingest.ts'
-import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { type SqliteStore } from '../../../src/node/database.ts'
 import { type NodeCollector, startCollector } from '../../../src/node/collector/collector.ts'
 import { START } from '../../support/app.ts'
 import { type CollectorTarget, startCollectorTarget } from '../../support/radio/collector-target.ts'
@@ -24,6 +24,7 @@ import {
 } from '../../support/mesh/mesh.ts'
 import { fromRadio, type FromRadioVariant } from '../../support/radio/device.ts'
 import { until } from '../../support/radio/service.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const TOKEN = `mm_${'t'.repeat(43)}`
 
@@ -34,7 +35,7 @@ let collector: NodeCollector
 let logged: string[]
 
 beforeEach(async () => {
-  store = openDatabase(':memory:')
+  store = openMemoryStore()
   clock = createManualClock(START)
   target = await startCollectorTarget()
   logged = []

@@ -3,11 +3,11 @@ import { parseConfig } from '../../../src/app/config/config.ts'
 import { createLog } from '../../../src/app/log.ts'
 import type { RadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import { encodeText, encodeTraceroute } from '../../../src/meshtastic/link/to-radio.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { connectDemo } from '../../../src/node/radio/demo/demo.ts'
 import { createLink } from '../../../src/node/radio/link.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const START = Date.UTC(2026, 5, 1, 12)
 const MINUTE_MS = 60_000
@@ -116,7 +116,7 @@ describe('the demo mesh', () => {
     const clock = createManualClock(START)
     const parsed = parseConfig({ DEMO: 'true' })
     if (!parsed.ok) throw new Error(parsed.problems.join())
-    const store = openDatabase(':memory:')
+    const store = openMemoryStore()
     const lines: string[] = []
     const log = createLog({ level: 'info', format: 'json', now: clock.now, write: (line) => lines.push(line) })
     const radio = openRadio({ config: parsed.config, store, log, clock, random: () => 0.5 })

@@ -1,6 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { FILLER, frame, makeGarbage } from '../../support/radio/hostile.ts'
@@ -10,6 +9,7 @@ import { readTables } from '../../support/mesh/tables.ts'
 import { fromRadio, startRadioDevice } from '../../support/radio/device.ts'
 import { until } from '../../support/radio/service.ts'
 import { readRadio } from '../../support/radio/recorded.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 /** A moment after the recordings, on the minute. */
 const RECORDED = Date.UTC(2026, 10, 21, 13)
@@ -30,7 +30,7 @@ async function play(
   const { handshake, packets } = readRadio(source)
   const device = await startRadioDevice({ handshake })
   const clock = createManualClock(RECORDED)
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}` })
   if (!parsed.ok) throw new Error(parsed.problems.join())
   const problem = (...line: unknown[]) => expect(line).toStrictEqual([])

@@ -4,13 +4,13 @@ import { parseConfig } from '../../../src/app/config/config.ts'
 import { type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { type MqttBroker, startMqttBroker } from '../../support/radio/mqtt-broker.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { until } from '../../support/radio/service.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const endings: (() => unknown)[] = []
 
@@ -41,7 +41,7 @@ async function startSources(): Promise<Sources> {
   })
   if (!parsed.ok) throw new Error(parsed.problems.join())
   const clock = createManualClock(START)
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   endings.push(() => store.close())
   const logged: string[] = []
   const tell = (...line: unknown[]) => logged.push(JSON.stringify(line))

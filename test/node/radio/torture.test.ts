@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { type SqliteStore } from '../../../src/node/database.ts'
 import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { START } from '../../support/app.ts'
@@ -20,6 +20,7 @@ import { createMeshModel, type MeshModel } from '../../support/mesh/model.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { until } from '../../support/radio/service.ts'
 import { comparable, readTables } from '../../support/mesh/tables.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
 
 const OWN = 0xa0cb0001
 
@@ -69,7 +70,7 @@ async function startTorture(seed: number): Promise<Torture> {
   }
   const device = await startRadioDevice({ handshake })
   endings.push(() => device.stop())
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   endings.push(() => store.close())
   const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}` })
   if (!parsed.ok) throw new Error(parsed.problems.join())

@@ -9,7 +9,6 @@ import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { identifyChannel, numberChannel } from '../../../src/meshtastic/channel-identity.ts'
 import { type ChannelKey, DEFAULT_CHANNEL_KEY } from '../../../src/meshtastic/link/mqtt-envelope.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { startAutomation } from '../../../src/node/automation.ts'
 import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from '../app.ts'
@@ -17,6 +16,7 @@ import { createManualClock } from '../manual-clock.ts'
 import { envelopeOf, type MqttBroker, startMqttBroker } from '../radio/mqtt-broker.ts'
 import { fromRadio, type FromRadioVariant, type RadioDevice, startRadioDevice } from '../radio/device.ts'
 import { until } from '../radio/service.ts'
+import { openMemoryStore } from '../memory-store.ts'
 
 export const DEFAULT_PSK = Uint8Array.of(1)
 export const CLUB_PSK = new Uint8Array(32).fill(7).fill(9, 1, 2)
@@ -98,7 +98,7 @@ export async function startClub(
   })
   if (!parsed.ok) throw new Error(parsed.problems.join())
   const clock = createManualClock(START)
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   endings.push(() => store.close())
   let hear: (batch: readonly Heard[]) => void = () => {}
   const tell = () => {}

@@ -6,12 +6,13 @@ import { createLog } from '../../../src/app/log.ts'
 import type { MeshPacket } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { type Routing_Error, RoutingSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
-import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { type SqliteStore } from '../../../src/node/database.ts'
 import { startAutomation } from '../../../src/node/automation.ts'
 import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START, type TestApp } from '../app.ts'
 import { createManualClock } from '../manual-clock.ts'
 import { fromRadio, type RadioDevice, smallHandshake, startRadioDevice } from './device.ts'
+import { openMemoryStore } from '../memory-store.ts'
 
 /** The radio on loopback, and a node that it hears. */
 export const OWN = 0xa0cb0001
@@ -59,7 +60,7 @@ export async function startRadioService(
   const device = await startRadioDevice({ handshake })
   endings.push(() => device.stop())
   const clock = createManualClock(START)
-  const store = openDatabase(':memory:')
+  const store = openMemoryStore()
   endings.push(() => store.close())
   const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}`, ...env })
   if (!parsed.ok) throw new Error(parsed.problems.join())

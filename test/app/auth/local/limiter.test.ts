@@ -7,6 +7,7 @@ import { AppError } from '../../../../src/app/http/errors.ts'
 import { openDatabase } from '../../../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
 import { ADMIN_PASSWORD, auditRows, createTestApp, type TestApp, USER_PASSWORD } from '../../../support/app.ts'
+import { openMemoryStore } from '../../../support/memory-store.ts'
 
 let app: TestApp
 afterEach(() => app.close())
@@ -141,7 +142,7 @@ const STORES: [string, () => { sessions?: SessionStore; store?: ReturnType<typeo
   [
     'database',
     () => {
-      const store = openDatabase(':memory:')
+      const store = openMemoryStore()
       return { store, sessions: databaseSessions(store) }
     },
   ],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase, type SqliteStore } from '../../../../src/node/database.ts'
+import { type SqliteStore } from '../../../../src/node/database.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../../../support/app.ts'
+import { openMemoryStore } from '../../../support/memory-store.ts'
 
 const CREDENTIALS = { username: 'admin', password: ADMIN_PASSWORD }
 
@@ -163,7 +164,7 @@ describe('SESSION_SECRET', () => {
   const [OLD, NEW, OTHER] = ['o'.repeat(40), 'n'.repeat(40), 'x'.repeat(40)]
   let store: SqliteStore
   beforeEach(() => {
-    store = openDatabase(':memory:')
+    store = openMemoryStore()
   })
   afterEach(() => store.close())
 

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { databaseSessions } from '../../../../src/app/auth/sessions/database-sessions.ts'
 import { sweepSessions } from '../../../../src/app/auth/sessions/sessions.ts'
 import { memorySessions } from '../../../../src/app/auth/sessions/memory-sessions.ts'
-import { openDatabase } from '../../../../src/node/database.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
 import {
   ADMIN_PASSWORD,
@@ -14,6 +13,7 @@ import {
   type TestApp,
   USER_PASSWORD,
 } from '../../../support/app.ts'
+import { openMemoryStore } from '../../../support/memory-store.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -96,7 +96,7 @@ describe('timeouts', () => {
   })
 
   test('a busy session writes to its store once in five minutes', async () => {
-    const store = openDatabase(':memory:')
+    const store = openMemoryStore()
     const { store: sessions, calls } = counted(databaseSessions(store))
     app.close()
     app = await createTestApp({ store, ports: { sessions } })

@@ -1,0 +1,21 @@
+import Database from 'better-sqlite3'
+import { openDatabase, sqliteStore, type SqliteStore } from '../../src/node/database.ts'
+
+let migrated: Buffer | undefined
+
+/** As `openDatabase(':memory:')`, whose migrations run once for all stores of the process. */
+export function openMemoryStore(): SqliteStore {
+  migrated ??= image()
+  const sqlite = new Database(migrated)
+  sqlite.pragma('foreign_keys = ON')
+  return sqliteStore(sqlite)
+}
+
+function image(): Buffer {
+  const store = openDatabase(':memory:')
+  try {
+    return store.sqlite.serialize()
+  } finally {
+    store.close()
+  }
+}
