@@ -4,7 +4,7 @@ import type { Action, Resource } from '../../../src/shared/access/resources.ts'
 const anyone: Rule = { kind: 'anyone' }
 const session: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: false }
 const anySession: Rule = { kind: 'signed-in', tokens: false, temporaryPassword: true }
-/** Also whoever must set up a second factor first. */
+/** Also users who must set up a second factor first. */
 const enrolling: Rule = { ...session, enrolling: true }
 const admin: Rule = { kind: 'admin', scope: null }
 
@@ -14,10 +14,10 @@ const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope }
 /** A permission on a resource. */
 const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
 
-/** Bearer tokens with the scope, and never a session. */
+/** Bearer tokens with the scope, but never a session. */
 const tokenFor = (scope: 'ingest'): Rule => ({ kind: 'token', scope })
 
-/** Who may use each route, said a second time and by hand: a route that changes its rule must change it here too. */
+/** The access rule of each route, repeated by hand: changing a route's rule means changing it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/health': anyone,
   'GET /api/openapi.json': anyone,

@@ -6,7 +6,7 @@ import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { type Client, createTestApp, type TestApp } from '../../support/app.ts'
 import { RULES } from './access-matrix-rules.ts'
 
-/** Reached the handler or its input checks: anything but 401 and 403. */
+/** The request reached the handler or its input checks: anything but 401 and 403. */
 type Outcome = 'passed' | ErrorCode
 
 const FULL = { read: true, write: true }
@@ -16,7 +16,7 @@ const RESOURCES = ['dashboard', 'nodes', 'messages', 'settings', 'configuration'
 const all = (grant: { read: boolean; write: boolean }) => Object.fromEntries(RESOURCES.map((name) => [name, grant]))
 
 let app: TestApp
-/** Texts of tokens by who made them, and by scope. */
+/** Tokens by owner and by scope. */
 const tokens = new Map<string, string>()
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ async function revokedToken(client: Client): Promise<string> {
   return token
 }
 
-/** The scope that a token needs for a route; null where no scope helps. */
+/** The scope that a token needs for a route; null if no scope helps. */
 function scopeOf(rule: Rule): string | null {
   if (rule.kind === 'permission') return `${rule.resource}:${rule.action}`
   return rule.kind === 'admin' || rule.kind === 'token' ? rule.scope : null
@@ -144,7 +144,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   'a token of a user with a temporary password': { credentials: byToken('temporary'), outcome: newcomer(true) },
 }
 
-// Ids that nothing has, and bodies that no schema takes: who gets in changes nothing for the next caller.
+// Ids that do not exist and invalid bodies: an admitted caller changes nothing for the next one.
 const emptyPath = (path: string) => path.replace(/:\w+(\{[^}]*\})?/g, '999999999')
 
 async function send(method: string, path: string, credentials: Record<string, string>): Promise<Response> {
@@ -166,7 +166,7 @@ async function outcomeOf(answer: Response): Promise<string> {
 
 const operations = listOperations((await createTestApp()).routes)
 
-test('every route is declared here, and none that is gone', () => {
+test('every route is listed here, and every listed route exists', () => {
   const declared = Object.keys(RULES).toSorted()
   const found = operations.map(({ method, path }) => `${method} ${path}`).toSorted()
   const missing = found.filter((route) => !declared.includes(route))
@@ -177,7 +177,7 @@ test('every route is declared here, and none that is gone', () => {
   expect(gone, 'these routes are in RULES in access-matrix-rules.ts and no longer in the app').toStrictEqual([])
 })
 
-test('no route takes every method, which would hide it from this test', () => {
+test('no route matches every method, which would hide it from this test', () => {
   const open = app.routes.filter(({ method, path }) => method === 'ALL' && path !== '/*').map(({ path }) => path)
   expect(open).toStrictEqual([])
 })
@@ -187,7 +187,7 @@ describe.each(operations.map((operation) => ({ ...operation, name: `${operation.
   ({ name, method, path, rule }) => {
     const declared = RULES[name]
 
-    test('has the rule that is declared', () => {
+    test('has the declared rule', () => {
       expect(rule, `${name}: the app's rule differs from RULES in access-matrix-rules.ts`).toStrictEqual(declared)
     })
 

@@ -23,25 +23,25 @@ function fillAudit(entries: number): void {
 }
 
 describe('expensive reads', () => {
-  test('eight at once all have their answer', async () => {
+  test('all eight at once get their answer', async () => {
     expect(countOf(await many(8, '/api/dashboard'), '200')).toBe(8)
   })
 
-  test('two run, 32 wait, and more are told to come back, until some ended', async () => {
+  test('two run, 32 wait, and further ones are told to retry until some have ended', async () => {
     const outcomes = await many(60, '/api/audit?q=nothing')
     expect(countOf(outcomes, '200')).toBe(34)
     expect(countOf(outcomes, '429 rate_limited')).toBe(26)
     expect(countOf(await many(34, '/api/audit?q=nothing'), '200')).toBe(34)
   })
 
-  test('one user waits for oneself alone', async () => {
+  test('one user only waits for their own reads', async () => {
     const anna = await app.user('anna')
     const [outcomes, other] = await Promise.all([many(60, '/api/dashboard'), many(2, '/api/dashboard', anna)])
     expect(countOf(outcomes, '429 rate_limited')).toBeGreaterThan(0)
     expect(other).toStrictEqual(['200', '200'])
   })
 
-  test('one that fails leaves its place', async () => {
+  test('a failed one frees its place', async () => {
     expect(countOf(await many(30, '/api/nodes/7/positions'), '404 node_not_found')).toBe(30)
     expect(countOf(await many(8, '/api/dashboard'), '200')).toBe(8)
   })
@@ -50,7 +50,7 @@ describe('expensive reads', () => {
 describe('exports', () => {
   const start = () => admin.send('GET', '/api/audit/export?format=ndjson')
 
-  test('a third one waits until one of two was read to its end', async () => {
+  test('a third one waits until one of two has been read to its end', async () => {
     fillAudit(3000)
     const [first, second] = await Promise.all([start(), start()])
     let isAnswered = false
@@ -58,7 +58,7 @@ describe('exports', () => {
       isAnswered = true
       return answer
     })
-    // Other reads of the same user go on meanwhile.
+    // Other reads by the same user continue meanwhile.
     expect(await outcomeOf(admin.send('GET', '/api/dashboard'))).toBe('200')
     expect(isAnswered).toBe(false)
     const lines = (await first.text()).trimEnd().split('\n')
@@ -67,13 +67,13 @@ describe('exports', () => {
     await second.body?.cancel()
   })
 
-  test('one that is refused holds no place', async () => {
+  test('a refused one takes no place', async () => {
     for (let n = 0; n < 5; n++) {
       expect((await admin.send('GET', '/api/audit/export?format=pdf')).status).toBe(400)
     }
   })
 
-  test('one that nobody reads on gives its place away when its reader goes, or after a minute', async () => {
+  test('one that is not read frees its place when its reader leaves, or after a minute', async () => {
     fillAudit(3000)
     const [first, second] = await Promise.all([start(), start()])
     await first.body?.cancel()

@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-// The parts of an OpenAPI 3.1 document that this one may consist of (spec.openapis.org/oas/v3.1.1), nothing else.
+// The parts of OpenAPI 3.1 that this document may use (spec.openapis.org/oas/v3.1.1), and no others.
 const schemaObject = z.record(z.string(), z.unknown())
 const content = z.record(
   z.string().regex(/^[a-z]+\/[a-z0-9.+*-]+$/),
@@ -62,14 +62,14 @@ const operationsOf = (document: z.infer<typeof documentSchema>) =>
     Object.entries(byMethod).map(([method, described]) => ({ ...described, path, name: `${method} ${path}` })),
   )
 
-test('is OpenAPI 3.1 and has every route', async () => {
+test('is OpenAPI 3.1 and contains every route', async () => {
   const found = operationsOf(await loaded()).map(({ name }) => name)
   const routes = listOperations(app.routes)
   const expected = routes.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`)
   expect(found.toSorted()).toStrictEqual(expected.toSorted())
 })
 
-test('names each operation once, and each parameter of its path', async () => {
+test('names each operation once, and declares each parameter of its path', async () => {
   const operations = operationsOf(await loaded())
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
   for (const { name, path, parameters } of operations) {
@@ -87,7 +87,7 @@ test('names each operation once, and each parameter of its path', async () => {
   }
 })
 
-test('resolves every reference, and every schema says what it is', async () => {
+test('resolves every reference, and every schema has a type', async () => {
   const document = await loaded()
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => String(target))
   expect(references.length).toBeGreaterThan(0)
@@ -106,20 +106,20 @@ test('resolves every reference, and every schema says what it is', async () => {
   }
 })
 
-test('schemas that several routes share stand once, by name', async () => {
+test('schemas shared by several routes appear once, by name', async () => {
   const { components, paths } = await loaded()
   const { schemas } = components
   const objects = [...JSON.stringify({ schemas, paths }).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)]
   const uses = Map.groupBy(objects, ([, name]) => name)
   expect(Object.keys(schemas).filter((name) => !uses.has(name))).toStrictEqual([])
   expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['Message', 'Node', 'Rule', 'RuleInput', 'Time', 'User']))
-  // Every field of a rule that has a default may be left out of a request, and never out of an answer.
+  // Fields of a rule with a default may be missing from a request, but never from an answer.
   expect(schemas['AnnounceRule']).toMatchObject({ required: expect.arrayContaining(['enabled', 'timeZone']) })
   expect(schemas['AnnounceRuleInput']).toMatchObject({ required: ['kind', 'name', 'when', 'channels', 'text'] })
   expect(schemas['Time']).toMatchObject({ type: 'integer', examples: [expect.any(Number)] })
 })
 
-test('tells which headers a request may have, and which its answer has', async () => {
+test('documents the headers of a request and of its answer', async () => {
   const operations = operationsOf(await loaded())
   const taken = operations.flatMap(({ name, parameters }) =>
     parameters.flatMap((one) => (one.in === 'header' ? [`${name} ${one.name} ${one.required}`] : [])),
@@ -146,7 +146,7 @@ test('tells which headers a request may have, and which its answer has', async (
   ])
 })
 
-test('a body that is required is refused when it is missing, on every route', async () => {
+test('a missing body is refused on every route that requires one', async () => {
   const admin = await app.admin()
   const scopes = ['ingest']
   const { token } = Object(await (await admin.send('POST', '/api/tokens', { name: 'collector', scopes })).json())
@@ -160,7 +160,7 @@ test('a body that is required is refused when it is missing, on every route', as
   }
 })
 
-test('a number in a query has its bounds documented, and is refused beyond them or written otherwise', async () => {
+test('the bounds of a number in a query are documented, and values beyond them or in another notation are refused', async () => {
   const admin = await app.admin()
   const integer = z.object({ type: z.literal('integer'), minimum: z.int(), maximum: z.int() })
   const found = operationsOf(await loaded()).flatMap(({ path, parameters }) =>
@@ -178,7 +178,7 @@ test('a number in a query has its bounds documented, and is refused beyond them 
   }
 })
 
-test('every operation has a success, its refusals and what goes wrong unforeseen', async () => {
+test('every operation documents its success, its refusals and the unexpected failure', async () => {
   for (const { name, responses, security, requestBody, ...rest } of operationsOf(await loaded())) {
     const statuses = Object.keys(responses)
     expect(
@@ -197,7 +197,7 @@ test('every operation has a success, its refusals and what goes wrong unforeseen
   }
 })
 
-test('the page needs no script, no other host, and names every operation', async () => {
+test('the page uses no script and no other host, and names every operation', async () => {
   const answer = await app.request('/api/docs')
   const page = await answer.text()
   expect(answer.headers.get('content-type')).toMatch(/^text\/html/)

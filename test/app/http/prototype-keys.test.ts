@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Bodies as text, since an object literal would lose the key, and where the key stands. */
+/** Bodies as text, because an object literal would lose the key, and the path of the key. */
 const BODIES: readonly (readonly [body: string, path: string])[] = [
   ['{"__proto__":{"isAdmin":true}}', '__proto__'],
   ['{"constructor":{"prototype":1}}', 'constructor'],
@@ -30,7 +30,7 @@ const withBody = operations.filter(({ descriptions }) =>
   descriptions.some(({ request }) => request?.part === 'json' || request?.part === 'optional-json'),
 )
 
-test('the routes with a body are found', () => {
+test('all routes with a body are found', () => {
   const found = withBody.map(({ method, path }) => `${method} ${path}`)
   expect(found).toEqual(
     expect.arrayContaining(['POST /api/auth/login', 'PUT /api/configuration/:section', 'POST /api/ingest']),
@@ -52,12 +52,12 @@ describe.each(withBody)('$method $path', ({ method, path, rule }) => {
   })
 })
 
-test('such words are welcome as values', async () => {
+test('such words are allowed as values', async () => {
   const answer = await admin.send('PUT', '/api/users/1', { displayName: '__proto__, the constructor of a prototype' })
   expect(answer.status).toBe(200)
 })
 
-test('a body as deep as it is long is walked, and many keys are told in part', () => {
+test('a very deep body is searched completely, and of many keys only some are reported', () => {
   const deep: unknown = JSON.parse(`${'['.repeat(200_000)}{"__proto__":1}${']'.repeat(200_000)}`)
   expect(findPrototypeKeys(deep)).toStrictEqual([{ path: '0.'.repeat(100), message: 'a key of this name is refused' }])
   const many: unknown = JSON.parse(`[${Array.from({ length: 100 }, () => '{"prototype":1}').join()}]`)

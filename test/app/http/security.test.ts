@@ -12,7 +12,7 @@ afterEach(() => app.close())
 
 const json = { 'content-type': 'application/json' }
 
-/** A request with the administrator's cookie and exactly these headers and body. */
+/** A request with the administrator's cookie and exactly these headers and this body. */
 const raw = (method: string, path: string, init: RequestInit = {}) =>
   app.request(path, { ...init, method, headers: { cookie: String(admin.cookie), ...Object(init.headers) } })
 
@@ -27,7 +27,7 @@ describe('security headers', () => {
     '/elsewhere',
   ]
 
-  test.each(paths)('stand on every answer of %s', async (path) => {
+  test.each(paths)('are on every answer of %s', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS']) {
       const { headers } = await app.request(path, { method })
       expect(headers.get('content-security-policy')).toBe(
@@ -45,12 +45,12 @@ describe('security headers', () => {
     }
   })
 
-  test('HSTS is for https alone', async () => {
+  test('HSTS is sent over https only', async () => {
     app.origin = 'https://mesh.example.org'
     expect((await app.request('/api/health')).headers.get('strict-transport-security')).toBe('max-age=31536000')
   })
 
-  test('each request has an id of its own, and none that the caller chose', async () => {
+  test('each request has its own id, never one chosen by the caller', async () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, async () =>
         (await app.request('/api/health', { headers: { 'x-request-id': 'mine' } })).headers.get('x-request-id'),
@@ -88,14 +88,14 @@ describe('methods and paths', () => {
     '/api//users',
     '/API/users',
     '/api/users/1/x',
-  ])('%s is 404, signed in or not, by any method', async (path) => {
+  ])('%s is 404 for any method, signed in or not', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       expect(await outcomeOf(app.request(path, { method }))).toBe('404 not_found')
       expect(await outcomeOf(raw(method, path))).toBe('404 not_found')
     }
   })
 
-  test('HEAD is GET without a body, also in who may', async () => {
+  test('HEAD is GET without a body, with the same access rule', async () => {
     const head = await raw('HEAD', '/api/users')
     expect([head.status, head.headers.get('content-type'), await head.text()]).toStrictEqual([
       200,
@@ -107,7 +107,7 @@ describe('methods and paths', () => {
     expect((await app.request('/api/users', { method: 'HEAD' })).status).toBe(401)
   })
 
-  test('no header changes the method', async () => {
+  test('no header overrides the method', async () => {
     const anna = await app.user('anna')
     for (const name of ['x-http-method-override', 'x-method-override', 'x-http-method']) {
       await raw('POST', `/api/users/${anna.id}?_method=DELETE`, { headers: { [name]: 'DELETE' } })
@@ -132,7 +132,7 @@ describe('another origin', () => {
     ['another origin', { origin: 'https://evil.example' }, false],
     ['another port', { origin: 'http://localhost:8080' }, false],
     ['another scheme', { origin: 'https://localhost' }, false],
-    ['an origin that begins like it', { origin: 'http://localhost.evil.example' }, false],
+    ['an origin that begins like our own', { origin: 'http://localhost.evil.example' }, false],
     ['origin null', { origin: 'null' }, false],
     ['an empty origin', { origin: '' }, false],
     ['cross-site with its own origin', { 'sec-fetch-site': 'cross-site', origin: 'http://localhost' }, false],
@@ -149,7 +149,7 @@ describe('another origin', () => {
     expect(audited).toStrictEqual(isFine ? ['logout', 'login_success'] : [])
   })
 
-  test('every unsafe method is checked before anything else, every safe one is free', async () => {
+  test('every unsafe method is checked first, every safe one is exempt', async () => {
     const headers = { origin: 'https://evil.example' }
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'X-CUSTOM']) {
       expect(await outcomeOf(raw(method, '/api/users/1', { headers })), method).toBe('403 cross_origin')
@@ -158,7 +158,7 @@ describe('another origin', () => {
     expect((await raw('HEAD', '/api/users', { headers })).status).toBe(200)
   })
 
-  test('PUBLIC_URL is an own origin, whatever its path', async () => {
+  test('PUBLIC_URL counts as an own origin, whatever its path', async () => {
     app.close()
     app = await createTestApp({ env: { PUBLIC_URL: 'https://Mesh.example.org:443/base/' } })
     admin = await app.admin()
@@ -209,7 +209,7 @@ describe('bodies', () => {
     },
   )
 
-  test('of bytes that are no UTF-8 are refused, not repaired', async () => {
+  test('that are not UTF-8 are refused, not repaired', async () => {
     const [start = '', end = ''] = good.split('anna')
     const body = new Blob([start, new Uint8Array([0xff]), end])
     expect(await outcomeOf(users({ body, headers: json }))).toBe('400 invalid_json')
@@ -217,13 +217,13 @@ describe('bodies', () => {
     expect(await outcomeOf(toggle)).toBe('400 invalid_json')
   })
 
-  test('that end early are no failure of the service', async () => {
+  test('that end early are not logged as a failure of the service', async () => {
     const cut = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     expect(await outcomeOf(users({ body: cut, duplex: 'half', headers: json }))).toBe('400 invalid_request')
     expect(app.logged.filter((line) => line.includes('"error"'))).toStrictEqual([])
   })
 
-  test('of one byte more than a mebibyte are 413, with and without a length', async () => {
+  test('larger than one mebibyte are 413, with and without a length', async () => {
     const padded = (bytes: number) => `${good.slice(0, -1)}${' '.repeat(bytes - good.length)}}`
     const stream = (text: string) => ({ body: new Blob([text]).stream(), duplex: 'half' as const })
     const size = 1024 * 1024
@@ -233,7 +233,7 @@ describe('bodies', () => {
     expect(await outcomeOf(users({ ...stream(padded(size)), headers: json }))).toBe('201')
   })
 
-  test('are looked at only after the access check', async () => {
+  test('are read only after the access check', async () => {
     for (const body of ['{', '[]', good]) {
       const answer = app.request('/api/users', { method: 'POST', body, headers: json })
       expect(await outcomeOf(answer)).toBe('401 unauthenticated')
@@ -291,7 +291,7 @@ describe('hostile input', () => {
   })
 
   test.each(['?__proto__=1', '?constructor=1', '?toString', '?hasOwnProperty=1', '?%ff=1', '?=', '?&&&', '?a[b]=c'])(
-    'a query of %s that nobody asks for changes nothing',
+    'an unknown query of %s changes nothing',
     async (query) => {
       expect((await raw('GET', `/api/users${query}`)).status).toBe(200)
     },
@@ -317,7 +317,7 @@ describe('hostile input', () => {
     { 'content-type': `application/json;${';'.repeat(50_000)}` },
     { origin: 'x'.repeat(100_000) },
     { 'content-length': 'NaN' },
-  ])('a header that is too much or nonsense never fails the service', async (headers) => {
+  ])('an oversized or nonsensical header never breaks the service', async (headers) => {
     const started = performance.now()
     const given: Record<string, string> = { ...headers }
     for (const path of ['/api/auth/status', '/api/users']) {
@@ -330,13 +330,13 @@ describe('hostile input', () => {
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 
-  test('nothing of all this is logged as a failure', async () => {
+  test('none of this is logged as a failure', async () => {
     for (const [, body] of BODIES) await raw('POST', '/api/auth/login', { body, headers: json })
     expect(app.logged.filter((line) => line.includes('"error"'))).toStrictEqual([])
   })
 })
 
-test('the detail of a refusal is words about the fields and never the values', async () => {
+test('a refusal explains the fields and never shows their values', async () => {
   const answer = await admin.send('POST', '/api/users', { username: 'bad name', password: 'my secret words', extra: 1 })
   const text = await answer.text()
   expect(text).not.toContain('my secret words')

@@ -8,7 +8,7 @@ afterEach(() => app.close())
 
 const makeToken = (client: Client) => client.send('POST', '/api/tokens', { name: 'loop', scopes: ['nodes:read'] })
 
-/** Makes a token and revokes it again: two changes. */
+/** Creates a token and revokes it again: two changes. */
 async function loop(client: Client): Promise<void> {
   const made = await makeToken(client)
   expect(made.status).toBe(201)
@@ -16,7 +16,7 @@ async function loop(client: Client): Promise<void> {
   expect(revoked.status).toBe(204)
 }
 
-test('a user without any permission cannot write without end', async () => {
+test('a user without any permission cannot write without limit', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '6', WRITES_PER_MINUTE: '30' } })
   const anna = await app.user('anna')
   const bert = await app.user('bert')
@@ -36,7 +36,7 @@ test('a user without any permission cannot write without end', async () => {
   expect(await outcomeOf(anna.send('POST', '/api/auth/logout'))).toBe('200')
 })
 
-test('what is refused changes nothing and does not count', async () => {
+test('refused requests change nothing and do not count', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '4', WRITES_PER_MINUTE: '1' } })
   const anna = await app.user('anna')
   for (let n = 0; n < 30; n++) {
@@ -47,9 +47,9 @@ test('what is refused changes nothing and does not count', async () => {
   await loop(anna)
 })
 
-test('one address has five times as much, whoever writes from it', async () => {
+test('one address may write five times as much, over all its users', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '4', WRITES_PER_MINUTE: '1' } })
-  // Each is made by the administrator and signs in from an address of its own.
+  // Each is created by the administrator and signs in from an address of its own.
   const users: Client[] = []
   for (let n = 0; n < 11; n++) {
     app.ip = `192.0.2.${n}`
@@ -62,14 +62,14 @@ test('one address has five times as much, whoever writes from it', async () => {
   if (last === undefined) throw new Error('there is no such user')
   app.ip = '2001:db8::2'
   expect(await outcomeOf(makeToken(last))).toBe('429 rate_limited')
-  // What the address refused did not count against the user.
+  // What the address limit refused did not count against the user.
   app.ip = '192.0.2.99'
   await loop(last)
   await loop(last)
   expect(await outcomeOf(makeToken(last))).toBe('429 rate_limited')
 })
 
-test('a token writes for its owner', async () => {
+test('a token uses up the allowance of its owner', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '6', WRITES_PER_MINUTE: '1' } })
   const anna = await app.user('anna', { settings: { read: true, write: true } })
   const made = await anna.send('POST', '/api/tokens', { name: 'script', scopes: ['settings:read', 'settings:write'] })
@@ -82,7 +82,7 @@ test('a token writes for its owner', async () => {
   expect(await outcomeOf(makeToken(anna))).toBe('429 rate_limited')
 })
 
-test('deliveries of a collector have a bucket of their own', async () => {
+test('deliveries of a collector have an allowance of their own', async () => {
   app = await createTestApp({ env: { WRITE_BURST: '6', WRITES_PER_MINUTE: '1' } })
   const admin = await app.admin()
   const made = await admin.send('POST', '/api/tokens', { name: 'collector', scopes: ['ingest'] })
@@ -105,7 +105,7 @@ test('every route that writes is limited', async () => {
       return [route, await outcomeOf(admin.send(method, path.replace(/:\w+/g, '1')))]
     }),
   )
-  // Signing in has limits of its own, and signing out is free.
+  // Signing in has its own limits, and signing out is not limited.
   const free = new Set(['POST /api/auth/login', 'POST /api/auth/logout'])
   const unlimited = outcomes.filter(([, outcome]) => outcome !== '429 rate_limited').map(([route]) => route)
   expect(new Set(unlimited)).toStrictEqual(free)

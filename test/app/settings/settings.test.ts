@@ -22,11 +22,11 @@ afterEach(() => app.close())
 const read = async () => Object(await (await admin.send('GET', '/api/settings')).json())
 
 describe('settings', () => {
-  it('are their defaults until somebody sets them', async () => {
+  it('have their defaults until somebody sets them', async () => {
     expect(await read()).toStrictEqual(DEFAULTS)
   })
 
-  it('change by name; the audit log has what changed and nothing else', async () => {
+  it('change by name; the audit log has the changes and nothing else', async () => {
     const changes = { telemetryRetentionDays: 14, messageRetentionDays: 365, nodeActiveSeconds: 900 }
     const answer = await admin.send('PUT', '/api/settings', changes)
     expect([answer.status, await answer.json()]).toStrictEqual([200, { ...DEFAULTS, ...changes }])
@@ -62,14 +62,14 @@ describe('settings', () => {
     expect(auditRows(app)).toHaveLength(length)
   })
 
-  it('are their defaults where a stored value is none of theirs', async () => {
+  it('have their defaults where the stored value is invalid', async () => {
     app.store.sqlite.exec(
       `insert into settings values ('telemetryRetentionDays', '-5', 0), ('of another version', '1', 0)`,
     )
     expect(await read()).toStrictEqual(DEFAULTS)
   })
 
-  it('are read and written by those who may', async () => {
+  it('need the permissions to be read and written', async () => {
     const none = await app.user('none', { settings: { read: false, write: false } })
     const reader = await app.user('reader', { settings: { read: true, write: false } })
     const writer = await app.user('writer', { settings: { read: true, write: true } })

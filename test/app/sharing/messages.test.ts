@@ -51,7 +51,7 @@ test.each([
   expect(await words(admin)).toEqual(ALL_WORDS)
 })
 
-test('a page is full, and says where the next one begins, whatever is left out between', async () => {
+test('a page is full and gives the start of the next one, however many are left out between', async () => {
   await give({ read: [0], write: [] })
   await store(mesh.ingest, [packet(text('again'), { channel: 0 }), packet(text('hidden'), { channel: 2 })])
   const first = Object(await (await anna.send('GET', '/api/messages?limit=1')).json())
@@ -59,7 +59,7 @@ test('a page is full, and says where the next one begins, whatever is left out b
   expect(await words(anna, `?limit=1&before=${first.nextBefore}`)).toEqual(['on the first'])
 })
 
-test('how a message arrived is told of those that are seen, and of others as if they were not there', async () => {
+test('the receptions of an invisible message are answered as if it did not exist', async () => {
   await give({ read: [0], write: [] })
   const outcomes: string[] = []
   for (const id of [1, 2, 3, 4, 5]) outcomes.push(await outcomeOf(anna.send('GET', `/api/messages/${id}/receptions`)))
@@ -67,7 +67,7 @@ test('how a message arrived is told of those that are seen, and of others as if 
   expect(outcomes).toEqual(['200', none, none, none, none])
 })
 
-test('page after page has all that is seen, the newest first, and nothing else', async () => {
+test('the pages together have all visible messages, newest first, and nothing else', async () => {
   const { app } = mesh
   const said = fc.record({
     channel: fc.integer({ min: 0, max: 3 }),

@@ -22,13 +22,13 @@ const stored = async () => Object(await (await admin.send('GET', path())).json()
 const seen = async (client: Client) => Object(await (await client.send('GET', '/api/auth/status')).json()).scope
 
 describe('the scope of a user', () => {
-  test('is everything for new users and administrators, and nothing for a stranger', async () => {
+  test('is everything for new users and administrators, and nothing for a user who does not exist', async () => {
     expect([await seen(anna), await stored()]).toEqual([NEW, NEW])
     expect(await seen(admin)).toEqual({ channels: 'all', direct: { read: true, write: true } })
     expect(await seen(app.client())).toEqual({ channels: { read: [], write: [] }, direct: NONE })
   })
 
-  test('is set beside the permissions, bites at the next request, and the entry says from what to what', async () => {
+  test('is set beside the permissions, applies at the next request, and is recorded before and after', async () => {
     const answer = await put(GUEST, { nodes: { read: true, write: true } })
     expect([answer.status, Object(await answer.json()).scope]).toEqual([200, GUEST])
     expect([await stored(), await seen(anna)]).toEqual([GUEST, GUEST])
@@ -56,7 +56,7 @@ describe('the scope of a user', () => {
     )
   })
 
-  test('stays where a body does not name it, and to set what there is is no change', async () => {
+  test('stays the same if a body omits it, and setting the same scope is not a change', async () => {
     await put(GUEST)
     const entries = auditRows(app).length
     expect((await put(undefined)).status).toBe(200)
@@ -79,7 +79,7 @@ describe('the scope of a user', () => {
     expect(await stored()).toEqual(NEW)
   })
 
-  test('of an administrator is not narrowed, and who is none any more has that of a new user', async () => {
+  test('cannot be narrowed for an administrator, and is reset to that of a new user by a demotion', async () => {
     await put({ channels: 'all', direct: { read: true, write: true } })
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
     expect(await outcomeOf(put(GUEST))).toBe('400 invalid_request')
@@ -87,7 +87,7 @@ describe('the scope of a user', () => {
     expect(await stored()).toEqual(NEW)
   })
 
-  test('binds the tokens of the user', async () => {
+  test('applies to the tokens of the user', async () => {
     const { token } = Object(
       await (await anna.send('POST', '/api/tokens', { name: 'x', scopes: ['messages:read'] })).json(),
     )

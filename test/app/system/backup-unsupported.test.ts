@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTestApp } from '../../support/app.ts'
 
-test('a runtime without backups says so, after the access rule', async () => {
+test('a runtime without backups says so after the access check', async () => {
   const other = await createTestApp()
   const root = await other.admin()
   const user = await other.user('anna')

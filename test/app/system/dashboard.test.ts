@@ -60,7 +60,7 @@ it('is empty before anything is heard', async () => {
   expect(Object(storage).databaseBytes).toBeGreaterThan(10_000)
 })
 
-it('counts by the hour of the clock, from its first millisecond, and nothing older than the first hour told', async () => {
+it('counts by clock hours from their first millisecond, and nothing older than the first hour shown', async () => {
   const begin = START - 23 * HOUR
   const say = (at: number) => mesh.ingest.store([heard(packet(text('hello')), { at })])
   const beat = (at: number) =>
@@ -83,7 +83,7 @@ it('counts by the hour of the clock, from its first millisecond, and nothing old
   expect(counts).toMatchObject({ messages: 3, packets: 9 })
 })
 
-it('counts nodes as the setting says, and shows what the own radio measured', async () => {
+it('counts nodes as configured, and shows the measurements of our own radio', async () => {
   const far = (num: number, lastHeard: number) =>
     heard(nodeInfo({ num, lastHeard: seconds(lastHeard), deviceMetrics: { channelUtilization: 99 } }))
   const deviceMetrics = { channelUtilization: 12.5, airUtilTx: 0.25 }
@@ -100,7 +100,7 @@ it('counts nodes as the setting says, and shows what the own radio measured', as
   expect(await dashboard()).toMatchObject({ counts: { nodes: 4, activeNodes: 2 }, activeSeconds: 60 })
 })
 
-it('shows links and the newest backup, to those who may see the dashboard', async () => {
+it('shows links and the newest backup to users who may see the dashboard', async () => {
   const backup = { name: '2026-01-15_030000', createdAt: START - 9 * HOUR, kind: 'scheduled', sizeBytes: 4096 }
   const more = { appVersion: '1', schema: '0004', tables: 3, rows: 9 }
   const backups: Backups = Object({
@@ -124,15 +124,15 @@ it('shows links and the newest backup, to those who may see the dashboard', asyn
   expect((await app.request('/api/dashboard')).status).toBe(401)
 })
 
-it('answers on a runtime without radios and backups', async () => {
+it('works on a runtime without radios and backups', async () => {
   const app = await createTestApp({ ports: { radio: null, backups: null } })
   const answer = await (await app.admin()).send('GET', '/api/dashboard')
   expect([answer.status, await answer.json()]).toMatchObject([200, { link: null, links: [], lastBackup: null }])
 })
 
-it('counts a long packet log without reading it', async () => {
+it('counts a long packet log without scanning it', async () => {
   const { sqlite } = mesh.app.store
-  // A packet each second, the ids beginning where an emptied ring left them.
+  // A packet each second, with ids starting where a cleared ring would have left them.
   sqlite.exec(`with recursive i(n) as (select 0 union all select n + 1 from i where n < 200000)
     insert into packets (id, source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit, via_mqtt,
       pki_encrypted, replayed, payload)
@@ -147,7 +147,7 @@ it('counts a long packet log without reading it', async () => {
   expect(await quickest(() => readTrafficHours(mesh.app.store, START))).toBeLessThan(reading / 2)
 })
 
-/** Milliseconds of the quickest of ten runs: whatever else the machine does makes the others longer. */
+/** Milliseconds of the fastest of ten runs: other load on the machine only makes runs slower. */
 async function quickest(run: () => Promise<unknown>): Promise<number> {
   const took: number[] = []
   for (let n = 0; n < 10; n++) {

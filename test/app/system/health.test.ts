@@ -5,7 +5,7 @@ import { createTestApp, type TestApp } from '../../support/app.ts'
 let app: TestApp
 afterEach(() => app.close())
 
-test('says that all is well, and for how many whole seconds', async () => {
+test('reports that the service is well, and its uptime in whole seconds', async () => {
   app = await createTestApp()
   app.clock.advance(90_999)
   const audited = await auditedBy(app, async () => {
@@ -17,7 +17,7 @@ test('says that all is well, and for how many whole seconds', async () => {
   expect(audited).toStrictEqual([])
 })
 
-test('says 503 when the database does not answer, also to a browser that is signed in', async () => {
+test('reports 503 when the database does not answer, also to a signed-in browser', async () => {
   app = await createTestApp()
   const admin = await app.admin()
   app.store.close()
@@ -31,7 +31,7 @@ test('says 503 when the database does not answer, also to a browser that is sign
   expect(app.logged.at(-1)).toContain('"message":"The database does not answer"')
 })
 
-test('other routes answer a problem that says nothing of the cause, and the log says it', async () => {
+test('other routes answer with a problem that hides the cause, and the log has it', async () => {
   app = await createTestApp()
   const admin = await app.admin()
   app.store.close()
@@ -49,7 +49,7 @@ test('other routes answer a problem that says nothing of the cause, and the log 
   expect(line).toContain('The database connection is not open')
 })
 
-test('a database that is locked or full is 503', async () => {
+test('a locked or full database gives 503', async () => {
   app = await createTestApp()
   const admin = await app.admin()
   const pages = app.store.sqlite.pragma('page_count', { simple: true })

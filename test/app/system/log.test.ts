@@ -18,7 +18,7 @@ const HOSTILE: [string, unknown][] = [
   ['a line break', 'a\nb\r\nc'],
   ['a terminal escape', '\u001b[2J\u009b2J\u0007'],
   ['line and paragraph separators', 'a\u2028b\u2029c\u0085d'],
-  ['text that runs the other way', '\u202egnp.exe\u2066'],
+  ['text that runs right to left', '\u202egnp.exe\u2066'],
   ['a NUL', '\u0000'],
   ['a lone surrogate', '\ud800'],
   ['a number that JSON lacks', [1n, Number.NaN]],
@@ -54,7 +54,7 @@ test.each(HOSTILE)('%s makes one printable line in either format', (_what, value
   }
 })
 
-test('fields take no place of what an entry says of itself', () => {
+test("fields do not overwrite the entry's own properties", () => {
   const said: object = { time: 0, level: 'CRITICAL', message: 'Signed in as admin' }
   const [line] = written('json', (log) => log.info('The radio says', { ...said, link: 'radio-1' }))
   expect(JSON.parse(String(line))).toStrictEqual({
@@ -65,14 +65,14 @@ test('fields take no place of what an entry says of itself', () => {
   })
 })
 
-test('an error brings its stack and its causes', () => {
+test('an error is logged with its stack and its causes', () => {
   const error = new TypeError('outer', { cause: new Error('inner') })
   const [line] = written('json', (log) => log.error('Failed', { error }))
   const { error: text } = JSON.parse(String(line))
   expect(text).toMatch(/^TypeError: outer\n {4}at .*\.ts[^]* <- Error: inner\n {4}at /)
 })
 
-test('the values bound to a failed query stay out', () => {
+test('the values bound to a failed query are not logged', () => {
   const error = Object.assign(new Error('Failed query: select ?\nparams: anna@example.org,$2b$12$hash'), {
     query: 'select ?',
     params: ['anna@example.org', '$2b$12$hash'],

@@ -47,13 +47,13 @@ let meter: Meter
 beforeEach(() => {
   elapsed = 0
   meter = createMeter({
-    // Each look at the clock finds it 2 ms later: that is how long a request takes.
+    // Each reading of the clock is 2 ms later: that is the duration of a request.
     now: () => (elapsed += 2),
     process: () => [{ name: 'process_made_up', type: 'gauge', help: 'Made up.', samples: [{ value: 1.5 }] }],
   })
 })
 
-/** Lines of the text format by what stands before the value; refuses what the format does not allow. */
+/** Lines of the text format, keyed by everything before the value; throws on an invalid format. */
 async function scrape(app: TestApp, headers?: Record<string, string>): Promise<Map<string, number>> {
   const answer = headers
     ? await app.request('/api/metrics', { headers })
@@ -92,7 +92,7 @@ async function scrape(app: TestApp, headers?: Record<string, string>): Promise<M
 const requests = (found: Map<string, number>) =>
   Object.fromEntries([...found].filter(([name]) => name.startsWith('mesh_http_requests_total')))
 
-it('counts requests by the pattern of their route, never by what a client makes up', async () => {
+it('counts requests by the pattern of their route, never by names that a client invents', async () => {
   const app = await createTestApp({ ports: { meter } })
   const admin = await app.admin()
   for (const id of ['1', '2', '%21a0cb0001']) await admin.send('GET', `/api/nodes/${id}`)
@@ -121,7 +121,7 @@ it('counts requests by the pattern of their route, never by what a client makes 
   })
 })
 
-it('puts durations into buckets that add up', () => {
+it('puts durations into cumulative buckets', () => {
   for (const ms of [0.5, 1, 1.001, 60, 9000]) meter.countRequest('GET', '/api/health', 200, ms)
   const text = formatMetrics(meter.families())
   const histogram = text.split('\n').filter((line) => line.startsWith('mesh_http_request_duration_seconds'))
@@ -200,7 +200,7 @@ it('measures links, packets, the database, backups, sessions and the process', a
   ])
 })
 
-it('escapes what a label may hold', () => {
+it('escapes special characters in a label', () => {
   const samples = [{ labels: { link: 'a"b\\c\nd\ud800' }, value: Number.NaN }]
   const text = formatMetrics([{ name: 'x', type: 'gauge', help: 'X.', samples }])
   expect(text).toBe('# HELP x X.\n# TYPE x gauge\nx{link="a\\"b\\\\c\\nd\ufffd"} NaN\n')
@@ -215,7 +215,7 @@ it('is for administrators and for tokens with the scope', async () => {
   expect((await scrape(app, { authorization: `Bearer ${token}` })).get('mesh_nodes')).toBe(0)
 })
 
-it('has what the database tells where a runtime measures nothing else', async () => {
+it('has the figures of the database on a runtime that measures nothing else', async () => {
   const app = await createTestApp({ ports: { radio: null, backups: null } })
   const names = [...(await scrape(app)).keys()]
   expect(names).toStrictEqual([
@@ -228,7 +228,7 @@ it('has what the database tells where a runtime measures nothing else', async ()
   ])
 })
 
-it('counts runs of rules by kind and by how they ended', async () => {
+it('counts runs of rules by kind and by result', async () => {
   const { add, app, pass, radio, say } = await createTestAutomation(meter)
   await add({ ...ANNOUNCE, channels: [0, 1] })
   await add(ACKNOWLEDGE)

@@ -35,7 +35,7 @@ const open = () => {
   return watchClock({ store: kept, log, now, monotonic: () => passed })
 }
 
-/** Time goes by, and every clock with it. */
+/** Advances time and every clock with it. */
 const live = (ms: number) => {
   passed += ms
   mesh.app.clock.advance(ms)
@@ -86,7 +86,7 @@ describe('a start three years in the future', () => {
     expect(second.state()).toStrictEqual({ state: 'ahead', confirmed: START + HOUR })
   })
 
-  it('goes on deleting what has really grown old', async () => {
+  it('continues to delete what has really expired', async () => {
     await hear()
     mesh.app.clock.advance(YEARS)
     const watch = await open()
@@ -97,17 +97,17 @@ describe('a start three years in the future', () => {
 })
 
 describe('after a pause', () => {
-  it('of up to a day the clock is believed', async () => {
+  it('of up to a day the clock is trusted', async () => {
     await hear()
     mesh.app.clock.advance(DAY)
     expect((await open()).state()).toStrictEqual({ state: 'confirmed', confirmed: START + DAY })
   })
 
-  it.each(['a radio', 'an administrator'])('of two months the word of %s is needed', async (who) => {
+  it.each(['a radio', 'an administrator'])('of two months the clock needs confirmation by %s', async (who) => {
     await hear()
     mesh.app.clock.advance(60 * DAY)
     const watch = await open()
-    watch.agree('a radio that is wrong', START)
+    watch.agree('a radio with a wrong clock', START)
     expect(watch.state().state).toBe('ahead')
     if (who === 'a radio') watch.agree(who, START + 60 * DAY - 9 * MINUTE)
     else await confirmClock(mesh.app.store, mesh.app.clock.now)
@@ -121,7 +121,7 @@ describe('after a pause', () => {
   })
 })
 
-it('a jump while the service runs moves nothing until another clock agrees', async () => {
+it('a jump while the service runs has no effect until another clock agrees', async () => {
   await hear()
   const watch = await open()
   live(HOUR)
@@ -133,20 +133,20 @@ it('a jump while the service runs moves nothing until another clock agrees', asy
   expect(watch.state()).toStrictEqual({ state: 'confirmed', confirmed: START + HOUR })
 })
 
-it('a clock that is behind deletes less, and is told', async () => {
+it('a clock that is behind deletes less, and is reported', async () => {
   await hear()
   mesh.app.clock.advance(-30 * DAY)
   const watch = await open()
   expect(watch.trusted()).toBe(START - 30 * DAY)
-  // Nothing was known of another time before this start: the data of the future are no witness against the clock.
+  // This start knew no other time: data from the future do not disprove the clock.
   expect(watch.state().state).toBe('confirmed')
 })
 
-it('an empty database doubts no clock', async () => {
+it('an empty database raises no doubt about the clock', async () => {
   expect((await open()).state()).toStrictEqual({ state: 'confirmed', confirmed: START })
 })
 
-describe('what was made while the clock was ahead', () => {
+describe('data from a time when the clock was ahead', () => {
   let admin: Client
   let watch: ClockWatch
   const newToken = async (client: Client, expiresInDays: number | null) => {
@@ -172,16 +172,16 @@ describe('what was made while the clock was ahead', () => {
     await hear()
     mesh.app.clock.advance(MINUTE - YEARS)
     await watch.keep()
-    // The limit of changes takes what was used in the future as used now: it refuses once more, and then gives way.
+    // The write limit treats a use in the future as a use now: it refuses once more, and then allows.
     expect((await mesh.app.client().send('POST', '/api/auth/login', {})).status).toBe(429)
     live(1000)
   })
 
-  it('sessions end when the clock is put right', async () => {
+  it('sessions end when the clock is corrected', async () => {
     expect((await admin.send('GET', '/api/auth/sessions')).status).toBe(401)
   })
 
-  it('tokens live as long as they were made for', async () => {
+  it('tokens keep the lifetime that they were created with', async () => {
     const now = START + MINUTE
     expect(await tokens()).toMatchObject([
       { createdAt: now, expiresAt: null },
@@ -189,7 +189,7 @@ describe('what was made while the clock was ahead', () => {
     ])
   })
 
-  it('nodes were heard now, and can be heard again', async () => {
+  it('nodes count as heard now, and can be heard again', async () => {
     expect(await mesh.node(FAR)).toMatchObject({ lastHeard: START + MINUTE })
     live(HOUR)
     const value = { voltage: 3.5 }
@@ -203,14 +203,14 @@ describe('what was made while the clock was ahead', () => {
     expect(await mesh.node(FAR)).toMatchObject({ lastHeard: mesh.app.clock.now, deviceMetrics: { voltage: 3.5 } })
   })
 
-  it('a window of attempts that was opened then holds nobody up', async () => {
+  it('a window of attempts opened then blocks nobody', async () => {
     const { sessions } = mesh.app.ports
     for (let i = 0; i < 5; i++) await sessions.hit('key', HOUR, START + YEARS)
     expect(await sessions.hit('key', HOUR, START)).toStrictEqual({ count: 1, resetAt: START + HOUR })
   })
 })
 
-it('health and info tell of it', async () => {
+it('health and info report it', async () => {
   await hear()
   mesh.app.clock.advance(YEARS)
   Object.assign(mesh.app.ports, { clockWatch: await open() })

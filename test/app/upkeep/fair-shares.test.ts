@@ -25,7 +25,7 @@ const numbers = (count: number) => `with recursive i(n) as (select 1 union all s
 const keep = (most: Partial<Record<keyof typeof MOST_ROWS, number>>, share = 1) =>
   keepFairShares(mesh.app.store, async () => true, { now: START, most, share: () => share })
 
-/** Nodes 1 to `count` that were heard on so many days. */
+/** Nodes 1 to `count` that were heard on that many days. */
 const addNodes = (count: number, days: number, first = 1) =>
   exec(`${numbers(count)} insert into nodes (node_num, first_heard, last_heard, days_heard, last_heard_day)
     select n + ${first - 1}, 1, ${START}, ${days}, ${Math.floor(START / DAY)} from i`)
@@ -35,8 +35,8 @@ const addMessages = (senders: number, each: number, first = 1) =>
     direction) select 1, e.value, n + ${first - 1}, 1, 0, 'm', ${START}, 'in' from i,
     json_each('[${Array.from({ length: each }, (_, index) => index + 1).join()}]') e`)
 
-describe('what each may keep', () => {
-  it('together is no more than there is room for, and as much as whole numbers allow', () => {
+describe('the shares', () => {
+  it('together never exceed the limit, and come as close to it as whole numbers allow', () => {
     const dice = createDice(createSeededRandom(7))
     for (let round = 0; round < 500; round++) {
       const counts = Array.from({ length: 1 + dice.below(30) }, () => dice.below(1000))
@@ -50,7 +50,7 @@ describe('what each may keep', () => {
   })
 })
 
-describe('the counts', () => {
+describe('the row counts', () => {
   it('follow each row of each table', async () => {
     const from = [packet(text('hi')), packet(position({ latitudeI: 1, longitudeI: 2 }))]
     await mesh.ingest.store(from.map((each) => heard(each, { source: BROKER })))
@@ -92,8 +92,8 @@ describe('the counts', () => {
   })
 })
 
-describe('of a table with too many rows', () => {
-  it('the loudest sender loses its latest ones, the others none', async () => {
+describe('in a table with too many rows', () => {
+  it('the loudest sender loses its latest rows, the others none', async () => {
     addNodes(3, 40)
     addMessages(2, 20)
     addMessages(1, 300, 3)
@@ -103,21 +103,21 @@ describe('of a table with too many rows', () => {
     expect(await keep({ messages: 100 })).toStrictEqual({})
   })
 
-  it.each([1, 0.1])('senders that nobody knew share one bucket, however many they are (slices × %d)', async (share) => {
+  it.each([1, 0.1])('unknown senders share one bucket, however many they are (slices × %d)', async (share) => {
     addNodes(30, 7)
     addMessages(30, 10)
     addMessages(5000, 1, 1_000_000)
     addMessages(20, 50, 2_000_000)
     expect(await keep({ messages: 1000 }, share)).toStrictEqual({ messages: 5300 })
     expect(pluck('select count(*) from messages where from_node_num <= 30')).toBe(300)
-    // A sender with fifty is no better off than fifty senders with one.
+    // A sender with fifty fares no better than fifty senders with one.
     expect(pluck('select count(*) from messages where from_node_num >= 2000000')).toBeLessThanOrEqual(20)
     expect(pluck("select count(*) from row_counts where table_name = 'messages'")).toBeGreaterThan(700)
     await keep({ messages: 1000 }, share)
     expect(pluck("select count(*) from row_counts where n = 0 and table_name = 'messages'")).toBe(0)
   })
 
-  it('of a flood in the name of a known node goes what came last', async () => {
+  it('a flood in the name of a known node loses its latest rows', async () => {
     addNodes(2, 40)
     addMessages(2, 30)
     exec(`${numbers(7000)} insert into messages (source_id, packet_id, from_node_num, to_node_num, channel, text, timestamp,
@@ -127,7 +127,7 @@ describe('of a table with too many rows', () => {
     expect(pluck("select count(*) from messages where text = 'm'")).toBe(60)
   })
 
-  it('what a node measured too often is thinned out, and nobody loses a day', async () => {
+  it('an excess of measurements of a node is thinned out, without losing a day', async () => {
     addNodes(2, 40)
     exec(`${numbers(6000)} insert into telemetry select 1, 1 + n % 2, ${START} + n * 100, n, 0 from i;
       ${numbers(240)} insert into telemetry select 1, 1, ${START - 30 * DAY} + n * ${HOUR}, n, 0 from i;
@@ -139,7 +139,7 @@ describe('of a table with too many rows', () => {
     expect(pluck(`select ${span} telemetry where t >= ${START}) > 500000 and ${span} positions) > 500000`)).toBe(1)
   })
 
-  it('the packet log is a ring of each sender: its latest packets stay', async () => {
+  it('the packet log is a ring per sender: its latest packets stay', async () => {
     addNodes(2, 40)
     const add = (sender: number, count: number) =>
       exec(`${numbers(count)} insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel, hop_limit,
@@ -174,8 +174,8 @@ describe('of a table with too many rows', () => {
   })
 })
 
-describe('what a stranger may add at once', () => {
-  it('is a hundred gateways of a message, and our own radio besides', async () => {
+describe('the receptions that strangers may add at once', () => {
+  it('are those of a hundred gateways per message, and our own radio besides', async () => {
     const said = packet(text('hi'), { id: 4711 })
     const copies = Array.from({ length: 150 }, (_, index) => heard(said, { source: BROKER, at: START + index }))
     for (const [index, { source, event }] of copies.entries()) {

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => mesh.app.close())
 
-it('reckons from the settings', () => {
+it('follows the settings', () => {
   const settings = {
     telemetryRetentionDays: 1,
     telemetryHourlyRetentionDays: 1,
@@ -26,7 +26,7 @@ it('reckons from the settings', () => {
   expect(retentionCutoffs(settings, START)).toStrictEqual(cutoffs)
 })
 
-/** 60 nodes with two metrics, positions and messages each day of `days`. */
+/** 60 nodes with two metrics, positions and messages on each of `days` days. */
 async function fill(days: readonly number[]): Promise<void> {
   const value = { voltage: 4, batteryLevel: 50 }
   const nodeNums = Array.from({ length: 60 }, (_, index) => index + 1)
@@ -41,7 +41,7 @@ async function fill(days: readonly number[]): Promise<void> {
   }
 }
 
-it('deletes what is older than its time and keeps the rest', async () => {
+it('deletes what has expired and keeps the rest', async () => {
   await fill([400, 366, 364, 91, 89, 31, 29, 0])
   const cutoffs = retentionCutoffs(await readSettings(mesh.app.store), START)
   const deleted = await deleteExpired(mesh.app.store, cutoffs, async () => true)
@@ -52,7 +52,7 @@ it('deletes what is older than its time and keeps the rest', async () => {
   expect(mesh.count('nodes')).toBe(60)
 })
 
-it('works in slices and stops between two of them when told', async () => {
+it('works in slices and stops between two of them when asked', async () => {
   await fill([1])
   mesh.app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 2500)
     insert into telemetry select 1, 1, ${START - 40 * DAY} + n, 1, 0 from i`)

@@ -16,7 +16,7 @@ const DAY = 86_400_000
 const NODES = 40
 
 describe('rows in slices', () => {
-  /** So many rows, of which each slice takes what it may; the limits that the slices got. */
+  /** That many rows, of which each slice takes up to its limit; returns the limits. */
   const rowsOf = (howMany: number) => {
     const limits: number[] = []
     let left = howMany
@@ -60,7 +60,7 @@ describe('rows in slices', () => {
   })
 })
 
-describe('how large the next slice is', () => {
+describe('the size of the next slice', () => {
   /** Durations in milliseconds of slices on storage that takes `fullMs` for a full one. */
   const durations = (fullMs: number) => {
     const all: number[] = []
@@ -71,7 +71,7 @@ describe('how large the next slice is', () => {
     return all
   }
 
-  it('grows step by step to a full one where that takes some milliseconds', () => {
+  it('grows step by step to a full one where that takes a few milliseconds', () => {
     expect(
       durations(8)
         .slice(0, 5)
@@ -80,20 +80,20 @@ describe('how large the next slice is', () => {
     expect(nextShare(0.5, 0)).toBe(1)
   })
 
-  it.each([100, 400, 1400])('holds the writer no longer than 15 ms where a full one takes %i ms', (fullMs) => {
+  it.each([100, 400, 1400])('blocks the writer for at most 15 ms where a full one takes %i ms', (fullMs) => {
     const [first = 0, ...later] = durations(fullMs)
     expect(first).toBe(fullMs / 10)
     for (const ms of later) expect(ms).toBeLessThanOrEqual(20)
     expect(later.at(-1)).toBeCloseTo(15, 6)
   })
 
-  it('is smaller at once after one that was long, and never nothing', () => {
+  it('shrinks at once after a long one, and never reaches zero', () => {
     expect(nextShare(1, 150)).toBeCloseTo(0.1, 9)
     expect(nextShare(0.01, 60_000)).toBe(0.01)
     expect([partOf(1000, 0.25), partOf(50, 0.01), partOf(100, 1)]).toStrictEqual([250, 1, 100])
   })
 
-  it('is told by the time from one pause to the next', async () => {
+  it('is derived from the time between two pauses', async () => {
     let now = 0
     const { pause, share } = createPace(
       () => now < 100,
@@ -127,7 +127,7 @@ describe('a slice', () => {
   })
   afterEach(() => mesh.app.close())
 
-  it('is one of the packet log first: the charts of a large mesh may take all that a run has', async () => {
+  it('starts with the packet log: the charts of a large mesh may use up the rest of a run', async () => {
     const settings = await readSettings(mesh.app.store)
     mesh.app.store.sqlite.exec(
       `insert into telemetry_hourly select node_id, metric, t - ${500 * DAY}, 1, 1, 1, 1, 1, 0 from telemetry`,
@@ -136,7 +136,7 @@ describe('a slice', () => {
     expect(deleted).toMatchObject({ hours: 0, packets: 1000, traceroutes: 0 })
   })
 
-  /** Changed rows, of all tables, between one pause and the next. */
+  /** Changed rows in all tables between two pauses. */
   const watch = () => {
     const total = mesh.app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
     let before = total.get() ?? 0
@@ -159,12 +159,13 @@ describe('a slice', () => {
     expect(deleted).toStrictEqual({ telemetry: NODES * 180, positions: NODES * 60, messages: NODES * 60 })
     const traffic = await deleteOldTraffic(mesh.app.store, settings, { now: START, pause, share: () => share })
     expect(traffic.packets).toBe(NODES * 180)
-    // A message counts once more for the state of its table, in the count of its sender, and in the index of its text.
+    // A message also changes a row of the state of its table, of the count of its sender, and of the text index, which
+    // has its own row per transaction.
     expect(Math.max(...changes)).toBeLessThanOrEqual(3000 * share)
     expect(Math.max(...changes)).toBeGreaterThanOrEqual(1000 * share)
   })
 
-  it('of nodes beyond the most that are kept has those that were heard on the fewest days, the oldest first', async () => {
+  it('of nodes beyond the limit takes those heard on the fewest days, oldest first', async () => {
     const { sqlite } = mesh.app.store
     sqlite.exec(`update nodes set last_heard = ${START} - node_num * 3600000, days_heard = iif(node_num > 30, 1, 2);
       update nodes set is_favorite = 1 where node_num = 40; update nodes set notes = 'x' where node_num = 39;
@@ -198,7 +199,7 @@ describe('a slice', () => {
     const { changes, pause } = watch()
     expect(await rollUp(mesh.app.store, pause, () => share)).toBe(mesh.count('telemetry_hourly'))
     expect(mesh.count('telemetry_hourly')).toBe(NODES * 3 * 10)
-    // Each hour: its row, a row of its day at most, what counts the two, and its mark, which goes.
+    // Each hour: its row, at most one row of its day, the two counts, and its mark, which is deleted.
     expect(Math.max(...changes)).toBeLessThanOrEqual(500 * share)
     expect(changes.length).toBeGreaterThanOrEqual((NODES * 3 * 10) / (100 * share))
   })

@@ -42,12 +42,12 @@ describe('one user', () => {
     'abc',
     '%00',
     '1%20',
-  ])('the id %s is no id, and 2^53 - 1 is one that nobody has', async (id) => {
+  ])('the id %s is invalid, and 2^53 - 1 is valid but unknown', async (id) => {
     expect(await outcomeOf(admin.send('GET', `/api/users/${id}`))).toBe('400 invalid_request')
     expect(await outcomeOf(admin.send('GET', '/api/users/9007199254740991'))).toBe('404 user_not_found')
   })
 
-  test('who is not there is not found, for every verb', async () => {
+  test('an unknown user is not found, for every verb', async () => {
     const verbs = [
       ['GET', '/api/users/99', undefined],
       ['PUT', '/api/users/99', { displayName: 'x' }],
@@ -67,7 +67,7 @@ describe('one user', () => {
 })
 
 describe('changing a user', () => {
-  test('changes what is named, and the entry says from what to what', async () => {
+  test('changes the named fields, and records them before and after', async () => {
     const { id } = await app.user('anna')
     const first = await json(admin.send('PUT', `/api/users/${id}`, { email: 'a@example.org', displayName: 'Anna' }))
     expect(first.user).toMatchObject({ username: 'anna', email: 'a@example.org', displayName: 'Anna' })
@@ -84,7 +84,7 @@ describe('changing a user', () => {
     expect(second.user).toMatchObject({ username: 'ANNA', email: null, displayName: 'Anna' })
   })
 
-  test('to what is there already is no change and no entry', async () => {
+  test('to the present values is not a change and not recorded', async () => {
     const { id } = await app.user('anna')
     const audited = await auditedBy(app, async () => {
       for (const body of [{}, { username: 'anna' }, { isActive: true }, { email: null }]) {
@@ -94,7 +94,7 @@ describe('changing a user', () => {
     expect(audited).toStrictEqual([])
   })
 
-  test('to exactly what GET answered is no change, bare or as it came', async () => {
+  test('to exactly the answer of GET is not a change, bare or wrapped', async () => {
     const { id } = await app.user('anna')
     const answered = await json(admin.send('GET', `/api/users/${id}`))
     const audited = await auditedBy(app, async () => {
@@ -112,7 +112,7 @@ describe('changing a user', () => {
     )
   })
 
-  test('a field that is not changed here is refused by its name when it differs', async () => {
+  test('a field that cannot be changed here is refused by name if it differs', async () => {
     const { id } = await app.user('anna')
     const { user } = await json(admin.send('GET', `/api/users/${id}`))
     const others = {
@@ -133,7 +133,7 @@ describe('changing a user', () => {
     }
   })
 
-  test('isActive: false deactivates as DELETE does, beside other changes in one step', async () => {
+  test('isActive: false deactivates like DELETE, in one step with other changes', async () => {
     const user = await app.user('anna')
     const { token } = await json(user.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] }))
     const audited = await auditedBy(app, async () => {
@@ -167,12 +167,12 @@ describe('changing a user', () => {
     await expectRefused(() => admin.send('PUT', `/api/users/${id}`, body), '400 invalid_request')
   })
 
-  test('to a name that is taken is refused', async () => {
+  test('to an existing name is refused', async () => {
     const { id } = await app.user('anna')
     await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { username: 'Admin' }), '409 username_taken')
   })
 
-  test('an OpenID user keeps the e-mail and the name of the provider', async () => {
+  test('an OpenID user keeps the e-mail and the name from the provider', async () => {
     const { id } = await app.user('anna')
     app.store.sqlite.prepare("update users set auth_provider = 'oidc' where id = ?").run(id)
     await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { email: 'x@example.org' }), '400 invalid_request')
@@ -189,7 +189,7 @@ describe('changing a user', () => {
 })
 
 describe('deactivation', () => {
-  test('answers 204 however often, and is recorded once', async () => {
+  test('answers 204 each time, and is recorded once', async () => {
     const { id } = await app.user('anna')
     const audited = await auditedBy(app, async () => {
       for (let i = 0; i < 3; i++) expect(await outcomeOf(admin.send('DELETE', `/api/users/${id}`))).toBe('204')
@@ -201,7 +201,7 @@ describe('deactivation', () => {
     ).toBe('401 invalid_credentials')
   })
 
-  test('takes the tokens, and reactivation revives neither them nor the sessions', async () => {
+  test('ends the tokens, and reactivation restores neither them nor the sessions', async () => {
     const user = await app.user('anna')
     const { token } = await json(user.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] }))
     const byToken = () => app.request('/api/auth/status', { headers: { authorization: `Bearer ${token}` } })
@@ -227,7 +227,7 @@ describe('deactivation', () => {
 describe('administrators', () => {
   const setAdmin = (id: number, body?: unknown) => admin.send('PUT', `/api/users/${id}/admin`, body)
 
-  test('are made and unmade with the permissions that go with it', async () => {
+  test('are promoted and demoted together with their permissions', async () => {
     const { id } = await app.user('anna', {
       nodes: { read: false, write: false },
       automation: { read: true, write: true },
@@ -278,7 +278,7 @@ describe('administrators', () => {
     expect(states).toStrictEqual([true, false, true])
   })
 
-  test('may be active or not: a deactivated one is demoted without handing the account back', async () => {
+  test('may be active or not: demoting a deactivated one does not reactivate the account', async () => {
     const user = await app.user('anna')
     await setAdmin(user.id, { isAdmin: true })
     await admin.send('DELETE', `/api/users/${user.id}`)
@@ -287,7 +287,7 @@ describe('administrators', () => {
     expect((await json(user.send('GET', '/api/auth/status'))).authenticated).toBe(false)
   })
 
-  test('what is so already is no change and no entry', async () => {
+  test('an unchanged role is not a change and not recorded', async () => {
     const { id } = await app.user('anna')
     const audited = await auditedBy(app, async () => {
       expect((await setAdmin(id, { isAdmin: false })).status).toBe(200)
@@ -307,7 +307,7 @@ describe('administrators', () => {
     await expectRefused(() => setAdmin(id, body), outcome)
   })
 
-  test('nobody changes their own status', async () => {
+  test('nobody changes their own role', async () => {
     await expectRefused(() => setAdmin(1, { isAdmin: false }), '403 self_change_forbidden')
     await expectRefused(() => setAdmin(1), '403 self_change_forbidden')
     await expectRefused(() => setAdmin(1, {}), '403 self_change_forbidden')
@@ -315,7 +315,7 @@ describe('administrators', () => {
 })
 
 describe('resetting a password', () => {
-  test('answers a temporary one once, uncached, and the old one is dead', async () => {
+  test('returns a temporary one once, uncached, and the old one stops working', async () => {
     const { id } = await app.user('anna')
     const answer = await admin.send('POST', `/api/users/${id}/reset-password`)
     expect([answer.status, answer.headers.get('cache-control')]).toStrictEqual([200, 'no-store'])
@@ -330,7 +330,7 @@ describe('resetting a password', () => {
     ])
   })
 
-  test('ends the API tokens, and says in its entry how many', async () => {
+  test('ends the API tokens, and records how many', async () => {
     const user = await app.user('anna')
     const tokens: string[] = []
     for (const name of ['one', 'two']) {
@@ -348,7 +348,7 @@ describe('resetting a password', () => {
     expect(app.store.sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
   })
 
-  test('is for active local users', async () => {
+  test('is for active local users only', async () => {
     const [gone, outside] = [await app.user('gone'), await app.user('outside')]
     await admin.send('DELETE', `/api/users/${gone.id}`)
     app.store.sqlite.prepare("update users set auth_provider = 'oidc' where id = ?").run(outside.id)

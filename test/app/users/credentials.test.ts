@@ -26,7 +26,7 @@ async function works(token: string) {
   return (await json(answer)).authenticated
 }
 
-describe('who may do what, and what is written of it', () => {
+describe('access by role, and the audit entry', () => {
   test.each([
     ['GET', '/sessions', 'session', '200', []],
     ['DELETE', '/sessions/:one', 'session', '204', ['session_revoked']],
@@ -74,13 +74,13 @@ describe('who may do what, and what is written of it', () => {
 })
 
 describe('the sessions of a user', () => {
-  test('are told as the user sees them, and none is the administrator’s', async () => {
+  test('are shown as to the user, and none is marked as the administrator’s current one', async () => {
     const own = (await json(anna.send('GET', '/api/auth/sessions'))).sessions
     expect(await sessionsOf(anna.id)).toStrictEqual([{ ...own[0], current: false }])
     expect((await sessionsOf(1)).filter(({ current }: { current: boolean }) => current)).toHaveLength(1)
   })
 
-  test('end one by one, and the entry says whose', async () => {
+  test('end one by one, and the entry names their user', async () => {
     const other = await app.signIn('anna')
     const [, { id }] = await sessionsOf(anna.id)
     const ended = async () => [await isSignedIn(anna), await isSignedIn(other)].filter((isIn) => !isIn)
@@ -94,7 +94,7 @@ describe('the sessions of a user', () => {
     expect(await outcomeOf(admin.send('DELETE', `/api/users/1/sessions/${id}`))).toBe('404 not_found')
   })
 
-  test('end all at once, also one that the store brings back, and without any there is nothing to record', async () => {
+  test('end all at once, also one that the store brings back; without any, nothing is recorded', async () => {
     await app.signIn('anna')
     const kept = await app.ports.sessions.list(anna.id, app.clock.now)
     const audited = await auditedBy(app, async () => {
@@ -111,21 +111,21 @@ describe('the sessions of a user', () => {
     expect(await isSignedIn(admin)).toBe(true)
   })
 
-  test('are none of somebody who is deactivated', async () => {
+  test('are empty for a deactivated user', async () => {
     await admin.send('DELETE', `/api/users/${anna.id}`)
     expect(await sessionsOf(anna.id)).toStrictEqual([])
   })
 })
 
 describe('the tokens of a user', () => {
-  test('are told without their text', async () => {
+  test('are shown without their text', async () => {
     const { token, ...listed } = await makeToken('meter')
     expect(await tokensOf(anna.id)).toStrictEqual([listed])
     expect(JSON.stringify(await tokensOf(anna.id))).not.toContain(token)
     expect(await tokensOf(1)).toStrictEqual([])
   })
 
-  test('end one by one or all at once, each with an entry of its own', async () => {
+  test('end one by one or all at once, each with its own entry', async () => {
     const [one, two, three] = [await makeToken('one'), await makeToken('two'), await makeToken('three')]
     const mine = await makeToken('mine', admin)
     expect(await outcomeOf(admin.send('DELETE', `/api/users/1/tokens/${one.id}`))).toBe('404 token_not_found')
@@ -146,7 +146,7 @@ describe('the tokens of a user', () => {
   })
 })
 
-describe('a change of the password', () => {
+describe('changing the password', () => {
   const change = (more: object) =>
     anna.send('POST', '/api/auth/change-password', {
       currentPassword: USER_PASSWORD,
@@ -158,14 +158,14 @@ describe('a change of the password', () => {
     [{}, true, {}],
     [{ revokeTokens: false }, true, {}],
     [{ revokeTokens: true }, false, { tokensRevoked: 1 }],
-  ])('with %j leaves the tokens: %s', async (more, isLeft, details) => {
+  ])('with %j keeps the tokens: %s', async (more, isLeft, details) => {
     const { token } = await makeToken('meter')
     expect((await change(more)).status).toBe(204)
     expect(await works(token)).toBe(isLeft)
     expect(auditRows(app).at(-1)).toStrictEqual({ action: 'password_changed', username: 'anna', details })
   })
 
-  test('that is refused leaves them, too', async () => {
+  test('that is refused keeps them, too', async () => {
     const { token } = await makeToken('meter')
     const body = { revokeTokens: true, currentPassword: 'not this one' }
     expect(await outcomeOf(change(body))).toBe('403 wrong_password')
@@ -181,7 +181,7 @@ describe('the idle timeout counts from the last use', () => {
     admin = await app.admin()
   })
 
-  test.each([1, 2_999, 3_000, 29_999, 30_000, 59_999])('of %i ms after the sign-in', async (used) => {
+  test.each([1, 2_999, 3_000, 29_999, 30_000, 59_999])('%i ms after the sign-in', async (used) => {
     const dead = await app.admin()
     app.clock.now = START + used
     expect([await isSignedIn(admin), await isSignedIn(dead)]).toStrictEqual([true, true])
@@ -191,7 +191,7 @@ describe('the idle timeout counts from the last use', () => {
     expect([await isSignedIn(admin), await isSignedIn(dead)]).toStrictEqual([true, false])
   })
 
-  test('to the millisecond in the list as well', async () => {
+  test('to the millisecond, in the list as well', async () => {
     app.clock.advance(1000)
     await isSignedIn(admin)
     app.clock.advance(500)
@@ -202,7 +202,7 @@ describe('the idle timeout counts from the last use', () => {
     expect((await json(other.send('GET', '/api/auth/sessions'))).sessions).toHaveLength(1)
   })
 
-  test('also after a restart: never earlier, and later by a twentieth at most', async () => {
+  test('also after a restart: never earlier, and at most a twentieth later', async () => {
     app.clock.now = START + 2_000
     expect(await isSignedIn(admin)).toBe(true)
     const again = await createTestApp({
@@ -220,7 +220,7 @@ describe('the idle timeout counts from the last use', () => {
   })
 })
 
-/** Begins a request whose body stays away until it is told to come. */
+/** Begins a request whose body is held back until it is released. */
 function holdBack(client: Client, method: string, path: string, body: unknown) {
   const [begun, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const text = new TextEncoder().encode(JSON.stringify(body))
@@ -241,8 +241,8 @@ function holdBack(client: Client, method: string, path: string, body: unknown) {
   return { begun: begun.promise, outcome, end: () => rest.resolve() }
 }
 
-describe('a request whose body is held back ends as who its sender is by then', () => {
-  test('no token of before a reset comes after it', async () => {
+describe('a request with a held-back body ends with the permissions that its sender has by then', () => {
+  test('a token requested before a reset is not created after it', async () => {
     const held = holdBack(anna, 'POST', '/api/tokens', { name: 'kept', scopes: ['nodes:read'], expiresInDays: null })
     await held.begun
     await admin.send('POST', `/api/users/${anna.id}/reset-password`)
@@ -254,7 +254,7 @@ describe('a request whose body is held back ends as who its sender is by then', 
   test.each([
     ['deactivated', () => admin.send('DELETE', `/api/users/${anna.id}`), '401 unauthenticated'],
     ['demoted', () => admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: false }), '403 admin_required'],
-  ])('an administrator who was %s makes no other one', async (_how, end, outcome) => {
+  ])('an administrator who was %s creates no other administrator', async (_how, end, outcome) => {
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
     const held = holdBack(anna, 'POST', '/api/users', { username: 'backdoor', isAdmin: true })
     await held.begun

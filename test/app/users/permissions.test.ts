@@ -38,7 +38,7 @@ test('a new user has the defaults of all seven resources', async () => {
   expect(status.permissions).toStrictEqual(DEFAULTS)
 })
 
-test('what is named is set, the rest stays, and the entry holds what changed', async () => {
+test('the named ones are set, the rest stays, and the entry has the changes', async () => {
   const answer = await put({ nodes: FULL, info: NONE, messages: READ })
   const expected = { ...DEFAULTS, nodes: FULL, info: NONE }
   expect([answer.status, Object(await answer.json()).permissions]).toStrictEqual([200, expected])
@@ -55,13 +55,13 @@ test('what is named is set, the rest stays, and the entry holds what changed', a
   })
 })
 
-test('they bite at the next request', async () => {
+test('they apply at the next request', async () => {
   await put({ settings: FULL })
   const status = Object(await (await anna.send('GET', '/api/auth/status')).json())
   expect(status.permissions.settings).toStrictEqual(FULL)
 })
 
-test('what is so already is no change and no entry', async () => {
+test('an unchanged permission is not a change and not recorded', async () => {
   const audited = await auditedBy(app, async () => {
     for (const permissions of [{}, DEFAULTS, { nodes: READ }]) expect((await put(permissions)).status).toBe(200)
   })
@@ -92,12 +92,12 @@ test.each([
   expect(await read()).toStrictEqual(DEFAULTS)
 })
 
-test('write without read says which resource it is about', async () => {
+test('write without read is refused and names the resource', async () => {
   const { issues } = Object(await (await put({ nodes: { read: false, write: true } })).json())
   expect(issues).toStrictEqual([{ path: 'permissions.nodes', message: 'write needs read' }])
 })
 
-test('an administrator holds everything and cannot be narrowed', async () => {
+test('an administrator has all permissions, and they cannot be narrowed', async () => {
   expect(new Set(Object.values(await read(1)).map((grant) => JSON.stringify(grant)))).toStrictEqual(
     new Set([JSON.stringify(FULL)]),
   )
@@ -111,7 +111,7 @@ test('an administrator holds everything and cannot be narrowed', async () => {
 describe('who granted what, and when', () => {
   const RESOURCES = ['dashboard', 'nodes', 'messages', 'settings', 'configuration', 'info', 'automation']
   const held = async (id = anna.id) => Object(await (await admin.send('GET', `/api/users/${id}/permissions`)).json())
-  /** Of each grant its time, from the start, and its giver. */
+  /** The time of each grant, from the start, and who granted it. */
   const marks = async (id = anna.id): Promise<[string, number, number | null][]> => {
     const { grants } = await held(id)
     return grants.map((grant: { resource: string; grantedAt: number; grantedBy: number | null }) => [
@@ -122,7 +122,7 @@ describe('who granted what, and when', () => {
   }
   const all = (at: number, by: number | null) => RESOURCES.map((resource) => [resource, at, by])
 
-  test('is told of each resource, with the row behind it', async () => {
+  test('is shown for each resource, with its row', async () => {
     const { permissions, grants } = await held()
     expect(permissions).toStrictEqual(DEFAULTS)
     expect(grants).toHaveLength(7)
@@ -137,7 +137,7 @@ describe('who granted what, and when', () => {
     })
   })
 
-  test('may be sent back as it was read, and is changed by permissions alone', async () => {
+  test('may be sent back unchanged, and only the permissions count', async () => {
     const path = `/api/users/${anna.id}/permissions`
     const was = await held()
     const audited = await auditedBy(app, async () => {
@@ -156,7 +156,7 @@ describe('who granted what, and when', () => {
     expect(await marks(1)).toStrictEqual(all(0, null))
   })
 
-  test('changes with what changes, and the row stays the same one', async () => {
+  test('changes with the permission, and the row stays the same', async () => {
     const second = await app.user('second')
     await admin.send('PUT', `/api/users/${second.id}/admin`, { isAdmin: true })
     const ids = async () => (await held()).grants.map(({ id }: { id: number }) => id)
@@ -171,7 +171,7 @@ describe('who granted what, and when', () => {
     expect(await ids()).toStrictEqual(before)
   })
 
-  test('a promotion grants everything, and a demotion what a new user has', async () => {
+  test('a promotion grants everything, and a demotion the defaults of a new user', async () => {
     app.clock.advance(1000)
     await admin.send('PUT', `/api/users/${anna.id}/admin`, { isAdmin: true })
     expect(await marks()).toStrictEqual(all(1000, 1))
@@ -194,7 +194,7 @@ describe('who granted what, and when', () => {
     expect(auditRows(app).filter(({ action }) => action === 'permissions_updated')).toStrictEqual([])
   })
 
-  test('a user who is made with permissions has them from whoever made the user', async () => {
+  test('a user created with permissions has them from the creator', async () => {
     app.clock.advance(1000)
     const made = await admin.send('POST', '/api/users', {
       username: 'berta',
@@ -209,7 +209,7 @@ describe('who granted what, and when', () => {
     expect(auditRows(app).at(-1)).toMatchObject({ action: 'user_created', details: { permissions } })
   })
 
-  test('is not known of a row from before: nobody, and as old as the user', () => {
+  test('is unknown for an older row: nobody, at the time the user was created', () => {
     const tags = migrationTags(MIGRATIONS_DIR)
     const own = tags.findIndex((tag) => tag.endsWith('_permission_grants'))
     const old = openEmpty(MIGRATIONS_DIR, tags[own - 1] ?? '')

@@ -37,7 +37,7 @@ const ATTACKS: [string, (id: number) => [method: string, path: string, body?: un
 ]
 
 describe('two administrators at the same instant', () => {
-  test.each(ATTACKS)('%s each other in one process: one is left', async (_name, attack) => {
+  test.each(ATTACKS)('%s each other in one process: one remains', async (_name, attack) => {
     const app = await opened()
     const first = await app.admin()
     const second = await app.user('second')
@@ -50,7 +50,7 @@ describe('two administrators at the same instant', () => {
     expect(auditRows(app)).toHaveLength(before + 1)
   })
 
-  test.each(ATTACKS)('%s each other through two services on one file: one is left', async (_name, attack) => {
+  test.each(ATTACKS)('%s each other through two services on one file: one remains', async (_name, attack) => {
     const [one, two] = await Promise.all(fileStores(2).map((store) => opened({ store })))
     if (one === undefined || two === undefined) throw new Error('two services')
     const first = await one.admin()
@@ -63,7 +63,7 @@ describe('two administrators at the same instant', () => {
     expect(admins(one)).toBe(1)
   })
 
-  test('in SQL, whatever came before it', async () => {
+  test('in SQL, whatever the state before', async () => {
     const { store } = await opened()
     for (const change of ['is_admin = 0', 'is_active = 0', 'is_admin = 0, is_active = 0']) {
       expect(() => store.sqlite.prepare(`update users set ${change}`).run()).toThrow(/last_admin/)
@@ -72,14 +72,14 @@ describe('two administrators at the same instant', () => {
   })
 })
 
-test('two services that start on one empty file make one administrator', async () => {
+test('two services that start on one empty file create one administrator', async () => {
   const apps = await Promise.all(fileStores(2).map((store) => opened({ store })))
   expect(apps).toHaveLength(2)
   expect(apps[0]?.store.sqlite.prepare('select count(*) from users').pluck().get()).toBe(1)
   expect(auditRows(apps[0] ?? (await opened())).map(({ action }) => action)).toStrictEqual(['admin_bootstrapped'])
 })
 
-/** A store that lets somebody else in just before the next atomic step. */
+/** A store that runs a concurrent change just before the next atomic step. */
 function interruptible(inner: SqliteStore) {
   let interruption: (() => void) | null = null
   const store: Store = {
@@ -111,8 +111,8 @@ async function interruptibleApp() {
   return { app, admin, anna, before, deactivate, sqlite: sqlite.sqlite }
 }
 
-describe('a deactivation in the middle', () => {
-  test('of a change of the profile is not undone by it', async () => {
+describe('a deactivation meanwhile', () => {
+  test('is not undone by a change of the profile', async () => {
     const { admin, anna, before, deactivate, sqlite } = await interruptibleApp()
     before(deactivate)
     expect((await admin.send('PUT', `/api/users/${anna.id}`, { displayName: 'Anna' })).status).toBe(200)
@@ -120,7 +120,7 @@ describe('a deactivation in the middle', () => {
     expect(row).toStrictEqual({ is_active: 0, display_name: 'Anna' })
   })
 
-  test('of a login wins: no session, and the attempt is a failed one', async () => {
+  test('beats a login: no session, and the attempt is recorded as failed', async () => {
     const { app, before, deactivate } = await interruptibleApp()
     const client = app.client()
     before(deactivate)
@@ -132,7 +132,7 @@ describe('a deactivation in the middle', () => {
     expect(audited).toStrictEqual(['login_failed'])
   })
 
-  test('of the making of a token leaves none that reactivation would revive', async () => {
+  test('beats the creation of a token: reactivation revives none', async () => {
     const { app, admin, anna, before, deactivate, sqlite } = await interruptibleApp()
     before(deactivate)
     const audited = await auditedBy(app, async () => {
@@ -144,7 +144,7 @@ describe('a deactivation in the middle', () => {
     expect(sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
   })
 
-  test('of a change of the password wins', async () => {
+  test('beats a change of the password', async () => {
     const { app, anna, before, deactivate } = await interruptibleApp()
     before(deactivate)
     const audited = await auditedBy(app, async () => {
@@ -161,7 +161,7 @@ const ENDINGS: [string, string, string][] = [
   ['given another password', 'session_epoch = session_epoch + 1', '401 unauthenticated'],
 ]
 
-describe.each(ENDINGS)('an administrator who is %s in the middle', (_how, set, outcome) => {
+describe.each(ENDINGS)('an administrator who is %s meanwhile', (_how, set, outcome) => {
   test.each<[string, string, unknown?]>([
     ['POST', '/api/users', { username: 'backdoor', isAdmin: true }],
     ['PUT', '/api/users/2', { displayName: 'Anna' }],
@@ -186,7 +186,7 @@ describe.each(ENDINGS)('an administrator who is %s in the middle', (_how, set, o
   })
 })
 
-test('a token made while the password is reset comes too late', async () => {
+test('a token created while the password is reset is refused', async () => {
   const { anna, before, sqlite } = await interruptibleApp()
   before(() => sqlite.prepare('update users set session_epoch = session_epoch + 1 where id = ?').run(anna.id))
   expect(await outcomeOf(anna.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] }))).toBe(
@@ -195,7 +195,7 @@ test('a token made while the password is reset comes too late', async () => {
   expect(sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
 })
 
-test('a password reset while the old one is being checked wins', async () => {
+test('a password reset wins over a check of the old one', async () => {
   let meanwhile: (() => Promise<unknown>) | null = null
   const passwords: PasswordHasher = {
     hash: async (password) => `$2b$12$${password}`,

@@ -38,8 +38,8 @@ async function expectRefused(answer: () => Promise<Response>, outcome: string) {
   expect(state()).toBe(before)
 }
 
-describe('making a user', () => {
-  test('answers the user and where it is; the entry names who made whom', async () => {
+describe('creating a user', () => {
+  test('returns the user and the location; the entry names both users', async () => {
     const body = { ...NEW, email: 'anna@example.org', displayName: 'Anna Å. 🦊' }
     const answer = await admin.send('POST', '/api/users', body)
     expect([answer.status, answer.headers.get('location')]).toStrictEqual([201, '/api/users/2'])
@@ -74,7 +74,7 @@ describe('making a user', () => {
     expect(permissions.permissions).toMatchObject({ nodes: { read: true, write: false }, settings: { read: false } })
   })
 
-  test('an administrator is one at once', async () => {
+  test('as an administrator takes effect at once', async () => {
     expect((await admin.send('POST', '/api/users', { ...NEW, isAdmin: true })).status).toBe(201)
     const other = await app.signIn(NEW.username)
     expect((await other.send('GET', '/api/users')).status).toBe(200)
@@ -82,7 +82,7 @@ describe('making a user', () => {
     expect(permissions.settings).toStrictEqual({ read: true, write: true })
   })
 
-  test('without a password gets a random, temporary one, told once', async () => {
+  test('without a password gives a random, temporary one, shown once', async () => {
     const answer = await admin.send('POST', '/api/users', { username: 'anna', authProvider: 'local' })
     expect([answer.status, answer.headers.get('cache-control')]).toStrictEqual([201, 'no-store'])
     const { user, password } = await json(answer)
@@ -98,7 +98,7 @@ describe('making a user', () => {
     })
   })
 
-  test('an administrator may be made with every permission spelled out', async () => {
+  test('as an administrator may list every permission', async () => {
     const permissions = { nodes: { read: true, write: true } }
     expect((await admin.send('POST', '/api/users', { ...NEW, isAdmin: true, permissions })).status).toBe(201)
   })
@@ -133,14 +133,14 @@ describe('making a user', () => {
     await expectRefused(() => admin.send('POST', '/api/users', body), '400 invalid_request')
   })
 
-  test('a name is taken without regard to case, also by a deactivated user', async () => {
+  test('a name is unique without regard to case, also among deactivated users', async () => {
     await expectRefused(() => admin.send('POST', '/api/users', { ...NEW, username: 'ADMIN' }), '409 username_taken')
     const gone = await app.user('gone')
     await admin.send('DELETE', `/api/users/${gone.id}`)
     await expectRefused(() => admin.send('POST', '/api/users', { ...NEW, username: 'Gone' }), '409 username_taken')
   })
 
-  test('of twenty at once with one name one is made and recorded', async () => {
+  test('of twenty at once with one name one is created and recorded', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () => outcomeOf(admin.send('POST', '/api/users', NEW))),
     )
@@ -214,7 +214,7 @@ describe('listing', () => {
   })
 })
 
-test('the place of a new user is below the path under which a proxy serves the site', async () => {
+test('the location of a new user includes the path under which a proxy serves the site', async () => {
   const site = await createTestApp({ env: { PUBLIC_URL: 'https://example.org/mesh/' } })
   const admin = await site.admin()
   const answer = await admin.send('POST', '/api/users', { username: 'far', password: USER_PASSWORD })

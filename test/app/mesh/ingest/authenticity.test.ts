@@ -47,22 +47,22 @@ const detail = (nodeNum: number) => get(`/api/nodes/${nodeNum}`)
 const texts = async () => Object(await get('/api/messages'))['messages'].map((each: { text: string }) => each.text)
 const packets = async () => Object(await get('/api/packets'))['packets']
 
-/** As a gateway publishes it and the broker's reader hands it on. */
+/** As a gateway publishes it and the broker link passes it on. */
 function byBroker(variant: FromRadioVariant, gateway = 0x77): Heard {
-  if (variant.case !== 'packet') throw new Error('a broker tells packets')
+  if (variant.case !== 'packet') throw new Error('a broker delivers packets only')
   const value = { ...variant.value, viaMqtt: true, rxRssi: undefined, rxSnr: 0 }
   const told = heard({ case: 'packet', value }, { source: BROKER })
   return told.event.type === 'packet' ? { ...told, event: { ...told.event, gateway } } : told
 }
 const publish = (...variants: FromRadioVariant[]) => mesh.ingest.store(variants.map((each) => byBroker(each)))
 
-/** Without what only a receiver adds: as a radio tells of itself. */
+/** Without the fields that only a receiver adds: as a radio reports its own packets. */
 const ownPacket = (data: Parameters<typeof packet>[0], id?: number) =>
   packet(data, { from: LOCAL, rxRssi: undefined, rxSnr: 0, hopStart: 0, ...(id === undefined ? {} : { id }) })
 
 const battery = (batteryLevel: number) => telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel } } })
 
-describe('in the name of a radio of ours', () => {
+describe('in the name of our own radio', () => {
   beforeEach(async () => {
     await store(mesh.ingest, [
       myInfo,
@@ -86,7 +86,7 @@ describe('in the name of a radio of ours', () => {
     ['a place', position({ ...THERE, time: seconds(START) })],
     ['a measurement', battery(1)],
     ['a text', text('reset your radios')],
-  ])('%s that a broker tells is kept out and flagged', async (_, data) => {
+  ])('%s from a broker is rejected and flagged', async (_, data) => {
     await publish(packet(data, { from: LOCAL }))
     expect(await detail(LOCAL)).toMatchObject({ ...believed, spoofSuspected: true })
     expect(await texts()).toStrictEqual([])
@@ -100,7 +100,7 @@ describe('in the name of a radio of ours', () => {
     ['a measurement', battery(1)],
     ['a name', user({ longName: 'Not ours' })],
   ])(
-    '%s through the radio itself is no word of its own: heard, by a broker, or heard as by a broker',
+    '%s that our radio hears in its own name is not believed: by radio, by a broker, or marked as from a broker',
     async (_, data) => {
       const ways = [{}, { viaMqtt: true }, { viaMqtt: true, rxRssi: undefined, rxSnr: 0 }]
       await store(
@@ -118,7 +118,7 @@ describe('in the name of a radio of ours', () => {
     },
   )
 
-  it('its neighbours, waypoints and whereabouts are not what others say, however they say it', async () => {
+  it('its neighbours, waypoints and position are never taken from others', async () => {
     await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: FAR } }], { source: OTHER_RADIO })
     const near = create(NeighborInfoSchema, { nodeId: LOCAL, neighbors: [{ nodeId: 9, snr: 5 }] })
     const hut = create(WaypointSchema, { id: 5, name: 'Free beer', ...HERE })
@@ -135,18 +135,18 @@ describe('in the name of a radio of ours', () => {
     expect([mesh.count('neighbors'), mesh.count('waypoints')]).toStrictEqual([0, 0])
   })
 
-  it('nothing is news: no event, no automation, no metric', async () => {
+  it('a forgery causes no event, automation or metric', async () => {
     const news = await publish(packet(text('fake'), { from: LOCAL }), packet(user({ longName: 'X' }), { from: LOCAL }))
     expect(news).toStrictEqual([])
   })
 
-  it('a key that is not believed is told', async () => {
+  it('a refused key is shown', async () => {
     const forged = new Uint8Array(32).fill(66)
     await publish(packet(user({ longName: 'Ours', publicKey: forged }), { from: LOCAL }))
     expect(await detail(LOCAL)).toMatchObject({ publicKey: base64(OWN_KEY), refusedPublicKey: base64(forged) })
   })
 
-  it('a forgery does not keep the packet of the same id out that the radio itself tells', async () => {
+  it("a forgery does not block the radio's own packet with the same id", async () => {
     await publish(packet(battery(1), { from: LOCAL, id: 42 }), packet(text('fake'), { from: LOCAL, id: 43 }))
     await store(mesh.ingest, [ownPacket(battery(77), 42), ownPacket(text('mine'), 43)])
     expect(await detail(LOCAL)).toMatchObject({ deviceMetrics: expect.objectContaining({ batteryLevel: 77 }) })
@@ -160,7 +160,7 @@ describe('in the name of a radio of ours', () => {
     ])
   })
 
-  it('its own broadcasts, heard by others, raise nothing', async () => {
+  it('its own broadcasts, heard by others, raise no suspicion', async () => {
     await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: FAR } }], { source: OTHER_RADIO })
     await store(mesh.ingest, [ownPacket(battery(50), 7), ownPacket(text('hello'), 8)])
     const air = (data: Parameters<typeof packet>[0], id: number) => packet(data, { from: LOCAL, id })
@@ -184,7 +184,7 @@ describe('in the name of a radio of ours', () => {
     ])
   })
 
-  it('what another radio of ours hears is kept out all the same, and flagged when it is not what the radio tells', async () => {
+  it('what another of our radios hears is rejected too, and flagged if the radio itself says otherwise', async () => {
     await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: FAR } }], { source: OTHER_RADIO })
     await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Before' } })], { source: OTHER_RADIO })
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: false })
@@ -192,7 +192,7 @@ describe('in the name of a radio of ours', () => {
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: true })
   })
 
-  it('a suspicion ends when the radio itself says the same, and only then', async () => {
+  it('a suspicion ends only when the radio itself says the same', async () => {
     await publish(packet(user({ longName: 'New name' }), { from: LOCAL }))
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: true })
     await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Ours' } })])
@@ -204,13 +204,13 @@ describe('in the name of a radio of ours', () => {
     expect(await detail(LOCAL)).toMatchObject({ longName: 'B', spoofSuspected: true })
   })
 
-  it('is known after a restart, before the radio connects again', async () => {
+  it('our radio is known after a restart, before it connects again', async () => {
     const restarted = createIngest(mesh.app.store, null, [RADIO.name])
     await restarted.store([byBroker(packet(user({ longName: 'Not ours' }), { from: LOCAL }))])
     expect(await detail(LOCAL)).toMatchObject({ ...believed, spoofSuspected: true })
   })
 
-  it('is about the radio that is there: one that was replaced, or is not configured any more, is a node as any other', async () => {
+  it('only the current radio is protected: a replaced or no longer configured one is a node like any other', async () => {
     await store(mesh.ingest, [
       { case: 'myInfo', value: { myNodeNum: FAR } },
       nodeInfo({ num: FAR, user: { longName: 'New' } }),
@@ -234,7 +234,7 @@ describe('in the name of a radio of ours', () => {
     expect(await detail(LOCAL)).toMatchObject({ longName: 'Ours', spoofSuspected: true })
   })
 
-  it('a signature by its key is enough to know that it is no forgery', async () => {
+  it('a signature by its key proves that a packet is not a forgery', async () => {
     const signer = createSigner(5, LOCAL)
     await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Ours', publicKey: signer.publicKey } })])
     await publish(signer.packet(battery(3)), signer.packet(text('typed at the radio')))
@@ -246,14 +246,14 @@ describe('in the name of a radio of ours', () => {
   })
 })
 
-describe('a node that signs', () => {
+describe('a signing node', () => {
   let node: Signer
 
   beforeEach(() => {
     node = createSigner(1)
   })
 
-  it('is known by its first NodeInfo, with the key that is in it', async () => {
+  it('is recognised by its first NodeInfo, with the key in it', async () => {
     await publish(node.packet(node.user({ longName: 'Hill' })), node.packet(text('hello')))
     expect(await detail(node.nodeNum)).toMatchObject({
       longName: 'Hill',
@@ -271,7 +271,7 @@ describe('a node that signs', () => {
     expect(await packets()).toMatchObject([{ signed: true }, { signed: true }])
   })
 
-  it('is not signed because a broker or a collector says so', async () => {
+  it('does not count as signing because a broker or a collector says so', async () => {
     const flagged = (source: Heard['source']) => {
       const variant = packet(user({ longName: 'Hill', publicKey: node.publicKey }), {
         from: node.nodeNum,
@@ -289,14 +289,14 @@ describe('a node that signs', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ signed: true, nameSigned: true })
   })
 
-  it('is signed when the memory of a radio of ours says so', async () => {
+  it('counts as signing when the memory of our own radio says so', async () => {
     const told = { longName: 'Hill', publicKey: node.publicKey }
     await store(mesh.ingest, [nodeInfo({ num: node.nodeNum, hasXeddsaSigned: true, user: told })])
     await publish(packet(user({ longName: 'Not Hill' }), { from: node.nodeNum }))
     expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Hill', signed: true, nameSigned: true })
   })
 
-  it('keeps name, key and place against everything that is not signed', async () => {
+  it('keeps name, key and position against everything unsigned', async () => {
     await publish(
       node.packet(node.user({ longName: 'Hill' })),
       node.packet(position({ ...HERE, time: seconds(START) })),
@@ -332,7 +332,7 @@ describe('a node that signs', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Summit', position: { latitude: 10, longitude: -70 } })
   })
 
-  it('is not what a made-up signature says, and is flagged', async () => {
+  it('is not changed by a forged signature, and is flagged', async () => {
     await publish(node.packet(node.user({ longName: 'Hill' })))
     const liar = createSigner(2, node.nodeNum)
     await publish(
@@ -351,7 +351,7 @@ describe('a node that signs', () => {
     expect(await texts()).toStrictEqual([])
   })
 
-  it.each([1, 63, 65])('says nothing by a packet with %d bytes of a signature', async (length) => {
+  it.each([1, 63, 65])('is not changed by a packet with a signature of %d bytes', async (length) => {
     await publish(node.packet(node.user({ longName: 'Hill' })))
     const xeddsaSignature = new Uint8Array(length).fill(1)
     await publish(packet({ ...text('cut'), xeddsaSignature }, { from: node.nodeNum }))
@@ -361,7 +361,7 @@ describe('a node that signs', () => {
     expect(await detail(FAR)).toMatchObject({ longName: null, spoofSuspected: true })
   })
 
-  it('is flagged when it suddenly does not sign, by a way that kept its signatures', async () => {
+  it('is flagged when it suddenly stops signing over a link that kept its signatures', async () => {
     await publish(node.packet(node.user({ longName: 'Hill' })))
     const unsigned = packet(battery(1), { from: node.nodeNum })
     await mesh.ingest.store([byBroker(unsigned, 0x99)])
@@ -375,7 +375,7 @@ describe('a node that signs', () => {
     expect(await texts()).toContain('unsigned')
   })
 
-  it('is not taken over by somebody who signs with a key that does not belong to the number', async () => {
+  it('is not taken over by somebody whose key does not belong to the number', async () => {
     await publish(packet(user({ longName: 'Hill', publicKey: node.publicKey }), { from: node.nodeNum }))
     const liar = createSigner(2, node.nodeNum)
     await publish(liar.packet(liar.user({ longName: 'Liar' })), liar.packet(text('signed by a liar')))
@@ -391,7 +391,7 @@ describe('a node that signs', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ signed: true, publicKey: node.base64 })
   })
 
-  it('takes its number back from somebody who was there first with another key', async () => {
+  it('takes its number back from somebody who came first with another key', async () => {
     const liar = createSigner(2, node.nodeNum)
     await publish(liar.packet(liar.user({ longName: 'Liar' })))
     expect(await detail(node.nodeNum)).toMatchObject({ longName: 'Liar' })
@@ -417,14 +417,14 @@ describe('a node that signs', () => {
     expect(await detail(FAR)).toMatchObject({ longName: 'Old', signed: false })
   })
 
-  it('has the words that it signed, whoever was first with the id', async () => {
+  it('keeps the text that it signed, even if a forgery used the id first', async () => {
     await publish(node.packet(node.user({ longName: 'Hill' })))
     await publish(packet(text('forged'), { from: node.nodeNum, id: 900 }))
     await publish(node.packet(text('true'), { id: 900 }))
     expect(Object(await get('/api/messages'))['messages']).toMatchObject([{ text: 'true', signed: true }])
   })
 
-  it('is found by a filter, and told by events', async () => {
+  it('is found by a filter, and marked in events', async () => {
     const news = await publish(node.packet(node.user({ longName: 'Hill' })), packet(text('x'), { from: FAR }))
     expect(news.map(({ isSigned }) => isSigned)).toStrictEqual([true, false])
     const nums = async (query: string) =>
@@ -436,7 +436,7 @@ describe('a node that signs', () => {
   })
 })
 
-describe('a key that somebody vouches for', () => {
+describe('an accepted key', () => {
   const first = base64(OWN_KEY)
   const other = new Uint8Array(32).fill(12)
   const accept = async (nodeNum: number, publicKey: unknown) => {
@@ -447,7 +447,7 @@ describe('a key that somebody vouches for', () => {
   const announce = (publicKey: Uint8Array) =>
     publish(packet(user({ longName: 'Old', shortName: 'OL', publicKey }), { from: FAR }))
 
-  it('is the one of the node, without a warning, and the change is recorded', async () => {
+  it('becomes the key of the node, without a warning, and the change is recorded', async () => {
     await announce(OWN_KEY)
     await announce(other)
     expect(await detail(FAR)).toMatchObject({ publicKey: base64(other), previousPublicKey: first, keyMismatch: true })
@@ -470,7 +470,7 @@ describe('a key that somebody vouches for', () => {
     expect(await detail(FAR)).toMatchObject({ keyMismatch: true })
   })
 
-  it('may be one that was not believed: what the one before signed counts no more', async () => {
+  it('may be one that was refused: the signatures of the previous key no longer count', async () => {
     const node = createSigner(1)
     const liar = createSigner(2, node.nodeNum)
     await publish(node.packet(node.user({ longName: 'Hill' })), liar.packet(liar.user({ longName: 'New radio' })))
@@ -481,7 +481,7 @@ describe('a key that somebody vouches for', () => {
     expect(await detail(node.nodeNum)).toMatchObject({ longName: 'New radio', signed: true, keyMismatch: false })
   })
 
-  it('is one of those that were announced, and of a radio of ours what it says itself', async () => {
+  it('must be one that was announced; for our own radio, the one that it reports', async () => {
     await announce(OWN_KEY)
     await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours', publicKey: OWN_KEY } })])
     await publish(packet(user({ longName: 'Ours', publicKey: other }), { from: LOCAL }))
@@ -500,7 +500,7 @@ describe('a key that somebody vouches for', () => {
   })
 })
 
-it('signatures are counted by what became of them', async () => {
+it('signatures are counted by result', async () => {
   let counted = {}
   const ingest = createIngest(
     mesh.app.store,
@@ -516,7 +516,7 @@ it('signatures are counted by what became of them', async () => {
   expect(counted).toStrictEqual({ valid: 1, invalid: 1, none: 1 })
 })
 
-it('messages that were signed are found by a filter', async () => {
+it('signed messages are found by a filter', async () => {
   const node = createSigner(1)
   await publish(node.packet(node.user({ longName: 'Hill' })), node.packet(text('proven')), packet(text('said')))
   const found = Object(await get('/api/messages?signed=true'))['messages']

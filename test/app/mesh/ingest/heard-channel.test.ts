@@ -36,14 +36,14 @@ const place = (channel: number, at: number, more = {}) =>
 const metrics = (channel: number, at: number, value: object, more = {}) =>
   packet(telemetry({ time: seconds(START + at), variant: { case: 'deviceMetrics', value } }), { channel, ...more })
 
-it('positions and measurements remember the channel they came on', async () => {
+it('positions and measurements remember the channel on which they were heard', async () => {
   await store(mesh.ingest, [place(2, 0), metrics(1, 0, { batteryLevel: 50 })], { at: START + MINUTE })
   expect(latest()).toEqual([2, 1])
   expect(rows('select channel from positions')).toEqual([[2]])
   expect(rows('select channel from telemetry')).toEqual([[1]])
 })
 
-it('what a radio of ours tells of itself came on no channel, and nobody knows that of what it remembers', async () => {
+it('what our own radio reports of itself has no channel, and what it remembers an unknown one', async () => {
   const own = { from: LOCAL, rxSnr: 0, rxRssi: 0 }
   const fix = { latitudeI: 1, longitudeI: 2, time: seconds(START) }
   await store(mesh.ingest, [
@@ -56,13 +56,13 @@ it('what a radio of ours tells of itself came on no channel, and nobody knows th
   expect(rows('select channel from positions order by node_id')).toEqual([[null], [UNKNOWN]])
 })
 
-it('what is sealed for one node came on no channel that others read', async () => {
+it('what is encrypted for one node has no channel that others may read', async () => {
   const sealed = { to: LOCAL, pkiEncrypted: true }
   await store(mesh.ingest, [place(0, 0, sealed), metrics(0, 0, { batteryLevel: 50 }, sealed)])
   expect(latest()).toEqual([UNKNOWN, UNKNOWN])
 })
 
-it('a place that replaces another one brings its channel, an older one does not', async () => {
+it('a newer position brings its own channel, an older one does not', async () => {
   await store(mesh.ingest, [place(2, MINUTE)], { at: START + MINUTE })
   await store(mesh.ingest, [place(0, 0)], { at: START + 2 * MINUTE })
   expect(latest()[0]).toBe(2)
@@ -71,7 +71,7 @@ it('a place that replaces another one brings its channel, an older one does not'
   expect(rows('select channel from positions order by t')).toEqual([[0], [2], [0]])
 })
 
-it('metrics of several channels are of an unknown one until one report replaces them all', async () => {
+it('metrics of several channels have an unknown one until one report replaces them all', async () => {
   await store(mesh.ingest, [metrics(2, 0, { batteryLevel: 50, voltage: 4 })])
   await store(mesh.ingest, [metrics(0, MINUTE, { batteryLevel: 49 })], { at: START + MINUTE })
   expect(latest()[1]).toBe(UNKNOWN)
@@ -79,7 +79,7 @@ it('metrics of several channels are of an unknown one until one report replaces 
   expect(latest()[1]).toBe(0)
 })
 
-it('an hour and a day have a channel when all that is summed up came on it', async () => {
+it('an hour or a day has a channel if all its measurements came on it', async () => {
   await store(mesh.ingest, [metrics(2, 0, { batteryLevel: 50, voltage: 4 }), metrics(2, 1000, { batteryLevel: 49 })])
   await rollUp(mesh.app.store, async () => true)
   const hour = 'select m.name, h.channel from telemetry_hourly h join metrics m on m.id = h.metric order by m.name'

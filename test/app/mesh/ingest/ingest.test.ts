@@ -12,7 +12,7 @@ import { createManualClock } from '../../../support/manual-clock.ts'
 import { FAR, LOCAL, packet, position, seconds, telemetry, text, user } from '../../../support/mesh/mesh.ts'
 
 const HOUR = 3_600_000
-/** A number that the protocol has not given away. */
+/** A port number that the protocol has not assigned. */
 const UNHEARD_OF = JSON.parse('300')
 
 let app: TestApp
@@ -53,8 +53,8 @@ const series = async () => {
 const battery = (batteryLevel: number, time: number) =>
   telemetry({ time: time === 0 ? 0 : seconds(time), variant: { case: 'deviceMetrics', value: { batteryLevel } } })
 
-describe('when a packet was received', () => {
-  test('is what the collector says, of a packet before what it says of the delivery', async () => {
+describe('the time at which a packet was received', () => {
+  test('comes from the collector, first from the packet, then from the delivery', async () => {
     const noClock = (words: string) => item(packet(text(words)))
     const packets = [noClock('of the delivery'), { data: noClock('of its own'), receivedAt: START - 3 * HOUR }]
     expect(await deliver(packets, { receivedAt: START - 2 * HOUR })).toMatchObject({ body: { accepted: 2 } })
@@ -65,7 +65,7 @@ describe('when a packet was received', () => {
     expect(await node()).toMatchObject({ lastHeard: START - 2 * HOUR, firstHeard: START - 3 * HOUR })
   })
 
-  test('is what the radio says when the collector does not, and else now', async () => {
+  test('comes from the radio if the collector gives none, otherwise it is now', async () => {
     const at = (rxTime: number) => item(packet(text(`at ${rxTime}`), { rxTime }))
     const heard = seconds(START - HOUR)
     const ahead = seconds(START) + 300
@@ -75,7 +75,7 @@ describe('when a packet was received', () => {
     expect(times).toStrictEqual([START - HOUR, START, START])
   })
 
-  test('is at most ten minutes ahead', async () => {
+  test('is at most ten minutes in the future', async () => {
     const data = item(packet(text('x')))
     expect(await deliver([{ data, receivedAt: START + 600_001 }])).toMatchObject({
       body: { accepted: 0, rejected: [{ index: 0, reason: 'received_in_future' }] },
@@ -84,7 +84,7 @@ describe('when a packet was received', () => {
   })
 })
 
-describe('what comes late', () => {
+describe('late data', () => {
   beforeEach(() =>
     deliver([
       item(packet(user({ longName: 'New name', shortName: 'NEW', publicKey: new Uint8Array(32).fill(2) }))),
@@ -93,7 +93,7 @@ describe('what comes late', () => {
     ]),
   )
 
-  test('replaces nothing that is newer, and is in the history', async () => {
+  test('replaces nothing newer, and goes into the history', async () => {
     const before = await node()
     const late = [
       item(packet(user({ longName: 'Old name', shortName: 'OLD', publicKey: new Uint8Array(32).fill(1) }))),
@@ -110,7 +110,7 @@ describe('what comes late', () => {
     expect(await messages()).toMatchObject([{ text: 'said an hour ago', timestamp: START - HOUR }])
   })
 
-  test('fills what is not known, and replaces what is older', async () => {
+  test('fills gaps, and replaces what is older', async () => {
     app.clock.advance(3 * HOUR)
     const late = [
       item(packet(user({ longName: 'Newest name', shortName: 'NEWS' }))),
@@ -123,7 +123,7 @@ describe('what comes late', () => {
 })
 
 describe('beside the radios of this service', () => {
-  test('a collector does not take the name of one of them', async () => {
+  test('a collector cannot use the name of one of them', async () => {
     app.store.sqlite.exec("insert into sources (kind, name, created_at) values ('tcp', 'hill', 1)")
     expect(await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])).toMatchObject({
       status: 409,
@@ -132,7 +132,7 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select local_node_num from sources').pluck().all()).toStrictEqual([null])
   })
 
-  test('a token has 20 sources, and no more by whatever name', async () => {
+  test('a token has 20 sources at most, whatever their names', async () => {
     const packets = [item(packet(text('x')))]
     for (let n = 1; n <= 20; n++) expect((await deliver(packets, { source: `source ${n}` })).status).toBe(200)
     expect(await deliver(packets)).toMatchObject({ status: 409, body: { code: 'too_many_sources' } })
@@ -140,7 +140,7 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select count(*) from sources').pluck().get()).toBe(20)
   })
 
-  test('a source goes with its token, is kept from tokens of others, and taken over by one of its owner', async () => {
+  test("a source belongs to its token: other users' tokens cannot use it, those of the same owner take it over", async () => {
     const told = [
       item({ case: 'myInfo', value: { myNodeNum: LOCAL } }),
       item({ case: 'channel', value: { index: 5, role: 2, settings: { name: 'Hill' } } }),
@@ -171,13 +171,13 @@ describe('beside the radios of this service', () => {
     expect(await claimed()).toStrictEqual([true, 1])
   })
 
-  test('favourites and ignored nodes are a matter of the service, not of a delivery', async () => {
+  test('a delivery cannot set favourites or ignored nodes', async () => {
     const value = { num: FAR, user: { longName: 'Far' }, isFavorite: true, isIgnored: true }
     expect(await deliver([item({ case: 'nodeInfo', value })])).toMatchObject({ body: { accepted: 1 } })
     expect(await node()).toMatchObject({ longName: 'Far', isFavorite: false, isIgnored: false })
   })
 
-  test('two collectors that use one name are told in the log', async () => {
+  test('two collectors that use one name are reported in the log', async () => {
     const warnings = () => app.logged.filter((line) => line.includes('do two collectors use its name')).length
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
@@ -186,7 +186,7 @@ describe('beside the radios of this service', () => {
     expect(warnings()).toBe(1)
   })
 
-  test('channels are those that a radio or a broker can have', async () => {
+  test('a channel index must be one that a radio or a broker can have', async () => {
     const channels = [-1, 0, 7, 255, MAX_NUMBER, MAX_NUMBER + 1, 2 ** 31 - 1].map((index) =>
       item({ case: 'channel', value: { index, role: 2, settings: { name: 'c' } } }),
     )
@@ -194,7 +194,7 @@ describe('beside the radios of this service', () => {
     expect(await deliver(channels)).toMatchObject({ body: { accepted: 4, rejected } })
   })
 
-  test('its radio sends what it does not hear itself, and whoever else does is told', async () => {
+  test('packets of its radio count as sent if it did not hear them, and those in its name from others are flagged', async () => {
     await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } })])
     const own = { from: LOCAL, rxRssi: undefined, rxSnr: 0, hopStart: 0 }
     await deliver([item(packet(text('ours'), own)), item(packet(text('not ours'), { from: LOCAL }))])
@@ -202,7 +202,7 @@ describe('beside the radios of this service', () => {
     expect(app.store.sqlite.prepare('select spoof_suspected from nodes').pluck().all()).toStrictEqual([1])
   })
 
-  test('a gateway and what a broker kept are told with the item', async () => {
+  test('a gateway and replayed packets are marked on the item', async () => {
     const kept = { data: item(packet(text('kept'))), gateway: 0x11, replayed: true }
     await deliver([kept, { data: item(packet(text('live'))), gateway: 0x12 }])
     const rows = app.store.sqlite.prepare('select gateway, replayed from packets order by id').all()
@@ -212,7 +212,7 @@ describe('beside the radios of this service', () => {
     ])
   })
 
-  test('without a word of the collector, memories after a handshake are told from what is heard', async () => {
+  test('unless the collector marks them, memories after a handshake are told apart from live packets', async () => {
     const way = { transportMechanism: MeshPacket_TransportMechanism.TRANSPORT_LORA }
     const remembered = packet(position({ latitudeI: 1, longitudeI: 2 }), { rxRssi: undefined, rxSnr: 6, ...way })
     const own = packet(battery(50, START), { from: LOCAL, rxRssi: undefined, rxSnr: 0 })
@@ -228,7 +228,7 @@ describe('beside the radios of this service', () => {
     ])
   })
 
-  test('news is told and counted once, an unknown port named once', async () => {
+  test('news is passed on and counted once, and an unknown port is logged once', async () => {
     const packets = [
       item(packet(text('news'))),
       ...[1, 2].map(() => item(packet({ portnum: PortNum.CAYENNE_APP, payload: Uint8Array.of(1) }))),
@@ -253,7 +253,7 @@ describe('beside the radios of this service', () => {
     expect(log).toMatchObject([{ payload: { kind: 'unknown', bytes: 'AQ==' } }])
   })
 
-  test('what the database refuses does not keep the others out', async () => {
+  test('an item that the database refuses does not block the others', async () => {
     app.store.sqlite.exec(`create trigger refuse before insert on messages when new.text = 'refused'
       begin select raise(abort, 'no such words'); end`)
     const packets = ['one', 'refused', 'two', 'three'].map((words) => item(packet(text(words))))
@@ -264,7 +264,7 @@ describe('beside the radios of this service', () => {
     expect((await messages()).map((message) => message['text'])).toStrictEqual(['three', 'two', 'one'])
   })
 
-  test('a database that is closed in the middle refuses nothing for good', async () => {
+  test('a database that closes during a delivery rejects nothing for good', async () => {
     const { sqlite, atomic } = app.store
     const store = {
       ...app.store,

@@ -43,7 +43,7 @@ beforeEach(async () => {
 })
 afterEach(() => mesh.app.close())
 
-describe('what a radio remembers', () => {
+describe('the memory of a radio', () => {
   it('fills gaps and replaces only what is older', async () => {
     const stale = nodeInfo({
       num: FAR,
@@ -66,7 +66,7 @@ describe('what a radio remembers', () => {
     expect(await mesh.node()).toMatchObject(live)
   })
 
-  it('updates the state from replayed packets, which are no news', async () => {
+  it('updates the state from replayed packets without reporting them as news', async () => {
     const time = seconds(START - 10 * MINUTE)
     const replay = [
       packet(position({ ...PLACE, time }), { rxTime: time, hopLimit: 2 }),
@@ -89,7 +89,7 @@ describe('what a radio remembers', () => {
     expect(await mesh.node()).toMatchObject({ position: { latitude: 48 }, hopsAway: 0, lastHeard: START + MINUTE })
   })
 
-  it('takes the replay of a recorded reconnect for what it is', async () => {
+  it('recognises the replay in a recorded reconnect', async () => {
     const detector = createReplayDetector()
     const replaying = readRecordings('reconnect-2.8').map(({ bytes }) => {
       const message = fromBinary(FromRadioSchema, bytes)
@@ -106,8 +106,8 @@ describe('what a radio remembers', () => {
   it.each<[string, At]>([
     ['in the queue of the radio', {}],
     ['from a broker', { source: { kind: 'mqtt', name: 'mqtt://b' } }],
-    ['out of what a broker kept', { source: { kind: 'mqtt', name: 'mqtt://b' }, replayed: true }],
-    ['out of the memory of another radio', { source: { kind: 'tcp', name: 'radio-2' }, replayed: true }],
+    ['retained by a broker', { source: { kind: 'mqtt', name: 'mqtt://b' }, replayed: true }],
+    ['from the memory of another radio', { source: { kind: 'tcp', name: 'radio-2' }, replayed: true }],
   ])('never lets older data replace newer, also when it comes late %s', async (_, at) => {
     const old = seconds(START - 10 * MINUTE)
     const battery = (batteryLevel: number, time: number) =>
@@ -140,7 +140,7 @@ describe('what a radio remembers', () => {
     expect([mesh.count('positions'), mesh.count('telemetry')]).toStrictEqual([2, 2])
   })
 
-  it('never lets an older place or measurement replace a newer one, whenever it is sent', async () => {
+  it('never lets an older position or measurement replace a newer one, whenever it was sent', async () => {
     const time = seconds(START - 10 * MINUTE)
     await store(mesh.ingest, [
       packet(position({ latitudeI: 480_000_000, longitudeI: 110_000_000, time: seconds(START) })),
@@ -156,7 +156,7 @@ describe('what a radio remembers', () => {
     })
   })
 
-  it('gives a replayed packet without any time no place in the history', async () => {
+  it('puts no replayed packet without any time into the history', async () => {
     const metrics = telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: 33 } } })
     await store(mesh.ingest, [packet(position(PLACE)), packet(metrics)], { replayed: true })
     expect(await mesh.node()).toMatchObject({ position: { latitude: 52.5, time: null }, lastHeard: null })
@@ -164,7 +164,7 @@ describe('what a radio remembers', () => {
   })
 })
 
-describe('a node that somebody deleted', () => {
+describe('a deleted node', () => {
   const memory = (lastHeard: number) =>
     nodeInfo({ num: FAR, user: { longName: 'Far Hill', shortName: 'FH' }, lastHeard: seconds(lastHeard) })
 
@@ -176,10 +176,10 @@ describe('a node that somebody deleted', () => {
   })
 
   it.each<[string, FromRadioVariant, At]>([
-    ['an entry of its memory', memory(START - MINUTE), {}],
+    ['an entry in the memory of a radio', memory(START - MINUTE), {}],
     ['an entry without a time', memory(0), {}],
     ['a replayed packet', packet(position(PLACE), { rxTime: seconds(START - MINUTE) }), { replayed: true }],
-    ['what waited in its queue', packet(text('hi'), { rxTime: seconds(START - 2 * MINUTE) }), {}],
+    ['a packet from its queue', packet(text('hi'), { rxTime: seconds(START - 2 * MINUTE) }), {}],
   ])('does not come back by %s', async (_, said, at) => {
     await store(mesh.ingest, [myInfo, said], { ...at, at: START + MINUTE })
     expect(await mesh.node()).toBeUndefined()
@@ -191,12 +191,12 @@ describe('a node that somebody deleted', () => {
     expect(await mesh.node()).toMatchObject({ longName: 'Far Hill', lastHeard: START + MINUTE })
   })
 
-  it('comes back when a radio heard it while we were away', async () => {
+  it('comes back when a radio heard it while the service was away', async () => {
     await store(mesh.ingest, [memory(START + MINUTE)], { at: START + 2 * MINUTE })
     expect(await mesh.node()).toMatchObject({ longName: 'Far Hill', lastHeard: START + MINUTE })
   })
 
-  it('is there again at once when it is a radio of ours', async () => {
+  it('comes back at once if it is our own radio', async () => {
     await store(mesh.ingest, [nodeInfo({ num: LOCAL, user: { longName: 'Ours', shortName: 'O' } })])
     const admin = await mesh.app.admin()
     expect((await admin.send('DELETE', `/api/nodes/${LOCAL}`)).status).toBe(204)
@@ -205,8 +205,8 @@ describe('a node that somebody deleted', () => {
   })
 })
 
-describe('the same packet again', () => {
-  it('is stored once, by whichever radio it comes, and counts its fewest hops', async () => {
+describe('a repeated packet', () => {
+  it('is stored once, from any radio, with its fewest hops', async () => {
     const far = packet(position({ ...PLACE, time: 0 }), { id: 77, hopLimit: 1, rxSnr: -9, rxRssi: -110 })
     const near = packet(position({ ...PLACE, time: 0 }), { id: 77, hopLimit: 3, rxSnr: 5, rxRssi: -60 })
     expect(await store(mesh.ingest, [far])).toHaveLength(1)
@@ -216,7 +216,7 @@ describe('the same packet again', () => {
     expect(mesh.count('positions')).toBe(1)
   })
 
-  it('is read when the first copy could not be', async () => {
+  it('is decoded if the first copy could not be', async () => {
     const encrypted = packet({}, { id: 78, payloadVariant: { case: 'encrypted', value: Uint8Array.of(1, 2, 3) } })
     await store(mesh.ingest, [encrypted])
     expect(await mesh.node()).toMatchObject({ position: null, lastHeard: START, channel: null })
@@ -233,14 +233,14 @@ describe('the same packet again', () => {
     expect(mesh.count('positions')).toBe(2)
   })
 
-  it('ignores the air of simulated radios', async () => {
+  it('from simulated radios is not compared', async () => {
     await store(mesh.ingest, [packet({ portnum: PortNum.SIMULATOR_APP }, { hopLimit: 1 })])
     expect(mesh.count('nodes')).toBe(0)
   })
 })
 
 describe('sources', () => {
-  it('keeps channels without keys, one row a slot', async () => {
+  it('keeps channels without keys, one row per slot', async () => {
     const channel = (name: string, role: Channel_Role): FromRadioVariant => ({
       case: 'channel',
       value: { index: 1, role, settings: { name, psk: new Uint8Array(32).fill(7) } },
@@ -281,7 +281,7 @@ describe('sources', () => {
 describe('createPacketWindow', () => {
   const arrival = (id: number) => ({ from: 1, id, at: START, hopsAway: 3, isReadable: true })
 
-  it('holds 50,000 packets and forgets the first ones', () => {
+  it('holds 50,000 packets and forgets the oldest ones', () => {
     const window = createPacketWindow()
     const sightings = window.open()
     for (let id = 1; id <= 50_001; id++) sightings.see(arrival(id))
@@ -290,14 +290,14 @@ describe('createPacketWindow', () => {
     expect([1, 2, 50_001].map((id) => window.open().see(arrival(id)))).toStrictEqual(['first', 'copy', 'copy'])
   })
 
-  it('forgets what was seen in a batch that was not stored', () => {
+  it('forgets the packets of a batch that was not stored', () => {
     const window = createPacketWindow()
     const failed = window.open()
     expect([failed.see(arrival(1)), failed.see(arrival(1))]).toStrictEqual(['first', 'copy'])
     expect(window.open().see(arrival(1))).toBe('first')
   })
 
-  it('knows no packet again that has no id', () => {
+  it('never recognises a packet without an id', () => {
     const sightings = createPacketWindow().open()
     expect([sightings.see(arrival(0)), sightings.see(arrival(0))]).toStrictEqual(['first', 'first'])
   })
@@ -315,7 +315,7 @@ describe('createPacketWindow', () => {
     { minLength: 1, maxLength: 8 },
   )
 
-  it('knows each copy again once it saw them, in whatever order and batches they came', () => {
+  it('recognises each copy after the first one, in any order and any batches', () => {
     const inAnyOrder = copies.chain((all) =>
       fc.tuple(
         fc.constant(all),

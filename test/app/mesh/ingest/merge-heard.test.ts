@@ -18,7 +18,7 @@ import {
   user,
 } from '../../../support/mesh/mesh.ts'
 
-/** A packet of one of a few nodes, about anything that changes a node. */
+/** A packet of one of a few nodes, with anything that changes a node. */
 function anyPacket(random: () => number, at: number) {
   const pick = <const T>(all: readonly [T, ...T[]]): T => all[Math.floor(random() * all.length)] ?? all[0]
   const maybe = <T extends object>(some: T): Partial<T> => (random() < 0.5 ? some : {})
@@ -49,7 +49,7 @@ function anyPacket(random: () => number, at: number) {
   ])()
   return packet(data, {
     from: pick([FAR, FAR, 7, LOCAL]),
-    // What is older waited somewhere, and is not merged.
+    // Older packets were delayed somewhere, and are not merged.
     rxTime: pick([0, seconds(at) - Math.floor(random() * 50)]),
     hopStart: pick([0, 3]),
     hopLimit: pick([3, 1]),
@@ -59,7 +59,7 @@ function anyPacket(random: () => number, at: number) {
   })
 }
 
-/** Without their ids, of which some are passed over, and how often they were written. */
+/** Without ids, of which some are skipped, and without counts of writes. */
 const nodesOf = ({ app }: TestMesh) =>
   app.store.sqlite
     .prepare('select * from nodes order by node_num')
@@ -67,7 +67,7 @@ const nodesOf = ({ app }: TestMesh) =>
     .map((row) => ({ ...Object(row), id: null, revision: null }))
 
 it.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  'packets in one batch leave the nodes as packets one by one do (seed %i)',
+  'packets in one batch leave the nodes in the same state as packets one by one (seed %i)',
   async (seed) => {
     const random = createSeededRandom(seed)
     const [together, apart] = [await createTestMesh(), await createTestMesh()]

@@ -48,12 +48,12 @@ const evidence = (nodeNum: number) =>
 const forget = (most: number, now: number) => forgetSurplusNodes(mesh.app.store, async () => true, { most, now })
 
 describe('the days on which a node was heard', () => {
-  it('are counted once each, whatever it sends', async () => {
+  it('are counted once each, however much it sends', async () => {
     for (const at of [START, START + HOUR, START + DAY, START + DAY, START + 5 * DAY]) await hear([7], at, BROKER)
     expect(evidence(7)).toStrictEqual({ days: 3, radio: 0 })
   })
 
-  it('are those of this service: a publisher dates a packet as it likes', async () => {
+  it("are days of this service's clock, because a publisher dates packets as it likes", async () => {
     for (let day = 30; day >= 0; day--) await hear([7], START, BROKER, { rxTime: seconds(START - day * DAY) })
     const kept = numbers(0, 30).map((day) =>
       heard(packet(text('hi'), { from: 8, rxTime: seconds(START - day * DAY) }), { source: BROKER, replayed: true }),
@@ -65,7 +65,7 @@ describe('the days on which a node was heard', () => {
     ])
   })
 
-  it('are seven at most of what is told late, or out of the memory of a radio', async () => {
+  it('are limited to seven for late data and for the memory of a radio', async () => {
     for (let day = 30; day >= 0; day--) {
       const at = START - day * DAY
       await mesh.ingest.store([{ ...heard(packet(text('hi'), { from: 7 }), { at, source: BROKER }), isLate: true }])
@@ -79,12 +79,12 @@ describe('the days on which a node was heard', () => {
     expect([evidence(7), evidence(8)]).toMatchObject([{ days: 8 }, { days: 8 }])
   })
 
-  it('go on after a clock that was years ahead', async () => {
+  it('still count after a clock that was years ahead', async () => {
     for (const at of [START, START + 1000 * DAY, START + DAY, START + 2 * DAY]) await hear([7], at, RADIO)
     expect(evidence(7)).toStrictEqual({ days: 4, radio: 1 })
   })
 
-  it('are taken from the first and the last time, a week at most, in a database of before', async () => {
+  it('are derived from the first and last time, a week at most, in an older database', async () => {
     mesh.app.store.sqlite.exec(`insert into nodes (node_num, first_heard, last_heard) values
       (1, ${START - 400 * DAY}, ${START}), (2, ${START - 2 * DAY}, ${START}), (3, ${START}, null)`)
     await hear([1, 2, 3], START + DAY, BROKER)
@@ -92,8 +92,8 @@ describe('the days on which a node was heard', () => {
   })
 })
 
-describe('beyond the bound of nodes', () => {
-  it('newcomers push out newcomers, and stay out of the way of what was known for a week', async () => {
+describe('beyond the limit of nodes', () => {
+  it('newcomers displace newcomers, but no node that has been known for a week', async () => {
     const real = numbers(1, 300)
     for (let day = 7; day > 0; day--) await hear(real, START - day * DAY, BROKER)
     await hear(numbers(10_000, 2500), START, BROKER)
@@ -102,7 +102,7 @@ describe('beyond the bound of nodes', () => {
     expect([countOf('node_num <= 300'), countOf('node_num > 300')]).toStrictEqual([300, 700])
   })
 
-  it('a flood of days comes after what was known before it', async () => {
+  it('nodes heard on many days displace none that were known longer', async () => {
     const real = numbers(1, 50)
     for (let day = 7; day > 0; day--) await hear(real, START - day * DAY, BROKER)
     for (let day = 0; day < 20; day++) await hear([...real, ...numbers(10_000, 300)], START + day * DAY, BROKER)
@@ -110,7 +110,7 @@ describe('beyond the bound of nodes', () => {
     expect(countOf('node_num <= 50')).toBe(50)
   })
 
-  it('what a radio of ours heard stays longer than what a broker told', async () => {
+  it('what our own radio heard is kept longer than what a broker reported', async () => {
     await hear(numbers(1, 50), START - HOUR, RADIO)
     await hear(numbers(100, 50), START - HOUR, RADIO, { viaMqtt: true })
     await hear(numbers(1000, 50), START, BROKER)
@@ -125,7 +125,7 @@ describe('beyond the bound of nodes', () => {
     expect([countOf('node_num < 1000'), countOf('node_num >= 1000')]).toStrictEqual([40, 60])
   })
 
-  it('nodes that somebody chose are not counted: they make no others go', async () => {
+  it('protected nodes are not counted, so they displace no others', async () => {
     await hear(numbers(1, 100), START, BROKER)
     mesh.app.store.sqlite.exec('update nodes set is_favorite = 1 where node_num > 10')
     expect(await forget(10, START)).toBe(0)
@@ -145,7 +145,7 @@ describe('beyond the bound of nodes', () => {
 })
 
 describe('new nodes of a source', () => {
-  it(`are ${MOST_NEW_NODES} in an hour, and of other sources as many`, async () => {
+  it(`are limited to ${MOST_NEW_NODES} in an hour for each source`, async () => {
     await hear([1], START, BROKER)
     const crowd = numbers(10_000, MOST_NEW_NODES + 500)
     await hear(crowd, START, BROKER)
@@ -154,7 +154,7 @@ describe('new nodes of a source', () => {
     expect(await mesh.node(1)).toMatchObject({ longName: 'Known' })
     await hear([2], START, OTHER_BROKER)
     expect(countOf('node_num < 3')).toBe(2)
-    // What they said is there all the same.
+    // Their messages are stored all the same.
     expect(mesh.count('messages')).toBe(MOST_NEW_NODES + 502)
     const metrics = await (await mesh.app.admin()).send('GET', '/api/metrics')
     expect(await metrics.text()).toContain('mesh_new_nodes_refused_total{source="broker"} 501')
@@ -162,7 +162,7 @@ describe('new nodes of a source', () => {
     expect(countOf('true')).toBe(MOST_NEW_NODES + 301)
   })
 
-  it('never keep out the radio itself', async () => {
+  it('never displace the radio itself', async () => {
     await hear(numbers(10_000, MOST_NEW_NODES + 1), START, RADIO)
     await store(mesh.ingest, [myInfo])
     await store(mesh.ingest, [nodeInfo({ num: myInfo.case === 'myInfo' ? Number(myInfo.value.myNodeNum) : 0 })])

@@ -32,8 +32,8 @@ afterEach(() => mesh.app.close())
 const detail = async (nodeNum: number): Promise<unknown> =>
   (await (await mesh.app.admin()).send('GET', `/api/nodes/${nodeNum}`)).json()
 
-describe('who a node is', () => {
-  it('knows names, hardware and role by the names of the protocol, and numbers that are newer', async () => {
+describe('the identity of a node', () => {
+  it('names hardware and role as the protocol does, and shows newer values as numbers', async () => {
     const newer = Object.assign(create(UserSchema, { longName: 'New' }), { hwModel: 999, role: 77 })
     await store(mesh.ingest, [
       packet(user({ longName: 'Far Hill', shortName: 'FH', hwModel: 43, role: 2, isLicensed: true })),
@@ -50,7 +50,7 @@ describe('who a node is', () => {
     expect(await mesh.node(7)).toMatchObject({ nodeId: '!00000007', hwModel: 'UNKNOWN_999', role: 'UNKNOWN_77' })
   })
 
-  it('keeps what it knows when a later NodeInfo says nothing of it', async () => {
+  it('is kept when a later NodeInfo lacks a field', async () => {
     await store(mesh.ingest, [
       packet(user({ longName: 'Far Hill', shortName: 'FH', hwModel: 43, role: 2, isLicensed: true })),
     ])
@@ -68,7 +68,7 @@ describe('who a node is', () => {
     })
   })
 
-  it('keeps both keys, and says so, when a node announces another one', async () => {
+  it('keeps both keys and a warning when a node announces another key', async () => {
     const key = (byte: number) => new Uint8Array(32).fill(byte)
     await store(mesh.ingest, [packet(user({ longName: 'F', publicKey: key(1) }))])
     await store(mesh.ingest, [packet(user({ longName: 'F' })), packet(user({ longName: 'F', publicKey: key(1) }))])
@@ -80,7 +80,7 @@ describe('who a node is', () => {
     expect(await detail(FAR)).toMatchObject({ previousPublicKey: base64(1), spoofSuspected: false })
   })
 
-  it('takes favourites of the radio for new nodes only: later they are the administrator’s', async () => {
+  it('takes favourites of the radio for new nodes only: later they belong to the administrator', async () => {
     await store(mesh.ingest, [nodeInfo({ num: FAR, isFavorite: true })])
     expect(await mesh.node()).toMatchObject({ isFavorite: true })
     const admin = await mesh.app.admin()
@@ -89,7 +89,7 @@ describe('who a node is', () => {
     expect(await mesh.node()).toMatchObject({ isFavorite: false, isIgnored: true, notes: 'roof' })
   })
 
-  it('treats node numbers as unsigned, and 0 and everybody as nobody', async () => {
+  it('treats node numbers as unsigned, and ignores 0 and the broadcast number', async () => {
     await store(mesh.ingest, [packet(text('a'), { from: 0xfffffffe }), packet(text('b'), { from: 0 })])
     await store(mesh.ingest, [
       packet(text('c'), { from: BROADCAST }),
@@ -102,7 +102,7 @@ describe('who a node is', () => {
 })
 
 describe('how a node is heard', () => {
-  it('counts hops only when the packet says where it began', async () => {
+  it('counts hops only if the packet has its hop start', async () => {
     await store(mesh.ingest, [
       packet(text('direct'), { from: 11 }),
       packet(text('relayed'), { from: 12, hopLimit: 1 }),
@@ -131,7 +131,7 @@ describe('how a node is heard', () => {
     expect(await mesh.node()).toMatchObject({ snr: 6.25, rssi: -70, viaMqtt: true })
   })
 
-  it('takes the server’s time when the radio has no clock or a wrong one', async () => {
+  it('uses the server’s time when the radio has no clock or a wrong one', async () => {
     const clocks = {
       none: 0,
       ancient: 1_000_000_000,
@@ -161,7 +161,7 @@ describe('how a node is heard', () => {
     expect(await mesh.node()).toMatchObject({ lastHeard: START + MINUTE, firstHeard: START })
   })
 
-  it('marks its own radio, gives it no hops and no signal, and notices another radio in its place', async () => {
+  it('marks our own radio, gives it no hops or signal, and notices its replacement', async () => {
     const own = packet(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: 101 } } }), {
       from: LOCAL,
       hopStart: 0,
@@ -175,7 +175,7 @@ describe('how a node is heard', () => {
     expect(await mesh.node(FAR)).toMatchObject({ isLocal: true })
   })
 
-  it('suspects spoofing when its own number is heard by radio, and believes nothing of it', async () => {
+  it('suspects spoofing when our own number is heard by radio, and believes none of it', async () => {
     await store(mesh.ingest, [myInfo, nodeInfo({ num: LOCAL, user: { longName: 'Ours' } })])
     await store(mesh.ingest, [packet(text('its own'), { from: LOCAL, rxRssi: undefined })])
     expect(await detail(LOCAL)).toMatchObject({ spoofSuspected: false, previousPublicKey: null })
@@ -188,8 +188,8 @@ describe('how a node is heard', () => {
   })
 })
 
-describe('where a node is', () => {
-  it('keeps place and altitude when later packets have none', async () => {
+describe('the position of a node', () => {
+  it('keeps coordinates and altitude when later packets have none', async () => {
     await store(mesh.ingest, [packet(position({ ...PLACE, altitude: 120, precisionBits: 14, time: seconds(START) }))])
     const place = { latitude: 52.5, longitude: 13.4, altitude: 120, precisionBits: 14, time: START }
     expect(await mesh.node()).toMatchObject({ position: place })
@@ -198,7 +198,7 @@ describe('where a node is', () => {
     expect(mesh.count('positions')).toBe(1)
   })
 
-  it('drops Null Island and places off the globe', async () => {
+  it('drops Null Island and impossible coordinates', async () => {
     await store(mesh.ingest, [
       packet(position({ latitudeI: 0, longitudeI: 0 })),
       packet(position({ latitudeI: 910_000_000, longitudeI: 0 })),
@@ -208,12 +208,12 @@ describe('where a node is', () => {
     expect(mesh.count('positions')).toBe(0)
   })
 
-  it('takes 0 for one coordinate as a place', async () => {
+  it('accepts 0 for one coordinate', async () => {
     await store(mesh.ingest, [packet(position({ latitudeI: 0, longitudeI: 134_000_000 }))])
     expect(await mesh.node()).toMatchObject({ position: { latitude: 0, longitude: 13.4, time: START } })
   })
 
-  it('dates a fix without a clock by its receipt', async () => {
+  it('uses the time of receipt for a fix without a time', async () => {
     await store(mesh.ingest, [packet(position({ ...PLACE, time: 5 }), { rxTime: seconds(START - MINUTE) })])
     await store(mesh.ingest, [packet(position({ ...PLACE, time: seconds(START + 3600_000) }))], { at: START + 1 })
     const times = mesh.app.store.sqlite.prepare('select t from positions order by t').pluck().all()
@@ -221,10 +221,10 @@ describe('where a node is', () => {
   })
 })
 
-describe('what a node measures', () => {
+describe('the measurements of a node', () => {
   const device = (value: object, time = 0) => telemetry({ time, variant: { case: 'deviceMetrics', value } })
 
-  it('stores all metrics by name, zeros too, and the latest device metrics with the node', async () => {
+  it('stores all metrics by name, also zeros, and the latest device metrics with the node', async () => {
     await store(mesh.ingest, [
       packet(device({ batteryLevel: 101, voltage: 0, uptimeSeconds: 3_000_000_000 }, seconds(START - MINUTE))),
       packet(telemetry({ variant: { case: 'environmentMetrics', value: { temperature: -4.5 } } })),
@@ -251,7 +251,7 @@ describe('what a node measures', () => {
     ])
   })
 
-  it('lets a partial report change only what it has', async () => {
+  it('lets a partial report change only what it contains', async () => {
     await store(mesh.ingest, [packet(device({ batteryLevel: 80, voltage: 4 }))])
     await store(mesh.ingest, [packet(device({ channelUtilization: 12.5 })), packet(device({}))], { at: START + 1 })
     expect(await mesh.node()).toMatchObject({
@@ -259,7 +259,7 @@ describe('what a node measures', () => {
     })
   })
 
-  it('has no device metrics for a node that told none', async () => {
+  it('has no device metrics for a node that reported none', async () => {
     await store(mesh.ingest, [packet(telemetry({ variant: { case: 'localStats', value: { uptimeSeconds: 5 } } }))])
     expect(await mesh.node()).toMatchObject({ deviceMetrics: null })
   })

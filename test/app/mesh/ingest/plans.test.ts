@@ -16,7 +16,7 @@ import {
 const GROWING = ['messages', 'receptions', 'packets', 'telemetry', 'positions', 'nodes', 'message_events']
 const BROKER = { kind: 'mqtt', name: 'broker' } as const
 
-/** How SQLite carries out what a store is told, a line for each step. */
+/** How SQLite carries out the statements of a store, one line for each step. */
 function watchPlans(store: Store, plans: Set<string>, explain: (query: string, params: unknown[]) => string[]): Store {
   const atomic = async (statements: readonly [Statement, ...Statement[]]) => {
     for (const statement of statements) {
@@ -28,7 +28,7 @@ function watchPlans(store: Store, plans: Set<string>, explain: (query: string, p
   return { ...store, atomic }
 }
 
-it('what is heard costs the same whatever is stored: no statement visits all rows of a table that grows', async () => {
+it('storing costs the same however much is stored: no statement scans a growing table', async () => {
   const { app } = await createTestMesh()
   const plans = new Set<string>()
   const explain = (query: string, params: unknown[]) =>
@@ -45,7 +45,7 @@ it('what is heard costs the same whatever is stored: no statement visits all row
     nodeInfo({ num: 7 }),
   ]
   await ingest.store([heard(said, { source: BROKER }), heard(myInfo)])
-  // A new source and a new radio of ours may cost more: they are rare.
+  // A new source and a new radio may cost more: they are rare.
   plans.clear()
   await ingest.store([said, ...others].map((each) => heard(each)))
   expect([...plans].some((step) => step.includes('messages_from_packet'))).toBe(true)

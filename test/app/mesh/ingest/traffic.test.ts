@@ -45,7 +45,7 @@ describe('traceroutes', () => {
     payload: toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, init)),
   })
 
-  it('answers what was asked for', async () => {
+  it('stores the answer with the request', async () => {
     mesh.app.store.sqlite.exec(`insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state,
       routing_error, requested_by) values (55, ${LOCAL}, ${FAR}, 1000, 'failed', 'MAX_RETRANSMIT', 'admin')`)
     await store(mesh.ingest, [myInfo, packet({ ...reply(), requestId: 55 }, { to: LOCAL })])
@@ -73,7 +73,7 @@ describe('traceroutes', () => {
     })
   })
 
-  it('keeps answers to others, and no questions', async () => {
+  it('stores answers to others, but no requests', async () => {
     await store(mesh.ingest, [
       packet({ ...reply(), wantResponse: true }, { to: 9 }),
       packet({ ...reply({ route: [], snrTowards: [40] }), requestId: 3 }, { to: 9 }),
@@ -86,7 +86,7 @@ describe('traceroutes', () => {
     expect(mesh.count('traceroutes')).toBe(2)
   })
 
-  it('of a radio of ours are answered by whom it asked, once, and not by a broker', async () => {
+  it('of our own radio are answered once, by the node that was asked, and not through a broker', async () => {
     const ask = `insert into traceroutes (request_id, from_node_num, to_node_num, timestamp, state) values (?, ?, ?, ?, ?)`
     mesh.app.store.sqlite.prepare(ask).run(55, LOCAL, FAR, 1000, 'sent')
     await store(mesh.ingest, [myInfo])
@@ -110,7 +110,7 @@ describe('neighbours', () => {
     ),
   })
 
-  it('are those of the latest word of each node', async () => {
+  it('are those of the latest report of each node', async () => {
     const later = START + 1000
     await store(mesh.ingest, [
       packet(
@@ -153,7 +153,7 @@ describe('waypoints', () => {
     return Array.isArray(waypoints) ? waypoints.map(({ id, name }) => [id, name]) : null
   }
 
-  it('come, change and go', async () => {
+  it('are created, changed and deleted', async () => {
     const expire = START / 1000 + 600
     await store(mesh.ingest, [
       packet(waypoint({ id: 1, ...place, name: 'Hut', description: 'Tea', icon: 9749, expire })),
@@ -181,7 +181,7 @@ describe('waypoints', () => {
     expect([await names(), mesh.count('waypoints')]).toStrictEqual([[], 0])
   })
 
-  it('that are locked obey their owner only', async () => {
+  it('that are locked can only be changed by their owner', async () => {
     await store(mesh.ingest, [packet(waypoint({ id: 1, ...place, name: 'Mine', lockedTo: FAR }))])
     await store(mesh.ingest, [packet(waypoint({ id: 1, ...place, name: 'Yours' }), { from: 9 })])
     await store(mesh.ingest, [packet(waypoint({ id: 1, name: 'Gone', expire: 1 }), { from: 9 })])
@@ -190,7 +190,7 @@ describe('waypoints', () => {
     expect(await names()).toStrictEqual([[1, 'Free now']])
   })
 
-  it('without a place or without an id are none', async () => {
+  it('without coordinates or an id are ignored', async () => {
     await store(mesh.ingest, [
       packet(waypoint({ id: 2, name: 'Nowhere' })),
       packet(waypoint({ ...place, name: 'Nobody' })),
@@ -200,7 +200,7 @@ describe('waypoints', () => {
 })
 
 describe('store & forward', () => {
-  it('says a message again, at a time that is not known', async () => {
+  it('repeats a message, at an unknown time', async () => {
     const replay = create(StoreAndForwardSchema, {
       rr: StoreAndForward_RequestResponse.ROUTER_TEXT_BROADCAST,
       variant: { case: 'text', value: new TextEncoder().encode('missed') },
@@ -258,7 +258,7 @@ describe('receptions', () => {
 })
 
 describe('the packet log', () => {
-  it('has each packet once, decoded, newest first, in pages', async () => {
+  it('lists each packet once, decoded, newest first, in pages', async () => {
     const twice = packet(text('hi'))
     await store(mesh.ingest, [twice, packet(position({ latitudeI: 1, longitudeI: 2 }), { from: 9 }), twice])
     await store(mesh.ingest, [packet({ portnum: Object(300).valueOf(), payload: Uint8Array.of(1, 2) })], {
@@ -302,7 +302,7 @@ describe('the packet log', () => {
     },
   )
 
-  it('holds no secret and no cipher text', async () => {
+  it('contains no secret and no ciphertext', async () => {
     const secret = new TextEncoder().encode('wifi password')
     await store(mesh.ingest, [
       packet({ portnum: PortNum.ADMIN_APP, payload: secret }),
@@ -317,7 +317,7 @@ describe('the packet log', () => {
     expect(stored).not.toContain(Buffer.from(secret).toString('base64').slice(0, 12))
   })
 
-  it('tells nobody what they may not read elsewhere', async () => {
+  it('hides what a user may not read elsewhere', async () => {
     await store(mesh.ingest, [packet(text('private')), packet(position({ latitudeI: 1, longitudeI: 2 }))])
     const none = { read: false, write: false }
     const reader = await mesh.app.user('reader', { messages: none, nodes: none })
@@ -327,7 +327,7 @@ describe('the packet log', () => {
   })
 })
 
-it('map reports name a node and place it roughly', async () => {
+it('map reports give the name and approximate position of a node', async () => {
   const report = (init: object) =>
     packet({
       portnum: PortNum.MAP_REPORT_APP,

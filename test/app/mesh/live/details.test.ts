@@ -26,7 +26,7 @@ const store = async (...packets: Parameters<Ingest['store']>[0]) => announce(app
 const latest = (count: number) => events.since(events.last() - count, count)
 const listed = async (path: string): Promise<unknown> => (await admin.send('GET', path)).json()
 
-it('tells a node whole at first, then only what is new of it', async () => {
+it('sends a whole node at first, then only its changes', async () => {
   await store(heard(packet(text('one'))))
   const [whole] = latest(2) ?? []
   expect([whole?.contents?.['changes']]).toStrictEqual(await listed('/api/nodes'))
@@ -35,7 +35,7 @@ it('tells a node whole at first, then only what is new of it', async () => {
   expect(changed?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: -7.5 } })
 })
 
-it('tells what people change of a node, and that they deleted it', async () => {
+it('reports what users change on a node, and its deletion', async () => {
   await store(heard(packet(text('one'))))
   await admin.send('PUT', `/api/nodes/${FAR}`, { notes: 'on the mast' })
   expect(latest(1)).toMatchObject([
@@ -45,23 +45,23 @@ it('tells what people change of a node, and that they deleted it', async () => {
   expect(latest(1)).toMatchObject([{ kind: 'node', data: { nodeNum: FAR }, contents: { isDeleted: true } }])
 })
 
-it('tells a message as the list has it', async () => {
+it('sends a message as in the list', async () => {
   await store(heard(packet(text('one'))))
   const [, told] = latest(2) ?? []
   expect(await listed('/api/messages')).toMatchObject({ messages: [told?.data['message']] })
 })
 
-it('asks readers to read the list when very many nodes are heard at once', async () => {
+it('tells readers to reload the list when very many nodes are heard at once', async () => {
   await store(...Array.from({ length: 60 }, (_, n) => heard(packet(text('x'), { from: 1000 + n }))))
   const nodes = (latest(120) ?? []).filter(({ kind }) => kind === 'node')
   expect(nodes).toHaveLength(60)
   expect(nodes.filter(({ contents }) => contents !== undefined)).toEqual([])
-  // Readers have them by then: from here on only what is new is told.
+  // Readers have them by then: from here on only changes are sent.
   await store(heard(packet(text('x'), { from: 1007, rxSnr: 1 }), { at: START + 1000 }))
   expect(latest(2)?.[0]?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: 1 } })
 })
 
-it('takes a few hundred bytes a packet', async () => {
+it('sends a few hundred bytes per packet', async () => {
   await store(heard(packet(text('one'))))
   const stream = await openEventStream(admin)
   await stream.next()

@@ -36,7 +36,7 @@ const node = (nodeNum: number): NewEvent => ({ kind: 'node', data: { nodeNum } }
 const message = (words: string): NewEvent => ({ kind: 'message', data: { text: words } })
 const id = (seq: number) => `${events.epoch}-${seq}`
 
-it('tells what is stored, each node once and each text, with ids', async () => {
+it('reports stored data, with ids: each node once and each text', async () => {
   const stream = await connect(await app.user('reader'))
   expect(await stream.next()).toStrictEqual({ comment: 'open', id: id(0) })
   const news = await createIngest(app.store).store([
@@ -56,7 +56,7 @@ it('tells what is stored, each node once and each text, with ids', async () => {
   expect(events.last()).toBe(3)
 })
 
-it('shows each event to those who may read it by now', async () => {
+it('shows each event to readers who may read it at that time', async () => {
   const reader = await app.user('reader', { nodes: READ, messages: NONE, info: NONE })
   const admin = await app.admin()
   const stream = await connect(reader)
@@ -70,7 +70,7 @@ it('shows each event to those who may read it by now', async () => {
   expect(await stream.next()).toMatchObject({ id: id(6), data: { text: 'open' } })
 })
 
-it('gives readers at one place each what they may read, however the same events were told before', async () => {
+it('gives readers at the same position only what each may read, even when events are shared', async () => {
   const streams = [
     await connect(await app.user('all', { nodes: READ, messages: READ })),
     await connect(await app.user('nodes', { nodes: READ, messages: NONE })),
@@ -93,7 +93,7 @@ it('gives readers at one place each what they may read, however the same events 
   ])
 })
 
-it('says by the next beat that what the reader may do has changed, once', async () => {
+it("reports by the next beat, once, that the reader's permissions have changed", async () => {
   const reader = await app.user('reader')
   const admin = await app.admin()
   const stream = await connect(reader)
@@ -108,7 +108,7 @@ it('says by the next beat that what the reader may do has changed, once', async 
   expect(await stream.next()).toStrictEqual({ comment: 'beat', id: id(0) })
 })
 
-it("gives a token what its scopes and its owner's permissions leave", async () => {
+it("gives a token the events of its scopes and its owner's permissions", async () => {
   const owner = await app.user('owner', { nodes: READ, messages: NONE })
   const made = await owner.send('POST', '/api/tokens', { name: 't', scopes: ['nodes:read', 'messages:read'] })
   const { token, id: tokenId } = Object(await made.json())
@@ -125,7 +125,7 @@ it("gives a token what its scopes and its owner's permissions leave", async () =
   expect(await stream.next()).toBeNull()
 })
 
-it('goes on after the last event that was seen, and tells of a gap', async () => {
+it('resumes after the last event that was seen, and reports a gap', async () => {
   const reader = await app.user('reader')
   events.publish([node(1), node(2), node(3)])
   const resumed = await connect(reader, id(1))
@@ -143,7 +143,7 @@ it('goes on after the last event that was seen, and tells of a gap', async () =>
   expect([await edge.next(), await edge.next()]).toMatchObject([{ id: id(4) }, { id: id(5), data: { nodeNum: 1 } }])
 })
 
-it('says something every 15 seconds, and how far it is', async () => {
+it('sends a beat every 15 seconds, with its position', async () => {
   const stream = await connect(await app.user('reader', { nodes: NONE, messages: NONE, info: NONE }))
   await stream.next()
   events.publish([node(1)])
@@ -186,12 +186,12 @@ it('ends when the service stops', async () => {
   expect(await ended).toBeNull()
 })
 
-it('drops a reader that takes nothing, and keeps no event for it', async () => {
+it('drops a reader that reads nothing, and keeps no event for it', async () => {
   const answer = await (await app.admin()).send('GET', '/api/events')
   const reader = answer.body?.getReader()
   for (let n = 0; n < 4; n++) {
     events.publish([node(n)])
-    // Whatever the stream does by itself is done when another request is answered.
+    // The stream does its own work while another request is answered.
     await app.request('/api/health')
     clock.advance(BEAT_MS)
   }
@@ -203,7 +203,7 @@ it('drops a reader that takes nothing, and keeps no event for it', async () => {
   expect(texts.join('')).not.toContain('"nodeNum":3')
 })
 
-it('is for ten streams of a user at a time', async () => {
+it('is limited to ten streams per user at a time', async () => {
   const user = await app.user('somebody')
   const streams = []
   for (let n = 0; n < 10; n++) streams.push(await connect(user))
@@ -216,7 +216,7 @@ it('is for ten streams of a user at a time', async () => {
   expect((await user.send('GET', '/api/events')).status).toBe(429)
 })
 
-it('is for those who are signed in, and 501 where nothing happens by itself', async () => {
+it('is for signed-in users, and 501 on a runtime without live events', async () => {
   expect((await app.request('/api/events')).status).toBe(401)
   const elsewhere = await createTestApp()
   const answer = await (await elsewhere.admin()).send('GET', '/api/events')

@@ -11,14 +11,14 @@ async function open(env: Record<string, string>): Promise<{ app: TestApp; admin:
   return { app, admin: await app.admin() }
 }
 
-test('without a variable the map has no tiles, and there is no file', async () => {
+test('by default the map has no tiles and no file', async () => {
   const { admin } = await open({})
   expect(await (await admin.send('GET', '/api/map')).json()).toEqual({ tiles: null })
   const none = await admin.send('GET', '/api/map/archive')
   expect([none.status, await none.json()]).toEqual([404, expect.objectContaining({ code: 'not_found' })])
 })
 
-test('the page learns where the tiles are, and whose they are', async () => {
+test('the page gets the address of the tiles and their attribution', async () => {
   const { admin } = await open({
     MAP_TILE_URL: 'https://tiles.example.org/{z}/{x}/{y}{r}.png?key=abc',
     MAP_TILE_ATTRIBUTION: '© Somebody & others',
@@ -46,7 +46,7 @@ test.each([
   ['http://127.0.0.1:9000/{z}/{x}/{y}.png', "'self' data: http://127.0.0.1:9000"],
   ['/tiles/{z}/{x}/{y}.png', "'self' data:"],
   ['', "'self' data:"],
-])('tiles of %s: pages may show images of %s, the API says nothing of it', async (url, sources) => {
+])('tiles of %s: pages may show images of %s, the API sends no such header', async (url, sources) => {
   const { app } = await open({ MAP_TILE_URL: url })
   const page = await app.request('/map')
   expect(page.headers.get('content-security-policy')).toContain(`; img-src ${sources}; `)

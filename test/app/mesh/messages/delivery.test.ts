@@ -19,23 +19,28 @@ function follow(events: readonly DeliveryEvent[], to = TO): Pick<Delivery, 'stat
   return { state, error }
 }
 
-describe('the way of a packet of ours', () => {
+describe('the delivery state of our own packet', () => {
   it.each<[string, DeliveryState, string | null, DeliveryEvent[]]>([
     ['waits', 'queued', null, []],
     ['is handed over', 'sent', null, [written]],
-    ['is heard being repeated, says our own radio', 'relayed', null, [written, says(OWN)]],
+    ['is heard being repeated, as our own radio reports', 'relayed', null, [written, says(OWN)]],
     ['arrives', 'delivered', null, [written, says(TO)]],
     ['is repeated and arrives', 'delivered', null, [written, says(OWN), says(TO)]],
     ['arrives before it is heard being repeated', 'delivered', null, [written, says(TO), says(OWN)]],
     ['fails', 'failed', 'MAX_RETRANSMIT', [written, says(OWN, 'MAX_RETRANSMIT')]],
-    ['has not failed because somebody else says so', 'sent', null, [written, says(OTHER, 'NO_ROUTE')]],
-    ['was not repeated because somebody else says so', 'sent', null, [written, says(OTHER)]],
+    ['has not failed if another node says so', 'sent', null, [written, says(OTHER, 'NO_ROUTE')]],
+    ['was not repeated if another node says so', 'sent', null, [written, says(OTHER)]],
     ['is refused by its destination', 'failed', 'PKI_UNKNOWN_PUBKEY', [written, says(TO, 'PKI_UNKNOWN_PUBKEY')]],
     ['is repeated and then refused', 'failed', 'NO_CHANNEL', [written, says(OWN), says(TO, 'NO_CHANNEL')]],
-    ['is repeated, whatever the radio says then', 'relayed', null, [written, says(OWN), says(OWN, 'MAX_RETRANSMIT')]],
+    [
+      'is repeated, whatever the radio reports then',
+      'relayed',
+      null,
+      [written, says(OWN), says(OWN, 'MAX_RETRANSMIT')],
+    ],
     ['fails and arrives late', 'delivered', null, [written, says(OWN, 'MAX_RETRANSMIT'), says(TO)]],
     ['fails and is repeated late', 'relayed', null, [written, says(OWN, 'TIMEOUT'), says(OWN)]],
-    ['arrives, whatever comes then', 'delivered', null, [written, says(TO), says(TO, 'GOT_NAK'), lost, says(OWN)]],
+    ['arrives, whatever follows', 'delivered', null, [written, says(TO), says(TO, 'GOT_NAK'), lost, says(OWN)]],
     ['is lost', 'unknown', null, [written, lost]],
     ['is lost and turns up', 'delivered', null, [written, lost, says(TO)]],
     ['is lost and fails', 'failed', 'TIMEOUT', [written, lost, says(OWN, 'TIMEOUT')]],
@@ -48,12 +53,12 @@ describe('the way of a packet of ours', () => {
     expect(follow(events)).toStrictEqual({ state, error })
   })
 
-  it('to everybody is relayed at best', () => {
+  it('a broadcast is at best relayed', () => {
     expect(follow([written, says(OWN), says(OTHER)], 0xffffffff)).toStrictEqual({ state: 'relayed', error: null })
   })
 })
 
-describe('whatever comes, in whatever order', () => {
+describe('any events in any order', () => {
   const error = fc.constantFrom('NONE', 'MAX_RETRANSMIT', 'NO_CHANNEL', 'TIMEOUT')
   const event = fc.oneof(
     fc.constantFrom<DeliveryEvent>(written, lost, notSent, refused, { type: 'withdrawn' }),
@@ -66,7 +71,7 @@ describe('whatever comes, in whatever order', () => {
     fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length })),
   )
 
-  it('what arrived has arrived, and nothing waits again that was handed over', () => {
+  it('a delivered packet stays delivered, and a packet handed over never waits again', () => {
     fc.assert(
       fc.property(events, events, (before, after) => {
         const { state } = follow(before)
@@ -78,7 +83,7 @@ describe('whatever comes, in whatever order', () => {
     )
   })
 
-  it('the destination has the last word: with its acknowledgement every order ends as delivered', () => {
+  it('the destination decides: with its acknowledgement every order ends as delivered', () => {
     fc.assert(
       fc.property(inTwoOrders, fc.nat(12), ([, all], place) => {
         expect(follow(all.toSpliced(place, 0, says(TO))).state).toBe('delivered')

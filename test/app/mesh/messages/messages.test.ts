@@ -56,8 +56,8 @@ describe('the first page', () => {
   })
 })
 
-describe('texts that are heard', () => {
-  it('are told with how they came', async () => {
+describe('received texts', () => {
+  it('show how they were received', async () => {
     await store(mesh.ingest, [
       packet(text('über den Hügel 👍', { replyId: 5, emoji: 1 }), {
         id: 77,
@@ -101,7 +101,7 @@ describe('texts that are heard', () => {
     })
   })
 
-  it('have the server’s time when the radio’s is wrong', async () => {
+  it('have the server’s time if the radio’s is wrong', async () => {
     const times = [0, 1_000_000_000, seconds(START + 11 * 60_000), seconds(START + 60_000)]
     await store(
       mesh.ingest,
@@ -120,7 +120,7 @@ describe('texts that are heard', () => {
     expect((await list()).messages).toMatchObject([{ hopsAway: 0, rxSnr: 7, timestamp: START }])
   })
 
-  it('are one message also when two processes store at once, and a sent one stays as it is', async () => {
+  it('are one message even if two processes store at once, and a sent one is not changed', async () => {
     const other = createIngest(mesh.app.store)
     await store(other, [packet(text('before'), { from: 7, id: 1 })])
     await store(mesh.ingest, [
@@ -136,7 +136,7 @@ describe('texts that are heard', () => {
     ])
   })
 
-  it('of different senders may share an id, and without an id are always new', async () => {
+  it('may share an id between senders, and are always new without an id', async () => {
     await store(mesh.ingest, [packet(text('a'), { id: 5 }), packet(text('b'), { id: 5, from: 9 })])
     await store(mesh.ingest, [packet(text('c'), { id: 0 })], { at: START + 1 })
     await store(mesh.ingest, [packet(text('d'), { id: 0 })], { at: START + 2 })
@@ -145,13 +145,13 @@ describe('texts that are heard', () => {
     expect(page.messages.map((message) => message['packetId'])).toStrictEqual([0, 0, 5, 5])
   })
 
-  it('keep every character, NUL too', async () => {
+  it('keep every character, also NUL', async () => {
     const odd = 'a\0b"\\\u2028\u{1F44D}\r\n'
     await store(mesh.ingest, [packet(text(odd))])
     expect(texts(await list())).toStrictEqual([odd])
   })
 
-  it('are ours when the radio tells them, and nobody’s when they are heard or come by MQTT', async () => {
+  it('are ours when our radio reports them, but not when they are heard or come by MQTT', async () => {
     await store(mesh.ingest, [myInfo])
     await store(mesh.ingest, [
       packet(text('ours'), { from: LOCAL, rxRssi: undefined }),
@@ -162,7 +162,7 @@ describe('texts that are heard', () => {
     expect((await list()).messages).toMatchObject([{ text: 'ours', direction: 'out', hopsAway: null }])
   })
 
-  it('are stored once when a store & forward server says them again', async () => {
+  it('are stored once when a store & forward server repeats them', async () => {
     const again = (words: string, rr: Word) =>
       toBinary(
         StoreAndForwardSchema,
@@ -191,7 +191,7 @@ describe('GET /api/messages', () => {
     }
   })
 
-  it('pages by id, newest first, until the end', async () => {
+  it('pages by id, newest first, to the end', async () => {
     const first = await list('?limit=2')
     expect(texts(first)).toStrictEqual(['FIVE%', 'four'])
     const second = await list(`?limit=2&before=${first.nextBefore}`)

@@ -12,7 +12,7 @@ import { FAR, packet, position, store as hear, telemetry } from '../../../suppor
 
 const HOUR = 3_600_000
 const TABLES = ['telemetry', 'telemetry_hourly', 'telemetry_daily', 'telemetry_dirty', 'positions'] as const
-/** Rows that the node has in each table, and another node as well. */
+/** Rows in each table of the node, and of another node as well. */
 const ROWS = 3000
 
 let directory: string
@@ -46,7 +46,7 @@ afterEach(() => {
 
 const idOf = (nodeNum: number) =>
   app.store.sqlite.prepare('select id from nodes where node_num = ?').pluck().get(nodeNum)
-/** Rows of the tables, in their order, by the id of a node. */
+/** Rows of the tables in their order, selected by the id of a node. */
 const rowsOf = (id: unknown) =>
   TABLES.map((table) => app.store.sqlite.prepare(`select count(*) from ${table} where node_id = ?`).pluck().get(id))
 const forgotten = () => app.store.sqlite.prepare('select node_id from forgotten_nodes').pluck().all()
@@ -57,8 +57,8 @@ async function deleteNode(nodeNum = FAR): Promise<number> {
   return (await admin.send('DELETE', `/api/nodes/${nodeNum}`)).status
 }
 
-describe('a node is gone in one step of some rows, whatever it has', () => {
-  /** Rows that change when the node is deleted. */
+describe('a node disappears in one step of few rows, whatever it has', () => {
+  /** Its own rows, and those of the text indexes of nodes and of the audit log. */
   const changesOfDeletion = async () => {
     const admin = await app.admin()
     const changes = app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
@@ -67,17 +67,17 @@ describe('a node is gone in one step of some rows, whatever it has', () => {
     return (changes.get() ?? 0) - before
   }
 
-  test('of its own, where the rows are in no text index yet', async () => {
+  test('its history is deleted in slices of at most 1000 rows × %d, and no other node’s', async () => {
     app.store.sqlite.exec('update text_indexes set indexed_from = 1000000')
     expect(await changesOfDeletion()).toBeLessThan(10)
   })
 
-  test('and ten of the text indexes of nodes and of the audit log', async () => {
+  test('Each deleted row also lowers the row count of its owner.', async () => {
     expect(await changesOfDeletion()).toBe(17)
   })
 })
 
-test('a node that was deleted is nowhere to be found', async () => {
+test("a deletion that the service's stop interrupts is continued by the next start", async () => {
   const admin = await app.admin()
   expect(await deleteNode()).toBe(204)
   for (const path of [`/api/nodes/${FAR}`, `/api/nodes/${FAR}/positions`, `/api/telemetry?nodeId=${FAR}&metric=a.a`]) {
@@ -88,26 +88,29 @@ test('a node that was deleted is nowhere to be found', async () => {
   expect(auditRows(app).filter(({ action }) => action === 'node_deleted')).toHaveLength(1)
 })
 
-test.each([1, 0.1])('its history goes in slices of at most 1000 rows × %d, and no other’s', async (share) => {
-  const [id, other] = [idOf(FAR), idOf(7)]
-  await deleteNode()
-  const total = app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
-  const changes: number[] = []
-  let before = total.get() ?? 0
-  const pause = async () => {
-    const now = total.get() ?? 0
-    changes.push(now - before)
-    before = now
-    return true
-  }
-  expect(await sweepForgotten(app.store, pause, () => share)).toBe(TABLES.length * ROWS)
-  // Each row that goes is also taken off the count of its owner's rows.
-  expect(Math.max(...changes)).toBe(2 * 1000 * share)
-  expect([rowsOf(id), rowsOf(other), forgotten()]).toStrictEqual([all(0), all(ROWS), []])
-  expect(await sweepForgotten(app.store, pause)).toBe(0)
-})
+test.each([1, 0.1])(
+  'a node heard again during its deletion keeps its new rows and loses the old ones',
+  async (share) => {
+    const [id, other] = [idOf(FAR), idOf(7)]
+    await deleteNode()
+    const total = app.store.sqlite.prepare<[], number>('select total_changes()').pluck()
+    const changes: number[] = []
+    let before = total.get() ?? 0
+    const pause = async () => {
+      const now = total.get() ?? 0
+      changes.push(now - before)
+      before = now
+      return true
+    }
+    expect(await sweepForgotten(app.store, pause, () => share)).toBe(TABLES.length * ROWS)
+    // hours that are rolled up at the same time leave nothing behind
+    expect(Math.max(...changes)).toBe(2 * 1000 * share)
+    expect([rowsOf(id), rowsOf(other), forgotten()]).toStrictEqual([all(0), all(ROWS), []])
+    expect(await sweepForgotten(app.store, pause)).toBe(0)
+  },
+)
 
-test('what is left when the service stops is found again by the next one', async () => {
+test('As the other job of the service may do, also with hours that it read before the deletion.', async () => {
   const id = idOf(FAR)
   const left = () => rowsOf(id).reduce((sum: number, rows) => sum + Number(rows), 0)
   await deleteNode()
@@ -128,7 +131,7 @@ test('what is left when the service stops is found again by the next one', async
   expect(await deleteNode()).toBe(404)
 })
 
-test('a node that is heard again in the middle has its new rows and none of the old ones', async () => {
+test('a node that a forged backup lists as forgotten keeps its history', async () => {
   const id = idOf(FAR)
   await deleteNode()
   let heardAt = 0

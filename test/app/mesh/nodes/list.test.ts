@@ -35,13 +35,13 @@ const heardAgain = async (nodeNum: number, at: number) =>
     .run()
 
 describe('the list of nodes', () => {
-  it('is as in the database after each change of it', async () => {
+  it('matches the database after each change', async () => {
     const inDatabase = () =>
       app.store.db.all<{ n: number }>(sql`select node_num as n from nodes order by last_heard desc, node_num`)
     const changes = [
       () => heardAgain(40, START + 5),
       () => app.store.db.run(sql`delete from nodes where node_num = 7`),
-      // As many as before, but not the same.
+      // As many as before, but different ones.
       async () => {
         await app.store.db.run(sql`delete from nodes where node_num = 8`)
         await app.store.db.insert(nodes).values({ nodeNum: 99, firstHeard: START }).run()
@@ -60,13 +60,13 @@ describe('the list of nodes', () => {
     expect((await read(await get())).find(({ nodeNum }) => nodeNum === 77)?.notes).toBe('again')
   })
 
-  it('comes in pages that leave nobody out, also those who are heard meanwhile', async () => {
+  it('comes in pages that skip nobody, not even nodes heard meanwhile', async () => {
     const first = await get('?limit=15')
     expect([first.headers.get('x-total-count'), (await get()).headers.get('x-next-cursor')]).toEqual(['40', null])
     const found = new Set(await numbersIn(first))
     let cursor = first.headers.get('x-next-cursor')
     for (let page = 0; cursor !== null; page++) {
-      // The last of all becomes the first, before its page came.
+      // The last of all becomes the first before its page is read.
       await heardAgain(40 - page, START + page + 1)
       const next = await get(`?limit=15&cursor=${cursor}`)
       const list = await numbersIn(next)
@@ -86,7 +86,7 @@ describe('the list of nodes', () => {
 describe('the compressed list', () => {
   const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
 
-  it('is the same in every encoding, each with a tag of its own', async () => {
+  it('is the same in every encoding, each with its own tag', async () => {
     const plain = await get()
     const text = await plain.text()
     const zipped = await get('', { 'accept-encoding': 'br, gzip;q=0.5' })
@@ -103,7 +103,7 @@ describe('the compressed list', () => {
     expect(packed.headers.get('vary')).toContain('Accept-Encoding')
     const [, gzipTag = ''] = tags
     expect((await get('', { 'accept-encoding': 'gzip', 'if-none-match': gzipTag })).status).toBe(304)
-    // That version is known in another form only.
+    // That version is known in another encoding only.
     expect((await get('', { 'if-none-match': gzipTag })).status).toBe(200)
   })
 
@@ -117,7 +117,7 @@ describe('the compressed list', () => {
     expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, null])
   })
 
-  it('is compressed once for each version', async () => {
+  it('is compressed once per version', async () => {
     const sizes: number[] = []
     const { compressor } = app.ports
     if (compressor === null) throw new Error('nothing compresses here')

@@ -34,7 +34,7 @@ async function numbers(query: string): Promise<unknown[]> {
 }
 
 describe('GET /api/nodes', () => {
-  it('is a bare array with all that is known', async () => {
+  it('is a bare array with all known fields', async () => {
     expect(await (await get()).json()).toStrictEqual([
       {
         nodeNum: FAR,
@@ -124,13 +124,13 @@ describe('the ETag of GET /api/nodes', () => {
     expect(await numbers('')).toStrictEqual([])
   })
 
-  it('is another one for another question', async () => {
+  it('differs between queries', async () => {
     const queries = ['', '?limit=1', '?q=hill', `?since=${START}`, '?activeWithin=60']
     const tags = await Promise.all(queries.map(tagOf))
     expect(new Set(tags).size).toBe(queries.length)
   })
 
-  it('changes when time alone makes a node inactive', async () => {
+  it('changes when a node becomes inactive by time alone', async () => {
     const query = '?activeWithin=60'
     const etag = await tagOf(query)
     mesh.app.clock.advance(59_000)
@@ -157,7 +157,7 @@ describe('/api/nodes/:id', () => {
     },
   )
 
-  it('is 404 for a node that nobody knows', async () => {
+  it('is 404 for an unknown node', async () => {
     for (const [method, path, body] of [
       ['GET', '/api/nodes/5'],
       ['PUT', '/api/nodes/5', { notes: 'x' }],
@@ -169,7 +169,7 @@ describe('/api/nodes/:id', () => {
     }
   })
 
-  it('takes what people say of a node, and records what changed', async () => {
+  it('stores what users enter for a node, and records the change', async () => {
     const changes = { isFavorite: true, isIgnored: false, notes: 'on the roof\nsouth' }
     const answer = await admin.send('PUT', '/api/nodes/!a0cb0002', changes)
     expect([answer.status, await answer.json()]).toMatchObject([200, { nodeNum: FAR, ...changes }])
@@ -191,7 +191,7 @@ describe('/api/nodes/:id', () => {
     },
   )
 
-  it('forgets a node with its track and telemetry, and meets it anew', async () => {
+  it('deletes a node with its track and telemetry, and treats it as new afterwards', async () => {
     const place = position({ latitudeI: 1, longitudeI: 2 })
     await store(mesh.ingest, [
       packet(place),
@@ -232,7 +232,7 @@ describe('GET /api/nodes/:id/positions', () => {
     expect(track).toMatchObject({ positions: [first, {}, {}, {}], nextFrom: null })
   })
 
-  it('goes from a time to a time, and tells where a cut track goes on', async () => {
+  it('covers a time range, and says where a cut track continues', async () => {
     const between = await (await get(`${path}?from=${START - 3 * MINUTE}&to=${START - 2 * MINUTE}`)).json()
     expect(between).toMatchObject({ positions: [{ latitude: 3 }, { latitude: 2 }], nextFrom: null })
     const cut = await (await get(`${path}?limit=3`)).json()
@@ -245,7 +245,7 @@ describe('GET /api/nodes/:id/positions', () => {
   })
 })
 
-describe('who may see and change nodes', () => {
+describe('access to nodes', () => {
   it.each([
     ['GET', '/api/nodes', undefined, 'read', 200],
     ['GET', `/api/nodes/${FAR}`, undefined, 'read', 200],

@@ -33,7 +33,7 @@ afterEach(() => mesh.app.close())
 
 const key = (n: number) => new Uint8Array(32).fill(n)
 
-/** A node says who it is, where it is and how its battery is. */
+/** A node sends its name, its position and its battery level. */
 async function speak(
   from: number,
   at: number,
@@ -63,7 +63,7 @@ async function get(path: string): Promise<Record<string, unknown> | null> {
 }
 const node = (nodeNum: number) => get(`/api/nodes/${nodeNum}`)
 
-/** The levels of a node's battery, and its latitudes, oldest first. */
+/** The battery levels and latitudes of a node, oldest first. */
 async function history(nodeNum: number): Promise<{ levels: number[]; latitudes: number[] }> {
   const range = `nodeId=${nodeNum}&metric=deviceMetrics.batteryLevel&from=${START - DAY}&to=${START + DAY}`
   const { series } = Object(await get(`/api/telemetry?${range}`))
@@ -81,7 +81,7 @@ describe('a node with a new number and its old key', () => {
     await speak(NEW, START + HOUR, { level: 20, longName: 'Renewed' })
   })
 
-  it('stays with a radio of ours, which tells its number itself', async () => {
+  it('keeps its number while it is our own radio, which reports its number itself', async () => {
     await store(mesh.ingest, [{ case: 'myInfo', value: { myNodeNum: OLD } }], { at: START })
     const told = { longName: 'Ours', publicKey: key(1) }
     await store(mesh.ingest, [nodeInfo({ num: OLD, user: told, lastHeard: seconds(START) })], { at: START })
@@ -93,14 +93,14 @@ describe('a node with a new number and its old key', () => {
     expect(await node(OLD)).toMatchObject({ nodeNum: NEW })
   })
 
-  it('keeps its history and what people say, once the old number was silent for an hour', async () => {
+  it("keeps its history and users' entries, once the old number was silent for an hour", async () => {
     await follow(START + 2 * HOUR - 1)
     expect([await node(OLD), await node(NEW)]).toMatchObject([
       { notes: 'on the mast' },
       { notes: '', formerNodeNums: [] },
     ])
     await follow(START + 2 * HOUR)
-    // To read it is enough to know the number that it had.
+    // The new number is also found by the old one.
     expect(await node(OLD)).toStrictEqual(await node(NEW))
     expect(await history(OLD)).toStrictEqual(await history(NEW))
     expect((await admin.send('PUT', `/api/nodes/${OLD}`, { notes: 'x' })).status).toBe(404)
@@ -125,7 +125,7 @@ describe('a node with a new number and its old key', () => {
     expect(mesh.count('telemetry')).toBe(3)
   })
 
-  it('goes back when the old number is heard again, and is not followed once more', async () => {
+  it('goes back when the old number is heard again, and is not followed a second time', async () => {
     await rollUp(mesh.app.store, async () => true)
     await follow(START + 2 * HOUR)
     await speak(NEW, START + 3 * HOUR, { level: 30, longName: 'Impostor' })
@@ -154,7 +154,7 @@ describe('a node with a new number and its old key', () => {
     expect(mesh.app.logged.filter((line) => line.includes('heard under its old one'))).toHaveLength(1)
   })
 
-  it('is followed twice, and each number that is heard again gets back its own', async () => {
+  it('is followed twice, and each number that is heard again gets its own data back', async () => {
     await follow(START + 2 * HOUR)
     await speak(NEWEST, START + 3 * HOUR, { level: 30 })
     await follow(START + 4 * HOUR)
@@ -167,7 +167,7 @@ describe('a node with a new number and its old key', () => {
     expect(await history(NEWEST)).toMatchObject({ levels: [30] })
   })
 
-  it('stays one node when a radio remembers the old number, and is not two to others by that', async () => {
+  it('stays one node if a radio remembers the old number, and others do not see two', async () => {
     await follow(START + 2 * HOUR)
     await admin.send('PUT', `/api/nodes/${NEW}`, { notes: 'moved' })
     const remembered = { num: OLD, lastHeard: seconds(START), user: { longName: 'Of old', shortName: 'O' } }
@@ -183,7 +183,7 @@ describe('a node with a new number and its old key', () => {
     expect(mesh.count('renumberings')).toBe(1)
   })
 
-  it('is followed once by runs at the same time', async () => {
+  it('is followed once by simultaneous runs', async () => {
     await Promise.all([follow(START + 2 * HOUR), follow(START + 2 * HOUR)])
     expect(mesh.count('renumberings')).toBe(1)
     expect(await node(NEW)).toMatchObject({ notes: 'on the mast', formerNodeNums: [OLD] })
@@ -194,7 +194,7 @@ describe('a node with a new number and its old key', () => {
     expect([await history(OLD), await history(NEW)]).toMatchObject([{ levels: [10, 30] }, { levels: [20] }])
   })
 
-  it('is forgotten with the numbers that it had', async () => {
+  it('is deleted with its former numbers', async () => {
     await follow(START + 2 * HOUR)
     expect((await admin.send('DELETE', `/api/nodes/${NEW}`)).status).toBe(204)
     await speak(NEW, START + 3 * HOUR)
@@ -235,7 +235,7 @@ describe('a long history', () => {
     await followRenumbered(needs, async () => --left > 0)
   }
 
-  it('is moved in slices, as many in a run as there is time for', async () => {
+  it('is moved in slices, as many per run as time allows', async () => {
     const deleted = () => LONG + 1 - Number(rows('telemetry_hourly', OLD))
     await followSlices(START + 2 * HOUR, 1)
     expect(deleted()).toBe(500)
@@ -251,7 +251,7 @@ describe('a long history', () => {
     expect([sums.get(), mesh.count('telemetry_dirty')]).toStrictEqual([LONG + 2, 0])
   })
 
-  it('goes back whole when the old number is heard in the middle of that', async () => {
+  it('returns completely if the old number is heard during the move', async () => {
     await followSlices(START + 2 * HOUR, 6)
     expect([rows('telemetry', OLD), rows('telemetry', NEW)]).toStrictEqual([LONG + 1 - 500, 501])
     await speak(OLD, START + 2 * HOUR, { level: 30 })
@@ -263,7 +263,7 @@ describe('a long history', () => {
     expect(await node(NEW)).toMatchObject({ notes: '', formerNodeNums: [], firstHeard: START + HOUR })
   })
 
-  it('goes back with its days when the measurements themselves are not kept any more', async () => {
+  it('returns with its days even if the measurements themselves are no longer kept', async () => {
     await followSlices(START + 2 * HOUR, 50)
     await rollUp(mesh.app.store, async () => true)
     mesh.app.store.sqlite.exec('delete from telemetry')
@@ -275,14 +275,14 @@ describe('a long history', () => {
         'select node_num, sum(n) as n from telemetry_daily join nodes on nodes.id = node_id group by 1 order by 1',
       )
       .all()
-    // The day on which the number changed is of both: what was counted once stays counted.
+    // The day on which the number changed belongs to both: what was counted once stays counted.
     expect(days).toStrictEqual([
       { node_num: OLD, n: LONG + 3 },
       { node_num: NEW, n: 1 },
     ])
   })
 
-  it('of a node that is deleted in the middle of that goes with it', async () => {
+  it('is deleted if its node is deleted during the move', async () => {
     await followSlices(START + 2 * HOUR, 6)
     await admin.send('DELETE', `/api/nodes/${OLD}`)
     await followSlices(START + 2 * HOUR, 50)
@@ -291,7 +291,7 @@ describe('a long history', () => {
   })
 })
 
-describe('nothing follows', () => {
+describe('a number is not followed', () => {
   const expectBoth = async (at: number) => {
     await follow(at)
     expect([await node(OLD), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
@@ -332,7 +332,7 @@ describe('nothing follows', () => {
     expect([await node(nodeNum), await node(NEW)]).toMatchObject([{ formerNodeNums: [] }, { formerNodeNums: [] }])
   })
 
-  it('from a node that signed to one that did not, until that signs too', async () => {
+  it('from a node that signed to one that did not, until the latter signs too', async () => {
     const [old, renewed] = [createSigner(1, OLD), createSigner(1, NEW)]
     const says = (node: Signer) => node.packet(node.user({ longName: 'Hill', shortName: 'N' }))
     await store(mesh.ingest, [says(old)], { at: START })
@@ -343,7 +343,7 @@ describe('nothing follows', () => {
     expect(await node(NEW)).toMatchObject({ formerNodeNums: [OLD], signed: true })
   })
 
-  it('to a number that is known for longer than a week', async () => {
+  it('to a number that has been known for more than a week', async () => {
     await speak(OLD, START)
     await speak(NEW, START + HOUR)
     await expectBoth(START + 8 * DAY)

@@ -21,7 +21,7 @@ const tableOf = (radios: readonly string[] | null, channels: readonly KnownChann
 }
 
 describe('numbers of channels', () => {
-  it('come from the first configured radio, then from those of collectors, in no case from one of former times', () => {
+  it('come from the first configured radio, then from radios of collectors, never from a former radio', () => {
     const all = [
       channel('tcp', 'former', 4, '8:LongFast'),
       channel('ingest', 'hill', 3, '8:LongFast'),
@@ -38,7 +38,7 @@ describe('numbers of channels', () => {
     expect(tableOf(null, all).numberOf('broker', numberChannel('8:LongFast'))).toBe(4)
   })
 
-  it('are known of a broker also when its name for the channel was lost, or is of an earlier version', () => {
+  it('are known for a broker even if its name for the channel was lost or is from an earlier version', () => {
     const radio = channel('tcp', 'radio', 0, '8:LongFast')
     const number = numberChannel('8:LongFast')
     expect(tableOf(['radio'], [radio]).numberOf('broker', number)).toBe(0)
@@ -50,7 +50,7 @@ describe('numbers of channels', () => {
     expect(alone.list()).toStrictEqual([{ source: 'broker', index: number, name: 'LongFast', role: 'SECONDARY' }])
   })
 
-  it('stay slots where nothing else is known', () => {
+  it('remain slots where nothing else is known', () => {
     const table = tableOf(['radio'], [channel('tcp', 'radio', 1, null)])
     expect([table.numberOf('radio', 1), table.numberOf('other', 7), table.slotOf('other', 7)]).toStrictEqual([1, 7, 7])
     expect(table.slotOf('radio', 1)).toBeNull()
@@ -58,7 +58,7 @@ describe('numbers of channels', () => {
 })
 
 describe('the list', () => {
-  it('prefers what is on, but not from a radio of former times', () => {
+  it('prefers enabled channels, but not those of a former radio', () => {
     const off = channel('tcp', 'first', 1, null)
     const on = channel('tcp', 'second', 1, '7:Hut', 'Hut')
     expect(tableOf(['first', 'second'], [off, on]).list()).toMatchObject([{ source: 'second', index: 1, name: 'Hut' }])
@@ -66,7 +66,7 @@ describe('the list', () => {
     expect(tableOf([], [on]).list()).toMatchObject([{ source: 'second', index: 1, name: 'Hut' }])
   })
 
-  it('names a channel after its preset where its number does not say which it is', () => {
+  it('names a channel after its preset if its number does not identify it', () => {
     const table = tableOf(
       ['first', 'second'],
       [channel('tcp', 'first', 0, '7:Hut', 'Hut'), channel('tcp', 'second', 0, '8:LongFast')],

@@ -40,7 +40,7 @@ const COLLECTOR: CollectorInfo = {
 
 const radio: Radio = Object({ links: () => [LINK, LOST], collector: () => COLLECTOR })
 
-it('tells of all links, and of the first one at the top', async () => {
+it('lists all links, and the first one at the top', async () => {
   const app = await createTestApp({ ports: { radio } })
   const answer = await (await app.admin()).send('GET', '/api/info')
   const { state, since, lastFrameAt, reconnects, reason } = LINK
@@ -74,7 +74,7 @@ it('is empty without a radio', async () => {
   })
 })
 
-it('tells where packets come from, and when the last one came', async () => {
+it('shows the sources of packets, and when the last one came', async () => {
   const app = await createTestApp({ ports: { radio: null } })
   const { sqlite } = app.store
   const source = sqlite.prepare('insert into sources (kind, name, local_node_num, created_at) values (?, ?, ?, ?)')
@@ -97,7 +97,7 @@ it('tells where packets come from, and when the last one came', async () => {
   ])
 })
 
-it('is for those who may read it', async () => {
+it('is for users who may read it', async () => {
   const app = await createTestApp({ ports: { radio: null } })
   const none = { read: false, write: false }
   const other = await app.user('other', { info: none })

@@ -50,7 +50,7 @@ function rows(table: string): unknown[] {
 }
 
 describe('roll-ups', () => {
-  it('sum up hours and days', async () => {
+  it('summarise hours and days', async () => {
     await measure([3 * HOUR, 1], [3 * HOUR - MINUTE, 5], [3 * HOUR - 2 * MINUTE, 3], [HOUR, 8], [13 * HOUR, 7])
     expect(await rollAll()).toBe(3)
     expect(rows('telemetry_hourly')).toStrictEqual([
@@ -65,7 +65,7 @@ describe('roll-ups', () => {
     expect(await rollAll()).toBe(0)
   })
 
-  it('take what comes late, and nothing twice', async () => {
+  it('include late data, and nothing twice', async () => {
     await measure([HOUR, 2])
     await rollAll()
     await measure([HOUR, 2], [HOUR - MINUTE, 4])
@@ -83,7 +83,7 @@ describe('roll-ups', () => {
     expect(rows('telemetry_hourly')).toMatchObject([{ n: 2, min: 2, max: 4 }])
   })
 
-  it('stop between two slices, and go on from there', async () => {
+  it('stop between two slices, and continue from there', async () => {
     await measure(...Array.from({ length: 250 }, (_, index) => [index * HOUR, index % 100] as const))
     expect(await rollUp(mesh.app.store, async () => false)).toBe(100)
     expect([mesh.count('telemetry_hourly'), mesh.count('telemetry_dirty')]).toStrictEqual([100, 150])
@@ -95,7 +95,7 @@ describe('roll-ups', () => {
 })
 
 describe('GET /api/telemetry', () => {
-  it('answers the measurements of a day', async () => {
+  it('returns the measurements of a day', async () => {
     await measure([2 * DAY, 9], [HOUR, 3.5], [MINUTE, 0])
     expect(await chart('')).toStrictEqual({
       metric: VOLTAGE,
@@ -129,7 +129,7 @@ describe('GET /api/telemetry', () => {
     )
   })
 
-  it('shows what is not rolled up yet, in place of what was', async () => {
+  it('shows what is not rolled up yet instead of the earlier roll-up', async () => {
     await measure([DAY, 1], [HOUR, 1])
     await rollAll()
     await measure([HOUR - MINUTE, 3], [0, 7])
@@ -140,14 +140,14 @@ describe('GET /api/telemetry', () => {
     ])
   })
 
-  it('counts the hour that the range begins in', async () => {
+  it('includes the hour in which the range begins', async () => {
     await measure([7 * DAY - 30 * MINUTE, 4])
     await rollAll()
     const { series } = await chart(`&from=${START - 7 * DAY + 20 * MINUTE}&to=${START}`)
     expect(series).toStrictEqual([[START - 7 * DAY, 4, 4, 4]])
   })
 
-  it('draws too many points together, over the whole range', async () => {
+  it('merges excess points over the whole range', async () => {
     await measure(...Array.from({ length: 1000 }, (_, index) => [index * MINUTE, index / 16] as const))
     const { series } = await chart(`&from=${START - 999 * MINUTE}&to=${START}&points=10`)
     const points = Array.isArray(series) ? series : []
@@ -158,7 +158,7 @@ describe('GET /api/telemetry', () => {
     ])
   })
 
-  it('tells which metrics there are', async () => {
+  it('lists the existing metrics', async () => {
     await measure([HOUR, 1])
     const environment = { temperature: 3, relativeHumidity: 40 }
     await store(mesh.ingest, [
@@ -194,7 +194,7 @@ describe('GET /api/telemetry', () => {
     expect((await admin.send('GET', `/api/telemetry${query}`)).status).toBe(status)
   })
 
-  it('forgets a node with its measurements', async () => {
+  it('deletes the measurements of a node with it', async () => {
     await measure([HOUR, 1])
     await rollAll()
     await measure([MINUTE, 1])
@@ -206,7 +206,7 @@ describe('GET /api/telemetry', () => {
 })
 
 describe('retention', () => {
-  it('ends hours, logged packets and traceroutes, and keeps days', async () => {
+  it('deletes hours, logged packets and traceroutes, and keeps days', async () => {
     await measure([399 * DAY, 1], [402 * DAY, 2], [HOUR, 3])
     await rollAll()
     for (const age of [8, 6]) await store(mesh.ingest, [packet(text('hi'))], { at: START - age * DAY })
