@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { deliverDue } from '../../../src/app/alerts/outbox/outbox.ts'
 import { createTestAlerts, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { FAR, heard, packet, text } from '../../support/mesh/mesh.ts'
 
@@ -111,4 +112,15 @@ test('a deleted rule and a switched-off destination send nothing any more', asyn
   await alerts.pass(5 * MINUTE)
   expect(alerts.sent).toHaveLength(0)
   expect(await deliveries()).toMatchObject([{ state: 'dropped' }])
+})
+
+test('two processes with one database send each message once', async () => {
+  await watch()
+  for (const destination of [await alerts.webhook(), await alerts.webhook()])
+    await alerts.rule({ kind: 'message', name: 'Also', destinations: [destination] })
+  await say()
+  alerts.app.clock.advance(2 * MINUTE)
+  await Promise.all(Array.from({ length: 4 }, () => deliverDue(alerts.app.ports)))
+  const ids = alerts.sent.map(({ headers }) => headers['webhook-id'])
+  expect([ids.length, new Set(ids).size]).toStrictEqual([3, 3])
 })

@@ -82,7 +82,8 @@ const queries = prepareOnce((db) => ({
       triedAt: sql`coalesce(tried_at, ${value('now')})`,
       dueAt: sql`${value('until')}`,
     })
-    .where(sql`id = ${value('deliveryId')} and state = 'waiting'`)
+    .where(sql`id = ${value('deliveryId')} and state = 'waiting' and due_at <= ${value('now')}`)
+    .returning({ id: alertDeliveries.id })
     .prepare(),
   end: db
     .update(alertDeliveries)
@@ -227,9 +228,11 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
       ])
     }
   }
+  // From here on no other process sends it, and no alert joins it: those that it tells are read behind.
+  const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
+  if (claimed.length === 0) return
   const message = await compose(needs, delivery, { destination, owner })
   if (message === null) return drop('its owner may not see it any more, or the rule is gone')
-  await store.atomic([bind(prepared.claim, { deliveryId, now: at, until: at + CLAIM_MS })])
   const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
 }
