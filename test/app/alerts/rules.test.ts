@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { auditRows, type Client } from '../../support/app.ts'
-import { createTestAlerts, type TestAlerts } from '../../support/alerts.ts'
+import { type OutboundRequest, SendFailure } from '../../../src/app/alerts/outbox/ports.ts'
+import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 
 let alerts: TestAlerts
 
@@ -126,6 +127,62 @@ test('secrets appear in no answer, log line or audit entry', async () => {
   const all = [made.text, changed.text, list.text, tested.text, ...app.logged, JSON.stringify(auditRows(app))].join()
   expect(all).not.toContain('marker-of-the-url')
   expect(all).not.toContain(secret.slice(6))
+})
+
+const MARKER = 'marker00of00the00secret'
+const SECRET_SETTINGS: Readonly<Record<string, Record<string, string>>> = {
+  webhook: { url: `https://hook.example.org/${MARKER}?token=${MARKER}` },
+  ntfy: { topic: MARKER, token: MARKER },
+  gotify: { server: 'https://gotify.example.org', token: MARKER },
+  discord: { url: `https://discord.com/api/webhooks/1/${MARKER}` },
+  slack: { url: `https://hooks.slack.com/services/${MARKER}` },
+  telegram: { token: `123:${MARKER}`, chat: '1' },
+  matrix: { server: 'https://m.example.org', room: '!a:example.org', token: MARKER },
+  pushover: { user: MARKER, token: MARKER },
+  apprise: { url: `https://apprise.example.org/notify/${MARKER}` },
+}
+
+test.each(Object.entries(SECRET_SETTINGS))(
+  'the secrets of %s stay where they are, also when it fails',
+  async (kind, settings) => {
+    const { admin, app } = alerts
+    const made = await ask(admin, 'POST', '/destinations', { kind, name: 'There', settings })
+    const { id } = made.body.destination
+    await alerts.rule({ kind: 'sign_in', name: 'Account', destinations: [id] })
+    const answers = [
+      () => ({ status: 401, retryAfterMs: null }),
+      () => {
+        throw new SendFailure('nobody listens there')
+      },
+      ({ url, body }: OutboundRequest) => {
+        throw new Error(`connect to ${url} with ${String(body)}`)
+      },
+    ]
+    const told = [made.text]
+    for (const answer of answers) {
+      alerts.answer = answer
+      told.push((await ask(admin, 'POST', `/destinations/${id}/test`)).text)
+      await admin.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read'] })
+      await alerts.pass(2 * MINUTE)
+    }
+    const { body, headers, url } = alerts.sent[0] ?? {}
+    expect(JSON.stringify([url, headers, body])).toContain(MARKER)
+    for (const path of ['/destinations', '/destinations?all=true', '/deliveries', '/rules', '?all=true'])
+      told.push((await ask(admin, 'GET', path)).text)
+    for (const path of ['/api/audit-log', '/api/metrics', '/api/status'])
+      told.push(await (await admin.send('GET', path)).text())
+    const all = [...told, ...app.logged, JSON.stringify(auditRows(app))].join('\n')
+    expect(all).toContain('There')
+    expect(all).not.toContain(MARKER)
+  },
+)
+
+test('what Apprise API could not pass on to anybody is not called sent', async () => {
+  const settings = { url: 'https://apprise.example.org/notify/key' }
+  const made = await ask(alerts.admin, 'POST', '/destinations', { kind: 'apprise', name: 'A', settings })
+  alerts.answer = () => ({ status: 204, retryAfterMs: null })
+  const tested = await ask(alerts.admin, 'POST', `/destinations/${made.body.destination.id}/test`)
+  expect(tested.body).toStrictEqual({ ok: false, result: 'status 204: no service is set up there' })
 })
 
 test('a token goes only to the server that it was given for', async () => {

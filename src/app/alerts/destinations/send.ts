@@ -98,6 +98,9 @@ async function sendLetter({ mail }: SendNeeds, to: string, { uid, title, text, u
 
 function judge(kind: DestinationKind, { status, retryAfterMs }: OutboundAnswer): Attempt {
   const result = `status ${status}`
+  // Apprise API answers so when no service stands behind the key.
+  if (status === 204 && kind === 'apprise')
+    return { ok: false, result: `${result}: no service is set up there`, retryAfterMs, isGone: false }
   if (status >= 200 && status < 300) return { ok: true, result }
   // 404 and 410: RFC 8030, 7.3; 410 of a webhook: standardwebhooks.com.
   const isGone = status === 410 || (status === 404 && kind === 'web_push')

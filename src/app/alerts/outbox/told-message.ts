@@ -80,13 +80,33 @@ export function tellPlain(
 
 /** A text with what would call somebody made plain. */
 export function withoutMentions(text: string): string {
-  return text.replaceAll(/@(?=everyone|here|room|channel|all\b|[!&]?\d)/giu, '@\u200b')
+  return text.replaceAll(/@(?=everyone|here|room|channel|all\b|[!&]?\d)|(?<![\p{L}\p{N}_.])@(?=[\p{L}_])/giu, '@\u200b')
 }
 
-/** The text and where to look, within so many characters. */
-export function bodyText({ text, url }: ToldMessage, most: number): string {
+/** How long a service counts a text to be. */
+export type Measure = (text: string) => number
+export const inUtf16: Measure = ({ length }) => length
+export const inCodePoints: Measure = (text) => Array.from(text).length
+const utf8 = new TextEncoder()
+export const inUtf8: Measure = (text) => utf8.encode(text).length
+
+const CUT = '… (shortened)'
+
+/** As much of a text as a service takes, without half a character; one that is cut says so. */
+export function fit(text: string, most: number, measure: Measure): string {
+  if (measure(text) <= most) return text
+  let room = most - measure(CUT)
+  let end = 0
+  for (const letter of text) {
+    room -= measure(letter)
+    if (room < 0) break
+    end += letter.length
+  }
+  return text.slice(0, end) + CUT
+}
+
+/** The text and where to look, as long as a service takes. */
+export function bodyText({ text, url }: Pick<ToldMessage, 'text' | 'url'>, most: number, measure: Measure): string {
   const tail = url === null ? '' : `\n${url}`
-  const letters = Array.from(withoutMentions(text))
-  const room = most - tail.length
-  return (letters.length <= room ? letters.join('') : `${letters.slice(0, room - 1).join('')}…`) + tail
+  return fit(withoutMentions(text), most - measure(tail), measure) + tail
 }

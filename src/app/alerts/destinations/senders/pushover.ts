@@ -1,17 +1,16 @@
 import type { SettingsOf } from '../settings.ts'
-import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
 import { json, type Sending } from './sending.ts'
 
-/** pushover.net/api: a message has at most 1024 characters, a title 250. */
+/** pushover.net/api: a message has at most 1024 characters, a title 250, a URL 512. */
 export function toPushover({ user, token }: SettingsOf<'pushover'>, message: ToldMessage): Sending {
-  const { url, title } = message
-  const text = bodyText({ ...message, url: null }, 1000)
-  const link = url === null ? {} : { url: url.slice(0, 512) }
+  const { text, url, title } = message
+  const link = url === null || url.length > 512 ? {} : { url }
   return json('https://api.pushover.net/1/messages.json', {
     token,
     user,
     title: withoutMentions(title),
-    message: text,
+    message: bodyText({ text, url: null }, 1024, inCodePoints),
     ...link,
   })
 }

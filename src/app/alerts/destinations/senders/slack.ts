@@ -2,10 +2,15 @@ import type { SettingsOf } from '../settings.ts'
 import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
 import { json, type Sending } from './sending.ts'
 
+/** A longer text becomes several messages. */
+const MOST = 4000
+
 /** docs.slack.dev, *Escaping text*: these three characters make mentions and links. */
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 /** docs.slack.dev, *Sending messages using incoming webhooks*. */
 export function toSlack({ url }: SettingsOf<'slack'>, message: ToldMessage): Sending {
-  return json(url, { text: escaped(`${withoutMentions(message.title)}\n${bodyText(message, 2500)}`), mrkdwn: false })
+  const head = escaped(`${withoutMentions(message.title)}\n`)
+  const text = head + escaped(bodyText(message, MOST - head.length, (part) => escaped(part).length))
+  return json(url, { text, mrkdwn: false, unfurl_links: false, unfurl_media: false })
 }

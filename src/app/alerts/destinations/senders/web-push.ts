@@ -1,7 +1,7 @@
 import { buildPushPayload } from '@block65/webcrypto-web-push'
 import type { PushKeys } from '../push-keys.ts'
 import type { SettingsOf } from '../settings.ts'
-import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { bodyText, fit, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
 import type { Sending } from './sending.ts'
 
 /** A push service keeps a message for a device that is off for so long, in seconds. */
@@ -13,13 +13,13 @@ export async function toWebPush(
   message: ToldMessage,
   { keys, subject }: { readonly keys: PushKeys; readonly subject: string },
 ): Promise<Sending> {
-  const { uid, told, title, path } = message
+  const { uid, told, title, text, path } = message
   const data = JSON.stringify({
     id: uid,
     told,
     path,
-    title: withoutMentions(title).slice(0, 120),
-    text: bodyText({ ...message, url: null }, 600),
+    title: fit(withoutMentions(title), 120, inCodePoints),
+    text: bodyText({ text, url: null }, 600, inCodePoints),
   })
   const { headers, body } = await buildPushPayload(
     { data, options: { ttl: KEPT_S, urgency: told === 'resolved' ? 'normal' : 'high' } },
