@@ -124,3 +124,19 @@ test('two processes with one database send each message once', async () => {
   const ids = alerts.sent.map(({ headers }) => headers['webhook-id'])
   expect([ids.length, new Set(ids).size]).toStrictEqual([3, 3])
 })
+
+test('a database that takes nothing is said once, and what was due is sent when it does again', async () => {
+  await watch()
+  await say()
+  const { sqlite } = alerts.app.store
+  sqlite.exec(
+    "create temp trigger full before update on alert_deliveries begin select raise(abort, 'disk is full'); end",
+  )
+  alerts.app.clock.advance(2 * MINUTE)
+  for (let second = 0; second < 30; second++) await deliverDue(alerts.app.ports)
+  expect(alerts.sent).toHaveLength(0)
+  expect(alerts.app.logged.filter((line) => line.includes('could not be sent'))).toHaveLength(1)
+  sqlite.exec('drop trigger full')
+  await alerts.look()
+  expect(alerts.sent).toHaveLength(1)
+})

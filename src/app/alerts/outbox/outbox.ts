@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { alertDeliveries, alertDeliveryItems, alertDestinations, alertRules, alerts } from '../../../db/schema.ts'
-import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
 import { findOwner } from '../../auth/viewer.ts'
 import type { Ports } from '../../context.ts'
@@ -182,6 +182,9 @@ export async function tidyOutbox({
   ])
 }
 
+/** Destinations whose messages could not be sent for a fault of this service, which is logged once. */
+const faulty = new WeakMap<Db, Set<number>>()
+
 /**
  * Sends what is due: one message to each destination at a time. Answers for how many destinations it did so, so that the
  * caller goes on. `mayWrite` is asked before each message: another process may have taken over.
@@ -190,14 +193,19 @@ export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = (
   const { store, now, clockWatch, log } = needs
   if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return 0
   const due = await queries(store).due.all({ now: now() })
+  const known = faulty.get(store.db) ?? new Set<number>()
+  faulty.set(store.db, known)
   const done = await Promise.all(
     due.map(async ({ destinationId }) => {
       try {
         if (!mayWrite()) return false
         await deliverNext(needs, destinationId)
+        known.delete(destinationId)
         return true
       } catch (error) {
-        log.error('A message of an alert could not be sent', { destination: destinationId, error })
+        if (!known.has(destinationId))
+          log.error('A message of an alert could not be sent', { destination: destinationId, error })
+        known.add(destinationId)
         return false
       }
     }),
