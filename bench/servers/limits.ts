@@ -63,7 +63,7 @@ function portsOf(dataDir: string, store: SqliteStore): Ports {
     buckets: memoryBuckets(),
     passwords: { hash: unused, verify: unused },
     log: { debug: log, info: log, warn: log, error: console.error },
-    oidc: null,
+    providers: [],
     backups: null,
     radio: null,
     events: null,

@@ -2,7 +2,7 @@ import type { Mail, Outbound } from './alerts/outbox/ports.ts'
 import type { StoredSession, SessionStore } from './auth/sessions/store.ts'
 import type { Buckets } from './http/limits/buckets.ts'
 import type { PasswordHasher } from './auth/local/hasher.ts'
-import type { Oidc } from './auth/oidc/provider.ts'
+import type { Provider } from './auth/oidc/provider.ts'
 import type { Radio } from './mesh/radios/radio.ts'
 import type { Events } from './mesh/live/event.ts'
 import type { Meter } from './system/meter.ts'
@@ -27,7 +27,8 @@ export interface Ports {
   readonly buckets: Buckets
   readonly passwords: PasswordHasher
   readonly log: Log
-  readonly oidc: Oidc | null
+  /** The OpenID providers, the default one first. */
+  readonly providers: readonly Provider[]
   readonly backups: Backups | null
   readonly radio: Radio | null
   readonly events: Events | null

@@ -3,7 +3,7 @@ import { createApp } from '../app/app.ts'
 import { takeTold } from '../app/audit/audit.ts'
 import { sealAudit } from '../app/audit/chain.ts'
 import { databaseSessions } from '../app/auth/sessions/database-sessions.ts'
-import { createOidc } from '../app/auth/oidc/oidc.ts'
+import { createProviders } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
@@ -78,7 +78,7 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     buckets: memoryBuckets(),
     passwords: scriptPasswordHasher(Date.now),
     log,
-    oidc: createOidc({ config, log, now: Date.now }),
+    providers: createProviders({ config, log, now: Date.now }),
     backups: null,
     radio: null,
     events: null,

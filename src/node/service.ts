@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
-import { createOidc } from '../app/auth/oidc/oidc.ts'
+import { createProviders } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
 import type { Ports } from '../app/context.ts'
 import { AppError } from '../app/http/errors.ts'
@@ -91,7 +91,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const sessions = await openSessions(config, store, log)
   const meter = createMeter({ now: clock.monotonic, process: createProcessMetrics() })
   const clockWatch = await watchClock({ store, log, now: clock.now, monotonic: clock.monotonic })
-  const oidc = createOidc({ config, log, now: clock.now, clockWatch })
+  const providers = createProviders({ config, log, now: clock.now, clockWatch })
   const outbound = openOutbound()
   const mail = openMail(config)
   const instances = inTurn(config, () => openInstances({ config, log, clock }))
@@ -104,7 +104,7 @@ async function start(config: Config, log: Log): Promise<void> {
     buckets: sessions.buckets,
     passwords: nativePasswordHasher(),
     log,
-    oidc,
+    providers,
     backups: backups.port,
     radio,
     events,

@@ -2,13 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
-import type { OidcService } from '../contract/oidc/service.ts'
+import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 // Not by wrangler's own harness: what leaves a worker there goes through a fetch of Node, which follows redirects.
-describeOidc('workerd', async (env): Promise<OidcService> => {
+const open: OpenOidcService = async (env): Promise<OidcService> => {
   const logged: string[] = []
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
@@ -34,7 +35,10 @@ describeOidc('workerd', async (env): Promise<OidcService> => {
     logged: () => logged,
     close: () => miniflare.dispose(),
   }
-})
+}
+
+describeOidc('workerd', open)
+describeProviders('workerd', open)
 
 async function bundle(): Promise<string> {
   const { outputFiles } = await build({

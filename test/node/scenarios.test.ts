@@ -31,7 +31,7 @@ async function openNode(): Promise<Service> {
     buckets: memoryBuckets(),
     passwords: nativePasswordHasher(),
     log,
-    oidc: null,
+    providers: [],
     backups: null,
     radio: null,
     events: null,

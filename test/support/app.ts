@@ -4,7 +4,7 @@ import type { Hono } from 'hono'
 import type { RouterRoute } from 'hono/types'
 import { createApp } from '../../src/app/app.ts'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
-import { createOidc } from '../../src/app/auth/oidc/oidc.ts'
+import { createProviders } from '../../src/app/auth/oidc/oidc.ts'
 import { parseConfig } from '../../src/app/config/config.ts'
 import type { Ports } from '../../src/app/context.ts'
 import { memoryBuckets } from '../../src/app/http/limits/buckets.ts'
@@ -85,7 +85,7 @@ export async function createTestApp(
     buckets: memoryBuckets(),
     passwords: options.passwords ?? plainHasher(),
     log,
-    oidc: createOidc({ config: parsed.config, log, now }),
+    providers: createProviders({ config: parsed.config, log, now }),
     backups: null,
     radio: NO_RADIO,
     events: null,
@@ -162,19 +162,21 @@ function createClient(app: TestApp): Client {
 
 /** Makes users that are signed in those of an OpenID provider, which the service trusts from here on. */
 export function moveToProvider(app: TestApp, ids: readonly number[]): void {
-  const config = {
-    ...app.ports.config,
-    OIDC_ENABLED: true,
-    OIDC_ISSUER: 'https://id.example.org',
+  const issuer = 'https://id.example.org'
+  const parsed = parseConfig({
+    OIDC_ENABLED: 'true',
+    OIDC_ISSUER: issuer,
     OIDC_CLIENT_ID: 'mesh',
     OIDC_CLIENT_SECRET: 'secret',
     OIDC_REDIRECT_URI: 'http://localhost/api/auth/oidc/callback',
-  }
-  Object.assign(app.ports, { config, oidc: createOidc({ ...app.ports, config }) })
+  })
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'))
+  const config = { ...app.ports.config, OIDC_PROVIDERS: parsed.config.OIDC_PROVIDERS }
+  Object.assign(app.ports, { config, providers: createProviders({ ...app.ports, config }) })
   const move = app.store.sqlite.prepare(
     "update users set auth_provider = 'oidc', oidc_issuer = ?, oidc_subject = 'subject ' || id where id = ?",
   )
-  for (const id of ids) move.run(config.OIDC_ISSUER, id)
+  for (const id of ids) move.run(issuer, id)
 }
 
 /** A service without any radio. */

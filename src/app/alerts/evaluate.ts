@@ -33,7 +33,7 @@ import { readWorld } from './read-world.ts'
 import { tellOwner } from './tell-owner.ts'
 import type { World } from './world.ts'
 
-type Needs = Pick<Ports, 'store' | 'log' | 'now' | 'config' | 'oidc' | 'radio' | 'events' | 'clockWatch'> & {
+type Needs = Pick<Ports, 'store' | 'log' | 'now' | 'config' | 'providers' | 'radio' | 'events' | 'clockWatch'> & {
   /** When the service began to watch; null: it never stops. */
   readonly startedAt: number | null
 }

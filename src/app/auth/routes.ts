@@ -41,6 +41,10 @@ const statusSchema = z.object({
   scope: scopeSchema,
   mustChangePassword: z.boolean(),
   oidcEnabled: z.boolean(),
+  providers: z
+    .array(z.object({ id: z.string(), name: z.string().nullable(), icon: z.string().nullable() }))
+    .describe('The OpenID providers, in the order of their buttons'),
+  autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
   passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at a bare address'),
   secondFactor: z.object({
@@ -83,14 +87,16 @@ function factorsOf({ credential }: Viewer): number | null {
 export const authRoutes = new Hono<AppEnv>()
   .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), (c) => {
     const ctx = c.get('ctx')
-    const { viewer, config, oidc } = ctx
+    const { viewer, config, providers } = ctx
     const status = {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
       permissions: viewer?.permissions ?? NO_PERMISSIONS,
       scope: viewer?.scope ?? NO_SCOPE,
       mustChangePassword: viewer?.mustChangePassword ?? false,
-      oidcEnabled: oidc !== null,
+      oidcEnabled: providers.length > 0,
+      providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),
+      autoLogin: config.OIDC_AUTO_LOGIN && providers.length > 0,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
       passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
       secondFactor: {

@@ -195,20 +195,22 @@ function accountOf(row: AccountRow) {
   }
 }
 
-/** Null also for a user whose way in is closed: local ones by DISABLE_LOCAL_AUTH, those of an issuer that is not ours. */
-async function findAccount(ctx: Pick<Ctx, 'store' | 'config' | 'oidc'>, id: number) {
+/** Null also for a user whose way in is closed: local ones by DISABLE_LOCAL_AUTH, those of an issuer that is not configured. */
+async function findAccount(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
   const account = await readAccount(ctx.store, id)
   return account === null ? null : ifOpen(ctx, account)
 }
 
-function ifOpen(ctx: Pick<Ctx, 'config' | 'oidc'>, account: ReturnType<typeof accountOf>) {
+function ifOpen(ctx: Pick<Ctx, 'config' | 'providers'>, account: ReturnType<typeof accountOf>) {
   const isLocal = account.user.authProvider === 'local'
-  const isOpen = isLocal ? !ctx.config.DISABLE_LOCAL_AUTH : account.oidcIssuer === ctx.oidc?.issuer
+  const isOpen = isLocal
+    ? !ctx.config.DISABLE_LOCAL_AUTH
+    : ctx.providers.some(({ issuer }) => issuer === account.oidcIssuer)
   return isOpen ? account : null
 }
 
 /** Somebody in whose name the service does something by itself, as they are now; null when they can not sign in. */
-export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'oidc'>, id: number) {
+export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
   const account = await findAccount(ctx, id)
   if (account === null) return null
   return { isAdmin: account.user.isAdmin, permissions: account.permissions, scope: account.scope }

@@ -5,6 +5,7 @@ import { parseHostPort } from './host-port.ts'
 import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import { isTimeZone } from './time-zone.ts'
+import { DEFAULT_PROVIDER, namedVariables, type ProviderSettings, variableName } from './providers.ts'
 import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: its parser, its default and its description. */
@@ -49,6 +50,13 @@ const parsed = <T extends object>(parse: (text: string) => T | null) =>
     issues.addIssue('not of this form')
     return z.NEVER
   })
+
+const claimPath = z
+  .string()
+  .max(256)
+  .regex(/^[^\s.]+(?:\.[^\s.]+)*$/)
+  .nullable()
+  .default(null)
 
 const url = z.url({ protocol: /^https?$/ }).transform((v) => v.replace(/\/+$/, ''))
 
@@ -132,8 +140,13 @@ export const VARIABLES = {
     true,
   ),
   OIDC_ENABLED: variable(boolean(false), 'true or false', 'Sign-in by OpenID Connect'),
+  OIDC_PROVIDERS: variable(
+    list.pipe(z.array(z.string().regex(/^(?!default$)[a-z][a-z0-9]{0,30}$/)).max(20)),
+    'names of at most 31 lower-case letters and digits, comma-separated',
+    'More providers: OIDC_A_ISSUER and so on for the provider a. The variables without a name are the provider default',
+  ),
   OIDC_ISSUER: variable(
-    z.string().max(1024).refine(isIssuer).nullable().default(null),
+    z.string().max(1024).refine(isCollectorTarget).nullable().default(null),
     'an https URL without query or fragment (http only on loopback)',
     'The OpenID provider, exactly as it names itself',
   ),
@@ -166,13 +179,53 @@ export const VARIABLES = {
     'scopes separated by spaces',
     'Scopes requested from the provider; openid is always requested',
   ),
-  OIDC_GROUPS_CLAIM: variable(
+  OIDC_NAME: variable(
     z
       .string()
-      .max(256)
-      .regex(/^[^\s.]+(?:\.[^\s.]+)*$/)
+      .max(60)
+      .regex(/^[^\p{Cc}\p{Cs}]+$/u)
       .nullable()
       .default(null),
+    'a name of at most 60 characters',
+    'What the button of the sign-in page calls the provider',
+  ),
+  OIDC_ICON: variable(
+    z
+      .string()
+      .max(16_384)
+      .regex(/^(?:\/(?!\/)[\w./-]+|data:image\/(?:png|jpeg|webp|svg\+xml);base64,[A-Za-z0-9+/=]+)$/)
+      .nullable()
+      .default(null),
+    'a path of this site, or a data: URL of an image in base64',
+    'The picture on that button',
+  ),
+  OIDC_AUTO_LOGIN: variable(
+    boolean(false),
+    'true or false',
+    'The sign-in page goes straight to the first provider; /login?local=1 shows the page',
+  ),
+  OIDC_ALLOW_INSECURE_ISSUER: variable(
+    boolean(false),
+    'true or false',
+    'Permits an http issuer on a private network: whoever listens there can become anybody',
+  ),
+  OIDC_USERNAME_CLAIM: variable(
+    claimPath,
+    'the name of a claim, or a path such as account.login',
+    'Where the provider names the username of a new user; without it preferred_username',
+  ),
+  OIDC_ADMIN_SUBJECT: variable(
+    z
+      .string()
+      .max(255)
+      .regex(/^[^\p{Cc}\p{Cs}]+$/u)
+      .nullable()
+      .default(null),
+    'a subject (sub) at the provider',
+    'Whose account is created as that of an administrator, while there is no active one',
+  ),
+  OIDC_GROUPS_CLAIM: variable(
+    claimPath,
     'the name of a claim, or a path such as realm_access.roles',
     'Where the provider names the groups of a user; without it groups mean nothing',
   ),
@@ -365,15 +418,37 @@ export const VARIABLES = {
   DEMO: variable(boolean(false), 'true or false', 'Simulates a mesh'),
 } as const satisfies Record<string, Variable>
 
-/** The names of those that are secrets. */
-export const SECRETS: readonly string[] = Object.entries<Variable>(VARIABLES)
-  .filter(([, { secret }]) => secret)
-  .map(([name]) => name)
+type Environment = Readonly<Record<string, unknown>>
+
+/** All variables: those above, and those of the providers that OIDC_PROVIDERS names. */
+function variablesOf(env: Environment): Readonly<Record<string, Variable>> {
+  const more = namedProviders(env).flatMap((provider) =>
+    namedVariables(provider).map(({ name, like }) => [name, VARIABLES[like]] as const),
+  )
+  return { ...VARIABLES, ...Object.fromEntries(more) }
+}
+
+function namedProviders(env: Environment): readonly string[] {
+  return VARIABLES.OIDC_PROVIDERS.schema.safeParse(textOf(env, 'OIDC_PROVIDERS')).data ?? []
+}
+
+/** An empty value counts as not set. */
+function textOf(env: Environment, name: string): string | undefined {
+  const value = env[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** The names of the variables that are secrets. */
+export function secretsOf(env: Environment): readonly string[] {
+  return Object.entries(variablesOf(env))
+    .filter(([, { secret }]) => secret)
+    .map(([name]) => name)
+}
 
 type Parsed = { [K in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[K]['schema']> }
 
-/** The settings of a process, named as their variables. */
-export type Config = Readonly<Parsed>
+/** The settings of a process, named as their variables. OIDC_PROVIDERS holds all providers, the default one first. */
+export type Config = Readonly<Omit<Parsed, 'OIDC_PROVIDERS'>> & { readonly OIDC_PROVIDERS: readonly ProviderSettings[] }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] }
 
@@ -381,28 +456,28 @@ export type ConfigResult = { ok: true; config: Config } | { ok: false; problems:
  * Reads the environment. An empty value counts as not set. Each problem is one line: variable, value found (secrets are
  * not shown), and expected value.
  */
-export function parseConfig(env: Readonly<Record<string, unknown>>): ConfigResult {
-  const given = Object.fromEntries(
-    Object.keys(VARIABLES).map((name) => [
-      name,
-      typeof env[name] === 'string' && env[name] !== '' ? env[name] : undefined,
-    ]),
-  )
-  const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, { schema }]) => [name, schema]))
+export function parseConfig(env: Environment): ConfigResult {
+  const variables = variablesOf(env)
+  const given = Object.fromEntries(Object.keys(variables).map((name) => [name, textOf(env, name)]))
+  const shape = Object.fromEntries(Object.entries(variables).map(([name, { schema }]) => [name, schema]))
   const result = z.object(shape).safeParse(given)
   const invalid = new Set(result.error?.issues.map((issue) => String(issue.path[0])))
-  const problems = [...[...invalid].map((name) => problemLine(name, given[name])), ...contradictions(given)]
-  return result.success && problems.length === 0 ? { ok: true, config: asConfig(result.data) } : { ok: false, problems }
+  const problems = [
+    ...[...invalid].map((name) => problemLine(name, given[name], variables[name])),
+    ...contradictions(given),
+    ...contradictionsOfProviders(given, namedProviders(env)),
+  ]
+  if (!result.success || problems.length > 0) return { ok: false, problems: [...new Set(problems)] }
+  return { ok: true, config: { ...asParsed(result.data), OIDC_PROVIDERS: readProviders(given, namedProviders(env)) } }
 }
 
 // The shape was built from VARIABLES itself, one schema a name, so its output is Parsed.
-function asConfig(data: unknown): Config {
+function asParsed(data: unknown): Parsed {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return data as Config
+  return data as Parsed
 }
 
-function problemLine(name: string, found: string | undefined): string {
-  const variable: Variable | undefined = Object.entries(VARIABLES).find(([known]) => known === name)?.[1]
+function problemLine(name: string, found: string | undefined, variable: Variable | undefined): string {
   const shown = variable?.secret ? '(not shown)' : JSON.stringify(found)
   return `${name}: found ${shown}, expected ${variable?.expected ?? 'nothing'}`
 }
@@ -425,17 +500,98 @@ function contradictions(given: Given): string[] {
   if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
     problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
   }
-  for (const name of NEED_GROUPS.filter(
-    (each) => given[each] !== undefined && given['OIDC_GROUPS_CLAIM'] === undefined,
-  )) {
-    problems.push(`OIDC_GROUPS_CLAIM: found nothing, expected the name of a claim because ${name} is set`)
-  }
-  if (OIDC_ENABLED === 'true') {
-    for (const name of OIDC_REQUIRED.filter((required) => given[required] === undefined)) {
-      problems.push(`${name}: found nothing, expected ${VARIABLES[name].expected} because OIDC_ENABLED is true`)
-    }
-  } else if (DISABLE_LOCAL_AUTH === 'true') {
+  if (OIDC_ENABLED !== 'true' && DISABLE_LOCAL_AUTH === 'true') {
     problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true')
+  }
+  return problems
+}
+
+/** Without an issuer there is no default provider where others are named. */
+function providerNames(given: Given, named: readonly string[]): readonly string[] {
+  return named.length === 0 || given['OIDC_ISSUER'] !== undefined ? [DEFAULT_PROVIDER, ...named] : named
+}
+
+const providerSchema = z.object({
+  OIDC_ISSUER: VARIABLES.OIDC_ISSUER.schema,
+  OIDC_CLIENT_ID: VARIABLES.OIDC_CLIENT_ID.schema,
+  OIDC_CLIENT_SECRET: VARIABLES.OIDC_CLIENT_SECRET.schema,
+  OIDC_REDIRECT_URI: VARIABLES.OIDC_REDIRECT_URI.schema,
+  OIDC_SCOPES: VARIABLES.OIDC_SCOPES.schema,
+  OIDC_NAME: VARIABLES.OIDC_NAME.schema,
+  OIDC_ICON: VARIABLES.OIDC_ICON.schema,
+  OIDC_USERNAME_CLAIM: VARIABLES.OIDC_USERNAME_CLAIM.schema,
+  OIDC_ADMIN_SUBJECT: VARIABLES.OIDC_ADMIN_SUBJECT.schema,
+  OIDC_GROUPS_CLAIM: VARIABLES.OIDC_GROUPS_CLAIM.schema,
+  OIDC_ALLOWED_GROUPS: VARIABLES.OIDC_ALLOWED_GROUPS.schema,
+  OIDC_ADMIN_GROUPS: VARIABLES.OIDC_ADMIN_GROUPS.schema,
+  OIDC_GROUP_PERMISSIONS: VARIABLES.OIDC_GROUP_PERMISSIONS.schema,
+  OIDC_AUTO_CREATE_USERS: VARIABLES.OIDC_AUTO_CREATE_USERS.schema,
+})
+
+/** The providers of variables that were checked, the default one first; none while OIDC_ENABLED is not true. */
+function readProviders(given: Given, named: readonly string[]): ProviderSettings[] {
+  if (given['OIDC_ENABLED'] !== 'true') return []
+  return providerNames(given, named).flatMap((id) => {
+    const own = namedVariables(id).map(({ name, like }) => [
+      like,
+      given[name] ?? (SHARED.has(like) ? given[like] : undefined),
+    ])
+    const read = providerSchema.parse(Object.fromEntries(own))
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_REDIRECT_URI } = read
+    if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null || OIDC_CLIENT_SECRET === null) return []
+    if (OIDC_REDIRECT_URI === null) return []
+    return {
+      id,
+      issuer: OIDC_ISSUER,
+      clientId: OIDC_CLIENT_ID,
+      clientSecret: OIDC_CLIENT_SECRET,
+      redirectUri: OIDC_REDIRECT_URI,
+      scopes: read.OIDC_SCOPES,
+      name: read.OIDC_NAME,
+      icon: read.OIDC_ICON,
+      usernameClaim: read.OIDC_USERNAME_CLAIM,
+      adminSubject: read.OIDC_ADMIN_SUBJECT,
+      autoCreateUsers: read.OIDC_AUTO_CREATE_USERS,
+      groupsClaim: read.OIDC_GROUPS_CLAIM,
+      allowedGroups: read.OIDC_ALLOWED_GROUPS,
+      adminGroups: read.OIDC_ADMIN_GROUPS,
+      groupPermissions: read.OIDC_GROUP_PERMISSIONS,
+    }
+  })
+}
+
+/** What holds for every provider that has no value of its own; groups and names of one mean nothing at another. */
+const SHARED: ReadonlySet<string> = new Set(['OIDC_REDIRECT_URI', 'OIDC_AUTO_CREATE_USERS'])
+
+/** What no provider can do without, and what several must not share. */
+function contradictionsOfProviders(given: Given, named: readonly string[]): string[] {
+  const problems: string[] = []
+  const isEnabled = given['OIDC_ENABLED'] === 'true'
+  const issuers = new Map<string, string>()
+  for (const provider of providerNames(given, named)) {
+    const nameOf = (variable: `OIDC_${string}`) => variableName(provider, variable)
+    for (const name of NEED_GROUPS.map(nameOf).filter((each) => given[each] !== undefined)) {
+      if (given[nameOf('OIDC_GROUPS_CLAIM')] !== undefined) continue
+      problems.push(
+        `${nameOf('OIDC_GROUPS_CLAIM')}: found nothing, expected the name of a claim because ${name} is set`,
+      )
+    }
+    const isMissing = (variable: (typeof OIDC_REQUIRED)[number]) =>
+      given[nameOf(variable)] === undefined && (variable !== 'OIDC_REDIRECT_URI' || given[variable] === undefined)
+    for (const variable of isEnabled ? OIDC_REQUIRED.filter(isMissing) : []) {
+      const why = provider === DEFAULT_PROVIDER ? 'OIDC_ENABLED is true' : `OIDC_PROVIDERS names ${provider}`
+      problems.push(`${nameOf(variable)}: found nothing, expected ${VARIABLES[variable].expected} because ${why}`)
+    }
+    const issuer = given[nameOf('OIDC_ISSUER')]
+    if (issuer === undefined) continue
+    if (isCollectorTarget(issuer) && !isSecureUrl(issuer) && given[nameOf('OIDC_ALLOW_INSECURE_ISSUER')] !== 'true') {
+      problems.push(problemLine(nameOf('OIDC_ISSUER'), issuer, VARIABLES.OIDC_ISSUER))
+    }
+    const other = issuers.get(issuer)
+    if (other !== undefined) {
+      problems.push(`${nameOf('OIDC_ISSUER')}: found ${JSON.stringify(issuer)}, expected another one than ${other}`)
+    }
+    issuers.set(issuer, nameOf('OIDC_ISSUER'))
   }
   return problems
 }
@@ -443,10 +599,6 @@ function contradictions(given: Given): string[] {
 const NEED_GROUPS = ['OIDC_ALLOWED_GROUPS', 'OIDC_ADMIN_GROUPS', 'OIDC_GROUP_PERMISSIONS'] as const
 
 const OIDC_REQUIRED = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_REDIRECT_URI'] as const
-
-function isIssuer(value: string): boolean {
-  return isSecureUrl(value) && !/[?#\s]/.test(value)
-}
 
 /** Path under which a proxy serves this site, without a slash at its end. */
 export function basePath({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): string {

@@ -26,12 +26,17 @@ export function tileOrigin(template: string): string | null {
 }
 
 /**
- * Whether a collector may deliver to this URL: https, or http to this machine or a private network, by address (RFC
+ * Whether a collector may deliver to this URL, or a provider be there: https, or http to this machine or a private network, by address (RFC
  * 1918, 4193) or by a name outside the public DNS; without credentials, query and fragment.
  */
 export function isCollectorTarget(value: string): boolean {
-  if (isSecureUrl(value)) return !/[?#\s]/.test(value)
-  if (!URL.canParse(value) || /[?#\s]/.test(value)) return false
+  return isPrivateUrl(value) && !/[?#\s]/.test(value)
+}
+
+/** As `isSecureUrl`, and http on a private network. */
+export function isPrivateUrl(value: string): boolean {
+  if (isSecureUrl(value)) return true
+  if (!URL.canParse(value)) return false
   const { protocol, hostname, username, password } = new URL(value)
   return protocol === 'http:' && PRIVATE_HOST.test(hostname) && username === '' && password === ''
 }

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull } from 'drizzle-orm'
 import { totpFactors, users } from '../../db/schema.ts'
 import { isSeedReadable } from '../auth/factors/totp.ts'
 import type { Ports } from '../context.ts'
@@ -38,14 +38,18 @@ async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
   return user === undefined ? 'there is no active local user' : null
 }
 
-async function whyNotByOidc({ config, oidc, store }: Ports): Promise<string | null> {
-  if (oidc === null) return 'OIDC_ENABLED is not true'
-  if (config.OIDC_AUTO_CREATE_USERS) return null
+async function whyNotByOidc({ providers, store }: Ports): Promise<string | null> {
+  if (providers.length === 0) return 'OIDC_ENABLED is not true'
+  if (providers.some(({ settings }) => settings.autoCreateUsers || settings.adminSubject !== null)) return null
+  const issuers = providers.map(({ issuer }) => issuer)
   const user = await store.db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.isActive, true), eq(users.oidcIssuer, oidc.issuer)))
+    .where(and(eq(users.isActive, true), inArray(users.oidcIssuer, issuers)))
     .limit(1)
     .get()
-  return user === undefined ? 'OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here' : null
+  if (user !== undefined) return null
+  return providers.length === 1
+    ? 'OIDC_AUTO_CREATE_USERS is false while OIDC_ISSUER has no active user here'
+    : 'OIDC_AUTO_CREATE_USERS is false while no provider has an active user here'
 }

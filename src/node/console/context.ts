@@ -18,7 +18,7 @@ export function consoleContext({
     buckets: memoryBuckets(),
     passwords,
     log,
-    oidc: null,
+    providers: [],
     backups: null,
     radio: null,
     events: null,

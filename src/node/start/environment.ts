@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type ConfigResult, parseConfig, SECRETS } from '../../app/config/config.ts'
+import { type ConfigResult, parseConfig, secretsOf } from '../../app/config/config.ts'
 
 const MAX_BYTES = 65_536
 
@@ -10,7 +10,7 @@ const MAX_BYTES = 65_536
 export function readConfig(env: Readonly<Record<string, string | undefined>>): ConfigResult {
   const problems: string[] = []
   const given = { ...env }
-  for (const name of SECRETS) {
+  for (const name of secretsOf(env)) {
     const path = env[`${name}_FILE`] ?? ''
     if (path === '') continue
     const found = `${name}_FILE: found ${JSON.stringify(path)}, expected`

@@ -67,6 +67,18 @@ export async function refreshStatus(): Promise<void> {
 }
 
 let isLeaving = false
+
+/** In the storage of a tab in which somebody signed out: it goes to no provider by itself. */
+export const SIGNED_OUT_KEY = 'signed-out'
+
+function noteSignOut(): void {
+  try {
+    sessionStorage.setItem(SIGNED_OUT_KEY, 'true')
+  } catch {
+    // Storage is blocked: then the sign-in page goes nowhere by itself either.
+  }
+}
+
 /** Tells the other tabs of this browser that the signed-in user has changed. */
 const tabs = new BroadcastChannel('session')
 
@@ -84,6 +96,7 @@ export async function signOut(): Promise<void> {
     const { logoutUrl } = await ask(api.auth.logout.$post())
     dropDrafts()
     tellTabs()
+    noteSignOut()
     if (logoutUrl === null) await refreshStatus()
     else location.assign(logoutUrl)
   } finally {

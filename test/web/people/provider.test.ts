@@ -92,6 +92,57 @@ describe('beside local accounts', () => {
   })
 })
 
+describe('several providers, and straight to the first one', () => {
+  let one: TestProvider
+  let two: TestProvider
+  let site: Site
+  beforeAll(async () => {
+    ;[one, two] = [await startProvider(), await startProvider()]
+    const port = await freePort()
+    const redirect = { OIDC_REDIRECT_URI: `http://127.0.0.1:${port}/api/auth/oidc/callback` }
+    const env = {
+      OIDC_PROVIDERS: 'club',
+      OIDC_CLUB_ISSUER: two.issuer,
+      OIDC_CLUB_CLIENT_ID: two.clientId,
+      OIDC_CLUB_CLIENT_SECRET: two.clientSecret,
+      OIDC_CLUB_NAME: 'the club',
+      OIDC_AUTO_LOGIN: 'true',
+    }
+    site = await openSite({ ...oidcEnv(one, redirect), ...env, ADMIN_PASSWORD, PORT: String(port) })
+  })
+  afterAll(async () => {
+    await site.close()
+    await Promise.all([one.close(), two.close()])
+  })
+
+  test('there without a click; after a sign-out the page stays, with a button for each', async () => {
+    const { page, goto } = await site.visit()
+    await goto('/nodes')
+    await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+    await expect.poll(() => page.url()).toBe(`${site.base}/nodes`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    await expect.poll(() => page.getByRole('link', { name: BUTTON }).count()).toBe(1)
+    await page.getByRole('link', { name: 'Sign in with the club' }).click()
+    await page.getByRole('link', { name: 'Anna Berg' }).waitFor()
+    expect([one.count('/authorize'), two.count('/authorize')]).toEqual([1, 1])
+  })
+
+  test('an error does not go round, and /login?local=1 is the way in', async () => {
+    const visitor = await site.visit()
+    one.behave = { callback: (query) => query.set('error', 'server_error') }
+    const before = one.count('/authorize')
+    await visitor.goto('/')
+    await expect.poll(() => visitor.page.getByRole('alert').textContent()).toContain('could not be trusted')
+    expect(one.count('/authorize')).toBe(before + 1)
+    one.behave = {}
+    const other = await site.visit()
+    await other.goto('/login?local=1')
+    await other.signIn('admin', ADMIN_PASSWORD)
+    expect(one.count('/authorize')).toBe(before + 1)
+  })
+})
+
 describe('without local accounts', () => {
   let site: Site
   beforeAll(async () => {

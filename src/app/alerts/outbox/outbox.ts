@@ -162,7 +162,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'oidc' | 'meter' | 'clockWatch'>
+export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'providers' | 'meter' | 'clockWatch'>
 
 type Destination = typeof alertDestinations.$inferSelect
 type Delivery = typeof alertDeliveries.$inferSelect

@@ -3,27 +3,20 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { providerRoles, users } from '../../../db/schema.ts'
 import type { Statement } from '../../../db/store.ts'
 import { audit } from '../../audit/audit.ts'
-import type { Config } from '../../config/config.ts'
+import type { ProviderSettings } from '../../config/providers.ts'
 import { isSame, unionOf } from '../../config/group-permissions.ts'
 import type { Ctx } from '../../context.ts'
 import { readPermissions } from '../../users/grants.ts'
 import { storedPermissionsJson, writePermissions } from '../../users/permissions.ts'
 import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, type Permissions } from '../../../shared/access/resources.ts'
-import type { Claims } from './claims.ts'
+import { type Claims, claimAt } from './protocol/claims.ts'
 import { OidcFailure } from './failure.ts'
 import type { ProviderGroups } from './provider.ts'
 
-/**
- * The groups that the claim at `path` names: its own name first, then as a path of names with dots between. Nothing that
- * an object inherits counts.
- */
+/** The groups that the claim at `path` names. */
 export function readGroups(claims: Claims, path: string): ProviderGroups {
-  const names = Object.hasOwn(claims, path) ? [path] : path.split('.')
-  let found: unknown = claims
-  for (const name of names) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return 'missing'
-    found = Object.entries(found).find(([key]) => key === name)?.[1]
-  }
+  const found = claimAt(claims, path)
+  if (found === undefined) return 'missing'
   if (typeof found === 'string') return [found]
   if (!Array.isArray(found)) return 'malformed'
   const groups: string[] = found.filter((group) => typeof group === 'string')
@@ -31,7 +24,7 @@ export function readGroups(claims: Claims, path: string): ProviderGroups {
 }
 
 /** Throws an `OidcFailure` where only members of some groups may enter, and this user is in none of them. */
-export function refuseStrangerToGroups({ OIDC_ALLOWED_GROUPS: allowed }: Config, groups: ProviderGroups): void {
+export function refuseStrangerToGroups({ allowedGroups: allowed }: ProviderSettings, groups: ProviderGroups): void {
   if (allowed.length === 0) return
   const isMember = typeof groups === 'object' && groups.some((group) => allowed.includes(group))
   if (!isMember) throw new OidcFailure('group_missing')
@@ -40,8 +33,8 @@ export function refuseStrangerToGroups({ OIDC_ALLOWED_GROUPS: allowed }: Config,
 /** What the groups make of a user; null: they say nothing about it. */
 type Role = { readonly isAdmin: boolean | null; readonly permissions: Permissions | null }
 
-function roleOf(config: Config, groups: readonly string[]): Role {
-  const { OIDC_ADMIN_GROUPS: admins, OIDC_GROUP_PERMISSIONS: mapped } = config
+function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {
+  const { adminGroups: admins, groupPermissions: mapped } = settings
   const isMember = new Set(groups)
   return {
     isAdmin: admins.length === 0 ? null : admins.some((group) => isMember.has(group)),
@@ -52,15 +45,24 @@ function roleOf(config: Config, groups: readonly string[]): Role {
   }
 }
 
+/** Whether groups at this provider make anything of anybody here. */
+function hasRoles({ adminGroups, groupPermissions }: ProviderSettings): boolean {
+  return adminGroups.length > 0 || groupPermissions.length > 0
+}
+
 type Account = { readonly id: number; readonly username: string; readonly isAdmin: boolean }
 
 /**
  * The statements that give a user what their groups say, and record it; none where groups mean nothing here, or can't be
  * read. The last administrator stays one.
  */
-export async function roleStatements(ctx: Ctx, account: Account, groups: ProviderGroups): Promise<Statement[]> {
-  const { OIDC_ADMIN_GROUPS, OIDC_GROUP_PERMISSIONS, OIDC_ISSUER } = ctx.config
-  if (OIDC_ADMIN_GROUPS.length === 0 && OIDC_GROUP_PERMISSIONS.length === 0) return []
+export async function roleStatements(
+  ctx: Ctx,
+  settings: ProviderSettings,
+  account: Account,
+  groups: ProviderGroups,
+): Promise<Statement[]> {
+  if (!hasRoles(settings)) return []
   if (typeof groups === 'string') {
     ctx.log.warn('The OpenID provider names no groups that can be read: the role stays', {
       requestId: ctx.requestId,
@@ -69,13 +71,13 @@ export async function roleStatements(ctx: Ctx, account: Account, groups: Provide
     })
     return []
   }
-  const role = roleOf(ctx.config, groups)
+  const role = roleOf(settings, groups)
   const isAdmin = role.isAdmin ?? account.isAdmin
   if (account.isAdmin && !isAdmin && !(await hasOtherAdmin(ctx, account.id))) {
     ctx.log.warn('The last administrator is in no group of administrators, and stays one', { userId: account.id })
   }
   const values = {
-    issuer: OIDC_ISSUER ?? '',
+    issuer: settings.issuer,
     isAdmin: role.isAdmin,
     permissions: role.permissions === null ? null : JSON.stringify(role.permissions),
     appliedAt: ctx.now(),

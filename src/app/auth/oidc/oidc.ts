@@ -1,18 +1,18 @@
-import type { AttemptSecrets, Oidc } from './provider.ts'
+import type { AttemptSecrets, Provider } from './provider.ts'
 import { encodeBase64urlNoPadding } from '@oslojs/encoding'
 import { CodeChallengeMethod, OAuth2Client } from 'arctic'
-import type { Config } from '../../config/config.ts'
+import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ports } from '../../context.ts'
-import { createAllowance } from './allowance.ts'
-import { authenticationTime, factorsOf, wrongClaim } from './claims.ts'
-import { createDiscovery, type Metadata } from './discovery.ts'
+import { createAllowance } from './protocol/allowance.ts'
+import { authenticationTime, factorsOf, wrongClaim } from './protocol/claims.ts'
+import { createDiscovery, type Metadata } from './protocol/discovery.ts'
 import { OidcFailure } from './failure.ts'
-import { askWithin } from './http.ts'
+import { askWithin } from './protocol/http.ts'
 import { readGroups } from './groups.ts'
-import { createKeys, type Verified } from './keys.ts'
-import { profileOf } from './profile.ts'
-import { type Client, createRedemption } from './token.ts'
-import { readUserInfo } from './userinfo.ts'
+import { createKeys, type Verified } from './protocol/keys.ts'
+import { profileOf } from './protocol/profile.ts'
+import { type Client, createRedemption } from './protocol/token.ts'
+import { readUserInfo } from './protocol/userinfo.ts'
 
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
@@ -23,24 +23,27 @@ const LOGOUT_TIMEOUT_MS = 3000
 const CALLBACK_TIMEOUT_MS = 24_000
 const BEGIN_TIMEOUT_MS = 8000
 
-type Settings = { readonly issuer: string; readonly client: Client; readonly scopes: readonly string[] }
-
-/** The configured OpenID provider; null without one. Contacts it only when somebody signs in. */
-export function createOidc({
-  config,
-  log,
-  now,
-  clockWatch = null,
-  callbackTimeoutMs = CALLBACK_TIMEOUT_MS,
-}: Pick<Ports, 'config' | 'log' | 'now'> &
-  Partial<Pick<Ports, 'clockWatch'>> & { readonly callbackTimeoutMs?: number }): Oidc | null {
-  const settings = readSettings(config)
-  if (settings === null) return null
-  const { issuer, client, scopes } = settings
-  const groupsClaim = config.OIDC_GROUPS_CLAIM
-  if (!new URL(client.redirectUri).pathname.endsWith(CALLBACK_PATH)) {
-    log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
+type Needs = Pick<Ports, 'log' | 'now'> &
+  Partial<Pick<Ports, 'clockWatch'>> & {
+    /** Of a callback, for tests. */
+    readonly callbackTimeoutMs?: number
   }
+
+/** The configured OpenID providers, the default one first. Contacts one only when somebody signs in there. */
+export function createProviders({ config, ...needs }: Needs & Pick<Ports, 'config'>): readonly Provider[] {
+  for (const uri of new Set(config.OIDC_PROVIDERS.map(({ redirectUri }) => redirectUri))) {
+    if (new URL(uri).pathname.endsWith(CALLBACK_PATH)) continue
+    needs.log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
+  }
+  return config.OIDC_PROVIDERS.map((settings) => createProvider(settings, needs))
+}
+
+function createProvider(
+  settings: ProviderSettings,
+  { log, now, clockWatch = null, callbackTimeoutMs = CALLBACK_TIMEOUT_MS }: Needs,
+): Provider {
+  const { issuer, scopes, groupsClaim, usernameClaim } = settings
+  const client: Client = { id: settings.clientId, secret: settings.clientSecret, redirectUri: settings.redirectUri }
   const fetches = { needed: createAllowance(50, 1000, now), renewed: createAllowance(3, 60_000, now) }
   const discovery = createDiscovery(issuer, fetches, {
     now,
@@ -50,6 +53,7 @@ export function createOidc({
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {
     issuer,
+    settings,
     authorizationUrl: async (secrets, how) => {
       const url = authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets)
       // OpenID Connect Core 1.0, 3.1.2.1: with max_age the provider must say in auth_time when it asked.
@@ -84,13 +88,14 @@ export function createOidc({
       const first = await tell()
       const more = first.claims === null && (await hasMoved('userinfo_endpoint')) ? await tell() : first
       if (more.claims === null) log.warn('No UserInfo: the claims of the ID token must do', { why: more.why })
+      const claims = { ...verified.claims, ...more.claims }
       return {
         issuer,
         subject,
         authenticatedAt: authenticationTime(verified.claims),
         factors: factorsOf(verified.claims),
-        groups: groupsClaim === null ? 'missing' : readGroups({ ...verified.claims, ...more.claims }, groupsClaim),
-        profile: profileOf({ ...verified.claims, ...more.claims }),
+        groups: groupsClaim === null ? 'missing' : readGroups(claims, groupsClaim),
+        profile: profileOf(claims, usernameClaim),
       }
     },
     logoutUrl: async () => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client),
@@ -121,16 +126,6 @@ function isEndpointFailure({ reason, details }: OidcFailure): boolean {
     default:
       return false
   }
-}
-
-function readSettings(config: Config): Settings | null {
-  const { OIDC_ENABLED, OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_REDIRECT_URI, OIDC_SCOPES } = config
-  if (!OIDC_ENABLED) return null
-  if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null || OIDC_CLIENT_SECRET === null || OIDC_REDIRECT_URI === null) {
-    return null
-  }
-  const client = { id: OIDC_CLIENT_ID, secret: OIDC_CLIENT_SECRET, redirectUri: OIDC_REDIRECT_URI }
-  return { issuer: OIDC_ISSUER, client, scopes: OIDC_SCOPES }
 }
 
 function authorizationUrl(

@@ -1,3 +1,5 @@
+import type { ProviderSettings } from '../../config/providers.ts'
+
 /** Secrets of one sign-in by OpenID Connect, sent along and checked at the end. At least 256 bits each. */
 export type AttemptSecrets = {
   readonly state: string
@@ -20,9 +22,10 @@ export type Identity = {
   readonly profile: Profile
 }
 
-/** The OpenID provider, contacted over HTTP when needed. Each method throws an `OidcFailure` with the reason. */
-export interface Oidc {
+/** An OpenID provider, contacted over HTTP when needed. Each method throws an `OidcFailure` with the reason. */
+export interface Provider {
   readonly issuer: string
+  readonly settings: ProviderSettings
   /** Where the browser goes to sign in; `anew`: also whoever is signed in there already. */
   authorizationUrl(secrets: AttemptSecrets, how: 'as-usual' | 'anew'): Promise<string>
   /** Redeems the code of a callback and checks all that comes of it. */

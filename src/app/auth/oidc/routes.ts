@@ -1,4 +1,4 @@
-import type { Oidc } from './provider.ts'
+import type { Provider } from './provider.ts'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import * as z from 'zod'
 import { anyone } from '../../http/access.ts'
@@ -11,6 +11,10 @@ import { sitePath } from './return-to.ts'
 
 const loginQuery = z.object({
   returnTo: z.string().optional().describe('Path of this site to which the sign-in returns'),
+  provider: z
+    .string()
+    .optional()
+    .describe('Which provider, as GET /api/auth/status names them; without it the first one'),
   reauthenticate: z.literal('true').optional().describe('Asks also whoever is signed in there already'),
 })
 const callbackQuery = z.object({
@@ -42,7 +46,11 @@ export const oidcRoutes = new Hono<AppEnv>()
       const { ctx } = c.var
       const returnTo = sitePath(c.req.query('returnTo')) ?? `${basePath(ctx.config)}/`
       const how = c.req.query('reauthenticate') === 'true' ? 'anew' : 'as-usual'
-      return redirect(c, ctx, await beginSignIn(c, ctx, demandOidc(ctx), { returnTo, how }))
+      return redirect(
+        c,
+        ctx,
+        await beginSignIn(c, ctx, chosenProvider(ctx, c.req.query('provider'), how), { returnTo, how }),
+      )
     },
   )
   .get(
@@ -56,13 +64,21 @@ export const oidcRoutes = new Hono<AppEnv>()
     getOnly,
     async (c) => {
       const { ctx } = c.var
-      return redirect(c, ctx, await finishSignIn(c, ctx, demandOidc(ctx), c.req.queries()))
+      if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
+      return redirect(c, ctx, await finishSignIn(c, ctx, c.req.queries()))
     },
   )
 
-function demandOidc(ctx: Ctx): Oidc {
-  if (ctx.oidc === null) throw new AppError('oidc_disabled')
-  return ctx.oidc
+/** Whoever proves again who they are does so where they signed in. Throws `oidc_disabled`, also for an unknown one. */
+function chosenProvider({ providers, viewer }: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
+  const credential = viewer?.credential
+  const own = how === 'anew' && credential?.kind === 'session' ? credential.session.oidcIssuer : null
+  const provider =
+    wanted === undefined
+      ? (providers.find(({ issuer }) => issuer === own) ?? providers[0])
+      : providers.find(({ settings }) => settings.id === wanted)
+  if (provider === undefined) throw new AppError('oidc_disabled')
+  return provider
 }
 
 function redirect(c: Context, ctx: Ctx, outcome: OidcOutcome): Response {

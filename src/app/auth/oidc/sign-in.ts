@@ -1,11 +1,11 @@
-import type { Identity, Oidc } from './provider.ts'
+import type { Identity, Provider } from './provider.ts'
 import type { Context } from 'hono'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
 import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
-import { errorCode } from './token.ts'
+import { errorCode } from './protocol/token.ts'
 import { signInIdentity } from './users.ts'
 import { startSession } from '../sessions/sessions.ts'
 
@@ -17,14 +17,14 @@ export type OidcOutcome =
 export async function beginSignIn(
   c: Context,
   ctx: Ctx,
-  oidc: Oidc,
+  provider: Provider,
   { returnTo, how }: { readonly returnTo: string; readonly how: 'as-usual' | 'anew' },
 ): Promise<OidcOutcome> {
   const attempt = newAttempt()
   try {
-    const location = await oidc.authorizationUrl(attempt.secrets, how)
+    const location = await provider.authorizationUrl(attempt.secrets, how)
     await handOutAttempt(c, ctx, attempt, {
-      issuer: oidc.issuer,
+      issuer: provider.issuer,
       returnTo,
       askedSince: how === 'anew' ? ctx.now() : null,
     })
@@ -41,7 +41,6 @@ export async function beginSignIn(
 export async function finishSignIn(
   c: Context,
   ctx: Ctx,
-  oidc: Oidc,
   query: Readonly<Record<string, readonly string[]>>,
 ): Promise<OidcOutcome> {
   try {
@@ -49,10 +48,12 @@ export async function finishSignIn(
       throw new OidcFailure(query['state']?.length === 1 ? 'parameter_repeated' : 'state_invalid')
     }
     const attempt = await takeAttempt(c, ctx, query['state']?.[0])
-    const identity = await identify(oidc, attempt, query)
+    const provider = ctx.providers.find(({ issuer }) => issuer === attempt.issuer)
+    if (provider === undefined) throw new OidcFailure('attempt_of_another_issuer')
+    const identity = await identify(provider, attempt, query)
     const { authenticatedAt, factors } = identity
     refuseOldProof(attempt, authenticatedAt)
-    const { id, epoch } = await signInIdentity(ctx, identity)
+    const { id, epoch } = await signInIdentity(ctx, provider.settings, identity)
     await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors, authenticatedAt })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
@@ -74,19 +75,19 @@ function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null)
 // Nobody is asked silently here: who has not consented was asked, and said no.
 const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
 
+/** The code goes to the provider of the attempt alone, whichever one the browser comes from. */
 async function identify(
-  oidc: Oidc,
+  provider: Provider,
   attempt: Attempt,
   query: Readonly<Record<string, readonly string[]>>,
 ): Promise<Identity> {
   const { iss: [iss = null] = [], error: [error = null] = [], code: [code = null] = [] } = query
-  if (attempt.issuer !== oidc.issuer) throw new OidcFailure('attempt_of_another_issuer')
   if (iss !== null && iss !== attempt.issuer) throw new OidcFailure('callback_iss_wrong')
   if (error !== null) {
     const known = errorCode({ error })
     throw new OidcFailure(DENIALS.has(known) ? 'provider_denied' : 'provider_error', { error: known })
   }
-  return oidc.identify({ code: code === '' ? null : code, iss }, attempt)
+  return provider.identify({ code: code === '' ? null : code, iss }, attempt)
 }
 
 /** Callbacks that anybody can send without having begun a sign-in. */
@@ -136,9 +137,10 @@ function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {
  */
 export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
   const credential = ctx.viewer?.credential
-  if (ctx.oidc === null || credential?.kind !== 'session') return null
-  if (credential.session.oidcIssuer !== ctx.oidc.issuer) return null
-  return ctx.oidc.logoutUrl().catch((error: unknown) => {
+  if (credential?.kind !== 'session') return null
+  const provider = ctx.providers.find(({ issuer }) => issuer === credential.session.oidcIssuer)
+  if (provider === undefined) return null
+  return provider.logoutUrl().catch((error: unknown) => {
     if (!(error instanceof OidcFailure)) throw error
     ctx.log.warn('The OpenID provider does not say where to sign out', { reason: error.reason, ...error.details })
     return null

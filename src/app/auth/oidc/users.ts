@@ -1,16 +1,18 @@
 import type { Identity } from './provider.ts'
 import { NEW_SCOPE_ROW } from '../../sharing/scope.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import { users } from '../../../db/schema.ts'
-import type { Store } from '../../../db/store.ts'
-import { audit } from '../../audit/audit.ts'
+import type { Statement, Store } from '../../../db/store.ts'
+import { audit, SYSTEM } from '../../audit/audit.ts'
+import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ctx } from '../../context.ts'
 import { writePermissions } from '../../users/permissions.ts'
 import { refuseStrangerToGroups, roleStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
-import { suffixed } from './profile.ts'
+import { suffixed } from './protocol/profile.ts'
 import { randomId } from '../sessions/session-token.ts'
-import { DEFAULT_PERMISSIONS } from '../../../shared/access/resources.ts'
+import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS } from '../../../shared/access/resources.ts'
 
 /** Attempts to find a free name; an attempt fails if somebody else takes the name first. */
 const MOST_ROUNDS = 30
@@ -27,14 +29,18 @@ type Account = {
  * Signs in the user that the provider identified, made first if need be, and records it. A user is found by issuer
  * and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
  */
-export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id: number; epoch: number }> {
-  refuseStrangerToGroups(ctx.config, identity.groups)
-  const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, identity))
+export async function signInIdentity(
+  ctx: Ctx,
+  settings: ProviderSettings,
+  identity: Identity,
+): Promise<{ id: number; epoch: number }> {
+  refuseStrangerToGroups(settings, identity.groups)
+  const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, settings, identity))
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
   const { displayName, email } = identity.profile
-  const roles = await roleStatements(ctx, account, identity.groups)
+  const roles = await roleStatements(ctx, settings, account, identity.groups)
   await ctx.store.atomic([
     ctx.store.db
       .update(users)
@@ -43,6 +49,7 @@ export async function signInIdentity(ctx: Ctx, identity: Identity): Promise<{ id
       .where(and(eq(users.id, id), eq(users.isActive, true))),
     audit(ctx, 'login_success', { provider: 'oidc' }, { actor: { id, username }, onlyIfChanged: true }),
     ...roles,
+    ...(isFirstAdmin(settings, identity) ? firstAdminStatements(ctx, account) : []),
   ])
   return { id, epoch }
 }
@@ -62,8 +69,9 @@ async function findAccount(store: Store, { issuer, subject }: Identity): Promise
   return account ?? null
 }
 
-async function createAccount(ctx: Ctx, identity: Identity): Promise<Account> {
-  if (!ctx.config.OIDC_AUTO_CREATE_USERS) {
+async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Identity): Promise<Account> {
+  const mayCreate = settings.autoCreateUsers || (isFirstAdmin(settings, identity) && !(await hasAdmin(ctx.store)))
+  if (!mayCreate) {
     const { issuer, subject } = identity
     throw new OidcFailure('user_unknown', {}, { issuer, subject })
   }
@@ -79,6 +87,35 @@ async function createAccount(ctx: Ctx, identity: Identity): Promise<Account> {
     const mayRetry = round < MOST_ROUNDS && (await isTaken(ctx.store, username))
     if (!mayRetry) throw refusal?.error ?? new Error('a user that was just made is gone')
   }
+}
+
+function isFirstAdmin({ adminSubject }: ProviderSettings, { subject }: Identity): boolean {
+  return adminSubject === subject
+}
+
+const otherUsers = alias(users, 'others')
+const activeAdmins = and(eq(otherUsers.isAdmin, true), eq(otherUsers.isActive, true))
+
+async function hasAdmin({ db }: Store): Promise<boolean> {
+  return (await db.select({ id: otherUsers.id }).from(otherUsers).where(activeAdmins).limit(1).get()) !== undefined
+}
+
+/** Makes the user of OIDC_ADMIN_SUBJECT an administrator, while there is no active one. */
+function firstAdminStatements(ctx: Ctx, { id, username }: Account): Statement[] {
+  const still = and(eq(users.id, id), sql`not exists (select 1 from ${users} as "others" where ${activeAdmins})`)
+  return [
+    audit(
+      ctx,
+      'admin_bootstrapped',
+      { username, userId: id },
+      {
+        actor: SYSTEM,
+        onlyIf: sql`exists (select 1 from ${users} where ${still})`,
+      },
+    ),
+    writePermissions(ctx.store, still, ALL_PERMISSIONS, { at: ctx.now(), by: null }),
+    ctx.store.db.update(users).set({ isAdmin: true }).where(still),
+  ]
 }
 
 async function insertAccount(ctx: Ctx, identity: Identity, username: string): Promise<void> {

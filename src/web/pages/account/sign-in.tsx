@@ -7,7 +7,15 @@ import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Logo } from '../../parts/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
-import { hasEnded, refreshStatus, status, tellTabs, temporaryPassword } from '../../state/session.ts'
+import {
+  hasEnded,
+  refreshStatus,
+  SIGNED_OUT_KEY,
+  type Status,
+  status,
+  tellTabs,
+  temporaryPassword,
+} from '../../state/session.ts'
 import { APP_NAME, t } from '../../strings.ts'
 import { MAX_SIGN_IN_NAME, MAX_TYPED_PASSWORD } from '../../../shared/limits.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
@@ -16,6 +24,9 @@ import { canUsePasskeys, signInByPasskey } from '../../passkeys.ts'
 const SecondStep = later(async () => (await import('./second-step.tsx')).SecondStep)
 
 const RETURN_KEY = 'return-to'
+/** When this tab last went straight to the provider, ms. */
+const STRAIGHT_KEY = 'straight-to-provider'
+const STRAIGHT_MS = 60_000
 
 /** A failure at the provider comes back without the page that was asked for: the tab remembers it meanwhile. */
 function keepReturn(path: string): void {
@@ -45,6 +56,12 @@ export function SignInPage() {
     if (query.has('error') && !query.has('returnTo')) setQuery({ returnTo: recallReturn() })
   }, [])
   const half = useSignal<readonly SecondFactor[] | null>(null)
+  const first = known?.providers[0]
+  useEffect(() => {
+    if (known === null || first === undefined || !takeStraightWay(known)) return
+    keepReturn(returnTo)
+    location.replace(signInAt(first.id, returnTo))
+  }, [first?.id])
   if (known === null) return null
   return (
     <main class="alone">
@@ -62,19 +79,54 @@ export function SignInPage() {
         <ProviderFailure code={place.value.query.get('error')} />
         {!known.localAuthDisabled && <LocalForm half={half} />}
         {half.value === null && known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
-        {half.value === null && known.oidcEnabled && (
-          <a
-            class={known.localAuthDisabled ? 'button primary wide' : 'button wide'}
-            href={`${href('/api/auth/oidc/login')}?returnTo=${encodeURIComponent(href(returnTo))}`}
-            onClick={() => keepReturn(returnTo)}
-          >
-            {t.signIn.oidc}
-          </a>
-        )}
+        {half.value === null && <ProviderButtons known={known} returnTo={returnTo} />}
         {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
       </div>
     </main>
   )
+}
+
+function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string }) {
+  return (
+    <>
+      {known.providers.map(({ id, name, icon }, index) => (
+        <a
+          key={id}
+          class={known.localAuthDisabled && index === 0 ? 'button primary wide' : 'button wide'}
+          href={signInAt(id, returnTo)}
+          onClick={() => keepReturn(returnTo)}
+        >
+          {icon !== null && <img src={icon} alt="" width="20" height="20" />}
+          {name === null ? t.signIn.oidc : t.signIn.oidcNamed(name)}
+        </a>
+      ))}
+    </>
+  )
+}
+
+/** Where the sign-in at a provider begins. */
+function signInAt(provider: string, returnTo: string): string {
+  const which = provider === 'default' ? '' : `provider=${encodeURIComponent(provider)}&`
+  return `${href('/api/auth/oidc/login')}?${which}returnTo=${encodeURIComponent(href(returnTo))}`
+}
+
+/**
+ * Whether the page goes straight to the provider: not after an error, a sign-out or the end of a session, not where
+ * somebody wants the page itself, and not again within a minute, as a sign-in that this browser does not keep would go
+ * round for ever.
+ */
+function takeStraightWay({ autoLogin, authenticated }: Status): boolean {
+  const { query } = place.peek()
+  if (!autoLogin || authenticated || hasEnded.peek() || query.has('error') || query.has('local')) return false
+  try {
+    const last = Number(sessionStorage.getItem(STRAIGHT_KEY) ?? 0)
+    if (sessionStorage.getItem(SIGNED_OUT_KEY) !== null || Date.now() - last < STRAIGHT_MS) return false
+    sessionStorage.setItem(STRAIGHT_KEY, String(Date.now()))
+    return true
+  } catch {
+    // What can't be remembered can't be stopped from going round.
+    return false
+  }
 }
 
 function ProviderFailure({ code }: { code: string | null }) {

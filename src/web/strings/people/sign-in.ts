@@ -6,6 +6,7 @@ export const signIn = {
   submit: 'Sign in',
   working: 'Signing in…',
   oidc: 'Sign in with your organisation',
+  oidcNamed: (name: string) => `Sign in with ${name}`,
   or: 'or',
   oidcOnly: 'Your organisation manages the accounts of this service.',
   cookie:

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { factorsOf } from '../../../../src/app/auth/oidc/claims.ts'
+import { factorsOf } from '../../../../src/app/auth/oidc/protocol/claims.ts'
 import { outcomeOf } from '../../../support/answers.ts'
 import { auditedBy } from '../../../support/answers.ts'
 import { type Client, createTestApp, moveToProvider, type TestApp } from '../../../support/app.ts'

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createAllowance } from '../../../../src/app/auth/oidc/allowance.ts'
-import { wrongClaim } from '../../../../src/app/auth/oidc/claims.ts'
-import { readMetadata } from '../../../../src/app/auth/oidc/discovery.ts'
-import { profileOf, suffixed } from '../../../../src/app/auth/oidc/profile.ts'
+import { createAllowance } from '../../../../src/app/auth/oidc/protocol/allowance.ts'
+import { wrongClaim } from '../../../../src/app/auth/oidc/protocol/claims.ts'
+import { readMetadata } from '../../../../src/app/auth/oidc/protocol/discovery.ts'
+import { profileOf, suffixed } from '../../../../src/app/auth/oidc/protocol/profile.ts'
 import { sitePath } from '../../../../src/app/auth/oidc/return-to.ts'
 import { parseConfig } from '../../../../src/app/config/config.ts'
 
@@ -362,6 +362,56 @@ describe('the settings', () => {
   ])('%s=%s stops the start', (name, value) => {
     const found = parseConfig({ ...whole, [name]: value })
     expect(found.ok ? [] : found.problems[0]).toContain(`${name}: found ${JSON.stringify(value)}, expected `)
+  })
+
+  test('of a named provider are its own, but for the redirect URI and who may get an account', () => {
+    const named = {
+      OIDC_PROVIDERS: 'club',
+      OIDC_CLUB_ISSUER: 'https://club.example',
+      OIDC_CLUB_CLIENT_ID: 'club',
+      OIDC_CLUB_CLIENT_SECRET: 'other',
+    }
+    const admins = { OIDC_GROUPS_CLAIM: 'groups', OIDC_ADMIN_GROUPS: 'admins', OIDC_AUTO_CREATE_USERS: 'false' }
+    const found = parseConfig({ ...whole, ...admins, ...named })
+    expect(found.ok && found.config.OIDC_PROVIDERS).toMatchObject([
+      { id: 'default', adminGroups: ['admins'], autoCreateUsers: false },
+      {
+        id: 'club',
+        issuer: 'https://club.example',
+        clientSecret: 'other',
+        redirectUri: whole.OIDC_REDIRECT_URI,
+        adminGroups: [],
+        groupsClaim: null,
+        autoCreateUsers: false,
+      },
+    ])
+    const alone = parseConfig({ ...named, OIDC_ENABLED: 'true', OIDC_REDIRECT_URI: whole.OIDC_REDIRECT_URI })
+    expect(alone.ok && alone.config.OIDC_PROVIDERS.map(({ id }) => id)).toEqual(['club'])
+    const broken = (env: Record<string, string>) => {
+      const read = parseConfig({ ...whole, ...named, ...env })
+      return read.ok ? [] : read.problems.map((line) => line.split(':')[0])
+    }
+    expect(broken({})).toEqual([])
+    expect(broken({ OIDC_CLUB_CLIENT_SECRET: '' })).toEqual(['OIDC_CLUB_CLIENT_SECRET'])
+    expect(broken({ OIDC_CLUB_SCOPES: '"' })).toEqual(['OIDC_CLUB_SCOPES'])
+    expect(broken({ OIDC_CLUB_ISSUER: whole.OIDC_ISSUER })).toEqual(['OIDC_CLUB_ISSUER'])
+    expect(broken({ OIDC_CLUB_ADMIN_GROUPS: 'x' })).toEqual(['OIDC_CLUB_GROUPS_CLAIM'])
+    for (const name of ['Club', 'my-club', 'default', 'a_b']) {
+      expect(broken({ OIDC_PROVIDERS: name })).toEqual(['OIDC_PROVIDERS'])
+    }
+  })
+
+  test('an http issuer on a private network must be permitted, and no other http issuer can be', () => {
+    const parse = (issuer: string, permitted: string) =>
+      parseConfig({ ...whole, OIDC_ISSUER: issuer, OIDC_ALLOW_INSECURE_ISSUER: permitted })
+    for (const issuer of ['http://192.168.1.5:8080', 'http://authelia:9091', 'http://id.home.arpa/x']) {
+      const refused = parse(issuer, 'false')
+      expect(refused.ok ? [] : refused.problems).toHaveLength(1)
+      expect(parse(issuer, 'true').ok).toBe(true)
+    }
+    for (const issuer of ['http://id.example', 'http://8.8.8.8', 'http://u:p@192.168.1.5']) {
+      expect(parse(issuer, 'true').ok).toBe(false)
+    }
   })
 
   test('OIDC-only sign-in requires OpenID Connect to be enabled', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createOidc } from '../../../../src/app/auth/oidc/oidc.ts'
+import { createProviders } from '../../../../src/app/auth/oidc/oidc.ts'
 import { reachCallback, signInBy, whoIs } from '../../../support/web/browser.ts'
 import { type Json, makeKey, signWith } from '../../../support/oidc/provider.ts'
 import {
@@ -301,13 +301,13 @@ test.each([
     for (const how of ['hang', 'stall'] as const) {
       await open()
       const { config, log, now } = app.ports
-      Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+      Object.assign(app.ports, { providers: createProviders({ config, log, now, callbackTimeoutMs: 300 }) })
       if (what !== 'discovery') provider.behave = { [what]: how }
       const callback = await reachCallback(browser, provider)
       if (what === 'discovery') {
         provider.behave = { discovery: how }
         // A service that knows nothing yet.
-        Object.assign(app.ports, { oidc: createOidc({ config, log, now, callbackTimeoutMs: 300 }) })
+        Object.assign(app.ports, { providers: createProviders({ config, log, now, callbackTimeoutMs: 300 }) })
       }
       const answer = await browser.request(callback)
       expect(`${answer.status} ${answer.headers.get('location') ?? ''}`).toBe(end)

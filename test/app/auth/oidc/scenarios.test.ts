@@ -1,7 +1,9 @@
+import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
+import type { OpenOidcService } from '../../../contract/oidc/service.ts'
 import { createTestApp } from '../../../support/app.ts'
 
-describeOidc('Node', async (env) => {
+const open: OpenOidcService = async (env) => {
   const app = await createTestApp({ env, ports: { now: Date.now } })
   return {
     send: (path, init) => app.request(path, init),
@@ -13,4 +15,7 @@ describeOidc('Node', async (env) => {
     logged: () => app.logged,
     close: () => app.close(),
   }
-})
+}
+
+describeOidc('Node', open)
+describeProviders('Node', open)

@@ -243,6 +243,31 @@ describe('at the start', () => {
   })
 })
 
+describe('OIDC_ADMIN_SUBJECT', () => {
+  test('is the first administrator of an empty service, also where nobody else gets an account', async () => {
+    const env = { DISABLE_LOCAL_AUTH: 'true', OIDC_AUTO_CREATE_USERS: 'false', OIDC_ADMIN_SUBJECT: 'boss' }
+    await open(env)
+    expect(await signInBy(browser(), provider)).toBe('302 /login?error=oidc_user_unknown')
+    expect(await signIn({ sub: 'boss', preferred_username: 'boss' })).toMatchObject({ isAdmin: true })
+    expect(auditRows(app).map(({ action }) => action)).toEqual([
+      'oidc_login_failed',
+      'oidc_user_created',
+      'login_success',
+      'admin_bootstrapped',
+    ])
+    expect(await signIn({ sub: 'boss' })).toMatchObject({ isAdmin: true })
+    expect(auditRows(app).at(-1)).toMatchObject({ action: 'login_success' })
+  })
+
+  test('means nothing while there is an active administrator', async () => {
+    await open({ OIDC_ADMIN_SUBJECT: 'boss' })
+    expect(await signIn({ sub: 'boss' })).toMatchObject({ isAdmin: false })
+    await open({ OIDC_ADMIN_SUBJECT: 'boss', OIDC_AUTO_CREATE_USERS: 'false' })
+    provider.user = { sub: 'boss' }
+    expect(await signInBy(browser(), provider)).toBe('302 /login?error=oidc_user_unknown')
+  })
+})
+
 test('a deactivated user is refused and loses the session; reactivation admits them again', async () => {
   const own = browser()
   expect(await signInBy(own, provider)).toBe('302 /')

@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { isSecureUrl } from '../../config/secure-url.ts'
-import { OidcFailure } from './failure.ts'
+import { isPrivateUrl, isSecureUrl } from '../../../config/secure-url.ts'
+import { OidcFailure } from '../failure.ts'
 import type { AskProvider } from './http.ts'
 import type { Allowance } from './allowance.ts'
-import { HOUR_MS } from '../../../shared/time.ts'
+import { HOUR_MS } from '../../../../shared/time.ts'
 
 const LIFETIME_MS = HOUR_MS
 const TIMEOUT_MS = 8000
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 8000
 const endpoint = z
   .string()
   .max(2048)
-  .refine(isSecureUrl)
+  .refine(isPrivateUrl)
   .refine((url) => !url.includes('#'))
 
 const ENDPOINTS = [
@@ -93,9 +93,12 @@ export function readMetadata(issuer: string, document: unknown): Metadata {
   if (!parsed.success) throw new OidcFailure('discovery_invalid', { fields: brokenFields(parsed.error) })
   const metadata = parsed.data
   if (metadata.issuer !== issuer) throw new OidcFailure('discovery_issuer_wrong')
-  // A provider on the network has no business with this machine's own ports.
-  const insecure = ENDPOINTS.filter((name) => metadata[name]?.startsWith('http:') === true)
-  if (insecure.length > 0 && !issuer.startsWith('http:')) {
+  // A provider on the network has no business with this machine's own ports. An http one on a private network was
+  // permitted by OIDC_ALLOW_INSECURE_ISSUER, and its endpoints with it.
+  const isPermitted = (url: string) =>
+    url.startsWith('https:') || (issuer.startsWith('http:') && (isSecureUrl(url) || !isSecureUrl(issuer)))
+  const insecure = ENDPOINTS.filter((name) => !isPermitted(metadata[name] ?? 'https:'))
+  if (insecure.length > 0) {
     throw new OidcFailure('discovery_invalid', { fields: insecure.join(' ') })
   }
   return metadata

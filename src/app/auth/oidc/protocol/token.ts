@@ -1,7 +1,7 @@
 import { encodeBase64 } from '@oslojs/encoding'
 import * as z from 'zod'
 import type { Metadata } from './discovery.ts'
-import { OidcFailure } from './failure.ts'
+import { OidcFailure } from '../failure.ts'
 import type { AskProvider, ProviderAnswer } from './http.ts'
 
 const TIMEOUT_MS = 10_000

@@ -1,13 +1,17 @@
-import type { Profile } from './provider.ts'
-import { MAX_DISPLAY_NAME, MAX_USERNAME } from '../../../shared/limits.ts'
-import { displayNameSchema, emailSchema } from '../../users/users.ts'
-import type { Claims } from './claims.ts'
+import type { Profile } from '../provider.ts'
+import { MAX_DISPLAY_NAME, MAX_USERNAME } from '../../../../shared/limits.ts'
+import { displayNameSchema, emailSchema } from '../../../users/users.ts'
+import { type Claims, claimAt } from './claims.ts'
 
-/** Reads the profile claims of OpenID Connect Core 1.0, 5.1. A claim of another type or shape counts as absent. */
-export function profileOf(claims: Claims): Profile {
+/**
+ * Reads the profile claims of OpenID Connect Core 1.0, 5.1. A claim of another type or shape counts as absent.
+ * `usernameClaim` is where the provider names the username, before `preferred_username`.
+ */
+export function profileOf(claims: Claims, usernameClaim: string | null = null): Profile {
   const name = plainText(claims['name'])
   const email = emailSchema.safeParse(claims['email']).data ?? null
-  const preferred = plainText(claims['preferred_username'])
+  const chosen = usernameClaim === null ? null : plainText(claimAt(claims, usernameClaim))
+  const preferred = chosen ?? plainText(claims['preferred_username'])
   // An e-mail address stays out of the audit log, and so out of usernames.
   const given = preferred?.toLowerCase() === email?.toLowerCase() ? null : preferred
   const candidates = [given, localPart(email ?? preferred), name, plainText(claims['nickname']), 'user']

@@ -3,9 +3,9 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import * as z from 'zod'
 import type { Allowance } from './allowance.ts'
 import type { Claims } from './claims.ts'
-import { OidcFailure } from './failure.ts'
+import { OidcFailure } from '../failure.ts'
 import type { AskProvider } from './http.ts'
-import { MINUTE_MS } from '../../../shared/time.ts'
+import { MINUTE_MS } from '../../../../shared/time.ts'
 
 const LIFETIME_MS = 10 * MINUTE_MS
 const TIMEOUT_MS = 8000

@@ -1,4 +1,4 @@
-import type { OidcReason } from './failure.ts'
+import type { OidcReason } from '../failure.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -38,6 +38,19 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
   if (nonce !== expected.nonce) return 'claim_nonce'
   if (atHash !== undefined && !expected.atHashes.includes(atHash)) return 'claim_at_hash'
   return null
+}
+
+/**
+ * The claim at `path`: of that very name, or along names with dots between; undefined where there is none. Nothing that
+ * an object inherits counts.
+ */
+export function claimAt(claims: Claims, path: string): unknown {
+  let found: unknown = claims
+  for (const name of Object.hasOwn(claims, path) ? [path] : path.split('.')) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined
+    found = Object.entries(found).find(([key]) => key === name)?.[1]
+  }
+  return found
 }
 
 /** Whether this is a valid `sub`. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { type Claims, isAudience } from './claims.ts'
 import type { Metadata } from './discovery.ts'
-import { OidcFailure } from './failure.ts'
+import { OidcFailure } from '../failure.ts'
 import type { AskProvider, ProviderAnswer } from './http.ts'
 import type { Verified } from './keys.ts'
 

@@ -1,0 +1,55 @@
+import type { GroupPermissions } from './group-permissions.ts'
+
+/** An OpenID provider as the variables describe it. */
+export type ProviderSettings = {
+  /** `default`, or as OIDC_PROVIDERS names it. */
+  readonly id: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly redirectUri: string
+  readonly scopes: readonly string[]
+  /** What people call it; null: nothing in particular. */
+  readonly name: string | null
+  readonly icon: string | null
+  readonly usernameClaim: string | null
+  readonly adminSubject: string | null
+  readonly autoCreateUsers: boolean
+  readonly groupsClaim: string | null
+  readonly allowedGroups: readonly string[]
+  readonly adminGroups: readonly string[]
+  readonly groupPermissions: readonly GroupPermissions[]
+}
+
+export const DEFAULT_PROVIDER = 'default'
+
+/** What each provider has a variable of its own for. */
+const OF_EACH = [
+  'OIDC_ISSUER',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_REDIRECT_URI',
+  'OIDC_SCOPES',
+  'OIDC_NAME',
+  'OIDC_ICON',
+  'OIDC_ALLOW_INSECURE_ISSUER',
+  'OIDC_USERNAME_CLAIM',
+  'OIDC_ADMIN_SUBJECT',
+  'OIDC_GROUPS_CLAIM',
+  'OIDC_ALLOWED_GROUPS',
+  'OIDC_ADMIN_GROUPS',
+  'OIDC_GROUP_PERMISSIONS',
+  'OIDC_AUTO_CREATE_USERS',
+] as const
+
+type OfEach = (typeof OF_EACH)[number]
+
+/** The variables of a provider that OIDC_PROVIDERS names, each with the plain one that it is like. */
+export function namedVariables(provider: string): readonly { readonly name: string; readonly like: OfEach }[] {
+  return OF_EACH.map((like) => ({ name: variableName(provider, like), like }))
+}
+
+/** The variable that says for a provider what `like` says for the default one. */
+export function variableName(provider: string, like: `OIDC_${string}`): string {
+  return provider === DEFAULT_PROVIDER ? like : `OIDC_${provider.toUpperCase()}_${like.slice('OIDC_'.length)}`
+}
