@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Logic alone, on a database in memory: what has a server of its own or waits for real bcrypt is left out. */
+/** Pure logic on an in-memory database: files that start a server or wait for real bcrypt are left out. */
 const UNIT = [
   'test/app/!(auth)/**/*.test.ts',
   'test/app/auth/{sessions,tokens}/*.test.ts',
@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: UNIT,
-          // The files of a worker share their modules: loading those anew for each takes longer than the tests.
+          // The files of a worker share their modules: reloading them for each file would take longer than the tests.
           isolate: false,
           maxWorkers: cores,
           testTimeout: 10_000,
@@ -37,9 +37,9 @@ export default defineConfig({
           globalSetup: 'test/support/built/builds.ts',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...UNIT],
-          // A file may have a browser and services of its own, up to 1.5 GB, and waits for them half of its time.
+          // A file may use a browser and services of its own, up to 1.5 GB, and waits for them half of the time.
           maxWorkers: Math.max(1, Math.min(4, cores, Math.floor(totalmem() / 1.5e9))),
-          // For a machine that is busy with other things: the longest test takes 20 s on a quiet one.
+          // For a machine under load: the longest test takes 20 s on a quiet one.
           testTimeout: 120_000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 60_000 } },

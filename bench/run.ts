@@ -45,7 +45,7 @@ function database(name: string, seed: (file: string) => void): string {
 const small = () => database('small', seedSmall)
 const large = () => database(`large-${scale}`, (file) => seedLarge(file, scale))
 
-/** In this order: what counts processor time first, while nothing of this run still goes on. */
+/** In this order: measures of processor time first, while no work of this run is still going on. */
 const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   requests: () => measureRequests(small()),
   storage: () => measureStorage(scratch, small()),
@@ -71,7 +71,7 @@ if (unknown.length > 0)
 try {
   for (const name of wanted) {
     console.error(`\n${name}, ${new Date().toTimeString().slice(0, 8)}`)
-    // A part that breaks takes no other one along.
+    // A failing part does not stop the others.
     await PARTS[name]?.().catch((error: unknown) => reportFailure(name, error))
   }
 } finally {
@@ -79,5 +79,5 @@ try {
 }
 const missed = printTable(values.json)
 if (values.write) writeTable()
-// What a part that broke has left running ends with this process.
+// Processes left by a failed part end with this process.
 process.exit(missed === 0 ? 0 : 1)

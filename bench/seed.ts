@@ -8,27 +8,27 @@ export const NODES = 500
 export const MESSAGES = 20_000
 const SMALL = { nodes: NODES, messages: MESSAGES, measurements: 1_000_000, auditEntries: 1000, stale: 0 }
 
-/** What years leave, times a scale. */
+/** The data of several years, times a scale. */
 export const largeSizes = (scale: number) => ({
   nodes: Math.round(20_000 * scale),
   messages: Math.round(10_000_000 * scale),
   measurements: Math.round(15_000_000 * scale),
   auditEntries: Math.round(1_000_000 * scale),
-  /** Of 1000 messages and measurements, and sessions in all: what the next sweep deletes. */
+  /** Of 1000 messages and measurements, and sessions in total: what the next sweep deletes. */
   stale: 20,
 })
 
 type Sizes = ReturnType<typeof largeSizes>
 
-/** Stands in one message of a hundred thousand, and in one entry of the audit log of ten thousand. */
+/** Occurs in one message of a hundred thousand, and in one entry of the audit log of ten thousand. */
 export const RARE_WORD = 'Kestrel'
 
-/** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept when it is already there. */
+/** A mesh of 500 nodes with 20,000 messages and 1,000,000 measurements; kept if it already exists. */
 export function seedSmall(file: string): void {
   seed(file, SMALL)
 }
 
-/** The large database; kept when it is already there. */
+/** The large database; kept if it already exists. */
 export function seedLarge(file: string, scale: number): void {
   seed(file, largeSizes(scale))
 }
@@ -52,7 +52,7 @@ function seed(file: string, sizes: Sizes): void {
   close()
 }
 
-/** Secondary indexes after the rows, and what triggers keep once rather than for each row: hours become minutes. */
+/** Secondary indexes after the rows, and the work of triggers once rather than for each row: hours become minutes. */
 function setAside(sqlite: Database.Database): () => void {
   const kept = sqlite
     .prepare<[], { type: string; name: string; sql: string }>(
@@ -95,7 +95,7 @@ function insertNodes(sqlite: Database.Database, { nodes }: Sizes, now: number): 
     .run(nodes, now, now, now, now)
 }
 
-/** A year of them, and of each thousand `stale` older than that; every tenth is for one node alone. */
+/** A year of them, and of each thousand `stale` older ones; every tenth is a direct message. */
 function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: Sizes, now: number): void {
   const span = stale === 0 ? messages * 1000 : (365 * DAY_MS * 1000) / (1000 - stale)
   const step = Math.floor(span / messages)
@@ -111,7 +111,7 @@ function insertMessages(sqlite: Database.Database, { messages, nodes, stale }: S
     .run(messages)
 }
 
-/** Thirty days of them, and of each thousand `stale` older than that. Their hours are there, but for the last twelve. */
+/** Thirty days of them, and of each thousand `stale` older ones. Their hours exist, except for the last twelve. */
 function insertMeasurements(sqlite: Database.Database, { measurements, nodes, stale }: Sizes, now: number): void {
   const names = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds']
   const addMetric = sqlite.prepare('insert or ignore into metrics (name) values (?)')
@@ -142,7 +142,7 @@ function insertAudit(sqlite: Database.Database, { auditEntries }: Sizes, now: nu
     .run(auditEntries)
 }
 
-/** Those that have expired. */
+/** Expired ones. */
 function insertSessions(sqlite: Database.Database, { messages, stale }: Sizes, now: number): void {
   if (stale === 0) return
   sqlite

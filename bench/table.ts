@@ -12,7 +12,7 @@ export type Row = {
 
 const rows: Row[] = []
 
-/** Adds a line, and tells on standard error how far the run is. */
+/** Adds a line, and reports the progress on standard error. */
 export function report(work: string, measured: string, target: string, ok: boolean | null): void {
   rows.push({ work, measured, target, ok })
   console.error(`${verdict(ok).padEnd(6)} ${work.padEnd(60)} ${measured.padEnd(50)} ${target}`)
@@ -34,7 +34,7 @@ function machine(): string {
   return `${cpus().length} × ${cpu?.model.trim() ?? 'unknown'}, ${memory} GB, Node ${process.versions.node}, load ${load} at the end, ${new Date().toISOString().slice(0, 10)}`
 }
 
-/** Prints the table, as Markdown or JSON; answers how many targets were missed. */
+/** Prints the table, as Markdown or JSON; returns the number of missed targets. */
 export function printTable(asJson: boolean): number {
   const missed = rows.filter(({ ok }) => ok === false).length
   if (asJson) console.log(JSON.stringify({ machine: machine(), missed, rows }, null, 2))
@@ -50,11 +50,11 @@ function markdown(shown: readonly Row[]): string {
   return [`${machine()}:`, '', '| work | measured | target | |', '| --- | --- | --- | --- |', ...lines].join('\n')
 }
 
-/** What people feel: the rows of the README. */
+/** What users notice: the rows of the README. */
 const FELT =
   /^(?:GET \/api\/nodes, \d+ nodes|GET \/api\/messages, first|GET \/api\/messages\?before|search of a rare word in m|longest wait: (?:export of the audit log, CSV|a backup$|sweeps)|ingest|2,000|events of|backup|restore|start|memory, |web, first)/
 
-/** Puts the table between the marks in docs/performance.md, and its short form between those in README.md. */
+/** Writes the table between the marks in docs/performance.md, and its short form between those in README.md. */
 export function writeTable(): void {
   const places = [
     ['docs/performance.md', rows],

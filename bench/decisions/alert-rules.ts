@@ -1,4 +1,5 @@
-// What 500 alert rules cost the storing of packets: the same packets with and without them, in turn, by processor time.
+// What 500 alert rules add to the cost of storing packets: the same packets with and without them, in turn, by
+// processor time.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ const RULES = 500
 const RADIO = { kind: 'tcp', name: 'bench' } as const
 
 const LIST = { kind: 'list', nodes: Array.from({ length: 200 }, (_, index) => index + 1) }
-/** A tenth of each kind; none of their words is said, as on most days. */
+/** A tenth of each kind; none of their words occurs, as on most days. */
 const KINDS = [
   { kind: 'node_silent', nodes: LIST, afterMinutes: 60 },
   { kind: 'metric', nodes: LIST, metric: 'deviceMetrics.batteryLevel', is: 'below', limit: 20 },

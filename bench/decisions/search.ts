@@ -1,5 +1,5 @@
-// node bench/decisions/search.ts: what finding texts costs with each of the indexes that SQLite offers, at 1,000,000 messages: bytes
-// on the disk, what an insert costs more, what a search takes. docs/decisions/text-search.md has the figures.
+// node bench/decisions/search.ts: the cost of finding texts with each of the indexes that SQLite offers, at 1,000,000
+// messages: bytes on disk, added cost of an insert, time of a search. docs/decisions/text-search.md has the figures.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { median } from '../table.ts'
 const ROWS = Number(process.env['BENCH_SEARCH_ROWS'] ?? 1_000_000)
 const INSERTS = 20_000
 
-/** Every run makes the same texts. */
+/** Every run generates the same texts. */
 let seed = 1
 function random(): number {
   seed = (seed * 48_271) % 2_147_483_647
@@ -25,7 +25,7 @@ const WORDS = globSync('{README.md,docs/**/*.md}', { cwd: ROOT })
   .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').split(/[^\p{L}\d'.,:]+/u))
   .filter((word) => word !== '')
 
-/** About as long as people write. */
+/** About as long as people's messages. */
 function text(): string {
   const length = 3 + Math.floor(random() * 9)
   return Array.from({ length }, () => WORDS[Math.floor(WORDS.length * random())]).join(' ')
@@ -76,7 +76,7 @@ function sizeOf(database: Database.Database): number {
   )
 }
 
-/** Milliseconds of CPU for `ROWS` in slices, and microseconds for each of further ones in transactions of 10. */
+/** Milliseconds of CPU for `ROWS` in slices, and microseconds for each further one in transactions of 10. */
 function fill(database: Database.Database): { bulkMs: number; insertUs: number } {
   seed = 7
   const insert = database.prepare('insert into messages (text) values (?)')

@@ -1,5 +1,6 @@
-// A process of its own that asks for GET /api/health each 50 ms, whether or not it was answered: what somebody else waits
-// for while the service works. "begin" starts a count, "end" answers the longest wait in milliseconds since then.
+// A process of its own that requests GET /api/health every 50 ms without waiting for earlier answers: how long others
+// wait while the service works. "begin" starts a measurement, "end" returns the longest wait in milliseconds since
+// then.
 import { Agent, get } from 'node:http'
 
 const EVERY_MS = 50
@@ -22,14 +23,14 @@ function probe(begun = performance.now()): void {
     answer.resume()
     answer.on('end', () => done(performance.now() - begun))
   }).on('error', () => {
-    // The server closed a connection that was idle, in the instant in which it was used again.
+    // The server closed an idle connection at the moment it was used again.
     if (request.reusedSocket) probe(begun)
     else done(GIVE_UP_MS)
   })
 }
 
 function answerWhenAllAre(asked: number): void {
-  // Those that were sent before the end still wait for what was measured.
+  // Requests sent before the end are still affected by what was measured.
   if ([...open].some((begun) => begun <= asked)) setTimeout(() => answerWhenAllAre(asked), 1)
   else process.send?.({ answer: { longest, probes } })
 }

@@ -1,5 +1,5 @@
-// A process of its own that reads live events: so many streams, ten for each cookie. "begin" starts a count, "end" answers
-// what came since then.
+// A process of its own that reads a number of live event streams, ten for each cookie. "begin" starts a count, "end"
+// returns the counts since then.
 import { connect } from 'node:net'
 
 /** In the text of a message: when it was sent, by Date.now. */
@@ -11,7 +11,7 @@ let delays: number[] = []
 let resets = 0
 let ended = 0
 
-/** What comes to one reader; one in ten looks at it, for to read all of it would be more work than to send it. */
+/** The data for one reader; one in ten parses it, because parsing all of it would be more work than sending it. */
 function createReader(looks: boolean): (bytes: Buffer) => void {
   // An event may begin in one chunk and end in the next.
   let rest = ''

@@ -8,19 +8,19 @@ export type Load = {
   readonly bytes: number
 }
 
-/** One request of a run: its path, for the n-th one that is sent, and its headers, for each connection. */
+/** One request of a run: its path, for the n-th request, and its headers, for each connection. */
 export type Asking = {
   readonly path: string | ((n: number) => string)
   readonly headers?: Record<string, string>
-  /** One for each person; connections share them evenly. */
+  /** One for each user; connections share them evenly. */
   readonly cookies?: readonly string[]
   /** Status of every answer; 200 unless given. */
   readonly status?: number
 }
 
 /**
- * Keep-alive connections that each ask again as soon as they are answered, for `seconds`; bounded by both. Throws at an
- * answer of another status.
+ * Keep-alive connections that each repeat the request as soon as it is answered, for `seconds`; bounded by both. Throws
+ * at an answer of another status.
  */
 export async function load(
   port: number,
@@ -52,8 +52,8 @@ export async function load(
 }
 
 /**
- * Keeps this process from sleeping between answers. To wake it costs the server, on a virtual machine more than the
- * request itself, and only a server that is slower than this client would pay it.
+ * Keeps this process from sleeping between answers. Waking it costs the server, on a virtual machine more than the
+ * request itself, and only a server slower than this client would pay for it.
  */
 function stayAwake(): () => void {
   let isAwake = true

@@ -24,7 +24,7 @@ export function frame(payloadVariant: MessageInitShape<typeof FromRadioSchema>['
   )
 }
 
-/** What a radio says at connect that knows `nodes` nodes. */
+/** What a radio that knows `nodes` nodes sends on connecting. */
 export function handshakeFrames(nodes: number, nonce: number): Uint8Array[] {
   const seconds = Math.floor(Date.now() / 1000)
   return [
@@ -79,7 +79,7 @@ export function packetFrame(kind: Kind, id: number, nodes: number, at: number): 
   })
 }
 
-/** A number below `count`, the same one each time: the nodes of a mesh do not take turns. */
+/** A number below `count`, the same sequence each time: the nodes of a mesh do not take turns. */
 function scatter(id: number, count: number): number {
   return Math.floor(createSeededRandom(id)() * count)
 }
@@ -125,7 +125,7 @@ function mixtureOf(id: number, time: number): { portnum: PortNum; payload: Uint8
   return { portnum: PortNum.NODEINFO_APP, payload: toBinary(UserSchema, user) }
 }
 
-/** A radio of so many nodes on loopback, which tells a client that connects of all of them. */
+/** A radio on loopback that knows this many nodes and reports all of them to each client. */
 export async function startRadio(nodes: number) {
   let client: Socket | null = null
   const server = createServer((socket) => {
@@ -146,7 +146,7 @@ export async function startRadio(nodes: number) {
   let id = 0
   return {
     port: address.port,
-    /** Hands over so many packets of a usual mixture a second, at an even pace; answers how many. */
+    /** Sends this many packets of the usual mixture a second, at an even pace; returns their number. */
     async stream(packetsASecond: number, seconds: number): Promise<number> {
       const begun = performance.now()
       const all = packetsASecond * seconds
@@ -164,7 +164,7 @@ export async function startRadio(nodes: number) {
   }
 }
 
-/** What a client says; null for bytes that are no message. */
+/** A message from a client; null for bytes that are not a message. */
 function decodeToRadio(payload: Uint8Array): ToRadio['payloadVariant'] | null {
   try {
     return fromBinary(ToRadioSchema, payload).payloadVariant

@@ -1,4 +1,5 @@
-// What the edge waits for and is billed by: trips to D1, and the rows that it reads and writes. All of it on workerd.
+// What determines waiting time and cost on the edge: round trips to D1, and rows read and written. All of it on
+// workerd.
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import { createCollectorFilter } from '../../src/app/mesh/collector/filter.ts'
@@ -25,7 +26,7 @@ const ORIGIN = 'http://edge.test'
 type Prepared = ReturnType<D1Database['prepare']>
 type Counted = { trips: number; read: number; written: number }
 
-/** The same database, which counts. A query for bare rows tells no figures: it is asked a second time for those. */
+/** The same database with counts. A query for bare rows returns no figures: it is repeated to get them. */
 function counting(database: D1Database): Counted & { readonly database: D1Database } {
   const counted = { trips: 0, read: 0, written: 0 }
   const real = new WeakMap<object, Prepared>()
@@ -113,7 +114,7 @@ async function measureTrips(database: D1Database): Promise<void> {
     report(`edge: trips to D1, ${work}`, `${trips}, ${read} rows read`, `≤ ${most}`, trips <= most)
     return read
   }
-  // A first request of each kind settles what an isolate asks once.
+  // The first request of each kind loads what an isolate caches.
   await ask('/api/dashboard', { headers })
   await count('status', 1, () => ask('/api/auth/status', { headers }))
   await count('list of nodes', 2, () => ask('/api/nodes', { headers }))
@@ -131,7 +132,7 @@ function readFrames(frames: readonly Uint8Array[], at: (n: number) => number): H
   )
 }
 
-/** Entries of indexes are rows too. All nodes are known before. */
+/** Index entries are rows too. All nodes are known before. */
 async function measureWrites(database: D1Database): Promise<void> {
   const counter = counting(database)
   const store = d1Store(counter.database)
@@ -182,7 +183,7 @@ async function measureWrites(database: D1Database): Promise<void> {
 }
 
 export async function measureEdge(): Promise<void> {
-  // Nothing reaches another host: neither usage statistics nor the made-up location of a client.
+  // Nothing contacts another host, neither for usage statistics nor for the simulated location of a client.
   Object.assign(process.env, { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' })
   const configPath = new URL('../../wrangler.toml', import.meta.url).pathname
   const harness = createTestHarness({ workers: [{ configPath }] })

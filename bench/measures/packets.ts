@@ -1,4 +1,4 @@
-// What packets cost: stored, told to those who watch, and while others poll.
+// The cost of packets: stored, sent to live readers, and while others poll.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ const NODES = 250
 const BATCH = 200
 const RADIO = { kind: 'tcp', name: 'bench' } as const
 
-/** What traffic adds rows to, and the order in which they come: that of time, not that of their keys. */
+/** The tables that traffic fills, in the order of time rather than of their keys. */
 const ARRIVAL = {
   messages: 'id',
   receptions: 't',
@@ -49,7 +49,7 @@ async function timed(work: () => unknown): Promise<number> {
   return user + system
 }
 
-/** From frames as they come off the wire to rows on the disk, 200 packets in one batch. */
+/** From frames on the wire to rows on the disk, 200 packets in one batch. */
 async function ingestFrames(store: SqliteStore, frames: readonly Uint8Array[]): Promise<number> {
   const ingest = createIngest(store)
   const decoder = createFrameDecoder(decodeFromRadio)
@@ -96,7 +96,7 @@ function inserting(from: SqliteStore, to: SqliteStore, table: string): Writing {
   return { rows: select.all(), write: (row) => insert.run(row) }
 }
 
-/** What a packet changes of its sender: once for each that is among a batch. */
+/** What a packet changes of its sender: once per sender in a batch. */
 function updatingNodes(from: SqliteStore, to: SqliteStore): Writing {
   const heard: number[] = from.sqlite.prepare('select from_node_num from packets order by id').pluck().all().map(Number)
   const columns = ['last_heard', 'hops_away', 'snr', 'rssi', 'channel', 'via_mqtt', 'latitude', 'longitude', 'altitude']
@@ -142,7 +142,7 @@ type Site = {
   readonly database: string
 }
 
-/** The service on a radio of so many nodes, which it knows by now. */
+/** The service on a radio with this many nodes, all of them known by now. */
 async function openSite(scratch: string, nodes: number, people: number): Promise<Site & { close(): Promise<void> }> {
   const dataDir = mkdtempSync(join(scratch, 'site-'))
   const radio = await startRadio(nodes)
@@ -167,10 +167,10 @@ async function openSite(scratch: string, nodes: number, people: number): Promise
   return { service, radio, cookies, database: join(dataDir, 'mesh.db'), close }
 }
 
-/** How long a busy machine may store nothing of what waits. */
+/** How long a busy machine may go without storing any waiting packet. */
 const PATIENCE_MS = 10_000
 
-/** Packets in the log, each once: when all that were sent are there, or no more come. */
+/** Packets in the log, each once: when all that were sent are stored, or no more arrive. */
 async function countStored(file: string, sent: number): Promise<number> {
   const sqlite = new Database(file, { readonly: true })
   const count = sqlite.prepare('select count(distinct packet_id) from packets').pluck()
@@ -186,7 +186,7 @@ async function countStored(file: string, sent: number): Promise<number> {
 
 type Told = { resets: number; ended: number; p50: number; p95: number; longest: number }
 
-/** 200 readers while 2,000 packets a second come. */
+/** 200 readers while 2,000 packets arrive per second. */
 export async function measureLive(scratch: string): Promise<void> {
   const site = await openSite(scratch, NODES, 20)
   const readers = startHelper(new URL('../load/readers.ts', import.meta.url), [
@@ -213,7 +213,7 @@ export async function measureLive(scratch: string): Promise<void> {
   }
 }
 
-/** 20 people with a page open that asks each second, while packets come. */
+/** 20 users with an open page that polls each second, while packets arrive. */
 async function poll({ service, cookies }: Site, path: string, seconds: number) {
   let [asked, whole] = [0, 0]
   const end = performance.now() + seconds * 1000
@@ -234,7 +234,7 @@ async function poll({ service, cookies }: Site, path: string, seconds: number) {
   return { asked, whole }
 }
 
-/** What changes while it is asked for: what polling adds to what the packets cost, and memory with 20 who watch. */
+/** What changes while pages poll: what polling adds to the cost of the packets, and memory with 20 users. */
 export async function measureChanging(scratch: string): Promise<void> {
   const seconds = 6
   const site = await openSite(scratch, 500, 20)

@@ -1,5 +1,5 @@
-// What somebody else waits for while each route, export, backup, sweep and search of a large database is called once, and
-// how long searches take.
+// How long others wait while each route, export, backup, sweep and search of a large database is called once, and how
+// long searches take.
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { RARE_WORD } from '../seed.ts'
@@ -20,9 +20,9 @@ import { DAY_MS } from '../../src/shared/time.ts'
 
 const LOOP_MS = 25
 const SEEN_MS = 60
-/** So long the prober goes on after a call: three of its questions. */
+/** The prober continues this long after a call: three of its requests. */
 const AFTERWARDS_MS = 150
-/** What runs by itself begins a minute after the start. */
+/** Background work begins a minute after the start. */
 const FIRST_SWEEP_MS = 60_000
 const SWEEPS_MS = 25_000
 const NODE = 2_000_000_000 + 100 * 7919
@@ -41,7 +41,7 @@ async function call({ service, cookie }: Large, path: string, method = 'GET'): P
   if (answer.status >= 400) throw new Error(`${method} ${path}: ${answer.status}`)
 }
 
-/** What is asked beside each route as it is. */
+/** Additional requests, beside each route without parameters. */
 function filtered(now: number): readonly (readonly [work: string, path: string])[] {
   return [
     ['messages, second page', '/api/messages?before=5000'],
@@ -67,7 +67,7 @@ const EXPORTS = [
   ['export of the audit log, a word', `/api/audit/export?format=csv&q=${RARE_WORD}`],
 ] as const
 
-/** What has targets of its own: microseconds of the service, and what the person sees. */
+/** Searches have their own targets: microseconds of the service, and the time for the user. */
 const searches = (now: number) =>
   [
     ['search of a rare word in messages', `/api/messages?q=${RARE_WORD}`],
@@ -77,7 +77,7 @@ const searches = (now: number) =>
     ['search of a rare word in the audit log', `/api/audit?q=${RARE_WORD}`],
   ] as const
 
-/** Every GET route that the service documents and that needs nothing else to be asked. */
+/** Every documented GET route that needs no parameters. */
 async function routesOf(large: Large): Promise<string[]> {
   const answer = await fetch(`http://127.0.0.1:${large.service.port}/api/openapi.json`)
   const { paths } = Object(await answer.json())
@@ -135,7 +135,7 @@ function reportWait({ work, loop, seen, ms }: Wait): void {
   )
 }
 
-/** The log is sealed, and indexes of words are built, in slices after the start. */
+/** After the start the log is sealed, and text indexes are built, in slices. */
 async function whenSettled(dataDir: string): Promise<void> {
   const sqlite = new Database(`${dataDir}/mesh.db`, { readonly: true })
   const sealed = sqlite.prepare('select coalesce((select sealed_id from audit_chain), 0)').pluck()

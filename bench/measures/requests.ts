@@ -1,4 +1,4 @@
-// What answers cost, in processor time of the server, against the same work in its fastest known form in the same run.
+// The cost of answers in processor time of the server, against the same work in its fastest known form in the same run.
 import { request } from 'node:http'
 import { type Asking, load } from '../load/requests.ts'
 import { MESSAGES, NODES } from '../seed.ts'
@@ -8,7 +8,7 @@ import { median, report } from '../table.ts'
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 1)
 const PEOPLE = 8
-/** The service does what the limit does and more: when it seems to be faster, the limit is not the limit. */
+/** The service does the work of the limit and more: if it seems faster, the limit is not a limit. */
 const HONEST = 1.05
 
 type Measured = { readonly cpuUs: number; readonly rate: number; readonly bytes: number }
@@ -104,7 +104,7 @@ export async function measureRequests(dataDir: string): Promise<void> {
       best('/unchanged', { status: 304 }),
       own('/api/nodes', unchanged),
     )
-    // So many different pages that hardly one of them is kept.
+    // So many different pages that hardly any of them is cached.
     const limits = (n: number) => 51 + (n % 100)
     await cost(
       'GET /api/nodes at first miss',
@@ -155,7 +155,7 @@ export async function measureRequests(dataDir: string): Promise<void> {
   }
 }
 
-/** Work for which there is no limit but the time that it takes. */
+/** Work without a limit to compare with, except its time. */
 async function cost(work: string, targetMs: number | null, own: Side): Promise<void> {
   const rounds: Measured[] = []
   for (let round = 0; round <= ROUNDS; round++) rounds.push(await measure(own.server, own))

@@ -1,4 +1,4 @@
-// Cold starts, memory of a service that does nothing, and sizes of what is delivered.
+// Cold starts, memory of an idle service, and sizes of the deliverables.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { median, report } from '../table.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ROOT = new URL('../..', import.meta.url).pathname
-/** What the image and the unit start the service with. */
+/** The options with which the image and the unit start the service. */
 const FLAGS = '--max-semi-space-size=1'
 
 /**
- * Asks the kernel to forget what it keeps of these files (`posix_fadvise`, which no privilege is needed for); answers
- * whether it could be asked. The program of Node itself stays: this process runs on it.
+ * Asks the kernel to drop its cache of these files (`posix_fadvise`, which needs no privilege); returns whether that
+ * was possible. Node's own program stays cached: this process runs on it.
  */
 function forgetFiles(files: readonly string[]): boolean {
   try {

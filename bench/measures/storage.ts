@@ -1,5 +1,5 @@
-// Backup and restore of 1,000,000 measurements, as ratios against what this machine can do with the rows of the same table
-// in the same run.
+// Backup and restore of 1,000,000 measurements, relative to what this machine can do with the rows of the same table in
+// the same run.
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -16,7 +16,7 @@ function ownCpu(): number {
   return user + system
 }
 
-/** Every table's rows as JSON that SQLite itself makes, a series of measurements at a time, brought to the disk. */
+/** Every table's rows as JSON made by SQLite itself, a series of measurements at a time, written to the disk. */
 function rawExport(database: string, file: string): number {
   const sqlite = new Database(database, { readonly: true })
   const begun = ownCpu()
@@ -43,7 +43,10 @@ function rawExport(database: string, file: string): number {
   return cpu
 }
 
-/** Every table's rows, in memory, by prepared inserts of many rows in one transaction; the indexes come after the rows. */
+/**
+ * Every table's rows from memory, by prepared inserts of many rows in one transaction; the indexes are created after
+ * the rows.
+ */
 function rawInsert(database: string, file: string): number {
   const source = new Database(database, { readonly: true })
   for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
@@ -78,7 +81,7 @@ function rawInsert(database: string, file: string): number {
   return cpu
 }
 
-/** What a backup has in it: no sessions, nothing that is counted again, no index of words. */
+/** The contents of a backup: no sessions, no derived counts, no text index. */
 function tablesOf(sqlite: Database.Database): string[] {
   return sqlite
     .prepare<[], string>(
@@ -90,7 +93,7 @@ function tablesOf(sqlite: Database.Database): string[] {
     .all()
 }
 
-/** One backup by the service, with what it cost the service. */
+/** One backup by the service, with its cost. */
 async function backUp(service: Running, cookie: string) {
   const before = memoryMb(service).now
   let peak = before
@@ -148,7 +151,7 @@ async function start(dataDir: string, env: Record<string, string>): Promise<{ cp
   return { cpu, peakMb }
 }
 
-/** The start that restores, against a start that does not. */
+/** A start with a restore, against one without. */
 async function restores(scratch: string, dataDir: string, name: string): Promise<void> {
   const rounds: { own: number; extraMb: number; limit: number }[] = []
   for (let round = 0; round <= ROUNDS; round++) {

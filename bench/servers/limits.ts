@@ -1,4 +1,4 @@
-// What no service can be faster at: the same work in its fastest known form, behind the product's own session check.
+// The upper limit for any service: the same work in its fastest known form, behind the product's own session check.
 import { request } from 'node:http'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
@@ -26,7 +26,7 @@ const SELECTS = {
 
 type Body = { readonly name: string; readonly url: string; readonly headers: Record<string, string> }
 
-/** What the service answers, byte by byte as it is on the wire. */
+/** The service's answer, byte by byte as on the wire. */
 function fetchBytes({
   url,
   headers,

@@ -1,5 +1,5 @@
-// Preloaded into each measured server: answers what it used of the processor, and how long its event loop was held. The
-// loop is watched only between "watch" and "read", for the timer costs each request some time.
+// Preloaded into each measured server: reports its processor time, and how long its event loop was blocked. The loop is
+// watched only between "watch" and "read", because the timer costs each request some time.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
@@ -7,7 +7,7 @@ const delay = monitorEventLoopDelay({ resolution: 1 })
 process.on('message', (request) => {
   switch (request) {
     case 'cpu': {
-      // Of all threads, those among them that have ended.
+      // Of all threads, including those that have ended.
       const { user, system } = process.cpuUsage()
       process.send?.({ answer: user + system })
       return

@@ -8,20 +8,20 @@ const MONITOR = new URL('monitor.ts', import.meta.url).pathname
 const LIMITS = new URL('limits.ts', import.meta.url).pathname
 const SERVICE = new URL('../../dist/node/main.js', import.meta.url).pathname
 
-/** Of every account of a run. */
+/** The password of every account of a run. */
 export const PASSWORD = 'bench measures ratios'
 
 export type Running = { readonly child: ChildProcess; readonly port: number; stop(): Promise<void> }
 
 const children = new Set<ChildProcess>()
-// A measurement that failed leaves no server behind.
+// A failed measurement leaves no server behind.
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')))
 
 type Monitored = { monitored?: boolean }
 
 /**
- * The built service on a data directory; resolves at its first healthy answer, with the time that took. Unless
- * `monitored`, it can't be asked for its processor time, and starts as it does without a bench.
+ * The built service on a data directory; resolves at its first healthy answer, with the time taken. Unless `monitored`,
+ * it cannot report its processor time, and starts as it does without a bench.
  */
 export async function startService(
   dataDir: string,
@@ -83,17 +83,17 @@ export async function ask<T>(child: ChildProcess, message: 'cpu' | 'watch' | 're
   return (await answer)[0].answer
 }
 
-/** Microseconds of processor time that the server has used, in all its threads. */
+/** Microseconds of processor time used by the server in all its threads. */
 export const readCpu = ({ child }: Running): Promise<number> => ask(child, 'cpu')
 
-/** The longest time that the server's event loop was held during `work`, in milliseconds. */
+/** The longest block of the server's event loop during `work`, in milliseconds. */
 export async function longestPause({ child }: Running, work: () => Promise<void>): Promise<number> {
   await ask(child, 'watch')
   await work()
   return ask(child, 'read')
 }
 
-/** Resident memory in megabytes: now, and the most it ever was. */
+/** Resident memory in megabytes: now, and the highest so far. */
 export function memoryMb({ child }: Running): { now: number; most: number } {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
   const of = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024
@@ -110,7 +110,7 @@ export async function signIn(port: number, username = 'admin'): Promise<string> 
   return answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
 }
 
-/** Cookies of so many administrators, the first of whom is `admin`: what one user may do at once is bounded. */
+/** Cookies of several administrators, the first of whom is `admin`: one user's simultaneous requests are limited. */
 export async function signInPeople(dataDir: string, port: number, count: number): Promise<string[]> {
   const sqlite = new Database(`${dataDir}/mesh.db`)
   sqlite.pragma('busy_timeout = 5000')

@@ -45,7 +45,7 @@ import { DAY_MS } from '../../src/shared/time.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 13)
 
-/** The statements of the mesh on a database: they are written in SQL, which each driver must read alike. */
+/** The statements of the mesh on a database: they are written in SQL, which each driver must treat alike. */
 export function meshStoreContract(name: string, open: () => Store): void {
   const count = (table: SQLiteTable) => open().db.$count(table)
   const play = async () => {
@@ -59,7 +59,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
   }
 
   describe(`mesh on ${name}`, () => {
-    it('takes all that real radios said, once', async () => {
+    it('stores everything that real radios sent, once', async () => {
       expect((await play()).length).toBeGreaterThan(20)
       const told = async () => {
         const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_SCOPE))
@@ -83,7 +83,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
           },
         }),
       )
-      // What one of our radios heard of another one, and that one did not say itself, is in the packet log only.
+      // What our radio heard of another of our radios, and that one did not report itself, is in the packet log only.
       expect(first.messages).toHaveLength(8)
       expect(first.messages[0]).toMatchObject({ text: 'dm to C', emoji: false, pkiEncrypted: true })
       const rows = [await count(telemetry), await count(metrics), await count(channels)]
@@ -93,7 +93,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect([await count(telemetry), await count(metrics), await count(channels)]).toStrictEqual(rows)
     })
 
-    it('tells each change of a list from the one before', async () => {
+    it('reports each change of a list since the previous revision', async () => {
       const tag = async () => (await listNodes({ store: open() }, { limit: 5000 }, NOW)).body.etag
       const before = await tag()
       expect(await tag()).toBe(before)
@@ -103,9 +103,9 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(read(found)).toMatchObject([{ nodeNum: FAR, position: { latitude: 5e-7, longitude: 6e-7 } }])
     })
 
-    it('keeps routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
+    it('stores routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
       const all = { read: true, write: true }
-      // In the recordings there is only a question passing by.
+      // The recordings only contain a request that passes by.
       expect(await listTraceroutes(open(), { limit: 10 })).toStrictEqual([])
       const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
       const neighbors = create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: 7, snr: 2.5 }] })
@@ -167,7 +167,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await listMessages(open(), { limit: 1 }, WHOLE_SCOPE)).toBe('{"messages":[],"nextBefore":null}')
     })
 
-    it('lets the history of a node follow it to another number, and back', async () => {
+    it('moves the history of a node to another number, and back', async () => {
       const [from, to] = [0xd0000001, 0xd0000002]
       const publicKey = new Uint8Array(32).fill(7)
       const speak = (nodeNum: number, at: number) => {
@@ -200,7 +200,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(lines).toHaveLength(2)
     })
 
-    it('forgets a node at once and its history after it, not what it says from then on', async () => {
+    it('deletes a node at once and its history afterwards, but not what it sends later', async () => {
       const gone = 0xd0000001
       const speak = () =>
         storePackets(createIngest(open()), [packet(position({ latitudeI: 5, longitudeI: 6 }), { from: gone })], {
@@ -215,12 +215,12 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(await sweepForgotten(open(), async () => true)).toBeGreaterThan(1)
       const [left, places, waiting] = await rows()
       expect(left).toBeLessThan(Number(before[0]))
-      // It was at two places before, and is at one now.
+      // It had two positions before, and has one now.
       expect([places, waiting]).toStrictEqual([Number(before[1]) - 1, 0])
       expect((await readTrack(open(), gone, { from: 0, to: NOW * 2, limit: 9 })).positions).toHaveLength(1)
     })
 
-    it('puts what a broker told into the channel of a radio, once that is known', async () => {
+    it('moves messages from a broker into the channel of a radio once that is known', async () => {
       const broker = { source: { kind: 'mqtt', name: 'mqtt://broker' }, at: NOW } as const
       const number = numberChannel('8:LongFast')
       const ingest = createIngest(open(), null, ['hilltop'])
@@ -245,7 +245,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(names).toStrictEqual([{ source: 'hilltop', index: 6, name: '', role: 'SECONDARY' }])
     })
 
-    it('keeps of channels that are made up the latest, and hides none of our own behind them', async () => {
+    it('keeps the latest of the made-up channels, and hides none of our own behind them', async () => {
       const HOUR_MS = 3_600_000
       const started = NOW + 2 * DAY_MS
       const loud = { kind: 'mqtt', name: 'mqtt://loud' } as const
@@ -277,7 +277,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const latest = Array.from({ length: MAX_HEARD_CHANNELS }, (_, n) => madeUp(300 + n).name)
       expect(new Set(kept)).toStrictEqual(new Set(latest))
 
-      // Somebody makes up a channel with the number of ours, and is faster than the radio.
+      // Somebody invents a channel with the number of ours, and is faster than the radio.
       const number = numberChannel('1:own1')
       const twin = Array.from({ length: 100_000 }, (_, n) => `t${n}`).find(
         (name) => numberChannel(identifyChannel(1, name)) === number,

@@ -7,11 +7,11 @@ import { encodeHeartbeat } from '../../src/meshtastic/link/to-radio.ts'
 import type { Link } from '../../src/node/radio/link.ts'
 import { type LinkEvents, type WatchedLink, watchLink } from '../support/radio/watched-link.ts'
 
-/** What a link listens to. */
+/** The peer that a link listens to. */
 export type LinkPeer = {
-  /** Gives a packet to the link that listens. */
+  /** Sends a packet to the connected link. */
   send(packet: MeshPacket): void | Promise<void>
-  /** Gives it bytes that are no packet. */
+  /** Sends it bytes that are not a packet. */
   sendNoise(bytes: Uint8Array): void | Promise<void>
   hangUp(): void
   stop(): Promise<void>
@@ -19,7 +19,7 @@ export type LinkPeer = {
 
 export type LinkMaker = {
   readonly startPeer: () => Promise<{ readonly peer: LinkPeer; readonly makeLink: (events: LinkEvents) => Link }>
-  /** A link to a port where nobody listens. */
+  /** A link to a port where nothing listens. */
   readonly makeLonelyLink: (events: LinkEvents) => Link
 }
 
@@ -52,7 +52,7 @@ function untilText(link: WatchedLink, text: string) {
   )
 }
 
-/** What each kind of link must do, whatever it listens to. Its back-off is a few milliseconds. */
+/** What each kind of link must do. Its back-off is a few milliseconds. */
 export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPeer, makeLonelyLink }: LinkMaker): void {
   describe(`radio link: ${name}`, () => {
     const endings: (() => void | Promise<void>)[] = []
@@ -73,7 +73,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       return { peer, link }
     }
 
-    it('is stopped until it is started, connects, and says so', async () => {
+    it('does nothing until it is started, then connects and reports it', async () => {
       const { peer, makeLink } = await startPeer()
       endings.push(() => peer.stop())
       const link = watch(makeLink)
@@ -85,7 +85,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       expect(link.states.filter(({ state }) => state === 'connecting')).toHaveLength(1)
     })
 
-    it('hands over what a packet says, and when it last heard anything', async () => {
+    it('passes on the content of a packet, and the time of the last one', async () => {
       const { peer, link } = await connect()
       await peer.send(textPacket(77, 'Grüße 🦉'))
       const { event, raw } = await untilText(link, 'Grüße 🦉')
@@ -114,7 +114,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       expect(textsOf(link)).toStrictEqual(texts)
     })
 
-    it('goes on after noise', async () => {
+    it('continues after noise', async () => {
       const { peer, link } = await connect()
       await peer.sendNoise(Uint8Array.from([0x94, 0xc3, 0x00, 0x02, 0xff, 0xff, 0x0a, 0x05]))
       await peer.sendNoise(new TextEncoder().encode('{"text": "no packet"} — \u001b[0m'))
@@ -124,7 +124,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       expect(link.info().state).toBe('connected')
     })
 
-    it('says why it lost its peer, and comes back', async () => {
+    it('reports why it lost its peer, and reconnects', async () => {
       const { peer, link } = await connect()
       peer.hangUp()
       const waiting = await link.until('waiting')
@@ -135,7 +135,7 @@ export function radioLinkContract(name: string, kind: 'tcp' | 'mqtt', { startPee
       expect((await untilText(link, 'back again')).event.type).toBe('packet')
     })
 
-    it('keeps trying while nobody listens', async () => {
+    it('keeps trying while nothing listens', async () => {
       const link = watch(makeLonelyLink)
       link.start()
       for (let tries = 0; tries < 3; tries += 1) {

@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
 
-/** A running service, on whatever runtime. */
+/** A running service on any runtime. */
 export type Service = {
-  /** Where it answers over HTTP. */
+  /** Its HTTP address. */
   readonly url: URL
-  /** The header in which this runtime believes the address of a client. */
+  /** The header from which this runtime takes the address of a client. */
   readonly addressHeader: 'x-forwarded-for' | 'cf-connecting-ip'
   /** Runs one statement in its database. */
   readonly sql: (query: string) => Promise<Record<string, unknown>[]>
@@ -14,7 +14,7 @@ export type Service = {
 export const ADMIN_PASSWORD = 'the first administrator'
 export const USER_PASSWORD = 'a password for everyone'
 
-/** The environment that the scenarios count on. */
+/** The environment that the scenarios rely on. */
 export const SCENARIO_ENV = {
   SESSION_SECRET: 'the secret of the scenarios is longer than 32 characters',
   ADMIN_PASSWORD,
@@ -24,11 +24,11 @@ export const SCENARIO_ENV = {
 type Answer = {
   readonly status: number
   readonly headers: Headers
-  /** Parsed when it is JSON, else the text. */
+  /** Parsed if it is JSON, otherwise the text. */
   readonly body: unknown
 }
 
-/** A browser at an address of its own: sends JSON and keeps its session cookie. */
+/** A browser at its own address: sends JSON and keeps its session cookie. */
 export type Client = {
   readonly service: Service
   cookie: string | null
@@ -69,7 +69,7 @@ export function createClient(service: Service): Client {
   return client
 }
 
-/** Signs in, and fails the test when that does. */
+/** Signs in, and fails the test if that is refused. */
 export async function signIn(service: Service, username: string, password = USER_PASSWORD): Promise<Client> {
   const client = createClient(service)
   const answer = await client.send('POST', '/api/auth/login', { username, password })
@@ -84,12 +84,12 @@ export async function makeUser(admin: Client, username: string): Promise<number>
   return Number(Object(answer.body).user.id)
 }
 
-/** The statuses of answers to requests at one instant, in the order of their numbers. */
+/** The statuses of answers to simultaneous requests, in ascending order. */
 export function statuses(answers: readonly Answer[]): number[] {
   return answers.map(({ status }) => status).toSorted((a, b) => a - b)
 }
 
-/** What a refusal looks like. */
+/** The shape of a refusal. */
 export function refusal(status: number, code: string) {
   return { status, body: { type: 'about:blank', status, code, requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) } }
 }

@@ -24,10 +24,7 @@ function session(id: number, changes: Partial<StoredSession> = {}): StoredSessio
 
 const ids = (sessions: readonly StoredSession[]) => sessions.map(({ id }) => id)
 
-/**
- * What every session store must do. `make` answers an empty one at each call; it is cleared away after the test by
- * whoever made it.
- */
+/** What every session store must do. `make` returns an empty one at each call; its maker removes it after the test. */
 export function sessionStoreContract(name: string, make: () => Promise<SessionStore> | SessionStore): void {
   describe(`session store: ${name}`, () => {
     sessionContract(make)
@@ -38,7 +35,7 @@ export function sessionStoreContract(name: string, make: () => Promise<SessionSt
 type Make = () => Promise<SessionStore> | SessionStore
 
 function sessionContract(make: Make): void {
-  test('a session comes back whole, whatever is null in it and however large its id', async () => {
+  test('a session comes back complete, with any nulls and however large its id', async () => {
     const store = await make()
     const full = session(Number.MAX_SAFE_INTEGER, { oidcIssuer: 'https://id.example.org/a?b=c', epoch: 12 })
     const bare = session(2, { ip: null, userAgent: null, userId: 8 })
@@ -50,7 +47,7 @@ function sessionContract(make: Make): void {
     expect(await store.list(8, NOW)).toStrictEqual([bare])
   })
 
-  test('an unknown hash is nobody, and changing it does nothing', async () => {
+  test('an unknown hash is anonymous, and changing it does nothing', async () => {
     const store = await make()
     await store.insert(session(1))
     const unknown = 'f'.repeat(64)
@@ -73,7 +70,7 @@ function sessionContract(make: Make): void {
     expect(await store.list(7, expiresAt)).toStrictEqual([])
   })
 
-  test('a session that is born expired is nobody', async () => {
+  test('a session that is created expired is anonymous', async () => {
     const store = await make()
     await store.insert(session(1, { expiresAt: NOW }))
     expect(await store.find(session(1).tokenHash, NOW)).toBeNull()
@@ -105,7 +102,7 @@ function sessionContract(make: Make): void {
     expect(ids(await store.list(8, NOW))).toStrictEqual([3])
   })
 
-  test('of many that remove a session at once, one did', async () => {
+  test('of many simultaneous removals of a session, one succeeds', async () => {
     const store = await make()
     for (const one of [session(1), session(2), session(3)]) await store.insert(one)
     const removed = await Promise.all(Array.from({ length: 10 }, () => store.remove(session(1).tokenHash)))
@@ -148,7 +145,7 @@ function sessionContract(make: Make): void {
     expect(ids(await store.list(7, NOW))).toStrictEqual([4, 2, 3, 1])
   })
 
-  test('sweeping takes what has expired and nothing that lives', async () => {
+  test('sweeping removes everything expired and nothing else', async () => {
     const store = await make()
     await store.insert(session(1, { expiresAt: NOW + 1000 }))
     await store.insert(session(2, { expiresAt: NOW + 1001 }))
@@ -162,7 +159,7 @@ function sessionContract(make: Make): void {
 }
 
 function counterContract(make: Make): void {
-  test('attempts count up in the window that the first one opened, and begin again after it', async () => {
+  test('attempts are counted in the window that the first one opened, and from one again after it', async () => {
     const store = await make()
     const resetAt = NOW + HOUR
     expect(await store.hit('login:account:anna', HOUR, NOW)).toStrictEqual({ count: 1, resetAt })
@@ -171,7 +168,7 @@ function counterContract(make: Make): void {
     expect(await store.hit('login:account:anna', HOUR, resetAt)).toStrictEqual({ count: 1, resetAt: resetAt + HOUR })
   })
 
-  test('keys count apart, whatever is in them', async () => {
+  test('keys are counted separately, whatever they contain', async () => {
     const store = await make()
     const odd = 'login:account:\u0000 ü*?[a]\n"%'
     await store.hit('a', HOUR, NOW)
@@ -190,7 +187,7 @@ function counterContract(make: Make): void {
     expect(new Set(answers.map(({ resetAt }) => resetAt))).toStrictEqual(new Set([NOW + HOUR]))
   })
 
-  test('clearing takes the keys that begin so, whatever is in them, and no other', async () => {
+  test('clearing removes all keys with the prefix, whatever they contain, and no other', async () => {
     const store = await make()
     for (const key of ['login:a', 'login:*[b]?', 'login', 'oidc:login:a', 'x*y:1', 'xzy:1'])
       await store.hit(key, HOUR, NOW)
@@ -203,7 +200,7 @@ function counterContract(make: Make): void {
     expect(counts).toStrictEqual([1, 1, 2, 2, 1, 2])
   })
 
-  test('all attempts or one are taken back, never below none; the window stays', async () => {
+  test('one attempt or all are taken back, never below zero; the window stays', async () => {
     const store = await make()
     await store.forgive('a', 'one')
     await store.forgive('a', 'all')

@@ -23,12 +23,12 @@ const user = (username: string, isAdmin = false) => ({
   createdAt: NOW,
 })
 
-/** What every store must do. `open` answers one with an empty, migrated database, the same one at each call. */
+/** What every store must do. `open` returns one with an empty, migrated database, the same one at each call. */
 export function storeContract(name: string, open: () => Promise<Store> | Store): void {
   const context = (store: Store): AuditContext => ({ store, viewer: null, ip: null, requestId: null, now: () => NOW })
 
   describe(`store: ${name}`, () => {
-    test('statements run in order, and a later one finds what an earlier one made', async () => {
+    test('statements run in order, and a later one sees the rows of an earlier one', async () => {
       const store = await open()
       const NONE = { read: false, write: false }
       const later = { at: NOW + 1, by: null }
@@ -64,7 +64,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(entries).toMatchObject([{ details: { userId: row?.id, username: 'anna' }, username: SYSTEM.username }])
     })
 
-    test('tells its size', async () => {
+    test('reports its size', async () => {
       const bytes = await (await open()).sizeBytes()
       expect(bytes).toBeGreaterThan(50_000)
       expect(bytes).toBeLessThan(5_000_000)
@@ -78,7 +78,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(await store.db.select({ key: settings.key }).from(settings).all()).toEqual([{ key: 'first' }])
     })
 
-    test('what nobody waits for is there at once, and whole or not at all as well', async () => {
+    test('a statement that is not awaited is visible at once, and also complete or not at all', async () => {
       const store = await open()
       const set = (key: string) => store.db.insert(settings).values({ key, value: '1', updatedAt: NOW })
       await store.atomic([set('lazy 1'), set('lazy 2')], 'lazily')
@@ -101,7 +101,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(entries.map(({ details }) => details)).toEqual([{ to: 'Y' }])
     })
 
-    test('what somebody asks for who is no administrator by then is taken back', async () => {
+    test('a change by somebody who has lost the administrator role by then is rolled back', async () => {
       const store = await open()
       await store.db
         .insert(users)
@@ -150,7 +150,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
         .run()
     })
 
-    test('the last administrator and a taken name are told by the database itself', async () => {
+    test('the database itself reports the last administrator and a name in use', async () => {
       const store = await open()
       await store.db.insert(users).values(user('clara', true)).run()
       const demote = store.db.update(users).set({ isAdmin: false }).where(eq(users.username, 'clara'))
@@ -183,7 +183,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(lines.join('\n')).not.toContain('the hash of')
     })
 
-    test('values come back as they were', async () => {
+    test('values come back unchanged', async () => {
       const store = await open()
       const node = {
         nodeNum: 0xffff_ffff,
@@ -197,7 +197,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(row).toMatchObject({ ...node, isIgnored: false, altitude: null, notes: '' })
     })
 
-    test('a part of a text is found, however long and whatever is in it', async () => {
+    test('a part of a text is found, whatever its length and content', async () => {
       const store = await open()
       const long = `${'%_\\'.repeat(60)}End`
       await store.db.insert(settings).values({ key: 'long', value: long, updatedAt: NOW }).run()
@@ -214,7 +214,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       ])
     })
 
-    test('a change of a node moves the revision of the nodes', async () => {
+    test('a change of a node increases the revision of the nodes', async () => {
       const store = await open()
       const revision = async () =>
         (await store.db.all<{ value: number }>(sql`select value from revisions where name = 'nodes'`))[0]?.value ?? NaN

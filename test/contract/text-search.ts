@@ -15,11 +15,13 @@ const NOW = Date.UTC(2026, 0, 15, 12)
 
 const log = createLog({ level: 'error', format: 'json', now: () => NOW, write: () => {} })
 
-/** What SQLite's lower() makes of a text: only ASCII letters have a case. */
+/** What SQLite's lower() does to a text: only ASCII letters have a case. */
 const lowered = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 const has = (text: string, part: string) => lowered(text).includes(lowered(part))
 
-/** Few characters, so that parts are found: cases in and beyond ASCII, signs of LIKE and of FTS5, combining ones, emoji, NUL. */
+/**
+ * Few characters, so that parts match: case in and beyond ASCII, signs of LIKE and of FTS5, combining ones, emoji, NUL.
+ */
 const CHARACTERS = ['a', 'A', 'b', 'B', 'ä', 'Ä', 'ß', 'İ', 'ı', 'ſ', 'K', 'é', 'e\u0301', ' ', '%', '_', '"', "'"]
 const SIGNS = [
   '*',
@@ -42,7 +44,7 @@ const SIGNS = [
 const character = fc.constantFrom(...CHARACTERS, ...SIGNS, 'AND', 'NEAR')
 const words = (max: number) => fc.array(character, { minLength: 1, maxLength: max }).map((all) => all.join(''))
 
-/** Texts, and what is looked for: mostly a part of one of them. */
+/** Texts, and a text to look for: mostly a part of one of them. */
 const search = fc.array(words(12), { minLength: 1, maxLength: 12 }).chain((texts) => {
   const part = fc
     .tuple(fc.constantFrom(...texts), fc.nat(11), fc.integer({ min: 1, max: 9 }), fc.boolean())
@@ -57,7 +59,7 @@ const search = fc.array(words(12), { minLength: 1, maxLength: 12 }).chain((texts
   })
 })
 
-/** Searching texts on each store. `open` answers one with a migrated database, the same one at each call. */
+/** Searching texts on each store. `open` returns one with a migrated database, the same one at each call. */
 export function textSearchContract(name: string, open: () => Store, runs: number): void {
   const insert = async (texts: readonly string[], at = 1) => {
     for (const [index, text] of texts.entries()) {
@@ -75,14 +77,14 @@ export function textSearchContract(name: string, open: () => Store, runs: number
         .run()
     }
   }
-  /** The texts of the messages that are found, newest first. */
+  /** The texts of the matching messages, newest first. */
   const find = async (query: Partial<Parameters<typeof listMessages>[1]>): Promise<string[]> => {
     const page: { messages: { text: string }[] } = JSON.parse(
       await listMessages(open(), { limit: 1000, ...query }, WHOLE_SCOPE),
     )
     return page.messages.map(({ text }) => text)
   }
-  /** As after an upgrade, or a restore: nothing is indexed. */
+  /** As after an upgrade or a restore: nothing is indexed. */
   const forget = async () => {
     const { db } = open()
     for (const table of ['messages', 'nodes', 'audit_log']) {
@@ -92,7 +94,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
         where table_name = ${table}`)
     }
   }
-  /** Builds the indexes, in slices of one row; `slices` ends it early. */
+  /** Builds the indexes in slices of one row; `slices` limits their number. */
   const build = async (slices = Number.POSITIVE_INFINITY) => {
     let left = slices
     await buildTextIndexes(
@@ -112,7 +114,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       await open().db.delete(nodes).run()
     })
 
-    test('finds what has the part in it, indexed by triggers, not at all, by half and in slices', async () => {
+    test('finds all texts with the part: indexed by triggers, not at all, half-way and in slices', async () => {
       await fc.assert(
         fc.asyncProperty(search, async ({ texts, parts }) => {
           await open().db.delete(messages).run()
@@ -136,7 +138,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       )
     })
 
-    test('changed and deleted texts are found as they are, whether they were indexed or not', async () => {
+    test('changed and deleted texts are found in their current state, indexed or not', async () => {
       const { db } = open()
       await insert(['the old words', 'other words', 'words to delete'])
       const change = async () => {
@@ -173,7 +175,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       await isWhole('messages')
     })
 
-    test('rows that have all runs of letters and not the part itself are passed over, however many', async () => {
+    test('rows with all trigrams but without the part itself are skipped, however many', async () => {
       const { db } = open()
       await insert(['abcabd'])
       await db.run(sql`with recursive i(n) as (select 2 union all select n + 1 from i where n < 1000)
@@ -184,7 +186,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       expect(await find({ q: 'abc abd' })).toHaveLength(998)
     })
 
-    test('where no index finds a text, a page ends after so many messages and says where to go on', async () => {
+    test('without an index a page ends after a limited number of messages and says where to continue', async () => {
       const { db } = open()
       await insert(['far back 👍', 'then nothing', 'far again 👍'])
       for (const [text, id] of [
@@ -290,7 +292,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       await db.delete(nodes).run()
     })
 
-    test('entries of the audit log are found by a part of what they tell', async () => {
+    test('entries of the audit log are found by a part of their details', async () => {
       const { db } = open()
       await db
         .insert(auditLog)

@@ -28,7 +28,7 @@ afterAll(async () => {
   await workerd.close()
 })
 
-test('a word that a collector delivers is an alert in the same step, and the next trigger sends it once', async () => {
+test("a collector's message with a watched word fires an alert in the same step, and the next trigger sends it once", async () => {
   const address = hook.address()
   const url = address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
   const made = await admin.send('POST', '/api/alerts/destinations', {
@@ -67,7 +67,7 @@ test('a word that a collector delivers is an alert in the same step, and the nex
   }
   const { alerts } = Object((await admin.send('GET', '/api/alerts')).body)
   expect(alerts).toMatchObject([{ kind: 'message', what: expect.stringContaining('help me') }])
-  // The trigger does not wait for the minute in which others would join.
+  // The trigger does not wait out the minute in which alerts are grouped.
   await workerd.sql('update alert_deliveries set due_at = 0')
   await workerd.runSchedule()
   await workerd.runSchedule()

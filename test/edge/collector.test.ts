@@ -54,7 +54,7 @@ function startCollector(): Promise<Service> {
   })
 }
 
-/** What the service at the radio says of itself. */
+/** The status of the collecting service at the radio. */
 async function infoOf({ url }: Service): Promise<() => Promise<Record<string, unknown>>> {
   const local = await signIn({ ...workerd, url: new URL(url) }, 'admin', ADMIN_PASSWORD)
   return async () => Object((await local.send('GET', '/api/info')).body)
@@ -74,7 +74,7 @@ const texts = async () => {
 }
 const untilDelivered = () => expect.poll(texts, { interval: 100 }).toStrictEqual(heard)
 
-test('what a radio says is on the edge, without its keys', async () => {
+test('what a radio reports is on the edge, without its keys', async () => {
   await device.next('heartbeat')
   hear('over the hill')
   const power = { case: 'deviceMetrics', value: { batteryLevel: 77 } } as const
@@ -101,7 +101,7 @@ test('what a radio says is on the edge, without its keys', async () => {
   expect(workerd.logged().join('\n')).not.toContain(KEY)
 })
 
-test('nothing is lost while the edge is away, and the service says so', async () => {
+test('nothing is lost while the edge is unreachable, and the service says so', async () => {
   const info = await infoOf(service)
   const collector = async () => (await info())['collector']
   gate.mode = 'shut'
@@ -113,7 +113,7 @@ test('nothing is lost while the edge is away, and the service says so', async ()
   await expect.poll(collector).toMatchObject({ state: 'idle', waiting: 0, reason: null, dropped: 0 })
 })
 
-test('nothing is doubled by answers that are lost, nor by a collector that is killed', async () => {
+test('lost answers and a killed collector cause no duplicates', async () => {
   gate.mode = 'deaf'
   for (let n = 0; n < 20; n++) hear(`unconfirmed ${n}`)
   await expect.poll(() => gate.lost()).toBeGreaterThan(0)
@@ -131,7 +131,7 @@ test('nothing is doubled by answers that are lost, nor by a collector that is ki
   expect(measured).toStrictEqual({ n: 1 })
 })
 
-test('the service stops at once, also with a delivery under way', async () => {
+test('the service stops at once, even during a delivery', async () => {
   gate.mode = 'deaf'
   hear('the last word')
   await expect.poll(texts).toContain('the last word')

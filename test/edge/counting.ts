@@ -2,13 +2,13 @@ import type { D1Database, D1PreparedStatement } from '@cloudflare/workers-types'
 
 export type CountedDatabase = {
   readonly database: D1Database
-  /** Journeys to D1 since the last call: a query of its own is one, and so is a batch. */
+  /** Round trips to D1 since the last call: a single query is one, and so is a batch. */
   takeTrips(): number
-  /** Rows that batches and statements without an answer wrote since the last call, entries of indexes among them. */
+  /** Rows written by batches and statements without an answer since the last call, including index entries. */
   takeWritten(): number
 }
 
-/** The same database, which counts how often it is asked. */
+/** The same database with counted requests. */
 export function countTrips(database: D1Database): CountedDatabase {
   let trips = 0
   let written = 0

@@ -8,7 +8,7 @@ import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-// Not by wrangler's own harness: what leaves a worker there goes through a fetch of Node, which follows redirects.
+// Not through wrangler's own harness: there, requests of a worker go through Node's fetch, which follows redirects.
 const open: OpenOidcService = async (env): Promise<OidcService> => {
   const logged: string[] = []
   const miniflare = new Miniflare(

@@ -24,7 +24,7 @@ const get = async (path: string, headers: Record<string, string> = {}) => {
 }
 
 test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=name'])(
-  '%s is the application, whoever asks',
+  '%s is the application for everybody',
   async (path) => {
     for (const headers of [{}, { 'sec-fetch-mode': 'navigate' }]) {
       const page = await get(path, headers)
@@ -41,7 +41,7 @@ test.each(['/', '/login?error=oidc_denied', '/users/7', '/nodes/!a0cb0001?sort=n
   },
 )
 
-test('a path that no page has is 404, said by the application', async () => {
+test('an unknown path is 404, answered by the application', async () => {
   for (const path of ['/other/nodes', '/users/0']) {
     const answer = await get(path)
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
@@ -50,7 +50,7 @@ test('a path that no page has is 404, said by the application', async () => {
   }
 })
 
-test('a hashed file may be kept for ever, and is never a page when it is gone', async () => {
+test('a hashed file may be cached for ever, and never becomes a page when it is missing', async () => {
   const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
   const found = await get(script)
   expect([found.status, found.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
@@ -80,7 +80,7 @@ test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
   },
 )
 
-test('HSTS is for https alone, on pages, files and what is gone', async () => {
+test('HSTS is sent over https only, on pages, files and missing ones', async () => {
   const script = /\/assets\/[^"]+\.js/.exec((await get('/')).text)?.[0] ?? ''
   for (const path of ['/', script, '/assets/index-old.js']) {
     const answer = await workerd.dispatch(`https://mesh.example.org${path}`)
@@ -91,7 +91,7 @@ test('HSTS is for https alone, on pages, files and what is gone', async () => {
 })
 
 test.each(['/api', '/api/nowhere', '/api/auth/statuses'])(
-  '%s is a question to the API, and never a page',
+  '%s is a request to the API, and never a page',
   async (path) => {
     const answer = await get(path, { 'sec-fetch-mode': 'navigate' })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json'])
@@ -109,7 +109,7 @@ describe('in a browser', () => {
   })
   afterAll(() => browser.close())
 
-  test('an administrator signs in, sees the nodes and makes a user', async () => {
+  test('an administrator signs in, sees the nodes and creates a user', async () => {
     await workerd.sql(
       "insert into nodes (node_num, long_name, short_name, first_heard, last_heard) values (2697658369, 'Ridge over the edge', 'EDGE', 1, 1)",
     )
@@ -127,7 +127,7 @@ describe('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('backups and the packet log say that this runtime has none, as a fact and not as a failure', async () => {
+  test('the pages say that this runtime has no backups and no packet log, without showing an error', async () => {
     const { page, goto, signIn, violations, complaints } = await browser.visit()
     await goto('/')
     await signIn('admin', ADMIN_PASSWORD)
@@ -145,7 +145,7 @@ describe('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('what needs a radio is not offered where there is none', async () => {
+  test('controls that need a radio are not offered without one', async () => {
     await workerd.sql(
       "insert into nodes (node_num, long_name, first_heard, last_heard) values (2697658370, 'Valley', 1, 1)",
     )

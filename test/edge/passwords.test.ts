@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { AppError } from '../../src/app/http/errors.ts'
 import { scriptPasswordHasher } from '../../src/edge/passwords.ts'
 
-test('of hashes asked for at one instant sixteen wait their turn, and the others are told to come back', async () => {
+test('of simultaneous hashes sixteen wait their turn, and the others are told to retry', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
-  // A hash of the lowest cost: what is tested is the waiting.
+  // A hash of the lowest cost: only the queue is tested.
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
   const outcomes = await Promise.allSettled(
     Array.from({ length: 24 }, () => passwords.verify('anything', hash, 'stranger')),
@@ -19,7 +19,7 @@ test('of hashes asked for at one instant sixteen wait their turn, and the others
   expect(await passwords.verify('anything', hash, 'stranger')).toBe(false)
 })
 
-test('strangers take no place of those who are known', async () => {
+test('strangers take no places of known browsers', async () => {
   const passwords = scriptPasswordHasher(() => 1000)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'
   const strangers = Promise.allSettled(Array.from({ length: 17 }, () => passwords.verify('anything', hash, 'stranger')))
@@ -27,7 +27,7 @@ test('strangers take no place of those who are known', async () => {
   expect((await strangers).at(-1)).toMatchObject({ status: 'rejected', reason: { code: 'rate_limited' } })
 })
 
-test('a place whose request was dropped is free again after half a minute', async () => {
+test('the place of a dropped request is free again after half a minute', async () => {
   let now = 1000
   const passwords = scriptPasswordHasher(() => now)
   const hash = '$2b$04$3cF3uQ9qlYJcRmqgbMmMNeRk5wRkmwAzGjXcqJ3sVJHbQ3Cw8cQ6K'

@@ -36,11 +36,11 @@ test.each([
   ['/api/nodes', 1],
   ['/api/dashboard', 2],
   ['/api/messages', 3],
-])('GET %s asks D1 %i times', async (path, trips) => {
+])('GET %s makes %i round trips to D1', async (path, trips) => {
   expect(await tripsOf(() => admin.send('GET', path))).toBe(trips)
 })
 
-test('a list that changed takes one journey more, also when a node is gone', async () => {
+test('a changed list takes one more round trip, also after a deletion', async () => {
   const changes = [
     "update nodes set notes = 'x' where node_num = 8",
     'insert into nodes (node_num, first_heard) values (10, 1)',
@@ -55,7 +55,7 @@ test('a list that changed takes one journey more, also when a node is gone', asy
   expect(list).toMatchObject([{ nodeNum: 9 }, { nodeNum: 8, notes: 'x' }, { nodeNum: 7 }])
 })
 
-test('a dashboard holds for a minute', async () => {
+test('a dashboard is cached for a minute', async () => {
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(1)
   app.clock.advance(61_000)
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(2)

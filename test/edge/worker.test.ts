@@ -13,7 +13,7 @@ async function start(env: Record<string, string>, options?: { migrated: boolean 
   return workerd
 }
 
-/** The entries of the log with this level. */
+/** The log entries of this level. */
 function entries(workerd: Workerd, level: string): Record<string, unknown>[] {
   return workerd
     .logged()
@@ -36,7 +36,7 @@ test.each([
     { ...SCENARIO_ENV, ADMIN_PASSWORD: 'short' },
     'ADMIN_PASSWORD: found (not shown), expected a password with: at least 15 characters',
   ],
-])('a configuration that cannot work is refused on every request and named in the log: %j', async (env, problem) => {
+])('an impossible configuration is refused on every request and named in the log: %j', async (env, problem) => {
   const workerd = await start(env)
   const client = createClient(workerd)
   for (const path of ['/api/health', '/api/auth/status']) {
@@ -47,7 +47,7 @@ test.each([
   expect(JSON.stringify(errors())).not.toMatch(/ {4}at /)
 })
 
-test('a database without tables is told from a broken one, and needs no restart once it has them', async () => {
+test('a database without tables is told from a broken one, and works without a restart once it has them', async () => {
   const workerd = await start(SCENARIO_ENV, { migrated: false })
   expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))
   await expect
@@ -59,7 +59,7 @@ test('a database without tables is told from a broken one, and needs no restart 
   await signIn(workerd, 'admin', ADMIN_PASSWORD)
 })
 
-test('the database of a newer version is refused by one line, also by the schedule', async () => {
+test('the database of a newer version is refused with one line, also by the schedule', async () => {
   const workerd = await start(SCENARIO_ENV)
   await workerd.sql("insert into d1_migrations (name) values ('9999_tomorrow.sql')")
   expect(await createClient(workerd).send('GET', '/api/health')).toMatchObject(refusal(500, 'internal'))
@@ -71,7 +71,7 @@ test('the database of a newer version is refused by one line, also by the schedu
   await signIn(workerd, 'admin', ADMIN_PASSWORD)
 })
 
-test('requests at one instant make one first administrator, whose random password is printed once', async () => {
+test('simultaneous requests create one first administrator, whose random password is printed once', async () => {
   const { SESSION_SECRET } = SCENARIO_ENV
   const workerd = await start({ SESSION_SECRET })
   const answers = await Promise.all([1, 2, 3].map(() => createClient(workerd).send('GET', '/api/health')))
@@ -86,7 +86,7 @@ test('requests at one instant make one first administrator, whose random passwor
   expect(printed()).toHaveLength(1)
 })
 
-test('over HTTPS the cookie is a __Host- one; of all addresses only CF-Connecting-IP is believed', async () => {
+test('over HTTPS the cookie is a __Host- one; only CF-Connecting-IP is trusted for addresses', async () => {
   const workerd = await start({ ...SCENARIO_ENV, TRUSTED_PROXIES: '127.0.0.1' })
   const login = (headers: Record<string, string>) =>
     workerd.dispatch('https://mesh.example.org/api/auth/login', {
@@ -101,12 +101,12 @@ test('over HTTPS the cookie is a __Host- one; of all addresses only CF-Connectin
   expect((await login({ origin: 'http://mesh.example.org' })).status).toBe(403)
   expect((await login({})).status).toBe(200)
   const rows = await workerd.sql("select ip from audit_log where action = 'login_success' order by id")
-  // Without the header, the local runtime puts in the address of its own client, as Cloudflare's edge does.
+  // Without the header, the local runtime fills in the address of its client, as Cloudflare's edge does.
   expect(rows).toEqual([{ ip: '198.51.100.200' }, { ip: '127.0.0.1' }])
   await expect.poll(() => entries(workerd, 'warn')).toMatchObject([{ variables: ['TRUSTED_PROXIES'] }])
 })
 
-test('the cron trigger sweeps what has expired and nothing else', async () => {
+test('the cron trigger removes expired data and nothing else', async () => {
   const workerd = await start(SCENARIO_ENV)
   const client = await signIn(workerd, 'admin', ADMIN_PASSWORD)
   await workerd.sql("insert into sessions values (1, 'old', 1, 0, 1, 1, 2, null, null, null, null, null)")
@@ -117,7 +117,7 @@ test('the cron trigger sweeps what has expired and nothing else', async () => {
   expect((await client.send('GET', '/api/auth/sessions')).status).toBe(200)
 })
 
-test('the cron trigger rolls measurements up, and once an hour deletes what is no longer kept', async () => {
+test('the cron trigger rolls measurements up, and hourly deletes what is no longer kept', async () => {
   const workerd = await start(SCENARIO_ENV)
   await createClient(workerd).send('GET', '/api/health')
   const day = 86_400_000
@@ -158,7 +158,7 @@ test('the cron trigger rolls measurements up, and once an hour deletes what is n
   ])
 })
 
-test('many sign-ins at once are checked or turned away, and the next one is served', async () => {
+test('many simultaneous sign-ins are checked or refused, and the next one is served', async () => {
   const workerd = await start(SCENARIO_ENV)
   await createClient(workerd).send('GET', '/api/health')
   const names = Array.from({ length: 24 }, (_, i) => `nobody ${i}`)
@@ -171,7 +171,7 @@ test('many sign-ins at once are checked or turned away, and the next one is serv
   await signIn(workerd, 'admin', ADMIN_PASSWORD)
 })
 
-test('a query that fails tells the client nothing and the log none of its values', async () => {
+test('a failed query reveals nothing to the client and none of its values to the log', async () => {
   const workerd = await start(SCENARIO_ENV)
   await createClient(workerd).send('GET', '/api/health')
   await workerd.sql('alter table rate_limits rename to elsewhere')
@@ -183,7 +183,7 @@ test('a query that fails tells the client nothing and the log none of its values
   expect(logged()).not.toMatch(/somebody|198\.51\.100/)
 })
 
-test('what the edge cannot do answers 501, and says so in the API document', async () => {
+test('features missing on the edge answer 501, and the API document says so', async () => {
   const workerd = await start(SCENARIO_ENV)
   const admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
   const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)
@@ -203,7 +203,7 @@ test('what the edge cannot do answers 501, and says so in the API document', asy
     '/api/traceroutes': { to: 1 },
     '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
     '/api/configuration/{section}': { values: {} },
-    // Of the destinations only e-mail needs what is missing here.
+    // Of the destinations only e-mail needs something that is missing here.
     '/api/alerts/destinations': { kind: 'email', name: 'mail', settings: { address: 'a@example.org' } },
   }
   for (const { method, path } of unsupported) {

@@ -7,7 +7,7 @@ import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
 
-// Nothing of a test reaches another host: neither usage statistics nor the made-up location of a client.
+// No test contacts another host, neither for usage statistics nor for the simulated location of a client.
 process.env['WRANGLER_SEND_METRICS'] = 'false'
 process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false'
 
@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export type Workerd = Service & {
   /** The D1 database itself. */
   readonly database: D1Database
-  /** What the worker logged. */
+  /** The log lines of the worker. */
   logged(): string[]
   /** Sends a request for any origin straight to the worker. */
   dispatch(url: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
@@ -61,7 +61,7 @@ function buildWorker(): string {
     for (const name of ['src', 'drizzle', 'node_modules', 'package.json'])
       symlinkSync(join(ROOT, name), join(dir, name))
     symlinkSync(dirname(files), join(dir, 'dist'))
-    // Without the command that builds the pages: it would do so again at each start, in the folder of the sources.
+    // Without the command that builds the pages: it would rebuild them at each start, in the source folder.
     const config = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')
     const [command] = /^\[build\]\ncommand = .*\n/m.exec(config) ?? []
     if (command === undefined) throw new Error('wrangler.toml builds no pages')

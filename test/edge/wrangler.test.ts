@@ -33,13 +33,13 @@ const ENV = {
   CLOUDFLARE_CF_FETCH_ENABLED: 'false',
 }
 
-/** What the command that a user types prints. */
+/** The output of the command that a user types. */
 async function wrangler(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })
   return stdout
 }
 
-test('wrangler applies the migrations, triggers and all, and then has none left', async () => {
+test('wrangler applies the migrations, triggers included, and then has none left', async () => {
   const local = ['--local', '--persist-to', join(directory, 'state')]
   expect(await wrangler('d1', 'migrations', 'apply', 'DB', ...local)).toContain('0001_authentication.sql')
   expect(await wrangler('d1', 'migrations', 'apply', 'DB', ...local)).toContain('No migrations to apply')
@@ -50,7 +50,7 @@ test('wrangler applies the migrations, triggers and all, and then has none left'
   )
 })
 
-// 250 KB is what it should be: docs/performance.md says what it is made of. This keeps it from growing on unseen.
+// The target is 250 KB: docs/performance.md explains the size. This keeps it from growing unnoticed.
 test('the worker is at most 345 KB, compressed', async () => {
   const out = join(directory, 'out')
   await wrangler('deploy', '--dry-run', '--outdir', out)
@@ -60,7 +60,7 @@ test('the worker is at most 345 KB, compressed', async () => {
   expect(bundle.toString()).not.toMatch(/Ung(ü|\\xFC)ltige Eingabe/)
 })
 
-test('a local run takes its secrets from .dev.vars, and a lost administrator comes back', async () => {
+test('a local run takes its secrets from .dev.vars, and restores a lost administrator', async () => {
   const secrets = Object.entries({ ...SCENARIO_ENV, ADMIN_USERNAME: 'anna' })
   writeFileSync(join(clone, '.dev.vars'), secrets.map(([name, value]) => `${name}="${value}"\n`).join(''))
   await wrangler('d1', 'migrations', 'apply', 'DB', '--local')

@@ -30,7 +30,7 @@ afterAll(() => {
   rmSync(dir, { recursive: true })
 })
 
-/** The time that the program is told; what it measures goes on as ever. */
+/** Changes the time that the program sees, but not its measured durations. */
 const ahead = `const real = Date, shift = ${YEARS_MS}
 globalThis.Date = class extends real {
   constructor(...given) { given.length === 0 ? super(real.now() + shift) : super(...given) }
@@ -49,7 +49,7 @@ function countRows(): number {
   }
 }
 
-test('a clock three years ahead deletes nothing, at no start', async () => {
+test('a clock three years ahead deletes nothing at any start', async () => {
   const future = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}` }
   for (const begin of ['first', 'second']) {
     const service = await start(future)

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 
-/** What a flooder is asked to do. */
+/** The task of a flooder. */
 export const floodSchema = z.object({
   seconds: z.number(),
-  /** Packets a second: of numbers made up, each new; of one of them that only writes; of real nodes in turn. */
+  /**
+   * Packets a second: with invented numbers, each new; with a single one of them that sends only texts; with real nodes
+   * in turn.
+   */
   invented: z.number(),
   loud: z.number(),
   real: z.number(),
@@ -12,7 +15,7 @@ export const floodSchema = z.object({
   loudNode: z.number(),
 })
 
-/** What a flooder says: where its broker is, then what it has sent. */
+/** The messages of a flooder: first the port of its broker, then the number of packets it has sent. */
 export const floodReport = z.union([
   z.object({ url: z.string() }),
   z.object({ invented: z.number(), loud: z.number(), real: z.number() }),

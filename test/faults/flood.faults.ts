@@ -25,7 +25,7 @@ const REAL = Array.from({ length: 300 }, (_, index) => 0x0a000000 + index)
 const FIRST_INVENTED = 0x10000000
 const LOUD = 0x0f000000
 const BATCH = 200
-/** The longest that a small answer may take beside what the machine itself takes: it stores the flood on the same core. */
+/** The longest time for a small answer beyond what the machine itself takes: it stores the flood on the same core. */
 const LIMIT_MS = 1000
 
 let dir: string
@@ -34,7 +34,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(dir, { recursive: true }))
 
-/** The real nodes, as a broker told them on the seven days before: all that a flood could be, but days. */
+/** The real nodes, reported by a broker on the previous seven days: a flood can imitate everything except the days. */
 async function liveForAWeek(ingest: Ingest, source: Heard['source'], now: number): Promise<void> {
   for (let day = 7; day > 0; day--) {
     const at = now - day * DAY
@@ -55,7 +55,7 @@ async function liveForAWeek(ingest: Ingest, source: Heard['source'], now: number
 
 const isReal = (column: string) => `${column} between ${REAL[0]} and ${REAL.at(-1)}`
 
-/** The real nodes and all that is known of them before `until`, to compare. */
+/** The real nodes and everything known about them before `until`, for comparison. */
 function readReal(store: SqliteStore, until: number) {
   const all = (sql: string) => store.sqlite.prepare(sql).raw().all()
   const ids = `(select id from nodes where ${isReal('node_num')})`
@@ -69,10 +69,10 @@ function readReal(store: SqliteStore, until: number) {
   }
 }
 
-/** Milliseconds: what somebody waits, and what of it this thread computed, whoever else wants the machine. */
+/** Milliseconds: the time that a user waits, and this thread's share of it, whatever else runs on the machine. */
 type Took = { readonly waited: number; readonly computed: number }
 
-/** The longest of what is measured; `begin` answers what ends one. */
+/** The longest measured time; `begin` starts one and returns the function that ends it. */
 function createLongest(): { begin(): () => void; longest(): Took } {
   const ownMs = () => {
     const { user, system } = process.threadCpuUsage()
@@ -96,10 +96,10 @@ function createLongest(): { begin(): () => void; longest(): Took } {
 const countOf = (store: SqliteStore, table: string): number =>
   Number(store.sqlite.prepare(`select count(*) from ${table}`).pluck().get())
 
-test('300 nodes of a week outlive 1,000,000 that are made up in a day', async () => {
+test('300 nodes of a week survive 1,000,000 invented ones in a day', async () => {
   const INVENTED = 1_000_000
   const HOURS = 24
-  // The bounds of the service take days to fill: the same rule, with a hundredth of the rows.
+  // The limits of the service take days to reach: the same rule with a hundredth of the rows.
   const most = { messages: 100_000, receptions: 100_000, positions: 100_000, telemetry: 100_000, packets: 100_000 }
   const store = openDatabase(join(dir, 'mesh.db'))
   const ingest = createIngest(store, null, [])
@@ -177,7 +177,7 @@ test('300 nodes of a week outlive 1,000,000 that are made up in a day', async ()
 
 type Sent = { readonly invented: number; readonly loud: number; readonly real: number }
 
-/** A process with a broker and those who flood it. */
+/** A process with a broker and its flooding publishers. */
 async function startFlooder(): Promise<{
   url: string
   flood(what: z.infer<typeof floodSchema>): Promise<Sent>
@@ -204,7 +204,7 @@ async function startFlooder(): Promise<{
   }
 }
 
-/** Asks for the health each 50 ms, whether or not the answer before has come, while `work` runs. */
+/** Requests the health every 50 ms while `work` runs, without waiting for earlier answers. */
 async function probe<T>(url: string, work: () => Promise<T>): Promise<{ longest: number; bad: number; result: T }> {
   const answers: Promise<{ ms: number; isBad: boolean }>[] = []
   const ask = async () => {
@@ -224,13 +224,13 @@ async function probe<T>(url: string, work: () => Promise<T>): Promise<{ longest:
 const residentMb = (pid: number | undefined) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-test('a service answers, and keeps what is real, while a broker floods it', async () => {
+test('a service answers and keeps real data while a broker floods it', async () => {
   const flooder = await startFlooder()
   const store = openDatabase(join(dir, 'mesh.db'))
   const began = Date.now()
   const { protocol, host } = new URL(flooder.url)
   await liveForAWeek(createIngest(store, null, []), { kind: 'mqtt', name: `${protocol}//${host}` }, began)
-  // A flood before this one has filled the table of nodes.
+  // A previous flood has filled the table of nodes.
   store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${MOST_NODES})
     insert into nodes (node_num, first_heard, last_heard, days_heard, last_heard_day, source_id)
     select n, ${began}, ${began}, 1, ${Math.floor(began / DAY)}, 1 from i`)

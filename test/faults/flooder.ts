@@ -8,7 +8,7 @@ import { packet, position, text, user } from '../support/mesh/mesh.ts'
 import { startMqttBroker } from '../support/radio/mqtt-broker.ts'
 import { type floodReport, floodSchema } from './flood-plan.ts'
 
-// A broker and those who publish to it, in a process of their own: `fork` it, and send it one flood.
+// A broker and its publishers in a process of their own: `fork` it, and send it one flood.
 
 const TICK_MS = 20
 
@@ -18,7 +18,7 @@ tell({ url: broker.url })
 const [asked]: unknown[] = await once(process, 'message')
 const flood = floodSchema.parse(asked)
 
-/** Made-up nodes say everything that a node says. */
+/** Invented nodes send everything that a node sends. */
 const CONTENTS = [
   (n: number) => user({ id: 'x', longName: `Made up ${n}`, shortName: 'MU' }),
   () => position({ latitudeI: 525000000, longitudeI: 134000000 }),

@@ -52,7 +52,7 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
     }
   }
 
-  test('loses nothing that was acknowledged, and administrators get out of it', async () => {
+  test('loses nothing that was acknowledged, and administrators can free space', async () => {
     service = await startService(built, { DATA_DIR: disk.dir, ADMIN_PASSWORD: PASSWORD, LOGIN_MAX_FAILURES: '1000' })
     const admin = await signIn('admin', PASSWORD)
     await send('POST', '/users', admin.cookie, { username: 'ursula', password: USER_PASSWORD })
@@ -84,7 +84,7 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
     await deliverUntilRefused(50)
     expect(await health()).toMatchObject({ status: 503, unavailable: 'disk' })
     expect(service.lines.filter((line) => line.includes('"Disk full'))).toHaveLength(1)
-    // Whatever else runs on this machine takes the rest.
+    // Other processes on this machine use up the rest.
     disk.fill()
 
     const left = await send('POST', '/auth/logout', user.cookie)
@@ -120,7 +120,7 @@ describe.skipIf(!canMount)('a disk that fills up', () => {
     expect(lost).toBe(0)
   })
 
-  test('a start that finds no room for a migration says so in one line', async () => {
+  test('a start without room for a migration says so in one line', async () => {
     const empty = mountSmallDisk(40)
     try {
       empty.fill(128 * 1024)

@@ -25,7 +25,7 @@ const running = new Set<Service>()
 
 beforeAll(async () => {
   built = buildService()
-  // A process that should write no more is not kept from it by the radio.
+  // The radio does not stop a process that should no longer write.
   device = await startRadioDevice({ keepsClients: true })
 })
 afterAll(async () => {
@@ -93,7 +93,7 @@ async function attack(kind: (typeof ATTACKS)[number]): Promise<void> {
   }
 }
 
-test('whatever instances die, and whenever, no text is sent twice, and none that was acknowledged is forgotten', async () => {
+test('whichever instances die at any time, no text is sent twice, and no acknowledged text is lost', async () => {
   const first = await Promise.all(Array.from({ length: INSTANCES }, start))
   const login = await fetch(`${first[0]?.url}/api/auth/login`, {
     method: 'POST',

@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** Each flush takes as long as on a memory card from now on; `end` answers how many there were. */
+/** Each flush takes as long as on a memory card from now on; `end` returns the number of flushes. */
 async function slowDisk(): Promise<{ end(): Promise<number> }> {
   const trace = join(dir, 'flushes')
   const calls = 'fsync,fdatasync,sync_file_range,msync'
@@ -65,7 +65,7 @@ const begin = (i: number) =>
     redirect: 'manual',
   })
 
-/** What the instrument sees of work that does wait for the disk. */
+/** Shows that the measurement notices work that does wait for the disk. */
 async function flushesOfSignIn(): Promise<number> {
   const disk = await slowDisk()
   const answer = await fetch(`${service.url}/api/auth/login`, {
@@ -79,7 +79,7 @@ async function flushesOfSignIn(): Promise<number> {
   return flushes
 }
 
-test('refused logins and begun sign-ins on a disk of 100 ms a flush keep nobody waiting', async () => {
+test('refused logins and started sign-ins on a disk with 100 ms per flush keep nobody waiting', async () => {
   await begin(0)
   const disk = await slowDisk()
   const statuses = new Map<string, number>()

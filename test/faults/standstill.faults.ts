@@ -11,7 +11,7 @@ import { figure } from './figures.ts'
 
 const ENTRIES = 1_000_000
 const PROBE_MS = 50
-/** The longest that anybody may wait for a small answer, beside what the machine itself makes them wait. */
+/** The longest wait for a small answer, beyond the delay of the machine itself. */
 const LIMIT_MS = 60
 const IDLE_PROBES = 60
 const PASSWORD = 'a password for the standstill'
@@ -19,7 +19,7 @@ const PASSWORD = 'a password for the standstill'
 let built: Built
 let service: Service
 let cookie: string
-/** The longest wait while the service has nothing else to do: what other processes of this machine cost. */
+/** The longest wait while the service is idle: the cost of other processes on this machine. */
 let idle: number
 const dataDir = mkdtempSync(join(tmpdir(), 'mesh-standstill-'))
 
@@ -54,7 +54,7 @@ function seed(): void {
   store.close()
 }
 
-/** Fetches in a process of its own, whose work must not delay the prober, and answers the bytes. */
+/** Fetches in its own process, whose work must not delay the prober; returns the bytes. */
 async function download(path: string): Promise<number> {
   const script = `const answer = await fetch(process.argv[1], { headers: { cookie: process.argv[2] } })
     if (answer.status !== 200) throw new Error(String(answer.status))
@@ -73,7 +73,7 @@ async function download(path: string): Promise<number> {
   return Number(out)
 }
 
-/** Asks for the health each 50 ms, whether or not the answer before has come, while `work` runs. */
+/** Requests the health every 50 ms while `work` runs, without waiting for earlier answers. */
 async function longestWait(work: () => Promise<unknown>): Promise<number> {
   const waits: Promise<number>[] = []
   const probe = async () => {
@@ -81,7 +81,7 @@ async function longestWait(work: () => Promise<unknown>): Promise<number> {
     await (await fetch(`${service.url}/api/health`)).text()
     return performance.now() - began
   }
-  // The first connections and the first compilation of the code are not what is measured.
+  // The first connections and the first compilation of the code are not to be measured.
   for (let warm = 0; warm < 20; warm++) await probe()
   const timer = setInterval(() => waits.push(probe()), PROBE_MS)
   await work()

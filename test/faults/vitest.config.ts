@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-// Attacks of minutes, bounded in count and time, against loopback only: `npm run test:faults`, apart from `npm test`.
+// Attacks that take minutes, limited in count and time, against loopback only: `npm run test:faults`, apart from `npm
+// test`.
 export default defineConfig({
   test: {
     include: ['test/faults/*.faults.ts'],

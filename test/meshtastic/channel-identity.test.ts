@@ -64,7 +64,7 @@ describe('channels of a handshake', () => {
     expect(told).toStrictEqual([[0, identifyChannel(hashChannel(name, new Uint8Array(0)), name)]])
   })
 
-  it('without a preset that is known have an identity only if they have a name', () => {
+  it('without a known preset have an identity only if they have a name', () => {
     const named = identifyChannel(hashChannel('Hut', OWN_PSK), 'Hut')
     expect(read([slot(0, 1), slot(1, 2, OWN_PSK, 'Hut'), done])[2]).toStrictEqual([
       [0, null],
@@ -73,7 +73,7 @@ describe('channels of a handshake', () => {
     expect(read([slot(0, 1), lora(JSON.parse('99'))])[1]).toStrictEqual([[0, null]])
   })
 
-  it('without a key have that of the primary one, which has none then', () => {
+  it('without a key use that of the primary one, even if it has none', () => {
     const none = new Uint8Array(0)
     const shared = read([slot(0, 1, OWN_PSK, 'Main'), slot(1, 2, none, 'Side'), done])[2]
     expect(shared).toContainEqual([1, identifyChannel(hashChannel('Side', OWN_PSK), 'Side')])
@@ -82,19 +82,19 @@ describe('channels of a handshake', () => {
     expect(read([slot(1, 2, none, 'Side'), done])[1]).toStrictEqual([[1, null]])
   })
 
-  it('are told at once after it, and once when it begins anew', () => {
+  it('are reported at once after it, and once when it starts again', () => {
     const all = [slot(0, 1), lora(Preset.LONG_FAST), slot(0, 1), myInfo, slot(0, 1), slot(0, 1), lora(Preset.LONG_SLOW)]
     const told = read(all)
     expect(told.slice(0, 6)).toStrictEqual([[], [[0, '8:LongFast']], [[0, '8:LongFast']], [], [], []])
     expect(told[6]).toStrictEqual([[0, '15:LongSlow']])
   })
 
-  it('are eight, with keys of 32 bytes at most', () => {
+  it('are limited to eight, with keys of 32 bytes at most', () => {
     expect(read([slot(8, 2), slot(-1, 2), slot(7, 1, new Uint8Array(33), 'Long'), done])[3]).toStrictEqual([[7, null]])
   })
 })
 
-it('numbers are the same for the same channel, tell its hash and are no slot', () => {
+it('numbers are the same for the same channel, contain its hash and are never a slot', () => {
   const numbers = ['LongFast', 'LongSlow', 'Rescue', 'ünïcode 🦊', ''].map((name) =>
     numberChannel(identifyChannel(8, name)),
   )
@@ -102,6 +102,6 @@ it('numbers are the same for the same channel, tell its hash and are no slot', (
   expect(numbers.map((number) => number % 256)).toStrictEqual(Array(5).fill(8))
   expect(Math.min(...numbers)).toBeGreaterThanOrEqual(FIRST_NUMBER)
   expect(Math.max(...numbers)).toBeLessThanOrEqual(MAX_NUMBER)
-  // They stand in databases.
+  // They are stored in databases.
   expect(numberChannel('8:LongFast')).toBe(826_888)
 })

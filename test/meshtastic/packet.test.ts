@@ -59,7 +59,7 @@ describe('node ids', () => {
 })
 
 describe('enumName', () => {
-  it('names what it knows and numbers the rest', () => {
+  it('names known values and numbers the rest', () => {
     expect(enumName(HardwareModelSchema, 43)).toBe('HELTEC_V3')
     expect(enumName(HardwareModelSchema, 254)).toBe('UNKNOWN_254')
   })
@@ -93,7 +93,7 @@ describe('parseDeviceTime', () => {
 })
 
 describe('decodePacket', () => {
-  it('leaves absent things null', () => {
+  it('leaves absent fields null', () => {
     const packet = decodeMesh({ from: 0xeaa4e7dd, to: BROADCAST, id: 7, hopLimit: 3 })
     expect(packet).toMatchObject({ from: 0xeaa4e7dd, snr: null, rssi: null, hopsAway: null, rxTime: null, port: null })
     expect(packet.payload).toStrictEqual({ kind: 'encrypted' })
@@ -105,13 +105,13 @@ describe('decodePacket', () => {
     expect(decodeMesh({ rxSnr: Number.NaN, rxRssi: -90 })).toMatchObject({ snr: null, rssi: -90 })
   })
 
-  it('reads both signs of the internet', () => {
+  it('reads both marks of an internet transport', () => {
     expect(decodeMesh({ viaMqtt: true }).viaMqtt).toBe(true)
     expect(decodeMesh({ transportMechanism: 5 }).viaMqtt).toBe(true)
     expect(decodeMesh({ transportMechanism: 1 }).viaMqtt).toBe(false)
   })
 
-  it('names ports and transports that it does not know', () => {
+  it('gives unknown ports and transports by number', () => {
     const bytes = Uint8Array.of(0xa8, 1, 77, 0x22, 3, 8, 0xac, 2)
     const packet = decodePacket(fromBinary(MeshPacketSchema, bytes), NOW)
     expect(packet).toMatchObject({ port: 300, portName: 'UNKNOWN_300', transport: 'UNKNOWN_77' })
@@ -125,7 +125,7 @@ describe('decodePacket', () => {
     expect(packet.bytes).toHaveLength(0)
   })
 
-  it('says malformed when a known payload does not decode', () => {
+  it('reports malformed when a known payload does not decode', () => {
     const payload = Uint8Array.of(0x0d, 1)
     for (const portnum of [PortNum.POSITION_APP, PortNum.NODEINFO_APP, PortNum.TELEMETRY_APP, PortNum.ROUTING_APP]) {
       expect(decodeData({ portnum, payload })).toStrictEqual({ kind: 'malformed' })
@@ -170,7 +170,7 @@ describe('positions', () => {
   it.each([
     ['a latitude over 90°', { latitudeI: 900000001, longitudeI: 10 }],
     ['a longitude under −180°', { latitudeI: 10, longitudeI: -1800000001 }],
-  ])('are nowhere with %s', (_, position) => {
+  ])('have no coordinates with %s', (_, position) => {
     expect(decodePositionOf(position)).toStrictEqual({ kind: 'position', fix: null, isOffGlobe: true })
   })
 
@@ -187,7 +187,7 @@ describe('positions', () => {
 })
 
 describe('telemetry', () => {
-  it('names metrics by variant, keeps an optional 0 and leaves the absent out', () => {
+  it('names metrics by variant, keeps an optional 0 and leaves out absent ones', () => {
     const value = { batteryLevel: 101, voltage: 0, uptimeSeconds: 75 }
     const payload = decodeTelemetryOf({ time: SECONDS, variant: { case: 'deviceMetrics', value } })
     expect(payload).toStrictEqual({
@@ -202,7 +202,7 @@ describe('telemetry', () => {
     })
   })
 
-  it('reads 64-bit and repeated values, drops what is no number', () => {
+  it('reads 64-bit and repeated values, drops what is not a number', () => {
     const host = { freememBytes: 8_000_000_000n, load1: 12 }
     expect(decodeTelemetryOf({ variant: { case: 'hostMetrics', value: host } })).toMatchObject({
       time: null,
@@ -252,7 +252,7 @@ describe('other payloads', () => {
     expect(decodeData({ portnum: PortNum.NODEINFO_APP, payload })).toMatchObject({ user: { longName: 'Hu' } })
   })
 
-  it('routing: an acknowledgement is error 0 or nothing at all', () => {
+  it('routing: an acknowledgement is error 0 or an empty message', () => {
     const none = { kind: 'routing', error: 'NONE', errorCode: 0 }
     expect(decodeData({ portnum: PortNum.ROUTING_APP, payload: Uint8Array.of(0x18, 0) })).toStrictEqual(none)
     expect(decodeData({ portnum: PortNum.ROUTING_APP, payload: new Uint8Array(0) })).toStrictEqual(none)
@@ -266,7 +266,7 @@ describe('other payloads', () => {
     })
   })
 
-  it('traceroutes: decibels, unknown hops, a request is no result', () => {
+  it('traceroutes: decibels, unknown hops, a request is not a result', () => {
     const discovery = { route: [5, BROADCAST], snrTowards: [25, -14, -128], snrBack: [] }
     const payload = toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, discovery))
     const route = { route: [5, null], snrTowards: [6.25, -3.5, null], routeBack: [], snrBack: [] }
@@ -290,7 +290,7 @@ describe('other payloads', () => {
     })
   })
 
-  it.each([0xd800, 0xdfff, 0x110000, 0xffffffff])('a waypoint with an icon that is no character: %d', (icon) => {
+  it.each([0xd800, 0xdfff, 0x110000, 0xffffffff])('a waypoint with an invalid icon: %d', (icon) => {
     const payload = toBinary(WaypointSchema, create(WaypointSchema, { id: 3, icon }))
     expect(decodeData({ portnum: PortNum.WAYPOINT_APP, payload })).toMatchObject({ waypoint: { id: 3, icon: null } })
   })

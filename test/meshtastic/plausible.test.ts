@@ -23,7 +23,7 @@ function said(data: Parameters<typeof packet>[0], more: Omit<PacketInit, '$typeN
   return { packet: event.packet, refused: event.refused }
 }
 
-it('what a radio can send stays as it is', () => {
+it('values that a radio can send are unchanged', () => {
   const most = { hopStart: 7, hopLimit: 7, rxSnr: -20, rxRssi: -128 }
   expect(said(text('hi'), most)).toMatchObject({ refused: undefined, packet: { hopsAway: 0, hopLimit: 7, rssi: -128 } })
   const power = { batteryLevel: 101, voltage: 4.2, channelUtilization: 100, airUtilTx: 0 }
@@ -39,11 +39,11 @@ it.each([
   [{ channel: 0xffffff00 }, ['channel'], { channel: 256 }],
   [{ rxSnr: 1000 }, ['snr'], { snr: null, rssi: -70 }],
   [{ rxRssi: 2_000_000 }, ['rssi'], { snr: 6.25, rssi: null }],
-])('of a packet with %j the value is left out, and its words stay', (more, refused, left) => {
+])('in a packet with %j the value is left out, and its texts stay', (more, refused, left) => {
   expect(said(text('hi'), more)).toMatchObject({ refused, packet: { ...left, payload: { kind: 'text', text: 'hi' } } })
 })
 
-it('names that show as other names are left out, each by itself', () => {
+it('names that look like other names are left out, one by one', () => {
   const invisible = ['Hi\u200bll', 'Hi\u200dll', 'Hill\u200d', 'Hi\u00adll', 'Hi\u2060ll', '\u3164', 'Hi\ufeffll']
   for (const bad of ['\u202egnol', 'a\u2066b', 'red \u001b[31m', 'two\nlines', 'x'.repeat(40), ...invisible]) {
     const { packet: heard, refused } = said(user({ longName: bad, shortName: 'OK' }))
@@ -54,7 +54,7 @@ it('names that show as other names are left out, each by itself', () => {
   expect([isName('😀'.repeat(39), 39), isName('😀'.repeat(40), 39)]).toStrictEqual([true, false])
 })
 
-it('measurements that nothing can show are left out, the others of the packet stay', () => {
+it('measurements out of range are left out, the others of the packet stay', () => {
   const value = { batteryLevel: 102, voltage: -1, channelUtilization: 101, airUtilTx: 5, uptimeSeconds: 9 }
   const { packet: heard, refused } = said(telemetry({ variant: { case: 'deviceMetrics', value } }))
   expect(refused).toStrictEqual(['batteryLevel', 'voltage', 'channelUtilization'])
@@ -66,7 +66,7 @@ it('measurements that nothing can show are left out, the others of the packet st
   })
 })
 
-it('places: how exact and how high they are, and whether they are any', () => {
+it('positions: precision, altitude, and whether the coordinates are valid', () => {
   const { packet: heard, refused } = said(position({ latitudeI: 5, longitudeI: 6, altitude: 2e9, precisionBits: 33 }))
   expect(refused).toStrictEqual(['precisionBits', 'altitude'])
   expect(heard.payload).toMatchObject({ fix: { latitude: 5e-7, altitude: null, precisionBits: null } })
@@ -74,7 +74,7 @@ it('places: how exact and how high they are, and whether they are any', () => {
   expect(nowhere).toMatchObject({ refused: ['coordinates'], packet: { payload: { fix: null } } })
 })
 
-it('what a gateway tells the maps is looked at alike', () => {
+it('map reports of a gateway are checked in the same way', () => {
   const report = { longName: 'a\u202eb', shortName: 'N', altitude: 2e9, positionPrecision: 33 }
   const data = { portnum: PortNum.MAP_REPORT_APP, payload: toBinary(MapReportSchema, create(MapReportSchema, report)) }
   const { packet: heard, refused } = said(data)
@@ -82,14 +82,14 @@ it('what a gateway tells the maps is looked at alike', () => {
   expect(heard.payload).toMatchObject({ report: { longName: null, shortName: 'N', altitude: null } })
 })
 
-it('a reaction that is no emoji is an answer', () => {
+it('a reaction without an emoji is a reply', () => {
   expect(said(text('\u202e', { emoji: 1, replyId: 5 }))).toMatchObject({
     refused: ['emoji'],
     packet: { isEmoji: false, replyId: 5 },
   })
 })
 
-it('what a radio remembers of a node is looked at alike', () => {
+it('the node database of a radio is checked in the same way', () => {
   const value = {
     num: 7,
     user: { longName: 'a\u202eb', shortName: 'N' },
@@ -103,7 +103,7 @@ it('what a radio remembers of a node is looked at alike', () => {
   })
 })
 
-it('a channel with an impossible name is none at a broker, and a slot without a name in a radio', () => {
+it('a channel with an impossible name is unknown at a broker, and an unnamed slot in a radio', () => {
   const named = (index: number, name: string) =>
     read({ case: 'channel', value: { index, role: 2, settings: { name } } })
   expect(named(3, 'Team\u0007')).toMatchObject({ refused: ['channelName'], channel: { index: 3, name: '' } })
@@ -111,7 +111,7 @@ it('a channel with an impossible name is none at a broker, and a slot without a 
   expect(named(numberChannel('8:x'), 'eleven char').refused).toBeUndefined()
 })
 
-it('of a radio the version of its firmware is looked at', () => {
+it('the firmware version of a radio is checked', () => {
   const version = (firmwareVersion: string) => read({ case: 'metadata', value: { firmwareVersion, hwModel: 43 } })
   expect(version('2.8.0.1a2b3c4').refused).toBeUndefined()
   for (const bad of ['2.8\u202e', '2'.repeat(41)]) {

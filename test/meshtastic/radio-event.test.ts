@@ -50,7 +50,7 @@ describe('toRadioEvent', () => {
     })
   })
 
-  it('never tells a key or a password', () => {
+  it('never contains a key or a password', () => {
     const text = JSON.stringify(events.filter(({ type }) => type === 'settings' || type === 'channel'))
     const secrets = recordings.flatMap(({ json }) => findSecrets(json))
     expect(new Set(secrets).size).toBe(8)
@@ -98,7 +98,7 @@ describe('toRadioEvent', () => {
 })
 
 describe('isFreeOfSecrets', () => {
-  it('refuses settings, channels, admin packets and what it does not know', () => {
+  it('refuses settings, channels, admin packets and unknown messages', () => {
     const check = (payloadVariant: Variant) => isFreeOfSecrets(create(FromRadioSchema, { payloadVariant }))
     const packet = (portnum: PortNum) =>
       check({ case: 'packet', value: { payloadVariant: { case: 'decoded', value: { portnum } } } })
@@ -141,7 +141,7 @@ describe('createReplayDetector', () => {
     return (sent: FromRadio, afterMs: number) => detector.isReplayed(sent, CONNECTED_S * 1000 + afterMs)
   }
 
-  it('finds the one replay of a recorded reconnect', () => {
+  it('finds the only replay of a recorded reconnect', () => {
     const detector = createReplayDetector()
     const flags = readRecordings('reconnect-2.8').map(({ bytes }) =>
       detector.isReplayed(fromBinary(FromRadioSchema, bytes), NOW),
@@ -149,7 +149,7 @@ describe('createReplayDetector', () => {
     expect(flags).toStrictEqual([...Array(flags.length - 1).fill(false), true])
   })
 
-  it('marks remembered positions and telemetry of others until the radio runs out of them', () => {
+  it('marks remembered positions and telemetry of others until the radio has sent all of them', () => {
     const isReplayed = connected()
     expect(isReplayed(packet(PortNum.POSITION_APP, { rxTime: CONNECTED_S - 3600 }), 2000)).toBe(true)
     expect(isReplayed(packet(PortNum.TELEMETRY_APP), 55_000)).toBe(true)
@@ -162,15 +162,15 @@ describe('createReplayDetector', () => {
     ['that somebody relayed', PortNum.POSITION_APP, { relayNode: 0xdd }],
     ['heard since the connection', PortNum.POSITION_APP, { rxTime: CONNECTED_S + 1 }],
     ['of a broker', PortNum.POSITION_APP, { viaMqtt: true }],
-    ['off the local network', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_MULTICAST_UDP }],
-    ['that never was in the air', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_INTERNAL }],
+    ['from the local network', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_MULTICAST_UDP }],
+    ['that was never sent over the air', PortNum.POSITION_APP, { transportMechanism: Transport.TRANSPORT_INTERNAL }],
     ['of the radio itself', PortNum.TELEMETRY_APP, { from: 1 }],
     ['with a text', PortNum.TEXT_MESSAGE_APP, {}],
-  ])('leaves a packet %s alone', (_, portnum, more) => {
+  ])('leaves a packet %s unmarked', (_, portnum, more) => {
     expect(connected()(packet(portnum, more), 1001)).toBe(false)
   })
 
-  it('knows what was heard before the connection by a clock that is ahead', () => {
+  it('recognises what was heard before the connection by a clock that is ahead', () => {
     const detector = createReplayDetector()
     const ahead = CONNECTED_S + 300
     detector.isReplayed(message({ case: 'myInfo', value: { myNodeNum: 1 } }), CONNECTED_S * 1000)
@@ -193,7 +193,7 @@ describe('ToRadio', () => {
   const read = (bytes: Uint8Array) => toJson(ToRadioSchema, fromBinary(ToRadioSchema, bytes))
   const way = { to: BROADCAST, channel: 0, id: 857355090, hopLimit: 3, wantAck: true }
 
-  it('is encoded byte for byte as the recorded client did', () => {
+  it('is encoded byte for byte as by the recorded client', () => {
     const recorded = readRecordings('toradio')
     expect(encodeWantConfig(4242)).toStrictEqual(recorded[0]?.bytes)
     const text = recorded.find(({ json }) => JSON.stringify(json).includes('"id":857355090'))
@@ -209,7 +209,7 @@ describe('ToRadio', () => {
     expect(encodeText({ ...way, text: 'ü'.repeat(100) }).length).toBeGreaterThan(200)
   })
 
-  it('asks for routes', () => {
+  it('requests traceroutes', () => {
     expect(read(encodeTraceroute({ ...way, to: 5 }))).toMatchObject({
       packet: { to: 5, wantAck: true, decoded: { portnum: 'TRACEROUTE_APP', wantResponse: true } },
     })
@@ -247,7 +247,7 @@ describe('bytesWithoutSecrets', () => {
     return bytesWithoutSecrets(message, toBinary(FromRadioSchema, message))
   }
 
-  it('has of a channel what the service shows, and not its key', () => {
+  it('keeps of a channel what the service shows, and not its key', () => {
     const settings = { psk: KEY, name: 'Team', id: 5, uplinkEnabled: true }
     const bytes = bytesOf({ case: 'channel', value: { index: 2, role: 2, settings } })
     const message = bytes === null ? null : decodeFromRadio(bytes)
@@ -256,7 +256,7 @@ describe('bytesWithoutSecrets', () => {
     expect(Buffer.from(bytes ?? []).includes(Buffer.from(KEY))).toBe(false)
   })
 
-  it('has nothing of settings', () => {
+  it('keeps nothing of settings', () => {
     const network = { case: 'network', value: { wifiPsk: 'secret' } } as const
     expect(bytesOf({ case: 'config', value: { payloadVariant: network } })).toBeNull()
   })
@@ -269,13 +269,13 @@ describe('echoSent', () => {
     return toBinary(ToRadioSchema, create(ToRadioSchema, { payloadVariant: { case: 'packet', value } }))
   }
 
-  it('is what a radio would say of its own packet', () => {
+  it('is what a radio would report of its own packet', () => {
     const bytes = echoSent(sentPacket(PortNum.TEXT_MESSAGE_APP), 5)
     const message = bytes === null ? null : decodeFromRadio(bytes)
     expect(message?.payloadVariant).toMatchObject({ case: 'packet', value: { from: 5, to: 9, id: 7 } })
   })
 
-  it('is nothing of what is no packet, or may hold secrets', () => {
+  it('is null for other messages, and for packets that may contain secrets', () => {
     expect(echoSent(encodeWantConfig(3), 5)).toBeNull()
     expect(echoSent(sentPacket(PortNum.ADMIN_APP), 5)).toBeNull()
   })

@@ -27,7 +27,7 @@ const INNER_SCHEMAS = {
   [PortNum.TRACEROUTE_APP]: RouteDiscoverySchema,
 } as const
 
-/** A copy of a JSON value without the fields at these dotted paths, and which of the paths occurred. */
+/** A copy of a JSON value without the fields at these dotted paths, and the paths that occurred. */
 function without(value: unknown, paths: readonly string[], seen: Set<string>, at = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => without(each, paths, seen, at))
   if (typeof value !== 'object' || value === null) return value
@@ -53,7 +53,7 @@ function dataOf(packet: MeshPacket): Data | null {
 }
 
 describe('recordings of real firmware', () => {
-  it('decodes every FromRadio to what the reference decodes', () => {
+  it('decodes every FromRadio like the reference', () => {
     const leftOut = new Set<string>()
     const ours = new Set<string>()
     const recordings = readRecordings('fromradio')
@@ -67,7 +67,7 @@ describe('recordings of real firmware', () => {
     expect([...ours]).toStrictEqual([...NOT_IN_REFERENCE])
   })
 
-  it('decodes every ToRadio to what the reference decodes', () => {
+  it('decodes every ToRadio like the reference', () => {
     const recordings = readRecordings('toradio')
     expect(recordings).toHaveLength(73)
     for (const [index, { bytes, json }] of recordings.entries()) {
@@ -75,7 +75,7 @@ describe('recordings of real firmware', () => {
     }
   })
 
-  it('decodes every inner payload to what the reference decodes', () => {
+  it('decodes every inner payload like the reference', () => {
     let compared = 0
     for (const [index, { bytes, inner }] of readRecordings('fromradio').entries()) {
       if (inner === null) continue
@@ -87,7 +87,7 @@ describe('recordings of real firmware', () => {
     expect(compared).toBe(79)
   })
 
-  it('keeps what it does not know when a message is written again', () => {
+  it('keeps unknown fields when a message is written again', () => {
     for (const { bytes } of readRecordings('fromradio')) {
       const again = toBinary(FromRadioSchema, fromBinary(FromRadioSchema, bytes))
       expect(toJson(FromRadioSchema, fromBinary(FromRadioSchema, again))).toStrictEqual(

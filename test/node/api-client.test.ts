@@ -18,7 +18,7 @@ afterAll(() => {
   rmSync(dir, { recursive: true })
 })
 
-/** Compiles a program that uses the client; answers what the compiler says. */
+/** Compiles a program that uses the client; returns the compiler's output. */
 function compile(program: string): string {
   const file = join(dir, 'program.ts')
   writeFileSync(file, program)
@@ -31,7 +31,7 @@ const BEGIN = `import { ApiError, type Client, createClient, type Node, type Rul
 declare const ask: Client
 `
 
-test('its types know what each route takes and answers', () => {
+test('its types describe the input and the answer of each route', () => {
   const said = compile(`${BEGIN}
 const nodes: Node[] = await ask('GET /api/nodes', { query: { limit: 5, signed: 'true' } })
 const { message } = await ask('POST /api/messages', { body: { text: 'hello', channel: 0 } })
@@ -46,7 +46,7 @@ export { archive, code, nothing, rules }
 })
 
 test.each([
-  ['a route that there is not', "await ask('GET /api/nothing')"],
+  ['a route that does not exist', "await ask('GET /api/nothing')"],
   ['a path without its parameter', "await ask('GET /api/nodes/{id}')"],
   ['a body of another shape', "await ask('POST /api/messages', { body: { txt: 'hello' } })"],
   ['a field that no answer has', "(await ask('GET /api/nodes'))[0]?.name"],
@@ -54,7 +54,7 @@ test.each([
   expect(compile(`${BEGIN}${line}\n`)).toMatch(/program\.ts\(\d+,\d+\): error TS/)
 })
 
-test('it sends what the service takes, and throws what it refuses', async () => {
+test('it sends what the service accepts, and throws on a refusal', async () => {
   const admin = await app.admin()
   const { token } = Object(
     await (await admin.send('POST', '/api/tokens', { name: 'x', scopes: ['nodes:read', 'nodes:write'] })).json(),
@@ -72,7 +72,7 @@ test('it sends what the service takes, and throws what it refuses', async () => 
   expect(await page.text()).toContain('<!doctype html>')
 })
 
-test('the example in the documentation is one that the types take', () => {
+test('the example in the documentation compiles', () => {
   const page = readFileSync(join(ROOT, 'docs/api-client.md'), 'utf8')
   const example = /```js\n([^`]*(?:`[^`]+`[^`]*)*?)```/.exec(page)?.[1] ?? ''
   expect(example).toContain('createClient(')

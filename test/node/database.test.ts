@@ -31,7 +31,7 @@ function opened(path = file()): SqliteStore {
 const JOURNAL = join(MIGRATIONS_DIR, 'meta', '_journal.json')
 const journal: { entries: { when: number; tag: string }[] } = JSON.parse(readFileSync(JOURNAL, 'utf8'))
 
-/** A database as the version left it that knew the first migration only, with what it had collected. */
+/** A database as left by the version that only had the first migration, with its collected data. */
 async function oldDatabase(): Promise<void> {
   const sqlite = new Database(file())
   const [first] = journal.entries
@@ -57,7 +57,7 @@ async function oldDatabase(): Promise<void> {
   sqlite.close()
 }
 
-/** As a later version leaves a database: with a migration that this one does not have. */
+/** As a later version leaves a database: with a migration that this version lacks. */
 function makeNewer(): void {
   opened().close()
   open.length = 0
@@ -68,7 +68,7 @@ function makeNewer(): void {
   sqlite.close()
 }
 
-test('the database of a newer version is refused by one line, and left as it is', () => {
+test('the database of a newer version is refused with one line and left unchanged', () => {
   makeNewer()
   const before = readFileSync(file())
   const why = `${file()}: found the database of a newer version, expected one of this version or an older one; start the newer version, or restore a backup that this one made`
@@ -90,7 +90,7 @@ test.each([
   expect(stderr).toMatch(/^\S*mesh\.db: found the database of a newer version, [^\n]*\n$/)
 })
 
-test('a database by hand is brought to this version', () => {
+test('migrating a database by hand brings it to this version', () => {
   const path = new URL('../../src/node/migrate.ts', import.meta.url).pathname
   const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
   expect(spawnSync(process.execPath, [path], { env, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
@@ -100,7 +100,7 @@ test('a database by hand is brought to this version', () => {
 
 const TABLES = ['sources', 'metrics', 'nodes', 'messages', 'telemetry', 'positions', 'channels', 'settings']
 
-/** The columns that the old version knew, of all rows. */
+/** The columns of the old version, from all rows. */
 function oldRows(): unknown[] {
   const sqlite = new Database(file(), { readonly: true })
   const rows = TABLES.map((table) => [table, sqlite.prepare(`select * from "${table}"`).raw().all()])
@@ -109,7 +109,7 @@ function oldRows(): unknown[] {
 }
 
 describe('migrations', () => {
-  test('bring a database of the first version up to date with all it held', async () => {
+  test('bring a database of the first version up to date with all its data', async () => {
     await oldDatabase()
     const before = oldRows()
     const store = opened()
@@ -129,7 +129,7 @@ describe('migrations', () => {
     expect(store.sqlite.prepare('select count(*) from telemetry').pluck().get()).toBe(5000)
   })
 
-  test('and the service works on it at once', async () => {
+  test('and the service runs on it at once', async () => {
     await oldDatabase()
     const store = opened()
     const app = await createTestApp({ store, ports: { sessions: databaseSessions(store) } })
@@ -161,7 +161,7 @@ describe('migrations', () => {
     return sqlite
   }
 
-  test('number the channels of brokers anew, and leave the slots of radios', () => {
+  test('renumber the channels of brokers, and leave the slots of radios', () => {
     const sqlite = databaseBefore('channel_identity')
     sqlite.exec(`
       insert into sources (kind, name, created_at) values
@@ -200,7 +200,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('let tokens go on delivering whose owner might make such a token today', () => {
+  test('keep the delivery right of tokens whose owner could create such a token today', () => {
     const sqlite = databaseBefore('token_sources')
     sqlite.exec(`
       insert into sources (kind, name, created_at) values ('ingest', 'hill', 1);
@@ -222,7 +222,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('leave of made-up channels those that came first, and all slots', () => {
+  test('keep the oldest of the made-up channels, and all slots', () => {
     const sqlite = databaseBefore('token_sources')
     sqlite.exec(`
       insert into sources (kind, name, created_at) values ('mqtt', 'mqtt://broker', 1), ('tcp', 'radio', 1);
@@ -246,7 +246,7 @@ describe('migrations', () => {
     expect(again.sqlite.prepare('select key from settings').pluck().all()).toStrictEqual(['a'])
   })
 
-  test('that fail leave the database as it was', async () => {
+  test('that fail leave the database unchanged', async () => {
     await oldDatabase()
     const sqlite = new Database(file())
     sqlite.exec('create table users (mine text)')
@@ -261,7 +261,7 @@ describe('migrations', () => {
   })
 })
 
-test('the database and its directory are for the service alone, and writes are on the disk when acknowledged', () => {
+test('the database and its directory are private to the service, and acknowledged writes are on the disk', () => {
   const store = opened(join(dir, 'data', 'mesh.db'))
   expect((statSync(join(dir, 'data')).mode & 0o777).toString(8)).toBe('700')
   expect(store.sqlite.pragma('journal_mode', { simple: true })).toBe('wal')
@@ -269,7 +269,7 @@ test('the database and its directory are for the service alone, and writes are o
   expect(store.sqlite.pragma('foreign_keys', { simple: true })).toBe(1)
 })
 
-test('a file that is no database is an error that names it no database, and stays', () => {
+test('a file that is not a database gives an error that says so, and stays', () => {
   writeFileSync(file(), 'this is not a database, and it is longer than a header '.repeat(10))
   copyFileSync(file(), join(dir, 'copy'))
   expect(() => openDatabase(file())).toThrow(/mesh\.db: found a damaged database, .*\(SQLITE_NOTADB\)$/)
@@ -277,7 +277,7 @@ test('a file that is no database is an error that names it no database, and stay
   expect(readdirSync(dir).toSorted()).toStrictEqual(['copy', 'mesh.db'])
 })
 
-test('atomic runs all or nothing, and a later statement sees an earlier one', async () => {
+test('atomic runs all statements or none, and a later statement sees an earlier one', async () => {
   const app = await createTestApp({ store: opened(':memory:') })
   const { sqlite, db } = app.store
   const { settings } = await import('../../src/db/schema.ts')
@@ -292,7 +292,7 @@ describe('the version of the database', () => {
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
   const setting = (key: string) => ({ key, value: '1', updatedAt: 1 })
 
-  test('stays while nobody writes, and changes with each commit of its own at once', async () => {
+  test('stays while nobody writes, and changes at once with each of its own commits', async () => {
     const store = opened()
     const first = store.version()
     expect(store.version()).toBe(first)
@@ -305,7 +305,7 @@ describe('the version of the database', () => {
     expect(store.version()).not.toBe(second)
   })
 
-  test('changes when another process has written, by the next turn of the event loop', async () => {
+  test('changes after a write of another process, by the next turn of the event loop', async () => {
     const store = opened()
     const other = opened()
     const first = store.version()
@@ -317,7 +317,7 @@ describe('the version of the database', () => {
     expect(store.version()).toBe(second)
   })
 
-  test('what is remembered is loaded again after a change, and what is gone stays gone', async () => {
+  test('a cached value is reloaded after a change, and a deleted one stays deleted', async () => {
     const store = opened()
     let loads = 0
     const count = rememberUnchanged(2, async ({ db }, key: string) => {
@@ -332,7 +332,7 @@ describe('the version of the database', () => {
       false,
       4,
     ])
-    // Only as many as asked for are kept.
+    // Only as many as requested are kept.
     expect([await count(store, 'a'), await count(store, 'c'), loads]).toEqual([true, false, 5])
   })
 })

@@ -37,7 +37,7 @@ const userAnswer = z.object({ user: z.object({ id: z.int(), username: z.string()
 /** What was answered with success before the kill. */
 type Acknowledged = { users: string[]; tokens: string[]; revoked: string[]; display: string[] }
 
-/** Writes until the connection breaks, noting each answer the moment it is here. */
+/** Writes until the connection breaks, noting each answer as soon as it arrives. */
 async function write(writer: string, url: string, cookie: string, noted: Acknowledged, onWrite: () => void) {
   const send = async (method: string, path: string, body?: unknown) => {
     const answer = await fetch(`${url}${path}`, {
@@ -71,7 +71,7 @@ async function write(writer: string, url: string, cookie: string, noted: Acknowl
   }
 }
 
-/** Kills the service while all writers are at it; answers how each of them ended. */
+/** Kills the service while all writers are busy; returns how each of them ended. */
 async function killUnderLoad(service: Service, round: number, noted: Acknowledged): Promise<unknown[]> {
   const cookie = await signIn(service.url)
   const enough = 60 + round * 37
@@ -98,14 +98,14 @@ function columnOf(sql: string): string[] {
   }
 }
 
-/** One user has fifty at most. */
+/** A user can have at most fifty. */
 function giveTokensAway(): void {
   const sqlite = new Database(join(dir, 'mesh.db'))
   sqlite.exec('update api_tokens set user_id = (select max(id) from users)')
   sqlite.close()
 }
 
-test('after kill -9 under a load of writes every one that was acknowledged is there, with its entry', async () => {
+test('after kill -9 under a load of writes every acknowledged one is stored, with its entry', async () => {
   const noted: Acknowledged = { users: [], tokens: [], revoked: [], display: [] }
   for (let round = 0; round < ROUNDS; round++) {
     const service = await startService(built, { DATA_DIR: dir, ADMIN_PASSWORD: PASSWORD, LOG_LEVEL: 'info' })
@@ -135,7 +135,7 @@ test('after kill -9 under a load of writes every one that was acknowledged is th
   expect(noted.users.length).toBeGreaterThan(0)
 })
 
-// Its revocation was under way when the service was killed: it may be done without having been answered.
+// Its revocation was under way when the service was killed: it may be done without an answer.
 function inFlight(name: string, noted: Acknowledged): boolean {
   const last = noted.display.includes(name) && !noted.revoked.includes(name)
   return last && Number(name.split('-')[1]) % REVOKED_EACH === 0

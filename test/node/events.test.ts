@@ -30,7 +30,7 @@ afterEach(async () => {
 const open = (headers: Record<string, string> = {}) =>
   fetch(`http://127.0.0.1:${server.port}/api/events`, { headers: { cookie, ...headers } })
 
-it('reaches a browser at once, event by event, over HTTP', async () => {
+it('events reach a browser at once, one by one, over HTTP', async () => {
   const answer = await open()
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
   expect((await reader?.read())?.value).toContain(': open\n')
@@ -43,7 +43,7 @@ it('reaches a browser at once, event by event, over HTTP', async () => {
   await reader?.cancel()
 })
 
-it('gives the place of a reader that left to another', async () => {
+it('the stream frees the place of a reader that has left', async () => {
   for (let n = 0; n < 25; n++) {
     const left = new Promise((resolve) => {
       const asked = request(
@@ -57,12 +57,12 @@ it('gives the place of a reader that left to another', async () => {
       asked.end()
     })
     expect(await left).toBe(200)
-    // The service has seen that the connection is closed when a later one is answered.
+    // The service has noticed the closed connection when a later one is answered.
     for (let seen = 0; seen < 2; seen++) await fetch(`http://127.0.0.1:${server.port}/api/health`)
   }
 })
 
-it('lets the service stop at once', async () => {
+it('the stream lets the service stop at once', async () => {
   const reader = (await open()).body?.getReader()
   await reader?.read()
   events.close()
@@ -72,14 +72,14 @@ it('lets the service stop at once', async () => {
   expect((await reader?.read())?.done).toBe(true)
 })
 
-it('drops a reader that does not read, and holds little for it', async () => {
+it('the stream drops a reader that does not read, and buffers little for it', async () => {
   const socket = connect(server.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write(`GET /api/events HTTP/1.1\r\nHost: x\r\nCookie: ${cookie}\r\n\r\n`)
   const first = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
   expect(first).toContain('200 OK')
   socket.pause()
-  // More than the buffers between the two ends take.
+  // More than the buffers between both ends hold.
   const data = { text: 'x'.repeat(100_000) }
   const sent = 300
   for (let n = 0; n < sent; n++) {
@@ -102,7 +102,7 @@ it('drops a reader that does not read, and holds little for it', async () => {
   expect(bytes).toBeLessThan((sent * 100_000) / 2)
 })
 
-it('tells of links and of what radios say', async () => {
+it('the stream reports links and messages from radios', async () => {
   const { config, store, log } = (await createTestApp({ env: { DEMO: 'true' } })).ports
   const radio = openRadio({ config, store, log, events, clock })
   radio.start()

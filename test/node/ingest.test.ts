@@ -50,7 +50,7 @@ async function get(client: Client, path: string): Promise<unknown> {
 const countMessages = (app: TestApp) => app.store.sqlite.prepare('select count(*) from messages').pluck().get()
 
 describe('a radio over TCP', () => {
-  it('plays recordings of real firmware into nodes and messages, and twice changes nothing', async () => {
+  it('plays recordings of real firmware into nodes and messages, and a repetition changes nothing', async () => {
     const app = await startApp()
     const admin = await app.admin()
     const { handshake, packets } = readRadio('node-B')
@@ -103,7 +103,7 @@ describe('a radio over TCP', () => {
     expect(texts).toStrictEqual(Array.from({ length: 2000 }, (_, n) => `m${n}`))
   })
 
-  it('tells its state, and stores what it heard before it was closed', async () => {
+  it('shows its state, and stores what it heard before it was closed', async () => {
     const app = await startApp()
     const device = await startDevice()
     const radio = listenTo(app, device)
@@ -120,7 +120,7 @@ describe('a radio over TCP', () => {
 })
 
 describe('DEMO', () => {
-  it('makes a mesh that lives', async () => {
+  it('simulates a living mesh', async () => {
     const app = await startApp()
     const clock = createManualClock(START)
     const { config, log } = app.ports
@@ -141,7 +141,7 @@ describe('DEMO', () => {
     expect(countMessages(app)).toBeGreaterThan(10)
   })
 
-  it('leaves the configured radios alone, and says so', async () => {
+  it('ignores the configured radios, and says so', async () => {
     const app = await startApp()
     const device = await startDevice()
     const config = { ...app.ports.config, DEMO: true, MESHTASTIC_TCP: [{ host: '127.0.0.1', port: device.port }] }

@@ -9,7 +9,7 @@ import { writePmtiles } from '../support/web/pmtiles.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'mesh-map-'))
 const path = join(directory, 'map.pmtiles')
-// Larger than what is read at once.
+// Larger than one read.
 const bytes = Uint8Array.from({ length: 700_000 }, (_, index) => (index * 7) % 251)
 const file = writePmtiles([{ z: 0, x: 0, y: 0, bytes }], 'png', 'Somebody')
 let app: TestApp
@@ -31,7 +31,7 @@ afterAll(() => {
 const get = (headers: Record<string, string> = {}, method = 'GET') =>
   admin.send(method, '/api/map/archive', undefined, headers)
 
-/** How often this process has the file open. */
+/** The number of open handles of this process on the file. */
 const openFiles = () =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {
@@ -41,7 +41,7 @@ const openFiles = () =>
     }
   }).length
 
-test('the page learns what the file holds', async () => {
+test('the page gets the metadata of the file', async () => {
   expect(await (await admin.send('GET', '/api/map')).json()).toEqual({
     tiles: {
       kind: 'archive',
@@ -67,14 +67,14 @@ test('all of it, a part of it, its end', async () => {
   await expect.poll(openFiles).toBe(0)
 })
 
-test('a range behind the end is refused with the size', async () => {
+test('a range beyond the end is refused with the size', async () => {
   const refused = await get({ range: `bytes=${file.length}-` })
   expect([refused.status, refused.headers.get('content-range')]).toEqual([416, `bytes */${file.length}`])
   expect(await refused.json()).toMatchObject({ code: 'range_not_satisfiable' })
   await expect.poll(openFiles).toBe(0)
 })
 
-test('HEAD, what is known, and what nobody reads to its end leave no file open', async () => {
+test('HEAD, 304 answers and unfinished downloads leave no file open', async () => {
   const head = await get({}, 'HEAD')
   expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, String(file.length), ''])
   const etag = head.headers.get('etag') ?? ''
@@ -87,7 +87,7 @@ test('HEAD, what is known, and what nobody reads to its end leave no file open',
   await expect.poll(openFiles).toBe(0)
 })
 
-test('another file has another ETag; one that is gone or broken is named so, and comes back', async () => {
+test('another file has another ETag; a missing or broken one is reported as such, and can return', async () => {
   const before = (await get({}, 'HEAD')).headers.get('etag')
   writeFileSync(path, writePmtiles([{ z: 1, x: 1, y: 0, bytes: bytes.subarray(0, 50) }], 'mvt', ''))
   expect((await get({}, 'HEAD')).headers.get('etag')).not.toBe(before)
@@ -104,7 +104,7 @@ test('another file has another ETag; one that is gone or broken is named so, and
   await expect.poll(openFiles).toBe(0)
 })
 
-test('a file that becomes shorter while it is read breaks the answer off', async () => {
+test('a file that shrinks while it is read aborts the answer', async () => {
   const answer = await get()
   truncateSync(path, 200_000)
   await expect(answer.arrayBuffer()).rejects.toThrow('the map file ends early')

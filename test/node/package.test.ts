@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(dir, { recursive: true }))
 
-test('the package is at most 30 MB installed, with what it needs to run and no more', () => {
+test('the package is at most 30 MB installed, with everything it needs to run and no more', () => {
   const files = readdirSync(join(dir, 'node_modules'), { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   )
@@ -45,7 +45,7 @@ test('the package is at most 30 MB installed, with what it needs to run and no m
   expect(hono).toMatchObject({ purl: `pkg:npm/hono@${hono.version}`, hashes: [{ alg: 'SHA-512' }] })
 })
 
-test('its command starts the service, lists users, makes a backup and restores it', async () => {
+test('its command starts the service, lists users, and creates and restores a backup', async () => {
   const data = join(dir, 'data')
   const command = join(dir, 'node_modules/.bin/mesh-monitoring-service')
   const cli = async (...args: string[]) =>

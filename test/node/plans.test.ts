@@ -12,7 +12,7 @@ import { applyMigrations, MIGRATIONS_DIR, sqliteStore } from '../../src/node/dat
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { FAR, heard, LOCAL, myInfo, nodeInfo, packet, position, telemetry, text, user } from '../support/mesh/mesh.ts'
 
-/** Tables that grow with what is heard and done, to thousands or millions of rows. */
+/** Tables that grow with use, to thousands or millions of rows. */
 const LARGE = [
   'messages',
   'receptions',
@@ -36,26 +36,26 @@ const LARGE = [
 /** Indexes of a few rows only. */
 const SMALL = /USING (COVERING )?INDEX (messages_unfinished|nodes_local)$/
 
-/** Statements that may visit all rows of such a table, by a part of them, and why. */
+/** Statements that may scan such a table, identified by a part of their text, and why. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  // From one end of the table on, only so many rows.
+  // From one end of the table, a bounded number of rows.
   'order by "messages"."id" desc limit': 'the newest page',
   'order by "packets"."id" desc limit': 'the newest page, and when each source was last heard',
   'order by "packets"."id" limit': 'the oldest one',
   'order by "audit_log"."id" desc limit': 'the newest page',
-  'order by "forgotten_nodes"."node_id" limit': 'so many nodes of which rows are left',
+  'order by "forgotten_nodes"."node_id" limit': 'that many nodes with rows left',
   // At most 20,000 nodes, as many rows of an index, or the list itself.
   'from "nodes" order by': 'the list of all nodes',
   'select count(*) from "nodes"': 'how many nodes',
-  'select count(*), coalesce(sum("last_heard"': 'how many nodes, and active ones',
+  'select count(*), coalesce(sum("last_heard"': 'the number of nodes and of active ones',
   'lower("nodes"."long_name")': 'a part too short for the text index',
-  'from nodes where public_key is not null group by public_key': 'nodes that go on under another number',
-  'from "users"': 'the list of users: some hundred',
+  'from nodes where public_key is not null group by public_key': 'nodes that continue under another number',
+  'from "users"': 'the list of users: a few hundred',
   'from "automation_runs" group by': 'an index of the runs of rules, 10,000 of each at most',
 }
 
 let app: TestApp
-/** Each statement that ran, with what was bound to it. */
+/** Each statement that ran, with its bound values. */
 const ran = new Set<string>()
 
 beforeAll(async () => {
@@ -67,14 +67,14 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** What SQLite visits from its first row on, a line for each. */
+/** What SQLite scans from its first row on, one line each. */
 function scans(statement: string): string[] {
   const plan = app.store.sqlite.prepare<[], { detail: string }>(`explain query plan ${statement}`).all()
   const isLarge = (step: string) => LARGE.some((table) => new RegExp(`^SCAN ${table}\\b`).test(step))
   return plan.map(({ detail }) => detail).filter((step) => isLarge(step) && !SMALL.test(step))
 }
 
-test('no statement of a route or of the clock visits all rows of a table that grows', async () => {
+test('no statement of a route or a timer scans a growing table', async () => {
   const admin = await app.admin()
   const ingest = createIngest(app.store)
   const others = [

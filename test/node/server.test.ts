@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-/** The app on a real port of loopback. */
+/** The app on a real loopback port. */
 async function serve(proxies: string[] = [], options: Parameters<typeof createTestApp>[0] = {}) {
   const app = await createTestApp(options)
   const ports = { ...app.ports, ...createAddressing(proxies, app.ports.log) }
@@ -39,7 +39,7 @@ async function rawRequest({ port }: Listening, bytes: string): Promise<string> {
   endings.push(() => void socket.destroy())
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  // A server that refuses what is still being sent resets the connection after its answer.
+  // A server that refuses a request that is still being sent resets the connection after its answer.
   socket.on('error', () => {})
   socket.write(bytes)
   await new Promise((resolve) => socket.on('close', resolve))
@@ -49,7 +49,7 @@ async function rawRequest({ port }: Listening, bytes: string): Promise<string> {
 const CHUNKED =
   'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** The one shape of errors, with the request id in header and body, and the headers that every answer has. */
+/** The common shape of errors, with the request id in header and body, and the headers of every answer. */
 function expectProblem(answer: string, status: number): void {
   const [head = '', body = ''] = answer.split('\r\n\r\n')
   expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -59,7 +59,7 @@ function expectProblem(answer: string, status: number): void {
   expect(JSON.parse(body)).toMatchObject({ type: 'about:blank', status, code: expect.any(String), requestId })
 }
 
-describe('who the client is', () => {
+describe('the address of the client', () => {
   const seenIp = async ({ app, url }: Served, headers: Record<string, string>) => {
     await login(url, headers, 'wrong')
     const sql = "select ip from audit_log where action = 'login_failed' order by id desc"
@@ -93,7 +93,7 @@ describe('who the client is', () => {
     )
   })
 
-  test('repeated X-Forwarded-For headers are one list', async () => {
+  test('repeated X-Forwarded-For headers count as one list', async () => {
     const { app, server } = await serve(['127.0.0.1'])
     const body = JSON.stringify({ username: 'x', password: 'x' })
     await rawRequest(
@@ -105,7 +105,7 @@ describe('who the client is', () => {
     ).toStrictEqual(['203.0.113.9'])
   })
 
-  test('an invented X-Forwarded-For does not get around the login limiter', async () => {
+  test('a forged X-Forwarded-For does not get around the login limiter', async () => {
     const { url } = await serve([], { env: { LOGIN_MAX_FAILURES: '3' } })
     const statuses: number[] = []
     for (let i = 0; i < 5; i++) {
@@ -119,7 +119,7 @@ describe('who the client is', () => {
     expect(statuses).toStrictEqual([401, 401, 401, 429, 429])
   })
 
-  test('the first X-Forwarded-For that is not believed is said once, with the address that sent it', async () => {
+  test('the first X-Forwarded-For from an untrusted address is logged once, with that address', async () => {
     const { app, url } = await serve(['198.51.100.7'])
     const warnings = () =>
       app.logged.map((line) => Object(JSON.parse(line))).filter(({ message }) => message.startsWith('X-Forwarded-For'))
@@ -135,14 +135,14 @@ describe('who the client is', () => {
   })
 
   test.each(['proxy', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/', '::1/129', '10.0.0.0/8/8', ''])(
-    '"%s" is no proxy',
+    '"%s" is not a valid proxy',
     (entry) => {
       expect(() => parseTrustedProxies(['10.0.0.1', entry])).toThrow(TypeError)
     },
   )
 })
 
-describe('how the client came', () => {
+describe('the protocol of the client', () => {
   const isSecure = async (url: string, headers: Record<string, string>) => {
     const answer = await login(url, headers)
     const [cookie = ''] = answer.headers.getSetCookie()
@@ -151,7 +151,7 @@ describe('how the client came', () => {
     return hsts
   }
 
-  test('by https only when a trusted proxy says so', async () => {
+  test('is https only when a trusted proxy says so', async () => {
     const [open, trusting] = [await serve(), await serve(['127.0.0.1'])]
     expect(await isSecure(open.url, { 'x-forwarded-proto': 'https', forwarded: 'proto=https' })).toBe(false)
     expect(await isSecure(trusting.url, {})).toBe(false)
@@ -162,7 +162,7 @@ describe('how the client came', () => {
     expect(await isSecure(trusting.url, { 'x-forwarded-proto': 'javascript' })).toBe(false)
   })
 
-  test('by https whenever PUBLIC_URL says so, whatever the request looks like', async () => {
+  test('is https whenever PUBLIC_URL says so, whatever the request looks like', async () => {
     const env = { PUBLIC_URL: 'https://mesh.example.org' }
     const { url } = await serve([], { env })
     expect(await isSecure(url, {})).toBe(true)
@@ -190,7 +190,7 @@ describe('how the client came', () => {
   })
 })
 
-describe('on the wire', () => {
+describe('over the network', () => {
   test('a body without a length is bounded, read and answered', async () => {
     const { url } = await serve()
     const send = (bytes: number) => {
@@ -209,7 +209,7 @@ describe('on the wire', () => {
     expect((await send(5 * 1024 * 1024)).status).toBe(413)
   })
 
-  test('a body that says it is too long is refused before it is sent', async () => {
+  test('a body with an excessive length is refused before it is sent', async () => {
     const { server } = await serve()
     const head = `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\nConnection: close\r\n\r\n`
     const socket = connect(server.port, '127.0.0.1')
@@ -239,19 +239,19 @@ describe('on the wire', () => {
 
   test.each([
     ['no Host', 400, 'GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n'],
-    ['a Host that is none', 400, 'GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
-    ['a target that is no path', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['an invalid Host', 400, 'GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
+    ['a target that is not a path', 400, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
     ['an unknown method', 400, 'FOO /api/health HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['the hello of TLS', 400, '\x16\x03\x01\x02\r\n\r\n'],
-    ['chunks that are none', 400, `${CHUNKED}zz\r\n\r\n`],
-    ['chunk extensions without end', 413, `${CHUNKED}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
-  ])('%s, refused before the application, is a problem like any other', async (_what, status, bytes) => {
+    ['invalid chunks', 400, `${CHUNKED}zz\r\n\r\n`],
+    ['endless chunk extensions', 413, `${CHUNKED}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+  ])('%s, refused before the application, is a problem document like any other', async (_what, status, bytes) => {
     const { server, app } = await serve()
     expectProblem(await rawRequest(server, bytes), status)
     expect(app.logged.filter((entry) => entry.includes('"error"'))).toStrictEqual([])
   })
 
-  test('an expectation that nobody knows is no reason to refuse', async () => {
+  test('an unknown expectation is not a reason to refuse', async () => {
     const { server } = await serve()
     const head = 'GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: the-unexpected\r\n\r\n'
     expect(await rawRequest(server, head)).toMatch(/^HTTP\/1\.1 200 /)
@@ -283,7 +283,7 @@ describe('on the wire', () => {
 })
 
 describe('stopping', () => {
-  /** A password check that waits until it is let go. */
+  /** A password check that waits until it is released. */
   function held() {
     let entered: () => void
     let release: () => void
@@ -300,7 +300,7 @@ describe('stopping', () => {
     return { passwords, inside, release: () => release() }
   }
 
-  test('a running request ends well, a new one is refused, an idle connection does not hold it up', async () => {
+  test('a running request completes, a new one is refused, an idle connection does not delay the stop', async () => {
     const { passwords, inside, release } = held()
     const { server, url } = await serve([], { passwords })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -315,12 +315,12 @@ describe('stopping', () => {
     release()
     expect((await running).status).toBe(200)
     await closed
-    // Far less than the seconds for which an idle connection is kept.
+    // Far less than the keep-alive time of an idle connection.
     expect(performance.now() - closing).toBeLessThan(4500)
     agent.destroy()
   })
 
-  test('a request that does not end is cut off when its time is up', async () => {
+  test('a request that does not end is cut off after its time limit', async () => {
     const { passwords, inside } = held()
     const { server, url } = await serve([], { passwords })
     const cut = expect(login(url)).rejects.toThrow()
@@ -329,7 +329,7 @@ describe('stopping', () => {
     await cut
   })
 
-  test('a port that is taken is an error, not a crash', async () => {
+  test('a port in use is an error, not a crash', async () => {
     const { server } = await serve()
     await expect(listen(() => new Response(), server.port, '127.0.0.1')).rejects.toThrow(/EADDRINUSE/)
   })

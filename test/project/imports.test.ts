@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const SRC = join(import.meta.dirname, '../../src')
 
-/** What each file imports of the others: for values, for types, and when it is needed. */
+/** The imports of each file from the others: for values, for types, and dynamic ones. */
 async function readGraph(): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = (await readdir(SRC, { recursive: true })).filter((name) => /\.tsx?$/.test(name))
   const entries = names.map(async (name) => {
@@ -15,7 +15,7 @@ async function readGraph(): Promise<ReadonlyMap<string, readonly string[]>> {
   return new Map(await Promise.all(entries))
 }
 
-/** The first way from a file back to itself; null: there is none. */
+/** The first path from a file back to itself; null: there is none. */
 function findCircle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
   const done = new Set<string>()
   const visit = (name: string, way: readonly string[]): readonly string[] | null => {
@@ -35,13 +35,13 @@ function findCircle(graph: ReadonlyMap<string, readonly string[]>): readonly str
   return null
 }
 
-test('no file imports itself by way of others, types included', async () => {
+test('no file imports itself through others, types included', async () => {
   const graph = await readGraph()
   expect(graph.get('app/app.ts')).toContain('app/context.ts')
   expect(findCircle(graph)).toBeNull()
 })
 
-test('a circle is found, and where it leads', () => {
+test('a circle is found, with its path', () => {
   const graph = new Map([
     ['a', ['b']],
     ['b', ['c', 'd']],

@@ -18,7 +18,7 @@ import { ALL_TOKEN_NAMES } from '../../src/shared/automation/tokens.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** One more line for each table: where it goes, and which other files the compiler then wants to be changed. */
+/** One more line for each table: where it goes, and which other files the compiler then wants changed. */
 const ADDITIONS = [
   {
     name: 'moreResource',
@@ -53,7 +53,7 @@ const ADDITIONS = [
     table: 'src/shared/automation/rule-kinds.ts',
     begin: 'export const RULE_KINDS = [',
     line: "'moreKind', ",
-    // Where the files of the kinds are summed: these want a file of the new kind.
+    // Where the files of the kinds are summed: these need a file of the new kind.
     others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
   },
   {
@@ -128,7 +128,7 @@ function compile(): Promise<string[]> {
   })
 }
 
-test('what is added to a table wants two more files at most, and the compiler names them', async () => {
+test('an addition to a table needs two more files at most, and the compiler names them', async () => {
   await makeCopy()
   const complaints = await compile()
   const found = ADDITIONS.map(({ name }) => {
@@ -140,7 +140,7 @@ test('what is added to a table wants two more files at most, and the compiler na
   expect(complaints.filter((line) => !ADDITIONS.some(({ name }) => line.includes(name)))).toStrictEqual([])
 }, 120_000)
 
-test('no table is written down a second time, in SQL either', async () => {
+test('no table is written down a second time, not even in SQL', async () => {
   const tables: Record<string, readonly string[]> = {
     AUDIT_ACTIONS: Object.keys(AUDIT_ACTIONS),
     AUTH_PROVIDERS,
@@ -178,7 +178,7 @@ test('no table is written down a second time, in SQL either', async () => {
   expect(copies).toStrictEqual([])
 })
 
-test('how long a field of a form may get stands in src/shared/limits.ts, where the service takes it from', async () => {
+test('the length limit of a form field is in src/shared/limits.ts, where the service takes it from', async () => {
   const pages = (await readdir(join(ROOT, 'src/web'), { recursive: true })).filter((name) => name.endsWith('.tsx'))
   const texts = await Promise.all(pages.map((name) => readFile(join(ROOT, 'src/web', name), 'utf8')))
   const all = texts.flatMap((text) => Array.from(text.matchAll(/maxLength=(\S+)/g), ([, limit]) => limit))

@@ -5,7 +5,7 @@ import { parseConfig, VARIABLES } from '../../src/app/config/config.ts'
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('the table of variables in the documentation is what the service reads', () => {
+test('the table of variables in the documentation matches what the service reads', () => {
   expect(read('docs/configuration.md').match(/^\| `[A-Z_]+` \|.*$/gm)).toStrictEqual(variableRows())
 })
 
@@ -20,7 +20,7 @@ function variableRows(): string[] {
   })
 }
 
-test('the README is short enough to be read', () => {
+test('the README is short enough to read', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
 })
 
@@ -57,7 +57,7 @@ test('every decision is in the list of decisions', () => {
   expect(listed.toSorted()).toStrictEqual(written.map((name) => name.slice('decisions/'.length)).toSorted())
 })
 
-test('compose.yaml hands on what the documentation sets for a restore', () => {
+test('compose.yaml passes on the variables that the documentation sets for a restore', () => {
   const compose = read('compose.yaml')
   for (const name of ['RESTORE_FROM_BACKUP', 'RESTORE_REAPPLY', 'RESTORE_REQUIRE_SIGNATURE']) {
     expect(compose).toMatch(new RegExp(`^ {6}${name}: \\$\\{${name}:-\\}$`, 'm'))

@@ -7,7 +7,7 @@ test('doubles from the first wait up to the longest', () => {
   expect(waits).toStrictEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
 })
 
-test('jitter makes the longest wait longer or shorter, too', () => {
+test('jitter also makes the longest wait longer or shorter', () => {
   const limits = { firstMs: 200, mostMs: 5000 }
   expect(backOff(1, { ...limits, jitter: 0.75 })).toBe(300)
   expect(backOff(30, { ...limits, jitter: 1.25 })).toBe(6250)

@@ -10,24 +10,24 @@ export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
-/** A link whose state is the test's. */
+/** A link whose state the test sets. */
 export type TestLink = { name: string; state: LinkInfo['state']; since: number }
 
-/** The app with rules that are looked at, and messages that go out, when the test says so. */
+/** The app with rules that are evaluated, and messages that are sent, when the test says so. */
 export type TestAlerts = {
   readonly app: TestApp
   readonly ingest: Ingest
   readonly admin: Client
   readonly links: TestLink[]
-  /** What was sent to addresses, as it was sent. */
+  /** Messages sent to destinations, unchanged. */
   readonly sent: OutboundRequest[]
-  /** The bodies of it. */
+  /** Their bodies. */
   bodies(): { type: string; data: { title: string; text: string; total: number; alerts: unknown[] } }[]
-  /** What the other side answers. */
+  /** The answer of the receiver. */
   answer: (request: OutboundRequest) => { status: number; retryAfterMs: number | null }
-  /** Lets so much time pass, minute by minute, as the service does. */
+  /** Advances time minute by minute, as the service does. */
   pass(ms: number): Promise<void>
-  /** Looks at rules and sends once. */
+  /** Evaluates rules and sends once. */
   look(): Promise<void>
   webhook(client?: Client): Promise<number>
   rule(rule: object, client?: Client): Promise<number>

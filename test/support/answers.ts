@@ -1,6 +1,6 @@
 import { auditRows, type Client, type TestApp } from './app.ts'
 
-/** `200`, or `403 forbidden`: the status and, of a problem, its code. Leaves the answer unread. */
+/** `200`, or `403 forbidden`: the status and, of a problem, its code. Does not read the answer itself. */
 export async function outcomeOf(answer: Response | Promise<Response>): Promise<string> {
   const given = await answer
   if (given.headers.get('content-type') !== 'application/problem+json') return String(given.status)
@@ -16,7 +16,7 @@ export async function auditedBy(app: TestApp, during: () => Promise<unknown>): P
     .map(({ action }) => action)
 }
 
-/** Anonymous, a regular user, an administrator: each a browser of its own. */
+/** Anonymous, a regular user, an administrator: each with its own browser. */
 export async function threeCallers(app: TestApp): Promise<Record<'anonymous' | 'user' | 'admin', Client>> {
   return { anonymous: app.client(), user: await app.user('regular'), admin: await app.admin() }
 }

@@ -20,7 +20,7 @@ export const ADMIN_PASSWORD = 'the first administrator'
 export const USER_PASSWORD = 'a password for everyone'
 export const START = Date.UTC(2026, 0, 15, 12)
 
-/** A clock that moves only when told. */
+/** A clock that only advances when told. */
 export type Clock = { now: number; advance(ms: number): void }
 
 export type TestApp = {
@@ -30,18 +30,18 @@ export type TestApp = {
   readonly store: SqliteStore
   readonly clock: Clock
   readonly logged: string[]
-  /** The address that the next requests come from. */
+  /** The address of the next requests. */
   ip: string
-  /** The origin that the next requests are made to. */
+  /** The origin of the next requests. */
   origin: string
-  /** Any request; fails the test when the answer is not what the route documents. */
+  /** Sends any request; fails the test when the answer does not match the route's documentation. */
   request(path: string, init?: RequestInit): Promise<Response>
   /** A browser: sends JSON, keeps its cookie. */
   client(): Client
-  /** A client that signed in. */
+  /** A client that is signed in. */
   signIn(username: string, password?: string): Promise<Client>
   admin(): Promise<Client>
-  /** A regular user made by the administrator, signed in. */
+  /** A regular user created by the administrator, signed in. */
   user(
     username: string,
     permissions?: Record<string, { read: boolean; write: boolean }>,
@@ -55,8 +55,8 @@ export type Client = {
 }
 
 /**
- * The real app on a real SQLite, in memory unless a `store` is given; only the clock and the bcrypt cost are the
- * test's.
+ * The real app on a real SQLite database, in memory unless a `store` is given; only the clock and the bcrypt cost are
+ * replaced.
  */
 export async function createTestApp(
   options: {
@@ -160,7 +160,7 @@ function createClient(app: TestApp): Client {
   return client
 }
 
-/** Makes users that are signed in those of an OpenID provider, which the service trusts from here on. */
+/** Turns signed-in users into users of an OpenID provider, which the service trusts from then on. */
 export function moveToProvider(app: TestApp, ids: readonly number[]): void {
   const issuer = 'https://id.example.org'
   const parsed = parseConfig({
@@ -179,7 +179,7 @@ export function moveToProvider(app: TestApp, ids: readonly number[]): void {
   for (const id of ids) move.run(issuer, id)
 }
 
-/** A service without any radio. */
+/** A service without a radio. */
 const NO_RADIO: Radio = {
   links: () => [],
   devices: () => [],
@@ -193,7 +193,7 @@ const NO_RADIO: Radio = {
   lora: () => null,
 }
 
-/** bcrypt's shape without its cost: what is tested here is who gets in, not how slow it is. */
+/** The form of bcrypt without its cost: these tests check who gets in, not how long it takes. */
 function plainHasher(): PasswordHasher {
   return {
     hash: async (password) => `$2b$12$${Buffer.from(password).toString('base64url')}`,
@@ -201,7 +201,7 @@ function plainHasher(): PasswordHasher {
   }
 }
 
-/** What the audit log holds, oldest first, without what differs from run to run. */
+/** The audit log, oldest first, without what differs from run to run. */
 export function auditRows(app: TestApp): { action: string; username: string; details: Record<string, unknown> }[] {
   const rows = app.store.sqlite.prepare('select action, username, details from audit_log order by id').all()
   return rows.map((row) => {

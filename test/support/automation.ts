@@ -48,7 +48,7 @@ export const SCHEDULE = {
   action: { kind: 'text', text: 'Net tonight' },
 } as const
 
-/** A radio whose air is a list. */
+/** A radio that records its sent packets in a list. */
 export type PortRadio = Radio & {
   readonly sent: { kind: OutgoingKind; source: string; nodeNum: number; packetId: number }[]
   state: LinkInfo['state']
@@ -100,28 +100,28 @@ export type TestAutomation = {
   readonly app: TestApp
   readonly admin: Client
   readonly radio: PortRadio
-  /** Saves a rule; answers its id. */
+  /** Saves a rule; returns its id. */
   add(rule: object): Promise<number>
   get(id: number): Promise<Record<string, unknown>>
-  /** Runs of an automation, newest first, as the API tells. */
+  /** Runs of an automation, newest first, as in the API. */
   runs(id: number): Promise<Record<string, unknown>[]>
   /** `outcome reason` of the latest run. */
   lastRun(id: number): Promise<string>
   /** The radio hears something; it is stored, and the rules see it. */
   say(words: string, more?: Parameters<typeof packet>[1] & { data?: object; replayed?: boolean }): Promise<void>
   hear(...batch: Heard[]): Promise<void>
-  /** The radio tells how busy its channel is, in percent. */
+  /** The radio reports its channel utilization, in percent. */
   measure(channelUtilization: number): Promise<void>
   runDue(): Promise<number | null>
-  /** Lets time pass as the service would, from tick to tick; answers what was sent in it. */
+  /** Advances time from tick to tick as the service does; returns the number of packets sent. */
   pass(ms: number): Promise<number>
   /** Another process on the same database. */
   restart(): void
-  /** Texts that were sent, oldest first. */
+  /** Sent texts, oldest first. */
   texts(): string[]
 }
 
-/** The administrator, who signs in again when days have passed. */
+/** The administrator, who signs in again after some days. */
 async function patientAdmin(app: TestApp): Promise<Client> {
   let client = await app.admin()
   return {
@@ -135,7 +135,7 @@ async function patientAdmin(app: TestApp): Promise<Client> {
   }
 }
 
-/** The app with a radio of node LOCAL, which hears a node FAR, and rules that nobody runs but the test. */
+/** The app with a radio of node LOCAL, which hears a node FAR, and rules that only the test runs. */
 export async function createTestAutomation(meter: Meter | null = null): Promise<TestAutomation> {
   const radio = createPortRadio()
   const app = await createTestApp({ ports: { radio, meter } })

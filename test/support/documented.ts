@@ -28,7 +28,7 @@ const documentSchema = z.object({
   ),
 })
 
-/** What any request may meet before a route is found, and without one. */
+/** Possible answers to any request before a route is found, or without one. */
 const WITHOUT_ROUTE = new Set([
   'not_found',
   'method_not_allowed',
@@ -56,8 +56,8 @@ function documentedOf(routes: readonly RouterRoute[]): Documented {
 }
 
 /**
- * Checks each answer against what its route documents: status, error code, media type, and every key of a JSON body.
- * The answer is left unread.
+ * Checks each answer against the documentation of its route: status, error code, media type, and every key of a JSON
+ * body. The answer is left unread.
  */
 export function documentCheck(routes: readonly RouterRoute[]) {
   const { operations, paths } = documentedOf(routes)
@@ -93,7 +93,7 @@ function findOperation(operations: Documented['operations'], method: string, pat
     .toSorted((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
 }
 
-// As Hono does before it looks for a route: what can't be decoded stays.
+// As Hono does before it looks for a route: what cannot be decoded stays.
 function decoded(pathname: string): string {
   try {
     return decodeURI(pathname)
@@ -126,12 +126,12 @@ async function checkBody(name: string, answer: Response, documented: Answer): Pr
   else if (documented instanceof z.ZodType) {
     expect(type, name).toBe('application/json')
     const body: unknown = JSON.parse(await unpacked(answer))
-    // A key that the schema doesn't name is gone from what it parses.
+    // Parsing drops keys that the schema does not name.
     expect(body, `${name} is as documented`).toStrictEqual(documented.parse(body))
   } else expect([documented.mediaType].flat(), name).toContain(type)
 }
 
-/** No server stands between the app and a test, so nobody else unpacks an answer. */
+/** No server stands between the app and a test, so nothing else decompresses an answer. */
 async function unpacked(answer: Response): Promise<string> {
   const bytes = new Uint8Array(await answer.clone().arrayBuffer())
   const encoding = answer.headers.get('content-encoding')

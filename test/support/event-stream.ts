@@ -3,9 +3,9 @@ import type { Client } from './app.ts'
 
 type Block = { readonly id?: string; readonly event?: string; readonly data?: unknown; readonly comment?: string }
 
-/** A reader of `text/event-stream` (html.spec.whatwg.org, 9.2.6), a block at a time. */
+/** A reader of `text/event-stream` (html.spec.whatwg.org, 9.2.6), one block at a time. */
 export type EventStream = {
-  /** The next block; null at the end. Throws when the stream was cut off. */
+  /** The next block; null at the end. Throws if the stream was cut off. */
   next(): Promise<Block | null>
   end(): Promise<void>
 }

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A way to a service on loopback that can be shut, or lose the answers. */
+/** A proxy to a loopback service that can be closed, or lose the answers. */
 export type Gate = {
   readonly url: string
   /** `deaf`: requests get through, and their answers are lost. */
   mode: 'open' | 'shut' | 'deaf'
-  /** Answers that were lost. */
+  /** Number of lost answers. */
   lost(): number
   stop(): Promise<void>
 }

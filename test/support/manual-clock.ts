@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/node/clock.ts'
 
-/** Time that only moves when told to, from `start` in milliseconds since the epoch. */
+/** Time that only advances when told to, from `start` in milliseconds since the epoch. */
 export function createManualClock(start: number): Clock & { advance(ms: number): void } {
   let now = start
   let due: { readonly at: number; readonly run: () => void }[] = []

@@ -20,7 +20,7 @@ export async function openSignedIn(
   return visitor
 }
 
-/** Closes all of them: each keeps a stream of events open, of which a user has a few only. */
+/** Closes all of them: each keeps a stream of events open, and a user may have only a few. */
 export async function closeVisits(): Promise<void> {
   for (const page of pages.splice(0)) await page.context().close()
 }

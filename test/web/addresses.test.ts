@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => site.close())
 afterEach(closeVisits)
 
-test('an odd address shows what it can: the service refuses none of its questions', async () => {
+test('an odd address shows what it can, and causes no refused request', async () => {
   const { page, goto, complaints } = await openSignedIn(site, '/account')
   const refused: string[] = []
   const pending = new Set<unknown>()
@@ -46,14 +46,14 @@ test('an odd address shows what it can: the service refuses none of its question
   })
   for (const path of ODD) {
     await goto(path)
-    // A page asks after it is drawn; then all is answered.
+    // A page sends requests after it is drawn; then all are answered.
     await page.evaluate(DRAWN)
     await expect.poll(() => pending.size).toBe(0)
     await expect.poll(() => page.locator('[role=alert]').count()).toBe(0)
   }
   await goto('/nodes')
   await page.getByText('Castle Hill Relay').waitFor()
-  // Of the pages themselves, two are of nodes that there cannot be; of the API nothing.
+  // Of the pages themselves, two are of impossible nodes; of the API none.
   const none = ['/nodes/!ffffffff', '/nodes/!00000000']
   expect(refused).toEqual(none.map((path) => `404 ${site.base}${path}`))
   expect(complaints).toEqual(none.map(() => expect.stringContaining('404 (Not Found)')))
@@ -71,7 +71,7 @@ test('a node is found by the start of its !hex id and by its number, and by an i
   await page.getByRole('heading', { name: 'Castle Hill Relay', level: 1 }).waitFor()
 })
 
-test('nobody is asked for the way to the own radio', async () => {
+test('a traceroute to our own radio is not offered', async () => {
   const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
   const panel = page.getByRole('region', { name: 'Nodes and filters' })
   await panel.getByRole('link', { name: 'Traceroutes' }).click()
@@ -81,7 +81,7 @@ test('nobody is asked for the way to the own radio', async () => {
   await expect.poll(() => page.getByRole('button', { name: 'Start a traceroute' }).isDisabled()).toBe(true)
 })
 
-test('the id of a node is copied at a press', async () => {
+test('the id of a node is copied by pressing it', async () => {
   const { page } = await openSignedIn(site, '/nodes/!a0cb0102', { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.getByText('2697658626').waitFor()
   await page.getByRole('button', { name: 'Copy: Node ID' }).click()

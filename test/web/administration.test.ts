@@ -45,14 +45,14 @@ async function openUser(name: string): Promise<void> {
   await page.getByRole('heading', { name, level: 1 }).waitFor()
 }
 
-/** Presses a button and the one of the same name in the window that asks. */
+/** Presses a button and the one with the same name in the confirmation dialog. */
 async function confirm(name: string): Promise<void> {
   await page.getByRole('button', { name, exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-test('whoever is deactivated while looking is at the sign-in page with the reason, and back after reactivation', async () => {
+test('a user who is deactivated is sent to the sign-in page with the reason, and returns after reactivation', async () => {
   const anna = await visitAs('anna', '/nodes')
   await anna.page.getByText('Town Hall Gateway').waitFor()
   await openUser('anna')
@@ -67,7 +67,7 @@ test('whoever is deactivated while looking is at the sign-in page with the reaso
   await anna.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
 })
 
-test('a session that is ended elsewhere ends on the page, which comes back to where it was', async () => {
+test('a session that is ended elsewhere ends on the page, and signing in leads back there', async () => {
   const here = await visitAs('karl', '/nodes?show=active')
   await here.page.getByText('Town Hall Gateway').waitFor()
   const there = await visitAs('karl', '/account')
@@ -79,7 +79,7 @@ test('a session that is ended elsewhere ends on the page, which comes back to wh
   await expect.poll(() => new URL(here.page.url()).search).toBe('?show=active')
 })
 
-test('an administrator made on the page sees what administrators see; write brings read along', async () => {
+test('an administrator promoted on the page sees what administrators see; ticking write also ticks read', async () => {
   await openUser('karl')
   await page.getByLabel('Settings: write').check()
   await expect.poll(() => page.getByLabel('Settings: read').isChecked()).toBe(true)
@@ -133,7 +133,7 @@ test('the scope of a user is chosen channel by channel, kept, and given with a n
   expect([await read('Primary channel').isChecked(), await write('Primary channel').isChecked()]).toEqual([true, false])
 })
 
-test('what is open in the name of a user is seen and ended, and who granted what', async () => {
+test('the sessions and tokens of a user are shown and can be ended, and grants name who gave them', async () => {
   const anna = await visitAs('anna', '/account')
   await anna.page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor()
   const made = await anna.page.request.post(`${site.base}/api/tokens`, {
@@ -163,7 +163,7 @@ test('what is open in the name of a user is seen and ended, and who granted what
   await page.getByText('No tokens yet.').waitFor()
 })
 
-test('more users than one answer holds are all reached', async () => {
+test('all users can be reached if one answer cannot hold them', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const createdAt = Date.UTC(2026, 0, 1)
   const crowd = Array.from({ length: 650 }, (_, index) => ({
@@ -184,7 +184,7 @@ test('more users than one answer holds are all reached', async () => {
   await expect.poll(() => page.getByRole('button', { name: 'Show more' }).count()).toBe(0)
 })
 
-test('notes that are being written outlive a permission that is given and a session that ends', async () => {
+test('notes being written survive a granted permission and the end of the session', async () => {
   const { id } = Object(Object(await (await page.request.get(`${site.base}/api/users?q=karl`)).json()).users[0])
   const grant = (permissions: object) =>
     page.request.put(`${site.base}/api/users/${id}/permissions`, {
@@ -214,7 +214,7 @@ test('notes that are being written outlive a permission that is given and a sess
   await expect.poll(() => karl.page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
 })
 
-test('every setting that the API offers can be set, and the audit log tells what it was before', async () => {
+test('every setting of the API can be changed, and the audit log has the previous value', async () => {
   await page.goto(`${site.base}/settings`)
   await page.getByLabel('Messages').waitFor()
   const offered = Object.keys(Object(await (await page.request.get(`${site.base}/api/settings`)).json()))
@@ -233,7 +233,7 @@ test('every setting that the API offers can be set, and the audit log tells what
     .toEqual(['packetRetentionDays712', 'nodeActiveSeconds72005400'])
 })
 
-test('the audit log is exported as it is filtered', async () => {
+test('the audit log is exported with the current filters', async () => {
   await page.goto(`${site.base}/audit`)
   await page.getByLabel('Action').selectOption('user_created')
   await expect.poll(() => page.locator('.audit tbody tr').count()).toBe(2)
@@ -248,7 +248,7 @@ test('the audit log is exported as it is filtered', async () => {
   expect(lines.filter((line) => line.includes('user_created'))).toHaveLength(2)
 })
 
-test('the audit page says whether the log is whole, until where, and where it is broken', async () => {
+test('the audit page shows whether the log is intact, up to where, and where it is broken', async () => {
   await page.goto(`${site.base}/audit`)
   const whole = page.locator('.notice', { hasText: 'The log is intact' })
   await whole.waitFor()
@@ -271,7 +271,7 @@ test('the audit page says whether the log is whole, until where, and where it is
   store.close()
 })
 
-test('an opened entry leaves the table of a phone as wide as it was', async () => {
+test('opening an entry does not widen the table on a phone', async () => {
   const phone = await site.visit({ viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true })
   await phone.goto('/audit?action=settings_updated')
   await phone.signIn('admin', ADMIN_PASSWORD)
@@ -286,7 +286,7 @@ test('an opened entry leaves the table of a phone as wide as it was', async () =
   await expect.poll(excess).toBeLessThan(2)
 })
 
-test('a backup is downloaded whole, told from a damaged one, and deleted after a question', async () => {
+test('a backup is downloaded completely, told from a damaged one, and deleted after a confirmation', async () => {
   await page.goto(`${site.base}/backups`)
   await page.getByRole('button', { name: 'Back up now' }).click()
   const row = page.locator('tbody tr')
@@ -312,7 +312,7 @@ test('a backup is downloaded whole, told from a damaged one, and deleted after a
   await page.getByText('No backups yet.').waitFor()
 })
 
-test('administrators see what a restore revived, and take the chosen ones away again', async () => {
+test('administrators see what a restore revived, and can revoke selected items', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const anna = Number(store.sqlite.prepare("select id from users where username = 'anna'").pluck().get())
   const lost = { userId: anna, username: 'anna', permissions: null, password: null, at: 1_768_478_400_000, by: 'karl' }
@@ -346,7 +346,7 @@ test('administrators see what a restore revived, and take the chosen ones away a
   expect(Object(await user.json()).user.isActive).toBe(false)
 })
 
-test('a browser that keeps no cookie is told so, instead of a sign-in that leads nowhere', async () => {
+test('a browser that rejects cookies is told so instead of returning to the sign-in page', async () => {
   const visitor = await site.visit()
   await visitor.page.route('**/api/auth/login', async (route) => {
     const answer = await route.fetch()
@@ -360,7 +360,7 @@ test('a browser that keeps no cookie is told so, instead of a sign-in that leads
   expect(await visitor.violations()).toEqual([])
 })
 
-test('a window gives the focus back, to the heading when what opened it is gone', async () => {
+test('a closed dialog returns the focus, to the heading if its opener has disappeared', async () => {
   const focused = () => page.evaluate('document.activeElement.tagName + ":" + document.activeElement.textContent')
   await page.goto(`${site.base}/account`)
   await page.getByRole('button', { name: 'New token' }).click()
@@ -379,7 +379,7 @@ test('a window gives the focus back, to the heading when what opened it is gone'
   await expect.poll(focused).toBe('H1:Your account')
 })
 
-test('the focus is where the work goes on: at the button that failed or was done, at the heading of what is new', async () => {
+test('the focus moves to where work continues: the button that failed or succeeded, or a new heading', async () => {
   const focused = () => page.evaluate('document.activeElement.textContent')
   await page.goto(`${site.base}/users/new`)
   await page.getByLabel('Username').fill('anna')

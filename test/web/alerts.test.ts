@@ -34,7 +34,7 @@ const hookUrl = () => {
   return address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
 }
 
-test('a webhook is added and tested, a preset becomes a rule, and its preview says when it would have fired', async () => {
+test('a webhook is added and tested, a preset becomes a rule, and its preview shows past matches', async () => {
   const { page } = visitor
   await visitor.goto('/alerts')
   await page.getByText('All is well').waitFor()
@@ -58,7 +58,7 @@ test('a webhook is added and tested, a preset becomes a rule, and its preview sa
   await page.getByText('Tell me when deviceMetrics.batteryLevel of a node is below 20').waitFor()
 })
 
-test('a node is watched in three clicks', async () => {
+test('three clicks start watching a node', async () => {
   const { page } = visitor
   await visitor.goto('/nodes')
   await page.getByRole('link', { name: /\w/ }).and(page.locator('a[href*="/nodes/!"]')).first().click()
@@ -113,7 +113,7 @@ test('the app is installable, and its service worker shows a push and opens the 
   expect(await page.evaluate(caches)).toStrictEqual(['/offline.html'])
 })
 
-test('a page of its own is shown while the service is away', async () => {
+test('an offline page is shown while the service is unreachable', async () => {
   const { page } = visitor
   await page.context().setOffline(true)
   await page.goto(`${site.base}/alerts`)

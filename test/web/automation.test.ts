@@ -19,7 +19,7 @@ afterAll(() => mesh.close())
 const tryCard = (page: Page) => page.locator('.card', { hasText: 'Shows what the rule would do. Nothing is sent.' })
 const writeText = (page: Page, words: string) => page.getByRole('textbox', { name: 'Text' }).fill(words)
 
-test('an announcement is tried while it is written, and is off until somebody switches it on', async () => {
+test('an announcement is previewed while it is written, and is off until somebody switches it on', async () => {
   const { page } = admin
   await admin.goto('/automation')
   await page.getByText('No rules yet').waitFor()
@@ -49,7 +49,7 @@ test('an announcement is tried while it is written, and is off until somebody sw
   await row.locator('td').getByText('in 23 h').waitFor()
 })
 
-test('a ping that the radio hears is answered, and the log says by what', async () => {
+test('a ping that the radio hears is answered, and the log says by which rule', async () => {
   const { page } = admin
   await admin.goto('/automation/new?kind=acknowledge')
   await page.getByLabel('Name').fill('Ping')
@@ -86,7 +86,7 @@ test('a ping that the radio hears is answered, and the log says by what', async 
     .waitFor()
 })
 
-test('times are read in the time zone of the rule, and those in quiet hours are skipped', async () => {
+test('times are shown in the time zone of the rule, and those in quiet hours are skipped', async () => {
   const { page } = admin
   await admin.goto('/automation/new?kind=schedule')
   await page.getByRole('button', { name: 'daily at 8:00' }).click()
@@ -106,7 +106,7 @@ test('times are read in the time zone of the rule, and those in quiet hours are 
   await tryCard(page).getByText('about 0', { exact: true }).waitFor()
 })
 
-test('the counter knows how wide each token may get', async () => {
+test('the counter knows the greatest length of each token', async () => {
   const { page } = admin
   await admin.goto('/automation/new?kind=acknowledge')
   await page.getByText('With a text', { exact: true }).click({ force: true })
@@ -121,7 +121,7 @@ test('the counter knows how wide each token may get', async () => {
   await expect.poll(() => page.locator('.chips').last().getByRole('button').count()).toBe(all.length)
 })
 
-test('a rule is changed and deleted; a version of somebody else is not written over unseen', async () => {
+test("a rule is changed and deleted; another user's version is not overwritten unseen", async () => {
   const { page } = admin
   await admin.goto('/automation/1')
   await writeText(page, 'Good morning')
@@ -145,7 +145,7 @@ test('a rule is changed and deleted; a version of somebody else is not written o
   await expect.poll(() => page.getByRole('row', { name: /^Morning/ }).count()).toBe(0)
 })
 
-test('what somebody else saves in the last moment is not written over, and no rule of theirs is deleted', async () => {
+test('what another user saves at the last moment is not overwritten, and no rule of theirs is deleted', async () => {
   const { page } = admin
   const url = `${mesh.site.base}/api/automation`
   const headers = { origin: mesh.site.base }
@@ -154,7 +154,7 @@ test('what somebody else saves in the last moment is not written over, and no ru
   const { id } = Object(Object(await made.json()).automation)
   await admin.goto(`/automation/${id}`)
   await writeText(page, 'Mine')
-  // After the page has decided what to send, and before the service has it.
+  // After the page has decided what to send, and before the service receives it.
   await page.route(
     `**/api/automation/${id}`,
     async (route) => {
@@ -180,12 +180,12 @@ test('what somebody else saves in the last moment is not written over, and no ru
   await sure.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('heading', { name: 'Theirs again', level: 1 }).waitFor()
   expect((await page.request.get(`${url}/${id}`)).status()).toBe(200)
-  // The browser itself tells in its console that an answer was a refusal.
+  // The browser itself logs a refusal in its console.
   const refusals = admin.complaints.splice(0)
   expect(refusals.filter((complaint) => !complaint.includes('412'))).toEqual([])
 })
 
-test('a rule that cannot be read stands apart from the others, and can be deleted', async () => {
+test('a rule that cannot be read is listed separately, and can be deleted', async () => {
   const { page } = admin
   const store = openDatabase(join(mesh.site.data, 'mesh.db'))
   try {
@@ -203,7 +203,7 @@ test('a rule that cannot be read stands apart from the others, and can be delete
   await expect.poll(() => page.getByText('Rules that cannot be read').count()).toBe(0)
 })
 
-test('who may only read sees rules, their log and what they would do, and nothing to change them with', async () => {
+test('users with only the read permission see rules, their log and preview, and no controls to change them', async () => {
   const reader = await mesh.join('reader', { automation: { read: true, write: false } })
   const { page } = reader
   await reader.goto('/automation')
@@ -226,30 +226,27 @@ test.each([
   ['light', { colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
-] as const)(
-  'axe-core finds nothing on any page of it, none is too wide, none complains: %s',
-  async (_name, options) => {
-    const { page, goto, signIn, violations, complaints } = await mesh.site.visit(options)
-    await goto('/automation')
-    await signIn('admin', SITE_PASSWORD)
-    await page.getByRole('row', { name: /^Ping/ }).waitFor()
-    const kinds = ['announce', 'acknowledge', 'traceroute', 'schedule']
-    for (const path of ['', '/2', ...kinds.map((kind) => `/new?kind=${kind}`)]) {
-      await goto(`/automation${path}`)
-      await page.locator('.guards').waitFor()
-      await page.getByText('Limits that protect the mesh').click()
-      expect([path, ...(await violations())]).toEqual([path])
-      await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0])
-    }
-    expect(complaints).toEqual([])
-  },
-)
+] as const)('axe-core finds nothing, no page is too wide, the console is empty: %s', async (_name, options) => {
+  const { page, goto, signIn, violations, complaints } = await mesh.site.visit(options)
+  await goto('/automation')
+  await signIn('admin', SITE_PASSWORD)
+  await page.getByRole('row', { name: /^Ping/ }).waitFor()
+  const kinds = ['announce', 'acknowledge', 'traceroute', 'schedule']
+  for (const path of ['', '/2', ...kinds.map((kind) => `/new?kind=${kind}`)]) {
+    await goto(`/automation${path}`)
+    await page.locator('.guards').waitFor()
+    await page.getByText('Limits that protect the mesh').click()
+    expect([path, ...(await violations())]).toEqual([path])
+    await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0])
+  }
+  expect(complaints).toEqual([])
+})
 
-test('all of this without an error in the console or a request to another host', () => {
+test('none of this caused an error in the console or a request to another host', () => {
   expect(admin.complaints).toEqual([])
 })
 
-test('what the service refuses is said at its field, and the first one is in focus', async () => {
+test('a refusal is shown at its field, and the first such field has the focus', async () => {
   const { page, goto, signIn, violations } = await mesh.site.visit()
   await goto('/automation/new')
   await signIn('admin', SITE_PASSWORD)

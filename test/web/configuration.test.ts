@@ -51,13 +51,13 @@ async function confirmAll(page: Page): Promise<void> {
   for (const box of await page.getByRole('dialog').getByRole('checkbox').all()) await box.check()
 }
 
-/** Until the browser has told of a refusal, and of nothing else. */
+/** Until the browser has logged a refusal, and nothing else. */
 async function toComplainOnce(of: string): Promise<void> {
   await expect.poll(() => admin.complaints).toEqual([expect.stringContaining(of)])
   admin.complaints.length = 0
 }
 
-/** Until the radio has restarted and told its settings again. */
+/** Until the radio has restarted and reported its settings again. */
 const applied = (page: Page) => page.getByText('Applied', { exact: true }).waitFor()
 
 test('a change is shown before it is sent, and is applied when the radio has restarted', async () => {
@@ -91,7 +91,7 @@ test('a change is shown before it is sent, and is applied when the radio has res
   await expect.poll(() => page.getByText('One change').count()).toBe(0)
 })
 
-test('a change of the region is sent only after it was confirmed', async () => {
+test('a change of the region is sent only after a confirmation', async () => {
   const { page } = admin
   await open(admin, 'lora')
   await page.getByLabel('Region').selectOption({ label: 'US' })
@@ -104,7 +104,7 @@ test('a change of the region is sent only after it was confirmed', async () => {
   expect(device.saved.configs.get('lora')?.payloadVariant.value).toMatchObject({ region: 1, hopLimit: 4 })
 })
 
-test('flags are boxes to tick, and one that nobody knows stays as it is', async () => {
+test('flags are checkboxes, and an unknown one stays as it is', async () => {
   const { page } = admin
   await open(admin, 'position')
   const flags = page.getByRole('group', { name: 'Position flags' })
@@ -129,7 +129,7 @@ test('flags are boxes to tick, and one that nobody knows stays as it is', async 
   await expect.poll(() => page.getByText('One change').count()).toBe(0)
 })
 
-test('a secret is replaced, and neither the old nor the new one is ever shown or told', async () => {
+test('a secret is replaced, and neither the old nor the new one is ever shown or sent to the page', async () => {
   const { page } = admin
   await open(admin, 'network')
   const secret = page.getByRole('group', { name: 'Wi-Fi password' })
@@ -155,7 +155,7 @@ test('a secret is replaced, and neither the old nor the new one is ever shown or
   expect(SECRETS.filter((each) => told.includes(each))).toEqual([])
 })
 
-test('another broker wants the password again, before anything is sent', async () => {
+test('another broker asks for the password again before anything is sent', async () => {
   const { page } = admin
   await open(admin, 'mqtt')
   const before = device.admin.length
@@ -179,7 +179,7 @@ test('another broker wants the password again, before anything is sent', async (
   })
 })
 
-test('a channel gets a name and a random key; what is refused is said, and nothing of it is lost', async () => {
+test('a channel gets a name and a random key; a refusal is shown, and no entry is lost', async () => {
   const { page } = admin
   await open(admin, 'channels')
   await page.getByText('Channel 2').click()
@@ -207,7 +207,7 @@ test('a channel gets a name and a random key; what is refused is said, and nothi
   expect(device.saved.channels.get(1)?.settings?.psk).toEqual(KEY)
 })
 
-test('what the radio makes otherwise is told, and the entry is kept', async () => {
+test('a value that the radio changed is shown, and the entry is kept', async () => {
   const { page } = admin
   device.manners.onSave = (settings) => {
     settings.owner.longName = 'Cut'
@@ -228,7 +228,7 @@ test('what the radio makes otherwise is told, and the entry is kept', async () =
   await expect.poll(() => page.getByLabel('Long name').inputValue()).toBe('Cut')
 })
 
-test('what the radio refuses is told at once, also to another page that looks', async () => {
+test('a refusal by the radio is shown at once, also on another open page', async () => {
   const reader = await mesh.join('onlooker', { configuration: { read: true, write: false } })
   await open(reader, 'owner')
   await open(admin, 'owner')
@@ -237,13 +237,13 @@ test('what the radio refuses is told at once, also to another page that looks', 
   await admin.page.getByLabel('Long name').fill('Refused')
   await review(admin.page)
   await sendIt(admin.page).click()
-  // The link stays as it is, and nobody asks for a minute: only the event tells.
+  // The link stays connected, and no request is made for a minute: only the event reports it.
   for (const { page } of [admin, reader]) await page.getByText('the radio refused it: NOT_AUTHORIZED').waitFor()
   device.manners.refuseWith = null
   await admin.page.getByRole('button', { name: 'Discard' }).click()
 })
 
-test('settings that changed meanwhile are shown anew, and what was typed is kept', async () => {
+test('settings that changed meanwhile are shown again, and the entries are kept', async () => {
   const { page } = admin
   await open(admin, 'owner')
   await page.getByLabel('Long name').fill('My name')
@@ -264,7 +264,7 @@ test('settings that changed meanwhile are shown anew, and what was typed is kept
   expect(device.saved.owner.longName).toBe('My name')
 })
 
-test('who may only read sees values and no controls', async () => {
+test('users with only the read permission see values and no controls', async () => {
   const reader = await mesh.join('reader', { configuration: { read: true, write: false } })
   const { page } = reader
   await open(reader, 'network')
@@ -282,27 +282,30 @@ test.each([
   ['light', { colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
-] as const)('axe-core finds nothing in any section, none is too wide, none complains: %s', async (_name, options) => {
-  const visitor = await mesh.site.visit(options)
-  const { page } = visitor
-  await visitor.goto('/configuration')
-  await visitor.signIn('admin', SITE_PASSWORD)
-  await page.getByRole('navigation', { name: 'Sections' }).waitFor()
-  for (const section of ['', 'owner', 'channels', 'device', 'position', 'lora', 'network', 'security', 'mqtt']) {
-    if (section === '') await visitor.goto('/configuration')
-    else await open(visitor, section)
-    await page.locator('.sections, .settings').filter({ visible: true }).first().waitFor()
-    expect([section, ...(await visitor.violations())]).toEqual([section])
-    await expect.poll(async () => [section, await overflowOf(page)]).toEqual([section, 0])
-  }
-  await open(visitor, 'lora')
-  await page.getByLabel('Region').selectOption({ label: 'EU 868' })
-  await review(page)
-  expect(await visitor.violations()).toEqual([])
-  expect(visitor.complaints).toEqual([])
-})
+] as const)(
+  'axe-core finds nothing in any section, no page is too wide, the console is empty: %s',
+  async (_name, options) => {
+    const visitor = await mesh.site.visit(options)
+    const { page } = visitor
+    await visitor.goto('/configuration')
+    await visitor.signIn('admin', SITE_PASSWORD)
+    await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+    for (const section of ['', 'owner', 'channels', 'device', 'position', 'lora', 'network', 'security', 'mqtt']) {
+      if (section === '') await visitor.goto('/configuration')
+      else await open(visitor, section)
+      await page.locator('.sections, .settings').filter({ visible: true }).first().waitFor()
+      expect([section, ...(await visitor.violations())]).toEqual([section])
+      await expect.poll(async () => [section, await overflowOf(page)]).toEqual([section, 0])
+    }
+    await open(visitor, 'lora')
+    await page.getByLabel('Region').selectOption({ label: 'EU 868' })
+    await review(page)
+    expect(await visitor.violations()).toEqual([])
+    expect(visitor.complaints).toEqual([])
+  },
+)
 
-test('without its radio the last known settings are shown, and what was typed waits', async () => {
+test('without its radio the last known settings are shown, and the entries wait', async () => {
   const { page } = admin
   await open(admin, 'owner')
   await page.getByLabel('Short name').fill('TH')

@@ -5,12 +5,12 @@ import { openSite, type Site } from '../support/web/site.ts'
 const PASSWORD = 'three radios on one hill'
 let site: Site
 beforeAll(async () => {
-  // A radio that is set up; nobody answers at the discard port.
+  // A radio that is configured; nothing answers at the discard port.
   site = await openSite({ DEMO: 'false', MESHTASTIC_TCP: '127.0.0.1:9' })
 })
 afterAll(() => site.close())
 
-/** Goes to the dashboard, until it has drawn what the list depends on. */
+/** Goes to the dashboard, and waits until it has drawn everything that the list depends on. */
 async function told(page: Page, go: () => Promise<void>): Promise<void> {
   const answers = ['/api/info', '/api/users?', '/api/system/backup/settings'].map((path) =>
     page.waitForResponse((response) => response.url().includes(path)).then((response) => response.finished()),
@@ -20,7 +20,7 @@ async function told(page: Page, go: () => Promise<void>): Promise<void> {
   await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
 }
 
-test('the first run says what to do next, until all of it is done', async () => {
+test('the first run says what to do next, until everything is done', async () => {
   const { page, goto, signIn, violations } = await site.visit()
   await goto('/')
   await signIn('admin', site.temporaryPassword ?? '')
@@ -57,7 +57,7 @@ test('the first run says what to do next, until all of it is done', async () => 
   await expect.poll(() => page.getByRole('heading', { name: 'Next steps' }).count()).toBe(0)
 })
 
-test('who has seen enough of the list hides it', async () => {
+test('the list can be hidden', async () => {
   const { page, goto, signIn } = await site.visit()
   await goto('/backups')
   await signIn('admin', PASSWORD)

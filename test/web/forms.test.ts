@@ -17,7 +17,7 @@ async function endAndReturn({ page, signIn }: Visitor): Promise<void> {
   await signIn('admin', ADMIN_PASSWORD)
 }
 
-test('a token that is being made is gone on with after another sign-in, and not after it was given up', async () => {
+test('creating a token continues after signing in again, but not after it was cancelled', async () => {
   const visitor = await openSignedIn(site, '/account')
   const { page } = visitor
   const dialog = page.getByRole('dialog', { name: 'New token' })
@@ -40,7 +40,7 @@ test('a token that is being made is gone on with after another sign-in, and not 
   await expect.poll(() => dialog.locator('input:checked').count()).toBe(0)
 })
 
-test('a new user and a changed profile outlive the end of the session; what is saved is not a draft any more', async () => {
+test('a new user and a changed profile survive the end of the session; saving removes the draft', async () => {
   const visitor = await openSignedIn(site, '/users/new')
   const { page, goto } = visitor
   await page.getByLabel('Username').fill('greta')
@@ -64,7 +64,7 @@ test('a new user and a changed profile outlive the end of the session; what is s
   await expect.poll(() => page.getByLabel('Messages: write').isChecked()).toBe(false)
 })
 
-test('a password that is typed is kept nowhere', async () => {
+test('a password being typed is not stored anywhere', async () => {
   const visitor = await openSignedIn(site, '/account')
   const { page } = visitor
   await page.getByLabel('Current password').fill(ADMIN_PASSWORD)

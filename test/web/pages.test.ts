@@ -13,7 +13,7 @@ function isSorted<T>(all: readonly T[], compare: (a: T, b: T) => number): boolea
   return all.every((each, index) => index === 0 || compare(all[index - 1] ?? each, each) <= 0)
 }
 
-/** Each column in turn: a new one begins with what people look for in it. */
+/** Each column in turn: a new sort starts with the most useful end. */
 const SORTED_BY = [
   ['Node', 'ascending'],
   ['Node', 'descending'],
@@ -66,7 +66,7 @@ describe.each([
   ['dark', { colorScheme: 'dark' }],
   ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }],
 ] as const)('%s', (_name, options) => {
-  test('axe-core finds nothing on any page, none is too wide, none complains', async () => {
+  test('axe-core finds nothing on any page, none is too wide, the console is empty', async () => {
     const visitor = await site.visit(options)
     await visitor.goto('/login')
     expect(await visitor.violations()).toEqual([])
@@ -74,12 +74,12 @@ describe.each([
     await visitor.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
     for (const path of PAGES) {
       await visitor.goto(path)
-      // The rows and cards that the page is about, where it has any.
+      // The main rows and cards of the page, if it has any.
       await visitor.page.locator('.card, tbody tr, .log li, .leaflet-container, .empty').first().waitFor()
       expect([path, ...(await visitor.violations())]).toEqual([path])
       await expect.poll(async () => [path, await overflowOf(visitor.page)]).toEqual([path, 0])
     }
-    // Of /nowhere, which is 404 to whoever reads statuses.
+    // Of /nowhere, which is 404 to clients that read statuses.
     expect(visitor.complaints).toEqual([
       'Failed to load resource: the server responded with a status of 404 (Not Found)',
     ])
@@ -100,7 +100,7 @@ test('a phone reaches every page through the bar at its lower edge', async () =>
   await expect.poll(() => page.getByRole('button', { name: 'More' }).getAttribute('aria-expanded')).toBe('false')
 })
 
-test('keys alone lead past the navigation and through the table', async () => {
+test('the keyboard alone leads past the navigation and through the table', async () => {
   const { page, goto, signIn } = await site.visit()
   await goto('/nodes')
   await signIn('admin', ADMIN_PASSWORD)
@@ -111,7 +111,7 @@ test('keys alone lead past the navigation and through the table', async () => {
   await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search')
 })
 
-test('two thousand nodes are as many drawn rows as fit on the screen', async () => {
+test('of two thousand nodes only as many rows are drawn as fit on the screen', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const firstHeard = Date.UTC(2026, 0, 1)
   const many = Array.from({ length: 2000 }, (_, index) => ({
@@ -136,12 +136,12 @@ test('two thousand nodes are as many drawn rows as fit on the screen', async () 
   await expect.poll(() => rows.last().getAttribute('aria-rowindex')).toBe('2001')
 })
 
-test('two thousand nodes are sorted by keys and told so; the address keeps sorting, filters and search', async () => {
+test('two thousand nodes are sorted by keyboard and announced; the address keeps sorting, filters and search', async () => {
   const { page, goto, signIn } = await site.visit()
   await goto('/nodes')
   await signIn('admin', ADMIN_PASSWORD)
   await page.getByText(/^2,\d{3} nodes/).waitFor()
-  // What is heard meanwhile would move rows between two looks at them.
+  // Packets heard meanwhile would move rows between two reads.
   await page.context().setOffline(true)
   for (const [name, order] of SORTED_BY) {
     const header = page.getByRole('columnheader', { name })
@@ -168,7 +168,7 @@ test('two thousand nodes are sorted by keys and told so; the address keeps sorti
         (await cells.allTextContents()).map((text) => Number.parseFloat(text.replace('−', '-')))
       await expect.poll(signals).toSatisfy((drawn: number[]) => {
         const known = drawn.filter((snr) => !Number.isNaN(snr))
-        // Those without a value come last.
+        // Rows without a value come last.
         return known.length > 3 && isSorted(drawn.slice(0, known.length), (a, b) => down * (a - b))
       })
     }
@@ -202,37 +202,34 @@ test('two thousand nodes are sorted by keys and told so; the address keeps sorti
   await expect.poll(() => page.getByLabel('Search nodes').inputValue()).toBe('')
 })
 
-test.each(['light', 'dark'] as const)(
-  'windows that open over a page are as accessible as pages: %s',
-  async (colorScheme) => {
-    const { page, goto, signIn, violations, complaints } = await site.visit({ colorScheme })
-    await goto('/account')
-    await signIn('admin', ADMIN_PASSWORD)
-    await page.getByRole('button', { name: 'New token' }).click()
-    await page.getByRole('dialog').waitFor()
-    expect(await violations()).toEqual([])
-    await page.getByRole('dialog').getByLabel('Name').fill('collector')
-    await page.getByLabel('Nodes and map: write').check()
-    await page.getByRole('dialog').getByRole('button', { name: 'New token' }).click()
-    await page.getByRole('heading', { name: 'Copy the token now' }).waitFor()
-    await expect.poll(() => page.getByRole('dialog').locator('code').textContent()).toMatch(/^mm_/)
-    expect(await violations()).toEqual([])
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Revoke the token collector' }).click()
-    await page.getByRole('dialog').waitFor()
-    expect(await violations()).toEqual([])
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('Token revoked').waitFor()
-    await goto('/audit')
-    await page.locator('.expander').first().click()
-    await page.locator('.detail').waitFor()
-    expect(await violations()).toEqual([])
-    expect(complaints).toEqual([])
-  },
-)
+test.each(['light', 'dark'] as const)('dialogs are as accessible as pages: %s', async (colorScheme) => {
+  const { page, goto, signIn, violations, complaints } = await site.visit({ colorScheme })
+  await goto('/account')
+  await signIn('admin', ADMIN_PASSWORD)
+  await page.getByRole('button', { name: 'New token' }).click()
+  await page.getByRole('dialog').waitFor()
+  expect(await violations()).toEqual([])
+  await page.getByRole('dialog').getByLabel('Name').fill('collector')
+  await page.getByLabel('Nodes and map: write').check()
+  await page.getByRole('dialog').getByRole('button', { name: 'New token' }).click()
+  await page.getByRole('heading', { name: 'Copy the token now' }).waitFor()
+  await expect.poll(() => page.getByRole('dialog').locator('code').textContent()).toMatch(/^mm_/)
+  expect(await violations()).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Revoke the token collector' }).click()
+  await page.getByRole('dialog').waitFor()
+  expect(await violations()).toEqual([])
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('Token revoked').waitFor()
+  await goto('/audit')
+  await page.locator('.expander').first().click()
+  await page.locator('.detail').waitFor()
+  expect(await violations()).toEqual([])
+  expect(complaints).toEqual([])
+})
 
-/** What the page loads before anybody does anything: the scripts and styles that it names. */
+/** What the page loads at once: the scripts and styles that it names. */
 function firstLoad(): string[] {
   const html = readFileSync(join(site.files, 'index.html'), 'utf8')
   return [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+\.(?:js|css))"/g)].map(([, file = '']) => file)
@@ -262,14 +259,14 @@ test('the first load is at most 60 KB, and 130 KB with map and charts', async ()
   expect(ofCharts).toHaveLength(2)
   for (const file of ofCharts) loaded.add(`assets/${file}`)
   expect(packedSize(['index.html', ...loaded])).toBeLessThanOrEqual(130_000)
-  // What reads and draws a map file is for those who have one, and other pages for those who open them.
+  // The code for a map file is loaded only with one, and that of other pages only when they are opened.
   const ofMapFile = assets.filter((file) => /^(?:archive|raster|vector)-.+js$/.test(file))
   expect(ofMapFile).toHaveLength(3)
   expect(packedSize(ofMapFile.map((file) => `assets/${file}`))).toBeLessThanOrEqual(40_000)
   expect([...loaded].filter((file) => ofMapFile.includes(file.slice('assets/'.length)))).toEqual([])
 })
 
-test('the page itself has no inline script or style, and may run none', async () => {
+test('the page itself has no inline script or style, and may not run any', async () => {
   const answer = await fetch(site.base)
   expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|style=|onload=/)
   const policy = answer.headers.get('content-security-policy')

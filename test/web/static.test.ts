@@ -43,7 +43,7 @@ test.each(['/', '/login', '/users/7', '/nodes/!a0cb0001?sort=name', '/nodes/'])(
 )
 
 test.each(['/apiary', '/other/nodes', '/nodes/!a0cb00011', '/users/0'])(
-  '%s is nothing, said by the application',
+  '%s is not found, as the application says',
   async (path) => {
     const etag = (await get('/')).headers.get('etag') ?? ''
     const answer = await get(path, { 'if-none-match': etag })
@@ -52,7 +52,7 @@ test.each(['/apiary', '/other/nodes', '/nodes/!a0cb00011', '/users/0'])(
   },
 )
 
-test('a hashed file may be kept for ever, and is never a page when it is gone', async () => {
+test('a hashed file may be cached for ever, and never becomes a page when it is missing', async () => {
   const answer = await get('/assets/main-abc.js')
   expect(await answer.text()).toBe(SCRIPT)
   expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
@@ -74,7 +74,7 @@ test.each([
   expect(await answer.text()).not.toContain('secret')
 })
 
-test('an unchanged file costs no body, also packed', async () => {
+test('an unchanged file costs no body, also compressed', async () => {
   const etag = (await get('/')).headers.get('etag') ?? ''
   expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
   const again = await get('/', { 'if-none-match': etag, 'accept-encoding': 'br' })
@@ -82,7 +82,7 @@ test('an unchanged file costs no body, also packed', async () => {
   expect((await get('/assets/main-abc.js', { 'if-none-match': etag })).status).toBe(200)
 })
 
-test('files are packed as the browser likes, and not when it refuses', async () => {
+test('files are compressed as the browser prefers, and not if it refuses', async () => {
   const packed = async (accepted: string) => {
     const answer = await get('/assets/main-abc.js', { 'accept-encoding': accepted })
     return [answer.headers.get('content-encoding'), Buffer.from(await answer.arrayBuffer())] as const
@@ -106,7 +106,7 @@ test('HEAD has no body, every other method is refused as by the API', async () =
   }
 })
 
-test('below a path of a proxy the page names its files there', async () => {
+test('behind a proxy with a path the page names its files under that path', async () => {
   const below = serveSite(site, 'https://example.org/mesh/')
   const answer = await below(new Request('http://mesh.test/'))
   expect(await answer.text()).toContain('src="/mesh/assets/main-abc.js"')
@@ -117,7 +117,7 @@ test('without a build it says what to do', async () => {
   expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('npm run build')])
 })
 
-test('pages have the security headers and look nobody up; the API stays the API', async () => {
+test('pages have the security headers and need no session; the API stays the API', async () => {
   const whole = createApp(() => app.ports, pages)
   const page = await whole.request('/users')
   expect(await page.text()).toBe(HTML)

@@ -14,7 +14,7 @@ function changed(callback: string, change: (query: URLSearchParams) => void): st
   return `${url.pathname}${url.search}`
 }
 
-/** What a callback may look like, and in which browser. */
+/** Possible forms of a callback, in different browsers. */
 export function callbackCases(scene: () => Scene): void {
   const fails = async (error: string, reason: string, change: (query: URLSearchParams) => void) => {
     const { provider, service, browser } = scene()
@@ -33,7 +33,7 @@ export function callbackCases(scene: () => Scene): void {
       (query: URLSearchParams) => query.set('state', `${query.get('state')?.slice(0, -4)}AAAA`),
     ],
     [
-      'a state that nobody began',
+      'a state that was never issued',
       'attempt_unknown',
       (query: URLSearchParams) => query.set('state', `${'A'.repeat(16)}.${'A'.repeat(43)}`),
     ],
@@ -66,17 +66,17 @@ export function callbackCases(scene: () => Scene): void {
   test('a callback without a code', () =>
     fails('oidc_failed', 'callback_code_missing', (query) => query.delete('code')))
 
-  test.each(['access_denied', 'consent_required'])('a user who says no: %s', (error) =>
+  test.each(['access_denied', 'consent_required'])('a user who refuses: %s', (error) =>
     fails('oidc_denied', 'provider_denied', (query) => {
       query.delete('code')
       query.set('error', error)
     }),
   )
 
-  test('an error wins over a code', () =>
+  test('an error takes precedence over a code', () =>
     fails('oidc_failed', 'provider_error', (query) => query.set('error', 'server_error')))
 
-  test('an error that is no error code is not repeated anywhere', async () => {
+  test('an invalid error code is not repeated anywhere', async () => {
     const { service } = scene()
     await fails('oidc_failed', 'provider_error', (query) => query.set('error', '<script>boo</script>'))
     expect(JSON.stringify(await service.sql('select details from audit_log'))).not.toContain('boo')
@@ -99,7 +99,7 @@ export function callbackCases(scene: () => Scene): void {
     expect((await browser.request(callback)).headers.get('location')).toBe('/')
   })
 
-  test('a callback sent again, with its cookie or without, signs nobody in', async () => {
+  test('a callback sent again, with or without its cookie, signs nobody in', async () => {
     const { provider, service, browser } = scene()
     const callback = await reachCallback(browser, provider)
     const kept = [...browser.cookies]
@@ -125,7 +125,7 @@ export function callbackCases(scene: () => Scene): void {
     expect(ends).toEqual(['/', ...Array.from({ length: 19 }, () => '/login?error=oidc_state_invalid')])
   })
 
-  test('a code that was redeemed before', async () => {
+  test('a code that was already redeemed', async () => {
     const { provider, service, browser } = scene()
     const first = await reachCallback(browser, provider)
     expect((await browser.request(first)).headers.get('location')).toBe('/')
@@ -135,7 +135,7 @@ export function callbackCases(scene: () => Scene): void {
     await expectFailure(service, other, second, { error: 'oidc_failed', reason: 'token_refused' })
   })
 
-  test('codes of two tabs mixed up: PKCE and nonce bind each to its own', async () => {
+  test('swapped codes of two tabs: PKCE and nonce bind each to its own tab', async () => {
     const { provider, service, browser } = scene()
     const tabs = [await reachCallback(browser, provider), await reachCallback(browser, provider)]
     const [one = '', two = ''] = tabs.map((tab) => new URL(tab, 'http://site.invalid').searchParams.get('code') ?? '')
@@ -145,7 +145,7 @@ export function callbackCases(scene: () => Scene): void {
     }
   })
 
-  test('codes of two tabs mixed up at a provider that forgot PKCE: the nonce binds each to its own', async () => {
+  test('swapped codes of two tabs at a provider without PKCE: the nonce binds each to its own tab', async () => {
     const { provider, service, browser } = scene()
     provider.behave = { forgetsChallenge: true }
     const [first, second] = [await reachCallback(browser, provider), await reachCallback(browser, provider)]

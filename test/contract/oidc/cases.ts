@@ -9,11 +9,11 @@ const HTML = { status: 200, headers: { 'content-type': 'text/html' }, body: '<!d
 
 const edited = (change: Json) => ({ discovery: (document: Json) => ({ ...document, ...change }) })
 
-/** Documents that nothing must come of. */
+/** Documents that must be refused. */
 export const DISCOVERY_CASES: readonly { what: string; behave: Behaviour; reason: string }[] = [
   { what: 'of another issuer', behave: edited({ issuer: 'https://evil.example' }), reason: 'discovery_issuer_wrong' },
   {
-    what: 'of an issuer with one slash more',
+    what: 'of an issuer with one extra slash',
     behave: { discovery: (document) => ({ ...document, issuer: `${String(document['issuer'])}/` }) },
     reason: 'discovery_issuer_wrong',
   },
@@ -71,12 +71,12 @@ const CLAIM_CASES: readonly FailingCase[] = [
   claims('at_hash of another access token', 'claim_at_hash', { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' }),
   claims('at_hash as a number', 'claim_at_hash', { at_hash: 1 }),
   {
-    what: 'one audience too many',
+    what: 'an extra audience',
     reason: 'claim_aud',
     behave: ({ clientId }) => ({ claims: (good) => ({ ...good, aud: [clientId, 'somebody else'] }) }),
   },
   {
-    what: 'one audience too many and a foreign azp',
+    what: 'an extra audience and a foreign azp',
     reason: 'claim_aud',
     behave: ({ clientId }) => ({
       claims: (good) => ({ ...good, aud: [clientId, 'somebody else'], azp: 'somebody else' }),
@@ -104,12 +104,12 @@ const SIGNATURE_CASES: readonly FailingCase[] = [
     }),
   },
   {
-    what: 'a key of somebody else under the right name',
+    what: 'another key under the right id',
     reason: 'id_token_signature',
     behave: handmade(async (head, body) => signWith((await makeKey('ES256')).privateKey, head, body)),
   },
   {
-    what: 'a key of somebody else in the header itself',
+    what: 'another key in the header itself',
     reason: 'id_token_signature',
     behave: handmade(async (head, body) => {
       const { privateKey, jwk } = await makeKey('ES256')
@@ -159,7 +159,7 @@ const SIGNATURE_CASES: readonly FailingCase[] = [
     reason: 'id_token_malformed',
     behave: () => ({ sign: (h) => `${encode(h)}.a.b.c.d` }),
   },
-  { what: 'a token that is no token', reason: 'id_token_malformed', behave: () => ({ sign: () => 'nothing' }) },
+  { what: 'a token that is not a JWT', reason: 'id_token_malformed', behave: () => ({ sign: () => 'nothing' }) },
   {
     what: 'claims that are a list',
     reason: 'id_token_malformed',
@@ -192,7 +192,7 @@ const ENDPOINT_CASES: readonly FailingCase[] = [
     behave: () => ({ token: (good) => ({ ...good, id_token: undefined }) }),
   },
   {
-    what: 'an ID token that is no text',
+    what: 'an ID token that is not a string',
     reason: 'token_invalid',
     behave: () => ({ token: (good) => ({ ...good, id_token: {} }) }),
   },
@@ -211,7 +211,7 @@ const ENDPOINT_CASES: readonly FailingCase[] = [
     reason: 'token_invalid',
     behave: () => ({ token: (good) => ({ ...good, token_type: undefined }) }),
   },
-  { what: 'a list for an answer', reason: 'token_invalid', behave: () => ({ token: (good) => [good] }) },
+  { what: 'a list as the answer', reason: 'token_invalid', behave: () => ({ token: (good) => [good] }) },
   {
     what: 'UserInfo of somebody else',
     reason: 'userinfo_sub',
@@ -229,7 +229,7 @@ export const FAILING_CASES: readonly FailingCase[] = [...CLAIM_CASES, ...SIGNATU
 
 const works = (what: string, behave: Behaviour): Case => ({ what, behave: () => behave })
 
-/** Each is within the standards, or the outage of something that is not needed. */
+/** Each follows the standards, or is an outage of something optional. */
 export const WORKING_CASES: readonly Case[] = [
   works('exp half a minute ago', { claims: (good) => ({ ...good, exp: seconds() - 30 }) }),
   works('iat in half a minute', { claims: (good) => ({ ...good, iat: seconds() + 30 }) }),

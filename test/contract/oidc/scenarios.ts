@@ -16,8 +16,8 @@ import {
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 
 /**
- * What every runtime must do with a provider that behaves, and with one that doesn't. The service is one and the same
- * throughout: its first scenarios meet it before it knows the provider.
+ * What every runtime must do with a provider that behaves, and with one that does not. All scenarios share one service;
+ * the first ones run before it knows the provider.
  */
 export function describeOidc(runtime: string, open: OpenOidcService): void {
   describe(`OpenID Connect on ${runtime}`, () => {
@@ -52,7 +52,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expectFailure(service, browser, await reachCallback(browser, provider), expected)
 
     test.each(DISCOVERY_CASES)(
-      'discovery $what: no sign-in, and no other host is asked',
+      'discovery $what: no sign-in, and no request to another host',
       async ({ behave, reason }) => {
         provider.behave = behave
         const before = await service.sql('select count(*) as n from rate_limits')
@@ -64,7 +64,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       },
     )
 
-    test('answers that never come: each is given up in its time, and UserInfo is done without', async () => {
+    test('answers that never come: each times out, and the sign-in works without UserInfo', async () => {
       const callbacks: [Browser, string, string][] = []
       for (const [behave, reason] of [
         [{ token: 'hang' }, 'token_unreachable'],
@@ -96,7 +96,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect(recorded.toSorted()).toEqual(callbacks.map(([, , reason]) => `${reason} timeout`).toSorted())
     })
 
-    test('somebody signs in, lands where they wanted to go, and is who the provider says', async () => {
+    test('a user signs in, reaches the requested page, and has the identity from the provider', async () => {
       expect(await signInBy(browser, provider, '/nodes?sort=name')).toBe('302 /nodes?sort=name')
       expect(await whoIs(browser)).toMatchObject({
         username: 'anna',
@@ -113,7 +113,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       await fails({ error: 'oidc_failed', reason })
     })
 
-    test.each(WORKING_CASES)('$what: is no reason to turn anybody away', async ({ behave }) => {
+    test.each(WORKING_CASES)('$what: does not prevent the sign-in', async ({ behave }) => {
       provider.behave = behave(provider)
       expect(await signInBy(browser, provider)).toBe('302 /')
       expect(await whoIs(browser)).toMatchObject({ oidcSubject: 'subject 1' })
@@ -134,7 +134,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
       expect(await signInBy(browser, provider)).toBe('302 /')
     })
 
-    test('a key that changes while the old one is known is fetched once; an unknown one keeps nobody busy', async () => {
+    test('a key that changes is fetched once; an unknown key causes no further requests', async () => {
       expect(await signInBy(browser, provider)).toBe('302 /')
       provider.keys = [await makeKey('ES256')]
       const before = provider.count('/jwks')
@@ -152,7 +152,7 @@ export function describeOidc(runtime: string, open: OpenOidcService): void {
 
     callbackCases(() => ({ provider, service, browser }))
 
-    test('nothing secret is in any row or log line of all this, and no e-mail in a log', async () => {
+    test('no secret is in any row or log line of these scenarios, and no e-mail in a log', async () => {
       expect((await failures(service)).length).toBeGreaterThan(40)
       await expectNoLeak(service, provider)
     })

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { type Browser, createBrowser, whoIs } from '../../support/web/browser.ts'
 import type { TestProvider } from '../../support/oidc/provider.ts'
 
-/** A running service that takes sign-ins of a test provider, on whatever runtime. */
+/** A running service with sign-in through a test provider, on any runtime. */
 export type OidcService = {
   /** Sends a request; redirects are not followed. */
   send(path: string, init: RequestInit): Promise<Response>
@@ -14,7 +14,7 @@ export type OidcService = {
 
 export type OpenOidcService = (env: Record<string, string>) => Promise<OidcService>
 
-/** So many failures are recorded for one address: more than the scenarios make. */
+/** The number of failures recorded for one address: more than the scenarios cause. */
 export const OIDC_SCENARIO_ENV = {
   SESSION_SECRET: 'the secret of the scenarios is longer than 32 characters',
   ADMIN_PASSWORD: 'the first administrator',
@@ -32,8 +32,8 @@ export async function failures(service: OidcService): Promise<Record<string, unk
 }
 
 /**
- * Sends a callback that must fail: the browser is told `error` and stays nobody, exactly one audit entry says `reason`,
- * and neither a user nor a session comes of it.
+ * Sends a callback that must fail: the browser gets `error` and stays anonymous, exactly one audit entry has `reason`,
+ * and neither a user nor a session is created.
  */
 export async function expectFailure(
   service: OidcService,
@@ -62,7 +62,7 @@ export async function expectFailure(
   expect(await whoIs(browser)).toBeNull()
 }
 
-/** Fails when anything secret that the provider saw or issued stands in a row or a log line, or an e-mail in a log. */
+/** Fails if a row or a log line contains a secret that the provider saw or issued, or a log an e-mail. */
 export async function expectNoLeak(service: OidcService, provider: TestProvider): Promise<void> {
   const tables = await service.sql(
     "select name from sqlite_master where type = 'table' and name not like '\\_%' escape '\\' and sql not like 'create virtual %'",

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { auditOf, type Client, createClient, makeUser, refusal, signIn } from '../service.ts'
 
-/** The audit log and its tie to the changes it records. */
+/** The audit log and its connection to the changes it records. */
 export function auditScenarios(admin: () => Client): void {
   test('the log is for administrators, newest first, in pages', async () => {
     const id = await makeUser(admin(), 'gina')
@@ -21,7 +21,7 @@ export function auditScenarios(admin: () => Client): void {
     expect(await admin().send('GET', '/api/audit?limit=501')).toMatchObject(refusal(400, 'invalid_request'))
   })
 
-  test('an export holds every matching entry, and no cell that a spreadsheet would run', async () => {
+  test('an export contains every matching entry, and no cell that a spreadsheet would execute', async () => {
     const attempt = { username: '=1+1', password: 'whatever it is' }
     await createClient(admin().service).send('POST', '/api/auth/login', attempt)
     const failures = await auditOf(admin(), 'login_failed')
@@ -38,7 +38,7 @@ export function auditScenarios(admin: () => Client): void {
     ).toEqual(failures)
   })
 
-  test('a change without its entry cannot be', async () => {
+  test('no change happens without its entry', async () => {
     const id = await makeUser(admin(), 'hanna')
     const { sql } = admin().service
     const before = await sql('select * from user_permissions order by user_id, resource')
@@ -62,7 +62,7 @@ export function auditScenarios(admin: () => Client): void {
     expect(await sql('select * from user_permissions order by user_id, resource')).toEqual(before)
   })
 
-  test('an entry without its change cannot be', async () => {
+  test('no entry is written without its change', async () => {
     const id = await makeUser(admin(), 'iris')
     const count = async () => (await auditOf(admin(), 'user_updated')).length
     const before = await count()
@@ -82,7 +82,7 @@ export function auditScenarios(admin: () => Client): void {
     }
   })
 
-  test('each entry is sealed once, and verifying finds the log whole up to the newest one', async () => {
+  test('each entry is sealed once, and verifying finds the log intact up to the newest one', async () => {
     const { sql } = admin().service
     await makeUser(admin(), 'jana')
     const [newest] = await sql('select max(id) as id, count(*) as n from audit_log')

@@ -3,7 +3,7 @@ import { auditOf, type Client, makeUser, refusal, signIn, statuses } from '../se
 
 const PATH = '/api/automation'
 
-/** Where it is the middle of the day: at night that it is quiet would be said first. No clock is changed in these. */
+/** A zone where it is midday: at night, quiet hours would be reported first. These scenarios change no clock. */
 const TIME_ZONE =
   ['Etc/UTC', 'Asia/Singapore', 'Pacific/Pitcairn'].find((timeZone) => {
     const hour = Number(new Intl.DateTimeFormat('sv-SE', { timeZone, hour: '2-digit' }).format())
@@ -36,7 +36,7 @@ const isOf =
 
 /** Rules of automation; there is no radio here, so nothing is ever sent. */
 export function automationScenarios(admin: () => Client): void {
-  test('a rule is made, found, changed and deleted, each audited with what it changed', async () => {
+  test('a rule is created, found, changed and deleted, each audited with its changes', async () => {
     const made = await admin().send('POST', PATH, ANNOUNCE)
     expect(made.status).toBe(201)
     const { automation } = Object(made.body)
@@ -67,7 +67,7 @@ export function automationScenarios(admin: () => Client): void {
     ])
   })
 
-  test('of those who change the version that they read at one instant, one does', async () => {
+  test('of several simultaneous changes to the version that was read, one succeeds', async () => {
     const made = await admin().send('POST', PATH, { ...ANNOUNCE, name: 'Versions' })
     const path = `${PATH}/${Object(made.body).automation.id}`
     const read = await admin().send('GET', path)
@@ -84,7 +84,7 @@ export function automationScenarios(admin: () => Client): void {
     expect((await admin().send('DELETE', path)).status).toBe(204)
   })
 
-  test('a name is taken once, also at one instant', async () => {
+  test('a name can be used once, even by simultaneous requests', async () => {
     const rivals = Array.from({ length: 5 }, (_, n) => ({ ...ACKNOWLEDGE, name: n % 2 === 0 ? 'Rival' : 'RIVAL' }))
     const answers = await Promise.all(rivals.map((rule) => admin().send('POST', PATH, rule)))
     expect(statuses(answers)).toStrictEqual([201, 409, 409, 409, 409])
@@ -93,7 +93,7 @@ export function automationScenarios(admin: () => Client): void {
     }
   })
 
-  test('a dry run tells times, texts and airtime, and changes nothing', async () => {
+  test('a dry run shows times, texts and airtime, and changes nothing', async () => {
     const before = (await admin().send('GET', PATH)).body
     const timed = await admin().send('POST', `${PATH}/dry-run`, { rule: ANNOUNCE })
     expect(timed).toMatchObject({
@@ -117,7 +117,7 @@ export function automationScenarios(admin: () => Client): void {
     expect((await admin().send('GET', PATH)).body).toStrictEqual(before)
   })
 
-  test('what cannot be right is refused with its place', async () => {
+  test('invalid input is refused with its path', async () => {
     const wrong = [
       [{ ...ANNOUNCE, timeZone: 'Europe/Atlantis' }, 'timeZone'],
       [{ ...ANNOUNCE, when: { kind: 'cron', cron: '*/10 * * * *' } }, 'when.cron'],
@@ -131,7 +131,7 @@ export function automationScenarios(admin: () => Client): void {
     }
   })
 
-  test('each user does what they may', async () => {
+  test('each user can do what their permissions allow', async () => {
     const id = await makeUser(admin(), 'operator')
     const operator = await signIn(admin().service, 'operator')
     expect(await operator.send('GET', PATH)).toMatchObject(refusal(403, 'forbidden'))

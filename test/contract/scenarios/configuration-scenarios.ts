@@ -3,7 +3,7 @@ import { auditOf, type Client, makeUser, refusal, signIn } from '../service.ts'
 
 const SOURCE = '192.0.2.77:4403'
 
-/** What is remembered of a radio's settings, wherever the radio is. */
+/** The stored settings of a radio, wherever the radio is. */
 export function configurationScenarios(admin: () => Client): void {
   test('without any radio there are no settings', async () => {
     const overview = await admin().send('GET', '/api/configuration')
@@ -14,7 +14,7 @@ export function configurationScenarios(admin: () => Client): void {
     expect(await admin().send('GET', '/api/configuration/lora')).toMatchObject(refusal(404, 'source_not_found'))
   })
 
-  test('what a radio told is read where it is not', async () => {
+  test('stored settings can be read where the radio is not', async () => {
     await remember(admin())
     const overview = await admin().send('GET', '/api/configuration')
     expect(overview.body).toMatchObject({
@@ -39,7 +39,7 @@ export function configurationScenarios(admin: () => Client): void {
     expect(await admin().send('GET', '/api/configuration?source=x')).toMatchObject(refusal(404, 'source_not_found'))
   })
 
-  test('and not changed: nothing is stored', async () => {
+  test('but not changed: nothing is stored', async () => {
     const answer = await admin().send('PUT', '/api/configuration/lora', { values: { hopLimit: 4 } })
     expect(['unsupported_on_this_runtime', 'radio_unavailable']).toContain(Object(answer.body).code)
     expect([501, 503]).toContain(answer.status)
@@ -49,7 +49,7 @@ export function configurationScenarios(admin: () => Client): void {
     expect(await auditOf(admin(), 'configuration_updated')).toStrictEqual([])
   })
 
-  test('they are for those who may read them', async () => {
+  test('they need the read permission', async () => {
     await makeUser(admin(), 'curious')
     const curious = await signIn(admin().service, 'curious')
     for (const path of ['', '/lora', '/nonsense']) {

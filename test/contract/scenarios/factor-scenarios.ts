@@ -5,7 +5,7 @@ import { auditOf, type Client, createClient, makeUser, refusal, signIn, statuses
 
 const STEP_MS = 30_000
 
-/** An authenticator app; answers its secret and the recovery codes. */
+/** Sets up an authenticator app; returns its secret and the recovery codes. */
 async function enrol(client: Client): Promise<{ secret: string; codes: string[] }> {
   const { secret, enrolment } = Object((await client.send('POST', '/api/auth/factors/totp')).body)
   const code = codeAt(secret, Date.now())
@@ -30,10 +30,10 @@ async function half(admin: Client, username: string) {
 
 /** Authenticator apps and recovery codes. */
 export function factorScenarios(admin: () => Client): void {
-  test('a code of the app follows the password, each once', async () => {
+  test('a code of the app follows the password, and works once', async () => {
     await makeUser(admin(), 'otto')
     const { secret } = await enrol(await signIn(admin().service, 'otto'))
-    // The one of now was used to set the app up.
+    // The current one was used to set the app up.
     const next = codeAt(secret, Date.now() + STEP_MS)
     const attempts = await Promise.all(Array.from({ length: 3 }, () => half(admin(), 'otto')))
     const answers = await Promise.all(attempts.map(({ send }) => send('totp', next)))
@@ -51,7 +51,7 @@ export function factorScenarios(admin: () => Client): void {
     )
   })
 
-  test('a recovery code lets one of several in, and the seed lies sealed', async () => {
+  test('of several uses of a recovery code one succeeds, and the seed is stored encrypted', async () => {
     await makeUser(admin(), 'odile')
     const { secret, codes } = await enrol(await signIn(admin().service, 'odile'))
     const attempts = await Promise.all(Array.from({ length: 3 }, () => half(admin(), 'odile')))
@@ -61,7 +61,7 @@ export function factorScenarios(admin: () => Client): void {
     expect(rows).not.toContain(secret)
   })
 
-  test('a passkey is the second step, and alone opens as well; a copy of it does not', async () => {
+  test('a passkey works as the second step and alone; a copy of it does not', async () => {
     const origin = Object.assign(new URL(admin().service.url), { hostname: 'localhost' })
     const service = { ...admin().service, url: origin }
     await makeUser(admin(), 'pia')
@@ -89,7 +89,7 @@ export function factorScenarios(admin: () => Client): void {
     const alone = createClient(service)
     const response = passkey.get(await challenge(alone, path))
     expect(await send(alone, path, { response })).toMatchObject({ status: 200, body: { user: { username: 'pia' } } })
-    // The same answer once more, and another one of an authenticator whose counter stood still.
+    // The same answer again, and one of an authenticator whose counter did not grow.
     expect(await send(createClient(service), path, { response })).toMatchObject(refusal(403, 'passkey_refused'))
     const copied = createClient(service)
     const stale = passkey.get(await challenge(copied, path), { grows: false })
@@ -108,7 +108,7 @@ export function factorScenarios(admin: () => Client): void {
     )
   })
 
-  test('an administrator takes a lost factor away', async () => {
+  test('an administrator removes a lost factor', async () => {
     const id = await makeUser(admin(), 'ole')
     const ole = await signIn(admin().service, 'ole')
     await enrol(ole)

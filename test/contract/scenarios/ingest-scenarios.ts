@@ -32,7 +32,7 @@ export function ingestScenarios(admin: () => Client): void {
   const difference = (before: Record<string, number>, after: Record<string, number>) =>
     Object.fromEntries(Object.entries(after).map(([table, n]) => [table, n - (before[table] ?? 0)]))
 
-  test('a delivery is stored once, however often and at whatever instant it comes', async () => {
+  test('a delivery is stored once, however often and at whatever moment it comes', async () => {
     const before = await count()
     const body = { source: 'hill', packets: everyKind(), receivedAt: Date.now() - 60_000 }
     const answers = await Promise.all([deliver(body), deliver(body), deliver(body)])
@@ -60,7 +60,7 @@ export function ingestScenarios(admin: () => Client): void {
     expect((await admin().send('GET', `/api/nodes/${OWN}`)).body).toMatchObject({ isLocal: true })
   })
 
-  test('signatures are verified: what is signed is believed, what somebody else signed is not', async () => {
+  test('signatures are verified: signed data is believed, data signed by others is not', async () => {
     const node = createSigner(21)
     const liar = createSigner(22, node.nodeNum)
     const packets = [node.packet(node.user({ longName: 'Signed Hill' })), liar.packet(liar.user({ longName: 'Liar' }))]
@@ -81,7 +81,7 @@ export function ingestScenarios(admin: () => Client): void {
     })
   })
 
-  test('items that say nothing are told one by one, and keys are not stored', async () => {
+  test('invalid items are listed one by one, and keys are not stored', async () => {
     const good = item(packet(text('among broken ones'), { from: HEARD }))
     const secret = { psk: new TextEncoder().encode(KEY), name: 'Team' }
     const packets = [
@@ -140,7 +140,7 @@ export function ingestScenarios(admin: () => Client): void {
     expect(messages).toMatchObject([{ hopsAway: null }])
   })
 
-  test('only a token with the scope delivers, and only what fits', async () => {
+  test('delivering needs a token with the scope and a valid body', async () => {
     const body = { source: 'hill', packets: [item(packet(text('x')))] }
     expect(await admin().send('POST', '/api/ingest', body)).toMatchObject(refusal(403, 'forbidden'))
     expect(await deliver(body, ['nodes:read', 'nodes:write', 'messages:write'])).toMatchObject(
@@ -161,7 +161,7 @@ export function ingestScenarios(admin: () => Client): void {
     )
   })
 
-  test('500 packets of one delivery are all there', async () => {
+  test('500 packets of one delivery are all stored', async () => {
     const packets = Array.from({ length: 500 }, (_, n) =>
       item(
         n % 2 === 0
@@ -203,7 +203,7 @@ function everyKind(): string[] {
       ),
       packet(data(PortNum.NEIGHBORINFO_APP, toBinary(NeighborInfoSchema, neighbors)), from),
       packet(data(PortNum.WAYPOINT_APP, toBinary(WaypointSchema, point)), from),
-      // Neither an id nor a clock: known again by when it was received.
+      // Neither an id nor a clock: recognised by the time of receipt.
       packet(data(PortNum.PRIVATE_APP, Uint8Array.of(1)), { ...from, id: 0 }),
     ].map(item),
   ]

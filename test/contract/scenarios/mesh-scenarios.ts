@@ -7,7 +7,7 @@ const CREEK = 0xa0cb0003
 
 /** Nodes, messages and settings, and who may see them. */
 export function meshScenarios(admin: () => Client): void {
-  test('nodes are listed, found, noted and deleted, each audited', async () => {
+  test('nodes are listed, found, annotated and deleted, each audited', async () => {
     await seedNodes(admin())
     const list = await admin().send('GET', '/api/nodes')
     expect(list.status).toBe(200)
@@ -30,7 +30,7 @@ export function meshScenarios(admin: () => Client): void {
     expect(await auditOf(admin(), 'node_deleted')).toHaveLength(1)
   })
 
-  test('each user sees of the mesh what they may', async () => {
+  test('each user sees the parts of the mesh that their permissions allow', async () => {
     const id = await makeUser(admin(), 'watcher')
     const none = { read: false, write: false }
     const permissions = { nodes: { read: true, write: false }, messages: none, info: none, dashboard: none }
@@ -44,7 +44,7 @@ export function meshScenarios(admin: () => Client): void {
     }
   })
 
-  test('messages are paged from the newest, without a loss between two pages', async () => {
+  test('messages are paged from the newest, without a gap between two pages', async () => {
     const values = Array.from(
       { length: 5 },
       (_, n) => `(${n + 1}, ${HILL}, 4294967295, 0, 'message ${n + 1}', 1, 'in')`,
@@ -59,7 +59,7 @@ export function meshScenarios(admin: () => Client): void {
     expect(second.nextBefore).toBeNull()
   })
 
-  test('the dashboard and the metrics count what is stored; live events need a process that stays', async () => {
+  test('the dashboard and the metrics count stored data; live events need a persistent process', async () => {
     const others = Object((await admin().send('GET', '/api/nodes')).body).length
     await admin().service.sql(
       `insert into nodes (node_num, last_heard, first_heard) values (${CREEK}, ${Date.now()}, 1000)`,
@@ -73,7 +73,7 @@ export function meshScenarios(admin: () => Client): void {
     expect(await admin().send('GET', '/api/events')).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
   })
 
-  test('settings change, with what changed in the audit log', async () => {
+  test('settings can be changed, and the audit log has the changes', async () => {
     const before = Object((await admin().send('GET', '/api/settings')).body)
     const changed = await admin().send('PUT', '/api/settings', { messageRetentionDays: 30 })
     expect(changed).toMatchObject({ status: 200, body: { ...before, messageRetentionDays: 30 } })

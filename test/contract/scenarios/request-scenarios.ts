@@ -3,15 +3,15 @@ import { type Client, createClient, makeUser, refusal, signIn, USER_PASSWORD } f
 
 const CREDENTIALS = { username: 'nobody', password: 'whatever it is' }
 
-/** What holds for each request, whoever sends it. */
+/** Rules for every request, whoever sends it. */
 export function requestScenarios(admin: () => Client): void {
-  test('health answers anybody and sets no cookie', async () => {
+  test('health answers everybody and sets no cookie', async () => {
     const answer = await createClient(admin().service).send('GET', '/api/health')
     expect(answer).toMatchObject({ status: 200, body: { status: 'ok', uptime: expect.any(Number) } })
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('the API describes itself, with no script and no other host', async () => {
+  test('the API describes itself, using no script and no other host', async () => {
     const client = createClient(admin().service)
     const document = await client.send('GET', '/api/openapi.json')
     expect(document).toMatchObject({ status: 200, body: { openapi: '3.1.0' } })
@@ -24,7 +24,7 @@ export function requestScenarios(admin: () => Client): void {
     expect(page.body).not.toMatch(/<script|https?:\/\//)
   })
 
-  test('every answer carries the security headers and an id of its own', async () => {
+  test('every answer carries the security headers and its own id', async () => {
     const client = createClient(admin().service)
     const answers = await Promise.all(['/api/health', '/api/users', '/nowhere'].map((path) => client.send('GET', path)))
     for (const { headers } of answers) {
@@ -37,7 +37,7 @@ export function requestScenarios(admin: () => Client): void {
     expect(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size).toBe(3)
   })
 
-  test('what is not there is 404, what is there by another method 405', async () => {
+  test('an unknown path is 404, a known path with another method 405', async () => {
     const client = createClient(admin().service)
     expect(await client.send('GET', '/api/nowhere')).toMatchObject(refusal(404, 'not_found'))
     const wrong = await client.send('DELETE', '/api/auth/login')
@@ -46,7 +46,7 @@ export function requestScenarios(admin: () => Client): void {
     expect((await client.send('HEAD', '/api/users')).status).toBe(401)
   })
 
-  test('the routes of administrators refuse everybody else, whether the subject is there or not', async () => {
+  test("administrators' routes refuse everybody else, whether the subject exists or not", async () => {
     const id = await makeUser(admin(), 'wanda')
     const user = await signIn(admin().service, 'wanda')
     const routes: [string, string, unknown?][] = [

@@ -5,7 +5,7 @@ const NOTHING = { read: false, write: false }
 
 /** Signing in and out, passwords and sessions. */
 export function signInScenarios(admin: () => Client): void {
-  test('anonymous: nobody, no permission, no cookie', async () => {
+  test('anonymous: no user, no permission, no cookie', async () => {
     const answer = await createClient(admin().service).send('GET', '/api/auth/status')
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({
@@ -39,7 +39,7 @@ export function signInScenarios(admin: () => Client): void {
     )
   })
 
-  test('an account is closed after three failures, wherever they came from', async () => {
+  test('an account is locked after three failures, wherever they came from', async () => {
     await makeUser(admin(), 'nina')
     for (let i = 0; i < 3; i++) {
       expect((await login(createClient(admin().service), 'nina', 'not the password')).status).toBe(401)
@@ -49,7 +49,7 @@ export function signInScenarios(admin: () => Client): void {
     expect(Number(right.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  test('a browser that signed in before gets in all the same, and counts by itself', async () => {
+  test('a browser that signed in before still gets in, and has its own count', async () => {
     await makeUser(admin(), 'nora')
     const first = await login(createClient(admin().service), 'nora', USER_PASSWORD)
     const cookie = String(first.headers.getSetCookie().find((line) => line.startsWith('mesh_browser='))).split(';')[0]
@@ -68,7 +68,7 @@ export function signInScenarios(admin: () => Client): void {
     expect(await here(USER_PASSWORD)).toMatchObject(refusal(429, 'rate_limited'))
   })
 
-  test('a locked account changes its password, and has its sign-ins back after a reset', async () => {
+  test('the user of a locked account can change the password, and can sign in after a reset', async () => {
     const id = await makeUser(admin(), 'nele')
     const client = await signIn(admin().service, 'nele')
     for (let i = 0; i < 3; i++) await login(createClient(admin().service), 'nele', 'wrong')
@@ -79,14 +79,14 @@ export function signInScenarios(admin: () => Client): void {
     await signIn(admin().service, 'nele', password)
   })
 
-  test('an address is closed after three failures, whatever the names', async () => {
+  test('an address is blocked after three failures, whatever the names', async () => {
     const client = createClient(admin().service)
     for (const name of ['x1', 'x2', 'x3']) expect((await login(client, name, 'wrong')).status).toBe(401)
     expect((await login(client, 'x4', 'wrong')).status).toBe(429)
     expect((await login(createClient(admin().service), 'x4', 'wrong')).status).toBe(401)
   })
 
-  test('changing the password ends the other sessions and keeps the caller under a new one', async () => {
+  test('changing the password ends the other sessions and renews that of the caller', async () => {
     await makeUser(admin(), 'olga')
     const [here, there] = [await signIn(admin().service, 'olga'), await signIn(admin().service, 'olga')]
     const before = here.cookie
@@ -102,7 +102,7 @@ export function signInScenarios(admin: () => Client): void {
     await signIn(admin().service, 'olga', 'another long password')
   })
 
-  test('a reset password is temporary: good for changing it and nothing else', async () => {
+  test('a reset password is temporary: it only allows changing it', async () => {
     const id = await makeUser(admin(), 'petra')
     const before = await signIn(admin().service, 'petra')
     const reset = await admin().send('POST', `/api/users/${id}/reset-password`)
@@ -134,7 +134,7 @@ export function signInScenarios(admin: () => Client): void {
     expect([await isSignedIn(one), await isSignedIn(three)]).toEqual([true, false])
   })
 
-  test('logout takes the cookie back and ends the session; a tampered cookie is nobody', async () => {
+  test('logout clears the cookie and ends the session; a tampered cookie is anonymous', async () => {
     await makeUser(admin(), 'sina')
     const client = await signIn(admin().service, 'sina')
     const { cookie } = client

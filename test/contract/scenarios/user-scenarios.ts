@@ -4,7 +4,7 @@ import { auditOf, type Client, createClient, makeUser, refusal, signIn, statuses
 const RESOURCES = ['dashboard', 'nodes', 'messages', 'settings', 'configuration', 'info', 'automation']
 const READABLE = ['dashboard', 'nodes', 'messages', 'info']
 
-/** What goes with the role. */
+/** The permissions that belong to the role. */
 function permissionsOf(isAdmin: boolean): Record<string, { read: boolean; write: boolean }> {
   return Object.fromEntries(
     RESOURCES.map((name) => [name, { read: isAdmin || READABLE.includes(name), write: isAdmin }]),
@@ -18,7 +18,7 @@ function subjectOf(entry: Record<string, unknown> | undefined): unknown {
 
 /** Accounts, roles, permissions and tokens. */
 export function userScenarios(admin: () => Client): void {
-  test('a user is made, found, changed, deactivated and brought back', async () => {
+  test('a user is created, found, changed, deactivated and reactivated', async () => {
     const body = { username: 'Anna', password: USER_PASSWORD, email: 'anna@example.org', displayName: 'Anna A.' }
     const made = await admin().send('POST', '/api/users', body)
     const { user } = Object(made.body)
@@ -41,7 +41,7 @@ export function userScenarios(admin: () => Client): void {
     expect(deletions).toMatchObject([{ details: { before: { isActive: true }, after: { isActive: false } } }])
   })
 
-  test('a username is given once, without regard to case, also to requests at one instant', async () => {
+  test('a username is given once, without regard to case, even to simultaneous requests', async () => {
     const make = (username: string) => admin().send('POST', '/api/users', { username, password: USER_PASSWORD })
     const answers = await Promise.all(['Berta', 'berta', 'BERTA'].map(make))
     expect(statuses(answers)).toEqual([201, 409, 409])
@@ -78,7 +78,7 @@ export function userScenarios(admin: () => Client): void {
     }
   })
 
-  test('promotion and demotion bring their permissions and bite on the next request', async () => {
+  test('promotion and demotion change the permissions and apply to the next request', async () => {
     const id = await makeUser(admin(), 'clara')
     const client = await signIn(admin().service, 'clara')
     expect(await client.send('GET', '/api/users')).toMatchObject(refusal(403, 'admin_required'))
@@ -110,7 +110,7 @@ export function userScenarios(admin: () => Client): void {
     ])
   })
 
-  test('a change of the role and a deactivation at one instant leave what one after the other leaves', async () => {
+  test('a simultaneous change of role and deactivation have the same result as one after the other', async () => {
     for (let round = 0; round < 10; round++) {
       const id = await makeUser(admin(), `gerda${round}`)
       const answers = await Promise.all([
@@ -121,7 +121,7 @@ export function userScenarios(admin: () => Client): void {
       expect(statuses(answers)).toEqual([200, 200, 204])
       const { user } = Object((await admin().send('GET', `/api/users/${id}`)).body)
       const entries = (await auditOf(admin(), 'admin_status_changed')).filter((entry) => subjectOf(entry) === id)
-      // Each entry begins where the one before it ended, and the last one is what is stored.
+      // Each entry begins where the previous one ended, and the last one matches the stored state.
       const [newest, ...older] = entries.map(({ details }) => Object(details))
       expect(newest.after).toEqual({ isAdmin: user.isAdmin, permissions: permissionsOf(user.isAdmin) })
       for (const [index, { after }] of older.entries()) expect([newest, ...older][index].before).toEqual(after)
@@ -133,7 +133,7 @@ export function userScenarios(admin: () => Client): void {
     }
   })
 
-  test('who granted what is told, and the row of a grant stays', async () => {
+  test('who granted a permission is shown, and the row of a grant stays', async () => {
     const id = await makeUser(admin(), 'helga')
     const own = Object((await admin().send('GET', '/api/auth/status')).body).user.id
     const path = `/api/users/${id}/permissions`
@@ -155,7 +155,7 @@ export function userScenarios(admin: () => Client): void {
     )
   })
 
-  test('a user is made in one call, sent back as it was read, and deactivated by a change', async () => {
+  test('a user is created in one call, sent back as it was read, and deactivated by a change', async () => {
     const permissions = { settings: { read: true, write: false } }
     const made = await admin().send('POST', '/api/users', { username: 'ilse', authProvider: 'local', permissions })
     const { user, password } = Object(made.body)
@@ -177,7 +177,7 @@ export function userScenarios(admin: () => Client): void {
     )
   })
 
-  test('an administrator sees and ends what is open in the name of a user', async () => {
+  test('an administrator sees and ends the sessions and tokens of a user', async () => {
     const id = await makeUser(admin(), 'jutta')
     const jutta = await signIn(admin().service, 'jutta')
     const path = `/api/users/${id}`
@@ -225,7 +225,7 @@ export function userScenarios(admin: () => Client): void {
     expect(entry?.['details']).toEqual({ userId: id, username: 'karla', tokensRevoked: 1 })
   })
 
-  test('two administrators who demote each other at one instant leave one', async () => {
+  test('when two administrators demote each other simultaneously, one remains', async () => {
     const id = await makeUser(admin(), 'dora')
     await admin().send('PUT', `/api/users/${id}/admin`, { isAdmin: true })
     const dora = await signIn(admin().service, 'dora')
@@ -261,7 +261,7 @@ export function userScenarios(admin: () => Client): void {
     })
   })
 
-  test('a token does what its scopes allow, until it is revoked or its owner goes', async () => {
+  test('a token allows what its scopes say, until it is revoked or its owner is deactivated', async () => {
     const id = await makeUser(admin(), 'fanny')
     const client = await signIn(admin().service, 'fanny')
     const make = (scopes: string[]) =>

@@ -55,7 +55,7 @@ const NETWORK = config({
 })
 
 describe('the fields of settings', () => {
-  it('are known for every section, secrets among them', () => {
+  it('are known for every section, including secrets', () => {
     const names = [...SECTION_SCHEMAS.keys()]
     expect(names).toHaveLength(8 + 16 + 2)
     for (const name of names) expect(listFields(name), name).not.toHaveLength(0)
@@ -71,7 +71,7 @@ describe('the fields of settings', () => {
     ])
   })
 
-  it('say what an editor must know', () => {
+  it('have the information that an editor needs', () => {
     const lora = new Map(listFields('lora').map((field) => [field.path, field]))
     expect(lora.get('region')).toMatchObject({ type: 'enum', risk: 'region', list: false })
     expect(lora.get('region')?.options).toContain('EU_868')
@@ -88,7 +88,7 @@ describe('the fields of settings', () => {
 })
 
 describe('a change of settings', () => {
-  it('keeps all that the radio sent, also what is newer than our table', () => {
+  it('keeps everything the radio sent, including fields newer than our table', () => {
     // Field 77 in the section, field 99 in a message inside.
     const inner = new BinaryWriter().tag(1, WireType.Bit32).fixed32(0x0501a8c0).tag(99, WireType.Varint).uint32(7)
     const bytes = new BinaryWriter()
@@ -121,7 +121,7 @@ describe('a change of settings', () => {
     expect(sectionBytes(section)).toStrictEqual(before)
   })
 
-  it('finds out what differs, and what the radio made of it', () => {
+  it('finds the differences, and what the radio did with them', () => {
     const { plan: planned, variant } = sent(LORA, { values: { hopLimit: 5, region: 'EU_868', txPower: 0 } })
     expect(planned.changes.map(({ leaf, before, after }) => [leaf.path, before, after])).toStrictEqual([
       ['hopLimit', 3, 5],
@@ -134,7 +134,7 @@ describe('a change of settings', () => {
   })
 
   it.each([
-    ['a name that we do not know', { values: { region: 'ATLANTIS' } }, 'values.region'],
+    ['an unknown name', { values: { region: 'ATLANTIS' } }, 'values.region'],
     ['an unknown number that is not the present one', { values: { region: 'UNKNOWN_77' } }, 'values.region'],
     ['a number as a text', { values: { hopLimit: '3' } }, 'values.hopLimit'],
     ['a number too large', { values: { hopLimit: 8 } }, 'values.hopLimit'],
@@ -145,7 +145,7 @@ describe('a change of settings', () => {
     ['a list that is too long', { values: { ignoreIncoming: [1, 2, 3, 4] } }, 'values.ignoreIncoming'],
     ['a list of other things', { values: { ignoreIncoming: [-1] } }, 'values.ignoreIncoming'],
     ['no list', { values: { ignoreIncoming: 4 } }, 'values.ignoreIncoming'],
-    ['a secret that is none', { secrets: { region: 'EU_868' } }, 'secrets.region'],
+    ['an invalid secret', { secrets: { region: 'EU_868' } }, 'secrets.region'],
     ['a prototype', { values: JSON.parse('{"__proto__": {"hopLimit": 1}}') }, 'values.__proto__'],
   ])('refuses %s', (_name, input, path) => {
     expect(issuesOf(LORA, input).map((issue) => issue.path)).toStrictEqual([path])
@@ -159,7 +159,7 @@ describe('a change of settings', () => {
     expect(variant).toMatchObject({ value: { payloadVariant: { value: { region: 77, hopLimit: 4 } } } })
   })
 
-  it('bounds texts, addresses and secrets, and says no value again', () => {
+  it('limits texts, addresses and secrets, and never repeats a value', () => {
     const texts = [
       [{ values: { wifiSsid: 'ü'.repeat(17) } }, 'values.wifiSsid'],
       [{ values: { ntpServer: 'a\0b' } }, 'values.ntpServer'],
@@ -180,12 +180,12 @@ describe('a change of settings', () => {
     expect(value).toMatchObject({ wifiPsk: '', wifiSsid: 'home', ipv4Config: { ip: 0xc800000a } })
   })
 
-  it('takes a secret for a change even when it is the same', () => {
+  it('treats a secret as a change even if it is the same', () => {
     const { plan: planned } = sent(NETWORK, { secrets: { wifiPsk: 'hidden' } })
     expect(planned.changes.map(({ leaf }) => leaf.path)).toStrictEqual(['wifiPsk'])
   })
 
-  it('neither clears a private key nor loses it', () => {
+  it('neither clears nor loses a private key', () => {
     const key = new Uint8Array(32).fill(9)
     const security = config({ payloadVariant: { case: 'security', value: { privateKey: key, publicKey: key } } })
     expect(issuesOf(security, { secrets: { privateKey: null } })).toHaveLength(1)
@@ -197,7 +197,7 @@ describe('a change of settings', () => {
     expect(variant).toMatchObject({ value: { payloadVariant: { value: { privateKey: key, serialEnabled: true } } } })
   })
 
-  it('keeps the rest of an owner', () => {
+  it('keeps the other fields of an owner', () => {
     const owner = ownerSection(create(UserSchema, { id: '!1', longName: 'A', shortName: 'B', hwModel: 43, role: 2 }))
     const { variant } = sent(owner, { values: { longName: 'Grüße' } })
     expect(variant).toMatchObject({
@@ -240,7 +240,7 @@ describe('flags', () => {
     expect(bitsOf(position(811), [])).toBe(0)
   })
 
-  it('keep the bits that have no name here, named or not', () => {
+  it('keep unknown bits, whether they are listed or not', () => {
     expect(bitsOf(position(0x8000_0403), ['SPEED'])).toBe(0x8000_0600)
     expect(bitsOf(position(0x8000_0403), ['UNKNOWN_31', 'DOP'])).toBe(0x8000_0408)
     const planned = plan(position(0x401), { values: { positionFlags: ['ALTITUDE'] } })
@@ -249,8 +249,8 @@ describe('flags', () => {
 
   it.each([
     ['a number', 811],
-    ['a name that we do not know', ['ALTITUDE', 'DEPTH']],
-    ['the name of no flag', ['UNSET']],
+    ['an unknown flag name', ['ALTITUDE', 'DEPTH']],
+    ['a name that is not a flag', ['UNSET']],
     ['a bit that is not set', ['UNKNOWN_11']],
     ['a number for a name', ['UNKNOWN_10', 1]],
     ['null', null],
@@ -258,7 +258,7 @@ describe('flags', () => {
     expect(issuesOf(position(0x401), { values: { positionFlags } })).toMatchObject([{ path: 'values.positionFlags' }])
   })
 
-  it('are of 64 bits where the radio has as many', () => {
+  it('have 64 bits where the radio has as many', () => {
     const power = config({ payloadVariant: { case: 'power', value: { powermonEnables: (1n << 63n) | 5n } } })
     expect(viewSection(power).values).toMatchObject({
       powermonEnables: ['CPU_DeepSleep', 'Vext1_On', 'UNKNOWN_63'],
@@ -269,7 +269,7 @@ describe('flags', () => {
 })
 
 describe('reading settings', () => {
-  it('takes a whole recorded handshake', () => {
+  it('accepts a complete recorded handshake', () => {
     const reader = createConfigReader()
     const told = readRecordings('fromradio')
       .filter(({ source }) => source === 'node-B')
@@ -283,13 +283,13 @@ describe('reading settings', () => {
     )
     for (const section of told?.sections.values() ?? []) {
       const values = JSON.parse(JSON.stringify(viewSection(section).values))
-      // What is shown may be sent back: nothing of it is a change.
+      // Displayed values may be sent back unchanged: none of them is a change.
       const planned = plan(section, { values })
       expect([section.section, planned.ok ? planned.plan.changes : planned.issues]).toStrictEqual([section.section, []])
     }
   })
 
-  it('begins anew with each handshake, and knows no section that it was not told', () => {
+  it('starts over with each handshake, and knows only reported sections', () => {
     const reader = createConfigReader()
     const take = (payloadVariant: object) => reader.take(Object({ payloadVariant }))
     const lora = create(ConfigSchema, { payloadVariant: { case: 'lora', value: create(Config_LoRaConfigSchema) } })

@@ -23,7 +23,7 @@ it('a number of firmware 2.8 is the CRC-32 of the key, as recorded', () => {
   }
 })
 
-it('knows the keys that firmware refuses by their published hashes', async () => {
+it('recognises the keys that firmware refuses by their published hashes', async () => {
   const file = readFileSync(new URL('../fixtures/low-entropy-keys.json', import.meta.url), 'utf8')
   const hashes: string[] = JSON.parse(file).sha256
   expect(hashes).toHaveLength(24)

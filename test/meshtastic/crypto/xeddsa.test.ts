@@ -9,7 +9,7 @@ const data = text('who is there?')
 const payload = new TextEncoder().encode('who is there?')
 
 describe('signatures of another implementation', () => {
-  it.each(Array.from({ length: 16 }, (_, seed) => seed))('fit the key they were made with: %i', async (seed) => {
+  it.each(Array.from({ length: 16 }, (_, seed) => seed))('match the key they were made with: %i', async (seed) => {
     const signer = createSigner(seed)
     const content = { from: signer.nodeNum, id: 0xfffffff0 + seed, port: 1, payload }
     const signature = signer.sign({ from: content.from, id: content.id, data })
@@ -17,7 +17,7 @@ describe('signatures of another implementation', () => {
     expect(await verify(createSigner(seed + 100).publicKey, signature, content)).toBe(false)
   })
 
-  it('fit nothing else', async () => {
+  it('match nothing else', async () => {
     const signer = createSigner(3)
     const content = { from: signer.nodeNum, id: 7, port: 1, payload }
     const signature = signer.sign({ from: content.from, id: content.id, data })
@@ -36,8 +36,8 @@ describe('signatures of another implementation', () => {
   })
 })
 
-it('takes no key for which signatures can be made up', async () => {
-  // Of order 1, 2, 4 and 8 (https://cr.yp.to/ecdh.html#validate), and one that is no number of the field.
+it('rejects keys for which anybody can forge signatures', async () => {
+  // Of order 1, 2, 4 and 8 (https://cr.yp.to/ecdh.html#validate), and one that is not a number of the field.
   const weak = [
     '0000000000000000000000000000000000000000000000000000000000000000',
     '0100000000000000000000000000000000000000000000000000000000000000',
@@ -46,7 +46,7 @@ it('takes no key for which signatures can be made up', async () => {
     'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
     'ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
   ]
-  // R is the point of order 1 and s is 0: it fits when the hash of the message is a multiple of the key's order.
+  // R is the point of order 1 and s is 0: it matches when the hash of the message is a multiple of the key's order.
   const madeUp = Uint8Array.from({ length: 64 }, (_, i) => (i === 0 ? 1 : 0))
   for (const hex of weak) {
     const publicKey = Uint8Array.from(Buffer.from(hex, 'hex'))
@@ -56,7 +56,7 @@ it('takes no key for which signatures can be made up', async () => {
   }
 })
 
-it('takes the random form of a signature too', async () => {
+it('accepts the randomised form of a signature too', async () => {
   const signer = createSigner(9)
   const message = Uint8Array.from([1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x68])
   const key = Uint8Array.from({ length: 32 }, (_, i) => (9 * 31 + i * 7) & 0xff)

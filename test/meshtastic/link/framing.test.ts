@@ -12,12 +12,14 @@ import { readRecordings } from '../recordings.ts'
 
 const RECORDED = readRecordings('fromradio').map(({ bytes }) => bytes)
 
-/** First byte of a FromRadio with a packet: opaque variants (log text, unknown fields) would decode with anything in them. */
+/**
+ * First byte of a FromRadio with a packet: opaque variants (log text, unknown fields) would decode with any content.
+ */
 const PACKET_TAG = 0x12
 
 const QUEUE_STATUS = Uint8Array.of(0x5a, 4, 0x10, 16, 0x18, 16)
 
-/** FromRadio with a log line: any bytes can stand in it. */
+/** FromRadio with a log line, which may contain any bytes. */
 function logPayload(text: Uint8Array): Uint8Array {
   return Uint8Array.of(0x32, text.length + 2, 0x0a, text.length, ...text)
 }
@@ -96,13 +98,13 @@ describe('createFrameDecoder', () => {
     ['a frame that does not decode', encodeFrame(Uint8Array.of(0x12, 0xff, 1, 2, 3))],
     ['a false header in front of text', join(Uint8Array.of(0x94, 0xc3, 0, 7), bytesOf('garbage'))],
     ['a false header that swallows the start of the next frame', Uint8Array.of(0x94, 0xc3, 0, 6)],
-  ])('finds the next frame behind %s', (_, noise) => {
+  ])('finds the next frame after %s', (_, noise) => {
     const stream = join(noise, good, noise, good)
     expect(decodeAll([stream])).toStrictEqual([QUEUE_STATUS, QUEUE_STATUS])
     expect(decodeAll(byteByByte(stream))).toStrictEqual([QUEUE_STATUS, QUEUE_STATUS])
   })
 
-  it('keeps a payload that holds start bytes in one piece', () => {
+  it('keeps a payload that contains start bytes in one piece', () => {
     const inside = logPayload(join(bytesOf('a'), Uint8Array.of(0x94, 0xc3, 0, 2, 0x94, 0xc3), good))
     expect(decodeAll(byteByByte(join(good, encodeFrame(inside), good)))).toStrictEqual([
       QUEUE_STATUS,
@@ -111,7 +113,7 @@ describe('createFrameDecoder', () => {
     ])
   })
 
-  it('copies what it keeps: the chunk may be used again', () => {
+  it('copies its payloads: the chunk may be reused', () => {
     const chunk = Buffer.from(join(good, good.slice(0, 5)))
     const decoder = createFrameDecoder(decodeFromRadio)
     const [first] = decoder.push(chunk, 0)
@@ -120,7 +122,7 @@ describe('createFrameDecoder', () => {
     expect(decoder.push(good.slice(5), 0)).toHaveLength(1)
   })
 
-  it('drops half a frame and nothing behind it', () => {
+  it('drops half a frame and nothing after it', () => {
     for (const payload of RECORDED.filter((each) => each[0] === PACKET_TAG)) {
       const half = encodeFrame(payload).slice(0, 10)
       const goodOnes = Array.from({ length: 100 }, () => QUEUE_STATUS)
@@ -128,7 +130,7 @@ describe('createFrameDecoder', () => {
     }
   })
 
-  it('gives a header three seconds while other bytes arrive, then looks behind it', () => {
+  it("waits three seconds for a header's frame while other bytes arrive, then searches after it", () => {
     const decoder = createFrameDecoder(decodeFromRadio)
     const falseHeader = Uint8Array.of(0x94, 0xc3, 0x01, 0xff)
     expect(decoder.push(join(falseHeader, good), 1000)).toHaveLength(0)
@@ -143,7 +145,7 @@ describe('createFrameDecoder', () => {
     expect(decoder.push(good.slice(6), 10_000)).toHaveLength(1)
   })
 
-  it('counts patience for each header anew', () => {
+  it('counts the waiting time for each header separately', () => {
     const decoder = createFrameDecoder(decodeFromRadio)
     expect(decoder.push(good.slice(0, 8), 0)).toHaveLength(0)
     expect(decoder.push(join(good.slice(8), good.slice(0, 8)), 2900)).toHaveLength(1)

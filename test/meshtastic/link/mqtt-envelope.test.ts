@@ -27,7 +27,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const data = (init: MessageInitShape<typeof DataSchema>) => toBinary(DataSchema, create(DataSchema, init))
 const textData = (text: string) => data({ portnum: PortNum.TEXT_MESSAGE_APP, payload: bytes(text) })
 
-/** What a radio makes of `plain`, by another implementation of the cipher. */
+/** The encryption of `plain` by another implementation of the cipher. */
 function encrypt(key: Uint8Array, plain: Uint8Array, { id, from } = NONCE): Uint8Array {
   const counter = Buffer.alloc(16)
   counter.writeUInt32LE(id, 0)
@@ -67,13 +67,13 @@ describe('hashChannel', () => {
 })
 
 describe('applyChannelKey', () => {
-  it.each([DEFAULT_KEY, Buffer.alloc(32, 7)])('opens what another implementation closed', async (key) => {
+  it.each([DEFAULT_KEY, Buffer.alloc(32, 7)])('decrypts what another implementation encrypted', async (key) => {
     const plain = bytes('longer than one block of the cipher, so that the counter counts')
     const opened = await applyChannelKey(Uint8Array.from(key), NONCE, encrypt(key, plain))
     expect(opened).toStrictEqual(plain)
   })
 
-  it('leaves the bytes of a channel without key as they are', async () => {
+  it('leaves the bytes of a channel without a key unchanged', async () => {
     expect(await applyChannelKey(new Uint8Array(0), NONCE, Uint8Array.of(1, 2))).toStrictEqual(Uint8Array.of(1, 2))
   })
 })
@@ -85,9 +85,9 @@ describe('decodeDecrypted', () => {
     ['a text', textData('hi')],
     ['a node info', data({ portnum: PortNum.NODEINFO_APP, payload: user })],
     ['an empty position, a request', data({ portnum: PortNum.POSITION_APP, wantResponse: true })],
-    ['a port without a table of ours', data({ portnum: PortNum.PRIVATE_APP, payload: Uint8Array.of(255) })],
+    ['a port unknown to us', data({ portnum: PortNum.PRIVATE_APP, payload: Uint8Array.of(255) })],
     ['a field that a newer firmware added', Uint8Array.from([...textData('hi'), 0x58, 1])],
-  ])('believes %s', (_what, plain) => {
+  ])('accepts %s', (_what, plain) => {
     expect(decodeDecrypted(plain)).not.toBeNull()
   })
 
@@ -99,17 +99,17 @@ describe('decodeDecrypted', () => {
     ['an empty text', data({ portnum: 1 })],
     ['a port of the wrong wire type', Uint8Array.of(0x0d, 1, 0, 0, 0)],
     ['a request id of the wrong wire type', Uint8Array.from([...textData('hi'), 0x30, 1])],
-    ['a field that stands twice', Uint8Array.from([...textData('hi'), 0x08, 1])],
+    ['a repeated field', Uint8Array.from([...textData('hi'), 0x08, 1])],
     ['a field far above ours', Uint8Array.from([...textData('hi'), 0xf8, 0x07, 1])],
     ['a group', Uint8Array.from([...textData('hi'), 0x5b, 0x5c])],
     ['a cut payload', textData('hello').slice(0, -1)],
     ['a payload of the wrong wire type', data({ portnum: PortNum.NODEINFO_APP, payload: Uint8Array.of(0x10, 1) })],
     ['a payload that does not decode', data({ portnum: PortNum.TELEMETRY_APP, payload: Uint8Array.of(0x12, 9) })],
-  ])('does not believe %s', (_what, plain) => {
+  ])('rejects %s', (_what, plain) => {
     expect(decodeDecrypted(plain)).toBeNull()
   })
 
-  it('believes none of 20,000 packets decrypted with a wrong key', async () => {
+  it('rejects all of 20,000 packets decrypted with a wrong key', async () => {
     const random = createSeededRandom(5)
     const noise = () => Uint8Array.from({ length: 8 + Math.floor(random() * 60) }, () => Math.floor(random() * 256))
     expect(Array.from({ length: 20_000 }, noise).filter((each) => decodeDecrypted(each) !== null)).toStrictEqual([])
@@ -184,7 +184,7 @@ describe('openEnvelope', () => {
     gateway: 1,
   })
 
-  it('opens packets of a channel with a key of ours, and of any channel with the default key', async () => {
+  it('decrypts packets of a channel with a configured key, and of any channel with the default key', async () => {
     for (const envelope of [send(CLUB.key, 'Club', textData('hi')), send(DEFAULT_KEY, 'Anything', textData('hi'))]) {
       const packet = await openEnvelope(envelope, [CLUB, DEFAULT_CHANNEL_KEY], closed)
       expect(packet.payloadVariant).toMatchObject({ case: 'decoded', value: { portnum: 1, payload: bytes('hi') } })
@@ -200,13 +200,13 @@ describe('openEnvelope', () => {
     expect(packet.payloadVariant.case).toBe('decoded')
   })
 
-  it('leaves closed what no key opens', async () => {
+  it('leaves packets encrypted if no key fits', async () => {
     const other = Buffer.alloc(16, 3)
     const envelope = send(other, 'Secret', textData('hi'))
     expect(await openEnvelope(envelope, [CLUB, DEFAULT_CHANNEL_KEY], closed)).toBe(envelope.packet)
   })
 
-  it('takes packets that the gateway published open, with the hash for its slot number', async () => {
+  it('accepts packets that the gateway published unencrypted, with the hash as slot number', async () => {
     const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: bytes('open') }
     const packet = create(MeshPacketSchema, { ...NONCE, channel: 3, payloadVariant: { case: 'decoded', value } })
     const opened = await openEnvelope({ packet, channelName: 'LongFast', gateway: 1 }, [DEFAULT_CHANNEL_KEY], closed)
@@ -237,7 +237,7 @@ describe('openEnvelope', () => {
       }),
     )
 
-  it('opens a direct message with the private key of its receiver', async () => {
+  it('decrypts a direct message with the private key of its receiver', async () => {
     const packet = await openWith(RECEIVER, SENDER)
     expect(packet).toMatchObject({ pkiEncrypted: true, payloadVariant: { case: 'decoded', value: { portnum: 1 } } })
     expect(packet.payloadVariant.value).toMatchObject({ payload: bytes('dm to C') })
@@ -249,7 +249,7 @@ describe('openEnvelope', () => {
     ['with a wrong private key', Buffer.alloc(32, 1), SENDER, DIRECT.packet],
     ['when it was forged', RECEIVER, SENDER, { ...DIRECT.packet, id: 1 }],
     ['to everybody', RECEIVER, SENDER, { ...DIRECT.packet, to: BROADCAST }],
-  ])('leaves it closed %s', async (_why, privateKey, publicKey, packet) => {
+  ])('leaves it encrypted %s', async (_why, privateKey, publicKey, packet) => {
     const left = await openWith(privateKey, publicKey, { ...DIRECT, packet })
     expect(left.payloadVariant.case).toBe('encrypted')
   })

@@ -53,20 +53,20 @@ const mailOf = (SMTP_URL: string, totalMs?: number) => {
   return mail
 }
 
-test('a letter goes by STARTTLS, with a password, and says who it is from', async () => {
+test('mail is sent by STARTTLS, with a password, and with the configured sender', async () => {
   const { port, letters } = await serve({
     authOptional: false,
     onAuth: ({ username, password }, _session, done) =>
       username === 'mesh' && password === 'word' ? done(null, { user: username }) : done(new Error('no')),
   })
-  // The certificate of the server is a test's own: believed by this option alone.
+  // The server's certificate belongs to the test: only this option makes it trusted.
   await mailOf(`smtp://mesh:word@127.0.0.1:${port}/?requireTLS=true&tls.rejectUnauthorized=false`).send(LETTER)
   expect(letters).toMatchObject([{ from: 'mesh@example.org', to: ['you@example.org'], user: 'mesh', isSecure: true }])
   expect(letters[0]?.text).toContain('Message-ID: <msg_1@example.org>')
   expect(letters[0]?.text).toContain('Auto-Submitted: auto-generated')
 })
 
-test('a server with a certificate that nobody believes gets no letter and no password', async () => {
+test('a server with an untrusted certificate gets no mail and no password', async () => {
   const { port, letters } = await serve()
   await expect(mailOf(`smtp://mesh:word@127.0.0.1:${port}/?requireTLS=true`).send(LETTER)).rejects.toThrow(
     /mail server/,
@@ -74,7 +74,7 @@ test('a server with a certificate that nobody believes gets no letter and no pas
   expect(letters).toHaveLength(0)
 })
 
-test('a wrong password, a refusal and a greylist say their status and nothing else', async () => {
+test('a wrong password, a refusal and a greylist report their status and nothing else', async () => {
   const locked = await serve({ onAuth: (_auth, _session, done) => done(new Error('secret words')) })
   const wrong = mailOf(`smtp://mesh:wrong@127.0.0.1:${locked.port}/?tls.rejectUnauthorized=false`)
   await expect(wrong.send(LETTER)).rejects.toThrow(/^the mail server answered 535$/)
@@ -88,7 +88,7 @@ test('a wrong password, a refusal and a greylist say their status and nothing el
   }
 })
 
-test('a server that hangs is left', async () => {
+test('a server that hangs is abandoned', async () => {
   const { port } = await serve({ onConnect: () => {} })
   await expect(mailOf(`smtp://127.0.0.1:${port}/`, 200).send(LETTER)).rejects.toThrow('in time')
 })

@@ -74,7 +74,7 @@ describe('an address', () => {
   ])('%s is public', (address) => expect(isPublicAddress(address)).toBe(true))
 })
 
-describe('a request to an address that somebody typed', () => {
+describe('a request to an address that a user entered', () => {
   test.each([
     'http://127.0.0.1/',
     'http://2130706433/',
@@ -87,11 +87,11 @@ describe('a request to an address that somebody typed', () => {
     'http://0.0.0.0/',
     'http://localhost/',
     'http://169.254.169.254/latest/meta-data/',
-  ])('%s is refused, but for administrators', async (url) => {
+  ])('%s is refused, except for administrators', async (url) => {
     await expect(openOutbound().send(request(url, false))).rejects.toThrow('private addresses')
   })
 
-  test('connects to the address that was looked at: a name that answers otherwise the next time changes nothing', async () => {
+  test('connects to the address that was checked: a name that resolves differently the next time changes nothing', async () => {
     let asked = 0
     const port = await serve((_, answer) => answer.end())
     const rebinding: Resolve = async () => [{ address: ++asked === 1 ? '192.0.2.1' : '127.0.0.1', family: 4 }]
@@ -119,7 +119,7 @@ describe('a request to an address that somebody typed', () => {
     expect(seen).toStrictEqual(['/hook'])
   })
 
-  test('tells status and Retry-After, and sends headers and body', async () => {
+  test('returns status and Retry-After, and sends headers and body', async () => {
     const bodies: string[] = []
     const port = await serve((incoming, answer) => {
       let body = ''
@@ -155,7 +155,7 @@ describe('a request to an address that somebody typed', () => {
     await cut
   })
 
-  test('ends in time: with who never answers, and with who answers drop by drop', async () => {
+  test('times out for a server that never answers and for one that answers byte by byte', async () => {
     const silent = await serve(() => {})
     const outbound = openOutbound({ totalMs: 200 })
     await expect(outbound.send(request(`http://127.0.0.1:${silent}/`))).rejects.toThrow('no answer in time')
@@ -167,7 +167,7 @@ describe('a request to an address that somebody typed', () => {
     await expect(outbound.send(request(`http://127.0.0.1:${dripping}/`))).rejects.toThrow('no answer in time')
   })
 
-  test('says in words that name no address what went wrong', async () => {
+  test('describes a failure in words that contain no address', async () => {
     await expect(openOutbound().send(request('http://127.0.0.1:1/'))).rejects.toThrow(/^nobody listens there$/)
   })
 })

@@ -29,7 +29,7 @@ async function subscribe(): Promise<number> {
   return Object(await answer.json()).destination.id
 }
 
-test('a push is read by another implementation of RFC 8291, and its token is signed by the key that is told', async () => {
+test('another implementation of RFC 8291 decrypts a push, and the published key verifies its token', async () => {
   const id = await subscribe()
   const { publicKey } = Object(await (await alerts.admin.send('GET', '/api/alerts/push-key')).json())
   await alerts.admin.send('POST', `/api/alerts/destinations/${id}/test`)
@@ -55,19 +55,22 @@ test('a push is read by another implementation of RFC 8291, and its token is sig
   expect((payload.exp ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(86_400)
 })
 
-test('the keys stay, also for another process with the same secret', async () => {
+test('the keys stay the same, also for another process with the same secret', async () => {
   const read = async () => Object(await (await alerts.admin.send('GET', '/api/alerts/push-key')).json()).publicKey
   const keys = await Promise.all([read(), read(), read()])
   expect(new Set([...keys, await read()]).size).toBe(1)
 })
 
-test.each([404, 410])('a push service that answers %i is not asked again: the subscription goes', async (status) => {
-  const id = await subscribe()
-  await alerts.rule({ kind: 'link', name: 'Radio', afterMinutes: 1, destinations: [id] })
-  Object.assign(alerts.links[0] ?? {}, { state: 'waiting', since: alerts.app.clock.now })
-  alerts.answer = () => ({ status, retryAfterMs: null })
-  await alerts.pass(5 * MINUTE)
-  expect(alerts.sent).toHaveLength(1)
-  const { destinations } = Object(await (await alerts.admin.send('GET', '/api/alerts/destinations')).json())
-  expect(destinations).toStrictEqual([])
-})
+test.each([404, 410])(
+  'a push service that answers %i is not asked again: the subscription is deleted',
+  async (status) => {
+    const id = await subscribe()
+    await alerts.rule({ kind: 'link', name: 'Radio', afterMinutes: 1, destinations: [id] })
+    Object.assign(alerts.links[0] ?? {}, { state: 'waiting', since: alerts.app.clock.now })
+    alerts.answer = () => ({ status, retryAfterMs: null })
+    await alerts.pass(5 * MINUTE)
+    expect(alerts.sent).toHaveLength(1)
+    const { destinations } = Object(await (await alerts.admin.send('GET', '/api/alerts/destinations')).json())
+    expect(destinations).toStrictEqual([])
+  },
+)

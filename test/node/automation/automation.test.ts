@@ -35,7 +35,7 @@ const said = (words: string, id: number, from = FAR) =>
       id,
       hopStart: 3,
       hopLimit: 2,
-      // A radio does not hear itself: with a signal somebody else would speak in its name.
+      // A radio does not hear itself: with a signal, another node would be speaking in its name.
       ...(from === OWN ? {} : { rxSnr: 5.5, rxRssi: -90 }),
       payloadVariant: {
         case: 'decoded',
@@ -44,7 +44,7 @@ const said = (words: string, id: number, from = FAR) =>
     },
   })
 
-/** The radio says something, and what it says is stored and considered. */
+/** The radio sends something, which is stored and evaluated. */
 async function hear(service: RadioService, packet: Uint8Array, { messages, runs }: { messages: number; runs: number }) {
   service.device.send(packet)
   await until(() => {
@@ -53,7 +53,7 @@ async function hear(service: RadioService, packet: Uint8Array, { messages, runs 
   })
 }
 
-/** Time passes, and the radio answers each heartbeat. */
+/** Advances time; the radio answers each heartbeat. */
 async function pass({ clock }: RadioService, radio: NodeRadio, minutes: number) {
   for (let minute = 0; minute < minutes; minute += 1) {
     clock.advance(MINUTE)
@@ -75,7 +75,7 @@ function packetsSent({ device }: RadioService): number {
   return device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet').length
 }
 
-it('answers a ping over the air once, and neither its copy, nor a replay, nor our own words', async () => {
+it('answers a ping over the air once, but not its copy, a replay or our own words', async () => {
   const service = await startService({
     ...ACKNOWLEDGE,
     answer: { kind: 'text', text: 'ping from {senderLongName}: {hops} hop, {snr} dB' },
@@ -107,7 +107,7 @@ it('answers a ping over the air once, and neither its copy, nor a replay, nor ou
     { username: 'system', details: { automation: 1, packetId: answer.id } },
   ])
 
-  // The radio remembers it, and says it again to the next process.
+  // The radio remembers it and replays it to the next process.
   const next = await service.restart()
   service.automate(next)
   await until(() => expect(next.links()[0]?.state).toBe('connected'))
@@ -158,10 +158,10 @@ it('refuses while the radio must not transmit', async () => {
   expect(packetsSent(service)).toBe(0)
 })
 
-it('does not spin when a missed run cannot be noted', async () => {
+it('does not spin when a missed run cannot be recorded', async () => {
   const { app, add } = await createTestAutomation()
   await add({ ...SCHEDULE, cron: '*/5 * * * *' })
-  // The run of 12:05 was missed, that of 12:10 is due, and there is nowhere to write that down.
+  // The run of 12:05 was missed, that of 12:10 is due, and neither can be recorded.
   app.clock.advance(11 * MINUTE)
   app.store.sqlite.exec('drop table automation_runs')
   const delays: number[] = []
@@ -182,7 +182,7 @@ it('does not spin when a missed run cannot be noted', async () => {
   app.close()
 })
 
-it('is left to the process that has the radio, as is what is under way', async () => {
+it('is left to the process with the radio, like runs under way', async () => {
   const service = await startRadioService()
   running.push(service)
   const admin = await service.app.admin()

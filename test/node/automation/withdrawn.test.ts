@@ -15,7 +15,7 @@ type Started = { readonly service: RadioService; readonly admin: Client; readonl
 
 const RULE = { ...ANNOUNCE, when: { kind: 'interval', hours: 3 }, channels: [0, 1, 2] } as const
 
-/** Time passes, and the radio answers each heartbeat. */
+/** Advances time; the radio answers each heartbeat. */
 async function pass({ clock, radio }: RadioService, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute += 1) {
     clock.advance(MINUTE)
@@ -53,7 +53,7 @@ const encodeText = (id: number) =>
 const packetsSent = ({ device }: RadioService) =>
   device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet').length
 
-/** All that waits could have gone out by now. */
+/** Time enough for all waiting packets to be sent. */
 async function letPass(service: RadioService): Promise<void> {
   for (let n = 0; n < 5; n += 1) service.clock.advance(2200)
   expect((await service.send({ text: 'the last one' })).status).toBe(202)
@@ -64,7 +64,7 @@ it.each([
   ['switched off', 'PUT', { ...RULE, enabled: false }],
   ['changed', 'PUT', { ...RULE, text: 'Something else' }],
   ['deleted', 'DELETE', undefined],
-])('what waits of a rule that is %s does not go out, and is told', async (_, method, body) => {
+])('waiting packets of a rule that is %s are not sent, and this is shown', async (_, method, body) => {
   const { service, admin, path } = await startWaiting()
   await service.sent()
   expect(packetsSent(service)).toBe(1)
@@ -80,7 +80,7 @@ it.each([
   expect(runs).toMatchObject([{ outcome: 'failed', reason: 'changed' }])
 })
 
-it('saving a rule as it is takes nothing back', async () => {
+it('saving a rule unchanged withdraws nothing', async () => {
   const { service, admin, path } = await startWaiting()
   expect((await admin.send('PUT', path, RULE)).status).toBe(200)
   for (const channel of [0, 1, 2]) {
@@ -91,7 +91,7 @@ it('saving a rule as it is takes nothing back', async () => {
   await untilRun(service, ['sent', null])
 })
 
-/** A rule that asks for a way, behind three people who do: its packet waits for a minute and a half. */
+/** A rule that requests a traceroute, behind three users' requests: its packet waits for a minute and a half. */
 async function startWaitingTraceroute(): Promise<Started> {
   const service = await startRadioService()
   running.push(service)
@@ -117,7 +117,7 @@ const lastTraceroute = ({ store }: RadioService) =>
 
 const TAKEN_BACK = { state: 'failed', error: 'WITHDRAWN', who: 'automation:Net' }
 
-it('a traceroute that waits is taken back, and then nothing of its run went out', async () => {
+it('a waiting traceroute is withdrawn, and then its run has sent nothing', async () => {
   const { service, admin, path } = await startWaitingTraceroute()
   expect(lastTraceroute(service)).toStrictEqual({ state: 'queued', error: null, who: 'automation:Net' })
   expect((await admin.send('DELETE', path)).status).toBe(204)
@@ -125,7 +125,7 @@ it('a traceroute that waits is taken back, and then nothing of its run went out'
   await untilRun(service, ['skipped', 'changed'])
 })
 
-it('what another process changes is taken back with the next look at the rules', async () => {
+it('a change by another process withdraws packets at the next check of the rules', async () => {
   const { service } = await startWaitingTraceroute()
   service.store.sqlite.exec('update automations set enabled = 0, revision = revision + 1')
   await until(() => {
@@ -135,7 +135,7 @@ it('what another process changes is taken back with the next look at the rules',
   await untilRun(service, ['skipped', 'changed'])
 })
 
-it('a packet that is still being made when its rule changes is not sent either', async () => {
+it('a packet in preparation is not sent either when its rule changes', async () => {
   const service = await startRadioService()
   running.push(service)
   const rule = { automationId: 1, revision: 1 }
@@ -148,7 +148,7 @@ it('a packet that is still being made when its rule changes is not sent either',
   expect(packetsSent(service)).toBe(2)
 })
 
-it('rules leave places for people, who go first, and say when their own are taken', async () => {
+it('rules leave places for users, who go first, and report when their own packets are withdrawn', async () => {
   const service = await startRadioService()
   running.push(service)
   const admin = await service.app.admin()

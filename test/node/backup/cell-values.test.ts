@@ -18,7 +18,7 @@ const value = fc.oneof(
   fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
 )
 
-it('any value of any column comes back from its JSON as it was, with its type', () => {
+it('any value of any column returns from its JSON unchanged, with its type', () => {
   const database = new Database(':memory:')
   database.function('to_base64', (bytes: unknown) => Buffer.from(Object(bytes)).toString('base64'))
   database.defaultSafeIntegers()

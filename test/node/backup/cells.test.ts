@@ -11,7 +11,7 @@ import { openMemoryStore } from '../../support/memory-store.ts'
 
 const { backup, file, inspect, expectRefused } = useVictim()
 
-/** Puts JSON in place of a cell of the first row of a table; all hashes fit again. */
+/** Replaces a cell in the first row of a table with this JSON; all hashes match again. */
 function forgeCell(table: string, column: string, json: string): void {
   forge(backup, (manifest) => {
     const lines = readFileSync(file(`${table}.json`), 'utf8').split('\n')
@@ -29,7 +29,7 @@ const big = (value: bigint) => `{"$int":"${value}"}`
 
 const FORGERIES: [table: string, column: string, json: string, problem: string][] = [
   ['nodes', 'node_num', '"abc"', 'holds a text, not an integer'],
-  // SQLite would make an integer of it.
+  // SQLite would convert it to an integer.
   ['nodes', 'node_num', '"5"', 'holds a text, not an integer'],
   ['nodes', 'node_num', '1.5', 'holds a real number, not an integer'],
   ['nodes', 'node_num', '1e300', 'holds a real number, not an integer'],
@@ -91,7 +91,7 @@ test.each([
   ['messages', 'delivery_state', 'null'],
   ['messages', 'delivery_state', '"queued"'],
   ['settings', 'value', '"[null]"'],
-])('what a database may hold is not taken for a forgery: %s.%s', (table, column, json) => {
+])('a valid database value is not taken for a forgery: %s.%s', (table, column, json) => {
   forgeCell(table, column, json)
   expect(inspect()).toMatchObject({ ok: true, problems: [] })
 })
@@ -101,9 +101,9 @@ test.each([
   ['brackets', '['.repeat(HUGE), 'settings.json holds a line of too many values'],
   ['lists', '[],'.repeat(HUGE / 3), 'settings.json holds a line of too many values'],
   ['keys', `[{${'"a":1,'.repeat(HUGE / 6)}`, 'settings.json holds a line of too many values'],
-  ['a text without end', `["${'\\"[{,:'.repeat(HUGE / 6)}`, 'settings.json holds a line that is not JSON'],
+  ['an endless text', `["${'\\"[{,:'.repeat(HUGE / 6)}`, 'settings.json holds a line that is not JSON'],
   ['a text longer than a line', `["${'x'.repeat(2 * HUGE)}`, 'settings.json holds a line that is too long'],
-])('a line is read only as far as it may be one: %s', async (_what, line, problem) => {
+])('a line is read only up to the longest possible one: %s', async (_what, line, problem) => {
   forge(backup, () => {
     const [head] = readFileSync(file('settings.json'), 'utf8').split('\n')
     writeFileSync(file('settings.json'), `${head}\n${line}\n]}\n`)
@@ -112,7 +112,7 @@ test.each([
   await expectRefused(integrity(problem))
 })
 
-test('the row is counted from the first one, and each table tells its own problem', () => {
+test('rows are counted from the first one, and each table reports its own problem', () => {
   forge(backup, () => {
     const lines = readFileSync(file('telemetry.json'), 'utf8').split('\n')
     lines[1234] = '[1,"x",1,1,0],'
@@ -125,7 +125,7 @@ test('the row is counted from the first one, and each table tells its own proble
   ])
 })
 
-test('a verification says what a restore would refuse of the tables', () => {
+test('a verification reports the problems in tables that a restore would refuse', () => {
   forge(backup, (manifest) => {
     manifest['schema'] = '0999_future'
   })
@@ -134,7 +134,7 @@ test('a verification says what a restore would refuse of the tables', () => {
   ])
 })
 
-test('every column has a rule, and each that is called JSON in the schema is checked as such', () => {
+test('every column has a rule, and each JSON column of the schema is checked as JSON', () => {
   const database = openMemoryStore()
   const rules = columnRules(database.sqlite)
   database.close()

@@ -26,7 +26,7 @@ test('an undamaged backup has no problems', () => {
   expect(inspect()).toMatchObject({ ok: true, problems: [], signature: 'own' })
 })
 
-test('not one byte of the manifest changes unseen', () => {
+test('every changed byte of the manifest is detected', () => {
   const bytes = readFileSync(file('manifest.json'))
   const unseen: number[] = []
   for (let at = 0; at < bytes.length; at++) {
@@ -37,14 +37,14 @@ test('not one byte of the manifest changes unseen', () => {
       readManifest(backup)
       unseen.push(at)
     } catch {
-      // As it should.
+      // This is the expected result.
     }
   }
   expect(bytes.length).toBeGreaterThan(5000)
   expect(unseen).toStrictEqual([])
 })
 
-test('in each file, a flipped bit at the head, in a row, at a line end and at the end is seen', async () => {
+test('in each file, a flipped bit at the head, in a row, at a line end and at the end is detected', async () => {
   for (const name of readdirSync(pristine)) {
     const bytes = readFileSync(file(name))
     const places = [0, 12, Math.floor(bytes.length / 2), bytes.lastIndexOf(10, -2), bytes.length - 1]
@@ -112,7 +112,7 @@ test.each<[string, () => void, string]>([
     () => replace('users.json', (path) => symlinkSync('/dev/zero', path)),
     'users.json is not a regular file',
   ],
-])('%s is seen', async (_what, damage, problem) => {
+])('%s is detected', async (_what, damage, problem) => {
   damage()
   await expectRefused({ part: problem })
   expect(inspect()).toMatchObject({ ok: false })
@@ -129,7 +129,7 @@ function swap(between: string, one: string, other: string): void {
   renameSync(file(between), file(other))
 }
 
-test('a socket for a table is seen', async () => {
+test('a socket for a table is detected', async () => {
   rmSync(file('users.json'))
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(file('users.json'), resolve))
@@ -137,13 +137,13 @@ test('a socket for a table is seen', async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-test('a link to a backup is no backup', async () => {
+test('a link to a backup is not a backup', async () => {
   rmSync(backup, { recursive: true })
   symlinkSync(pristine, backup)
   await expectRefused(/^refused Backup directory not found: /)
 })
 
-test('all problems are told, not the first alone', () => {
+test('all problems are reported, not only the first', () => {
   truncateSync(file('users.json'), 10)
   rmSync(file('nodes.json'))
   writeFileSync(file('added'), '')
@@ -154,7 +154,7 @@ test('all problems are told, not the first alone', () => {
   ])
 })
 
-test('a file in place of the directory of backups holds none', async () => {
+test('a file in place of the backup directory contains no backups', async () => {
   const directory = join(backup, '..')
   rmSync(directory, { recursive: true })
   writeFileSync(directory, '')
@@ -164,7 +164,7 @@ test('a file in place of the directory of backups holds none', async () => {
   mkdirSync(directory)
 })
 
-test('a backup that belongs to somebody else is told from a damaged one, and hides no other', async () => {
+test('a backup that belongs to another user is told from a damaged one, and hides no other', async () => {
   const other = '2026-01-15_120001'
   cpSync(pristine, join(backup, '..', other), { recursive: true })
   chmodSync(backup, 0o000)

@@ -15,7 +15,7 @@ const tables = (manifest: Record<string, unknown>): Table[] => Object(manifest['
 const table = (manifest: Record<string, unknown>, name: string): Table =>
   tables(manifest).find((one) => one.name === name) ?? expect.fail(name)
 
-/** Gives a table another column, in its file and in the manifest. */
+/** Adds a column to a table, in its file and in the manifest. */
 function addColumn(manifest: Record<string, unknown>, name: string, column: string, value = 'null'): void {
   table(manifest, name).columns.push(column)
   edit(`${name}.json`, (text) =>
@@ -84,7 +84,7 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
   [
-    'a table in other letters',
+    'a table name in other case',
     (m) => addTable(m, 'Nodes'),
     /^refused Integrity validation failed: manifest\.json: tables/,
   ],
@@ -116,7 +116,7 @@ test.each<[string, (manifest: Record<string, unknown>) => void, string | RegExp]
     (m) => (table(m, 'nodes').rows = 5),
     integrity('nodes.json has 1 rows, the manifest says 5'),
   ],
-])('forged with hashes that fit: %s is refused', async (_what, change, line) => {
+])('forged with matching hashes: %s is refused', async (_what, change, line) => {
   forge(backup, change)
   await expectRefused(line)
 })
@@ -135,7 +135,7 @@ test.each<[string, string, string, RegExp]>([
   ['deep nesting', 'metrics', `${METRICS}\n[1,${'['.repeat(100_000)}${']'.repeat(100_000)}]\n]}\n`, /metrics\.json/],
   ['no JSON', 'metrics', `${METRICS}\n[1,'a']\n]}\n`, /metrics\.json holds a line that is not JSON/],
   ['no comma', 'metrics', `${METRICS}\n[1,"a"]\n[2,"b"]\n]}\n`, /metrics\.json holds a line that is not JSON/],
-  ['a comma too many', 'metrics', `${METRICS}\n[1,"a"],\n]}\n`, /metrics\.json does not end as it should/],
+  ['an extra comma', 'metrics', `${METRICS}\n[1,"a"],\n]}\n`, /metrics\.json does not end as it should/],
   ['no end', 'metrics', `${METRICS}\n[1,"a"]\n`, /metrics\.json does not end as it should/],
   [
     'something after the end',
@@ -156,7 +156,7 @@ test.each<[string, string, string, RegExp]>([
     /table metrics row 1 column id holds a text, not an integer/,
   ],
   [
-    'a null for what may be none',
+    'a null in a required column',
     'metrics',
     `${METRICS}\n[1,null]\n]}\n`,
     /table metrics row 1 column name holds nothing/,
@@ -164,7 +164,7 @@ test.each<[string, string, string, RegExp]>([
   ['an id twice', 'metrics', `${METRICS}\n[1,"a"],\n[1,"b"]\n]}\n`, /metrics\.json: UNIQUE/],
   ['a name twice', 'metrics', `${METRICS}\n[1,"a"],\n[2,"a"]\n]}\n`, /the rows contradict each other: UNIQUE/],
   [
-    'a row without the one it belongs to',
+    'a row without its parent row',
     'channels',
     '{"table":"channels","columns":["source_id","channel_index","name","role","identity","first_heard","last_heard"],"rows":[\n[77,0,"","PRIMARY",null,null,null]\n]}\n',
     /1 rows refer to rows that are not in the backup/,
@@ -181,12 +181,12 @@ test.each<[string, string, string, RegExp]>([
   )
 })
 
-test('bytes that are no UTF-8 are refused', async () => {
+test('bytes that are not UTF-8 are refused', async () => {
   forge(backup, () => writeFileSync(file('metrics.json'), Buffer.from(`${METRICS}\n[1,"\xff"]\n]}\n`, 'latin1')))
   await expectRefused(integrity('metrics.json is not UTF-8'))
 })
 
-test('a password hash that would take hours is refused, a usual one is not', async () => {
+test('a password hash that would take hours is refused, an ordinary one is not', async () => {
   const withCost = (cost: string) =>
     forge(backup, () => edit('users.json', (text) => text.replace(/\$2[aby]\$\d+\$/, `$2a$${cost}$`)))
   withCost('15')
@@ -196,13 +196,13 @@ test('a password hash that would take hours is refused, a usual one is not', asy
   await expectRefused(/of cost 31, over 14/)
 })
 
-test('a forged backup under our own signature is told from an accident', async () => {
+test('a backup forged under our own signature is told from an accident', async () => {
   forge(backup, () => edit('settings.json', (text) => text.replace('30', '31')), true)
   await expectRefused(/^refused Integrity validation failed: manifest\.json does not match its signature/)
   expect(inspect()).toMatchObject({ ok: false, problems: [expect.stringContaining('signature')], signature: 'foreign' })
 })
 
-test('a manifest whose signature was taken out altogether is not signed', async () => {
+test('a manifest whose signature was removed completely counts as unsigned', async () => {
   const file = join(backup, 'manifest.json')
   const { signature: _, sha256: _was, ...content } = JSON.parse(readFileSync(file, 'utf8'))
   const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex')
@@ -213,7 +213,7 @@ test('a manifest whose signature was taken out altogether is not signed', async 
   })
 })
 
-test('who signed is told, and needed only where that was asked for', async () => {
+test('the signer is shown, and required only if configured', async () => {
   const signatureBy = (...secrets: string[]) =>
     inspectBackup(backup, { keys: secrets.map(signingKey), migrations: MIGRATIONS_DIR }, () => {})
   expect(signatureBy()).toMatchObject({ ok: true, signature: 'foreign' })

@@ -25,7 +25,7 @@ const REAL = [0, -0.5, 1.5, 3.4e38, Number.NaN, Infinity, -Infinity]
 const LONG = [0n, 1n, 2n ** 63n - 1n]
 const TEXT = ['', 'x', 'é 😀 \u0000 \u2028', '\ufffe', 'x'.repeat(300)]
 
-/** By port: what its payload should be. */
+/** The type of the payload, by port. */
 const PORTS: readonly (readonly [PortNum, DescMessage])[] = [
   [PortNum.POSITION_APP, PositionSchema],
   [PortNum.NODEINFO_APP, payloads.UserSchema],
@@ -38,7 +38,7 @@ const PORTS: readonly (readonly [PortNum, DescMessage])[] = [
   [PortNum.MAP_REPORT_APP, MapReportSchema],
 ]
 
-/** Messages that are possible on the wire and mean nothing, always the same ones for a seed. */
+/** Messages that are possible on the wire and mean nothing; the same seed gives the same messages. */
 function createScribbler(seed: number) {
   const random = createSeededRandom(seed)
   const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] ?? expect.fail('nothing to pick')
@@ -97,7 +97,7 @@ function createScribbler(seed: number) {
   return () => toBinary(FromRadioSchema, random() < 0.7 ? packet() : Object(write(FromRadioSchema)))
 }
 
-/** Cells that a backup may not hold, with how often. */
+/** Invalid cells of a backup, with counts. */
 function refusedCells({ sqlite }: SqliteStore): Map<string, number> {
   const rules = columnRules(sqlite)
   const refused = new Map<string, number>()
@@ -115,7 +115,7 @@ function refusedCells({ sqlite }: SqliteStore): Map<string, number> {
   return refused
 }
 
-test.each([1, 2, 3])('whatever a radio says, a backup may hold what is stored of it: seed %d', async (seed) => {
+test.each([1, 2, 3])('whatever a radio sends, what is stored of it makes a valid backup: seed %d', async (seed) => {
   const store = openMemoryStore()
   const ingest = createIngest(store)
   const next = createScribbler(seed)

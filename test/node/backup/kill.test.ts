@@ -19,7 +19,7 @@ import {
   seedDatabase,
 } from '../../support/backup/backup.ts'
 
-/** Processes at a time. */
+/** Number of processes at a time. */
 const ABREAST = 3
 
 let built: Built
@@ -29,7 +29,7 @@ let base: string
 let before: Record<string, unknown[]>
 let after: Record<string, unknown[]>
 
-// A database that has moved on since its backup, and a safety copy of an earlier restore.
+// A database that has changed since its backup, and a safety copy of an earlier restore.
 beforeAll(async () => {
   built = buildService()
   program = await buildProgram(built, 'backup-crash')
@@ -50,7 +50,7 @@ afterAll(() => {
   here.remove()
 })
 
-/** Runs a process that kills itself before step `killAt`. Answers its steps when it came to its end. */
+/** Runs a process that kills itself before step `killAt`. Returns its steps if it ran to the end. */
 function crash(mode: string, dataDir: string, killAt: number): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [program, mode, dataDir, String(killAt)], (error, out, err) => {
@@ -61,10 +61,10 @@ function crash(mode: string, dataDir: string, killAt: number): Promise<number | 
   })
 }
 
-// Each test starts some sixty processes.
+// Each test starts about sixty processes.
 vi.setConfig({ testTimeout: 240_000 })
 
-/** One crash before each step, each in a data directory of its own, until one comes to its end. */
+/** One crash before each step, each in its own data directory, until a run ends without a crash. */
 async function atEachStep(mode: string, check: (dataDir: string, step: number) => Promise<void>): Promise<number> {
   for (let from = 1; ; from += ABREAST) {
     let last: number | null = null
@@ -87,14 +87,14 @@ async function listed(dataDir: string): Promise<string[]> {
   return all.map(({ name }) => name)
 }
 
-/** What is wrong with a backup, but that the program leaves most tables out of its own. */
+/** The problems of a backup, except for tables that the test program leaves out on purpose. */
 function problemsOf(dataDir: string, name: string): string[] {
   const against = { keys: [], migrations: MIGRATIONS_DIR }
   const { problems } = inspectBackup(join(dataDir, 'system-backups', name), against, () => {})
   return problems.filter((problem) => !/^table \w+ is missing$/.test(problem))
 }
 
-test('killed before any step of a backup: no part of one is ever listed, and nothing is left of it', async () => {
+test('killed before any step of a backup: no partial backup is ever listed, and nothing is left of it', async () => {
   let whole = 0
   const steps = await atEachStep('backup', async (dataDir) => {
     const names = await listed(dataDir)
@@ -110,7 +110,7 @@ test('killed before any step of a backup: no part of one is ever listed, and not
   expect(whole).toBeGreaterThan(1)
 })
 
-test('killed before any step of a deletion: the backup is there or gone, whole', async () => {
+test('killed before any step of a deletion: the backup is complete or gone', async () => {
   const seen = new Set<number>()
   const steps = await atEachStep('remove', async (dataDir) => {
     const names = await listed(dataDir)
@@ -124,7 +124,7 @@ test('killed before any step of a deletion: the backup is there or gone, whole',
   expect(seen).toStrictEqual(new Set([0, 1]))
 })
 
-test('killed before any step of a restore: the database is the old one or the new one, whole', async () => {
+test('killed before any step of a restore: the database is completely the old one or the new one', async () => {
   const seen = new Set<string>()
   const steps = await atEachStep('restore', async (dataDir, step) => {
     const database = join(dataDir, 'mesh.db')
@@ -140,7 +140,7 @@ test('killed before any step of a restore: the database is the old one or the ne
     )
     store.close()
     expect([step, contentOf(database)]).toStrictEqual([step, isNew ? after : before])
-    // The next start makes the restore, or has it behind it; what was replaced is kept in either case.
+    // The next start performs the restore or has already done so; the replaced database is kept in either case.
     const { log, lines } = keptLog()
     await restoreAtStart({ ...options, log }, MADE_NAME)
     expect(lines).toStrictEqual([expect.stringMatching(isNew ? /^warn Restore already/ : /^info Restore completed/)])

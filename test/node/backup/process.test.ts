@@ -62,7 +62,7 @@ async function start(more: Record<string, string> = {}): Promise<Service> {
   return service
 }
 
-/** Level and message of each line of a log. */
+/** Level and message of each log line. */
 function messages(lines: readonly string[]): string[] {
   return lines
     .filter((line) => line.startsWith('{'))
@@ -105,7 +105,7 @@ test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not r
   expect(await second.stop('SIGTERM')).toBe(0)
 })
 
-test('a restore that is refused stops the start with exit code 1 and one line', async () => {
+test('a refused restore stops the start with exit code 1 and one line', async () => {
   const name = await makeBackup(here.dataDir)
   const users = join(here.backups, name, 'users.json')
   rmSync(users)
@@ -124,7 +124,7 @@ test('a restore that is refused stops the start with exit code 1 and one line', 
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
 })
 
-test('an outsider that stops reading a download leaves no file open', async () => {
+test('a client that stops reading a download leaves no file open', async () => {
   const store = openDatabase(here.database)
   const hash = createHash('sha256').update(TOKEN).digest('hex')
   store.sqlite.exec(`update api_tokens set scopes = '["backup"]', token_hash = '${hash}'`)
@@ -147,7 +147,7 @@ test('an outsider that stops reading a download leaves no file open', async () =
   const [answer] = await once(half, 'response')
   expect(answer.statusCode).toBe(200)
   await once(answer, 'readable')
-  // The biggest table waits for the reader, and the service for nobody.
+  // The biggest table waits for the reader without blocking the service.
   const healthy = async () => expect((await fetch(`${service.url}/api/health`)).status).toBe(200)
   while (!openFiles().some((path) => path.endsWith('telemetry.json'))) await healthy()
   half.destroy()
@@ -200,7 +200,7 @@ test.each([
   expect(await cli(...args)).toMatchObject({ code, out: '', err: expect.stringContaining(reason) })
 })
 
-/** A file system of so many bytes in place of a directory, or false where that is not allowed. */
+/** A file system of that many bytes in place of a directory, or false where mounting is not allowed. */
 function mountSmall(path: string, bytes: number): boolean {
   mkdirSync(path, { recursive: true })
   try {
@@ -211,7 +211,7 @@ function mountSmall(path: string, bytes: number): boolean {
   }
 }
 
-test('a disk that is really full ends a backup and a restore with a clear word, and nothing is lost', async ({
+test('a disk that is really full ends a backup and a restore with a clear message, and nothing is lost', async ({
   skip,
 }) => {
   const name = await makeBackup(here.dataDir)
@@ -223,7 +223,7 @@ test('a disk that is really full ends a backup and a restore with a clear word, 
   store.close()
   const big = await makeBackup(source.dataDir, { now: () => Date.UTC(2026, 0, 16) })
   const { size } = statSync(join(source.backups, big, 'telemetry.json'))
-  // Not room for the database and its backup, nor for the backup and a database made of it.
+  // Too small for the database and its backup, and for the backup and a restored database.
   if (!mountSmall(here.dataDir, statSync(source.database).size + Math.floor(size * 0.75))) {
     source.remove()
     skip('mounting needs root')
@@ -251,7 +251,7 @@ test('a disk that is really full ends a backup and a restore with a clear word, 
   }
 })
 
-test('wherever in a restore the disk gets full, one line says so, and the database is as it was', async ({ skip }) => {
+test('at any step of a restore, a full disk gives one line and leaves the database unchanged', async ({ skip }) => {
   const name = await makeBackup(here.dataDir)
   const source = here
   here = makeDataDir()

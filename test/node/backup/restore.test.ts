@@ -56,7 +56,7 @@ async function start(name: string, at = MADE_AT + 60_000): Promise<string[]> {
   return lines
 }
 
-test('a restore is made once; without its marker again; another name is another restore', async () => {
+test('a restore happens once; again without its marker; another name is another restore', async () => {
   const name = await makeBackup(here.dataDir)
   const other = await makeBackup(here.dataDir, { now: () => MADE_AT + 1000 })
   change("update settings set value = '99'")
@@ -91,7 +91,7 @@ test.each(['2026-01-15_120001', '../system-backups/2026-01-15_120000', '/etc', '
   },
 )
 
-test('a restore without own signature warns in a line of its own, and is refused where that was asked for', async () => {
+test('a restore without our own signature logs a warning, and is refused if so configured', async () => {
   const name = await makeBackup(here.dataDir)
   const completedAnd = (why: string) => [
     completed,
@@ -110,7 +110,7 @@ test('a restore without own signature warns in a line of its own, and is refused
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
 })
 
-test('a marker that cannot be read stops the restore', async () => {
+test('an unreadable marker stops the restore', async () => {
   const name = await makeBackup(here.dataDir)
   writeFileSync(join(here.dataDir, '.restore-completed'), 'half a mark')
   const before = fingerprint(here.dataDir)
@@ -118,11 +118,11 @@ test('a marker that cannot be read stops the restore', async () => {
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
 })
 
-test('the replaced database is kept, the newest one, with what was in its write-ahead log', async () => {
+test('the latest replaced database is kept, including its write-ahead log', async () => {
   const name = await makeBackup(here.dataDir)
   const store = openDatabase(here.database)
   store.sqlite.exec("update settings set value = '1'")
-  // As a crash leaves it: the change is in the log alone.
+  // As a crash leaves it: the change is only in the write-ahead log.
   const crashed = { db: readFileSync(here.database), wal: readFileSync(`${here.database}-wal`) }
   store.close()
   writeFileSync(here.database, crashed.db)
@@ -137,7 +137,7 @@ test('the replaced database is kept, the newest one, with what was in its write-
   expect(files).toStrictEqual(['.restore-completed', 'mesh.db', 'mesh.db.before-restore', 'system-backups'])
 })
 
-test('all sessions end, in whichever store, and no later one is mistaken for them', async () => {
+test('all sessions end, in any session store, and no later one is mistaken for them', async () => {
   change('update users set session_epoch = 9000000000000000')
   const name = await makeBackup(here.dataDir)
   await tryRestore(here.dataDir, name)
@@ -149,7 +149,7 @@ test('all sessions end, in whichever store, and no later one is mistaken for the
   expect(rows('select session_epoch from users')).toStrictEqual([[MADE_AT + 60_000]])
 })
 
-test('audit entries newer than the backup come along, once, and the restore is one of them', async () => {
+test('newer audit entries are carried over once, and the restore is one of them', async () => {
   const name = await makeBackup(here.dataDir)
   const entry = (user: string, at: number) =>
     change(`insert into audit_log (timestamp, username, action, resource, details)
@@ -182,7 +182,7 @@ async function verifyLog() {
   return found
 }
 
-test('the seals of the audit log come along, also of an entry that somebody changed', async () => {
+test('the seals of the audit log are carried over, also of an entry that was tampered with', async () => {
   await verifyLog()
   change(`insert into audit_log (timestamp, username, action, resource, details) values (1, 'x', 'x', 'auth', '{}')`)
   const name = await makeBackup(here.dataDir)
@@ -204,7 +204,7 @@ test('the seals of the audit log come along, also of an entry that somebody chan
   expect(await verifyLog()).toMatchObject({ until: { id: 3 }, broken: { id: 4, reason: 'changed' } })
 })
 
-test('the audit log of another history is carried from the time of the backup on', async () => {
+test('the audit log of another history is carried over from the time of the backup', async () => {
   const name = await makeBackup(here.dataDir)
   rmSync(here.database)
   openDatabase(here.database).close()
@@ -221,9 +221,9 @@ test('the audit log of another history is carried from the time of the backup on
 
 test.each([
   ['no database', () => rmSync(here.database), false],
-  ['a database that is none', () => writeFileSync(here.database, 'not a database at all'.repeat(1000)), true],
+  ['an invalid database', () => writeFileSync(here.database, 'not a database at all'.repeat(1000)), true],
   ['an empty file', () => writeFileSync(here.database, ''), true],
-  ['a database of before there were users', () => downgrade(), true],
+  ['a database from before users existed', () => downgrade(), true],
   [
     'a database with a broken page',
     () => {
@@ -257,7 +257,7 @@ function downgrade(): void {
   sqlite.close()
 }
 
-test('a running service is not replaced', async () => {
+test('the database of a running service is not replaced', async () => {
   const name = await makeBackup(here.dataDir)
   const before = readFileSync(here.database)
   const lock = lockShared(databaseLockFile(here.dataDir), 0)
@@ -275,7 +275,7 @@ test('a running service is not replaced', async () => {
   expect(await tryRestore(here.dataDir, name)).toStrictEqual([completed])
 })
 
-test('an older backup goes through the real migrations; one that fails leaves everything as it was', async () => {
+test('an older backup runs through the real migrations; a failing one leaves everything unchanged', async () => {
   const name = await makeBackup(here.dataDir)
   const latest = migrationTags(MIGRATIONS_DIR).at(-1)
   const next = join(here.dataDir, 'next')
@@ -304,7 +304,7 @@ test('an older backup goes through the real migrations; one that fails leaves ev
   expect(rows('select content from settings')).toStrictEqual([['30']])
 })
 
-test('what a restore that was cut off has left is finished or forgotten, and only by who is alone', () => {
+test('the remains of an interrupted restore are completed or discarded, and only by a single process', () => {
   const scratch = join(here.dataDir, '.restoring')
   const options = restoreOptions(here.dataDir)
   mkdirSync(scratch)
@@ -326,7 +326,7 @@ test('what a restore that was cut off has left is finished or forgotten, and onl
   expect(existsSync(scratch)).toBe(false)
 })
 
-test('texts are found after a restore, before their indexes are built and after', async () => {
+test('texts are found after a restore, both before and after their indexes are built', async () => {
   change(`insert into messages (packet_id, from_node_num, to_node_num, channel, text, timestamp, direction)
     values (9001, 5, 4294967295, 0, 'the Tower is up', 1, 'in')`)
   await tryRestore(here.dataDir, await makeBackup(here.dataDir))

@@ -15,7 +15,7 @@ const kept = (all: readonly Backup[], keep: Keep, now: number, timeZone = 'UTC')
   return all.map(({ name }) => name).filter((name) => !expired.includes(name))
 }
 
-test('7 daily, 4 weekly and 12 monthly ones are what is left of two years, whenever it pruned', () => {
+test('7 daily, 4 weekly and 12 monthly backups remain of two years, however often it pruned', () => {
   const keep = { maxBackups: 7, keepWeekly: 4, keepMonthly: 12 }
   const first = Date.UTC(2024, 0, 1, 3)
   let all: Backup[] = []
@@ -49,13 +49,13 @@ test('7 daily, 4 weekly and 12 monthly ones are what is left of two years, whene
   ])
 })
 
-test('without weeks and months the newest are kept, as many as said, and none that was made by hand goes', () => {
+test('without weeks and months the newest are kept, up to the limit, and manual ones are never deleted', () => {
   const all = Array.from({ length: 10 }, (_, i) => backupAt(i * DAY, i === 0 ? 'manual' : 'scheduled'))
   const names = kept(all, { maxBackups: 2, keepWeekly: 0, keepMonthly: 0 }, 10 * DAY)
   expect(names).toStrictEqual(['1970-01-01T00:00', '1970-01-09T00:00', '1970-01-10T00:00'])
 })
 
-test('a week begins on Monday and a month on its first, in the time zone of the service', () => {
+test('a week begins on Monday and a month on the first, in the time zone of the service', () => {
   const sunday = backupAt(Date.UTC(2026, 10, 1, 22, 30))
   const monday = backupAt(Date.UTC(2026, 10, 1, 23, 30))
   const all = [backupAt(Date.UTC(2026, 9, 31, 22, 30)), sunday, monday]
@@ -66,7 +66,7 @@ test('a week begins on Monday and a month on its first, in the time zone of the 
   expect(kept(all, months, monday.createdAt, 'America/New_York')).toStrictEqual([all[0]?.name, monday.name])
 })
 
-test('a backup of a clock that was ahead stands for no week and goes first', () => {
+test('a backup dated in the future counts for no week and is deleted first', () => {
   const future = backupAt(100 * DAY)
   const all = [backupAt(DAY), backupAt(2 * DAY), future]
   expect(kept(all, { maxBackups: 1, keepWeekly: 5, keepMonthly: 5 }, 3 * DAY)).toStrictEqual([all[1]?.name])

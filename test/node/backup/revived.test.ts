@@ -29,7 +29,7 @@ async function open(): Promise<void> {
   admin = await app.admin()
 }
 
-/** Stops the service, restores, starts it; answers the log. */
+/** Stops the service, restores, starts it; returns the log. */
 async function restore(name: string, more: Partial<RestoreOptions> = {}): Promise<Record<string, unknown>[]> {
   app.close()
   const entries: Record<string, unknown>[] = []
@@ -60,7 +60,7 @@ async function fill(): Promise<People> {
   return people
 }
 
-/** What the entries of an audit log that are about people say, each way to take something away once. */
+/** Takes away once everything about users that an audit entry can report as taken away. */
 async function takeAway(people: People): Promise<{ dorasPassword: string }> {
   app.clock.advance(60_000)
   expect((await admin.send('DELETE', `/api/users/${people.anna.id}`)).status).toBe(204)
@@ -81,7 +81,7 @@ const NAMED = [
   { action: 'token_revoked', username: 'emil', token: expect.stringMatching(/^cron \(mm_.{6}…\)$/) },
 ]
 
-test('a token is told with what ended it, not with what came later', async () => {
+test('a token is shown with the change that ended it, not with later ones', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await takeAway(people)
@@ -97,7 +97,7 @@ test('a token is told with what ended it, not with what came later', async () =>
   ])
 })
 
-test('whom a restore revives is named in its log, in its entry and to administrators, and can be taken back', async () => {
+test('whatever a restore revives is listed in its log, its entry and for administrators, and can be revoked', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   const { dorasPassword } = await takeAway(people)
@@ -137,7 +137,7 @@ test('whom a restore revives is named in its log, in its entry and to administra
   expect((await reapply([1])).status).toBe(404)
 })
 
-test('chosen ones alone are done again; the rest stays until it is accepted or done by hand', async () => {
+test('selected changes are applied again; the others wait until they are accepted or applied', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await takeAway(people)
@@ -156,11 +156,11 @@ test('chosen ones alone are done again; the rest stays until it is accepted or d
   expect(accepted).toMatchObject([{ username: 'admin', details: { name, revived: [NAMED[1], NAMED[3], NAMED[4]] } }])
 })
 
-test('there is always an administrator left, and nobody takes away the own account', async () => {
+test('one administrator always remains, and nobody takes away their own account', async () => {
   const bea = await app.user('bea')
   expect((await admin.send('PUT', `/api/users/${bea.id}/admin`, { isAdmin: true })).status).toBe(200)
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
-  // Somebody takes the service over: a third administrator throws the others out.
+  // A hostile takeover: a third administrator removes the others.
   const intruder = await app.user('intruder')
   expect((await admin.send('PUT', `/api/users/${intruder.id}/admin`, { isAdmin: true })).status).toBe(200)
   for (const id of [1, bea.id]) expect((await intruder.send('DELETE', `/api/users/${id}`)).status).toBe(204)
@@ -179,7 +179,7 @@ test('there is always an administrator left, and nobody takes away the own accou
 const reapplyAll = (store: ReturnType<typeof openDatabase>) =>
   consoleContext({ ...app.ports, store, log: keptLog().log })
 
-test('RESTORE_REAPPLY takes all of it away again within the restore, but not the last administrator', async () => {
+test('RESTORE_REAPPLY applies everything within the restore, but keeps the last administrator', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   const { dorasPassword } = await takeAway(people)
@@ -214,7 +214,7 @@ test('RESTORE_REAPPLY takes all of it away again within the restore, but not the
   expect(await revived()).toMatchObject([{ action: 'user_deleted', username: 'admin', by: 'carl' }])
 })
 
-test('what nobody decided about is still there after the next restore; what the backup knew is no news', async () => {
+test('undecided changes remain after the next restore; what the backup already knew is not listed', async () => {
   const people = await fill()
   const first = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await takeAway(people)
@@ -224,7 +224,7 @@ test('what nobody decided about is still there after the next restore; what the 
   await restore(first)
   expect(await revived()).toHaveLength(5)
   expect(await reapply([1]).then(body)).toMatchObject({ reapplied: [1] })
-  // Anna is active in the first backup alone, and was deactivated again since.
+  // Anna is active only in the first backup, and has been deactivated again since.
   await restore(first)
   expect(await revived()).toMatchObject([
     { username: 'anna', by: 'admin' },
@@ -234,7 +234,7 @@ test('what nobody decided about is still there after the next restore; what the 
   expect(await revived()).toStrictEqual([])
 })
 
-test('ids in the log of another service mean nobody here', async () => {
+test('ids in the log of another service are not applied to users here', async () => {
   await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   app.close()
@@ -253,7 +253,7 @@ test('ids in the log of another service mean nobody here', async () => {
   expect(await revived()).toStrictEqual([])
 })
 
-test('a renewed hash of the same password is no change of it', async () => {
+test('a renewed hash of the same password does not count as a change of it', async () => {
   const anna = await app.user('anna')
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   app.store.sqlite
@@ -264,7 +264,7 @@ test('a renewed hash of the same password is no change of it', async () => {
   await app.signIn('anna', USER_PASSWORD)
 })
 
-test('at the console the list is shown, and chosen ones are done again', async () => {
+test('the console shows the list and applies selected changes', async () => {
   const people = await fill()
   const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
   await takeAway(people)

@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
-test('a backup holds every table of the database but the ephemeral ones', () => {
+test('a backup contains every table of the database except the ephemeral ones', () => {
   const store = openMemoryStore()
   const all = [...tablesOf(store.sqlite)]
     .filter(([name]) => !isEphemeral(name))
@@ -37,7 +37,7 @@ test('a backup holds every table of the database but the ephemeral ones', () => 
   store.close()
 })
 
-test('every table comes back as it was, and a backup of it is the same byte for byte', async () => {
+test('every table comes back unchanged, and a backup of it is identical byte for byte', async () => {
   seedDatabase(here.database)
   const before = contentOf(here.database)
   const first = await makeBackup(here.dataDir)
@@ -50,7 +50,7 @@ test('every table comes back as it was, and a backup of it is the same byte for 
     ])
     expect(contentOf(other.database)).toStrictEqual(before)
     const second = await makeBackup(other.dataDir, { now: () => MADE_AT + 1000 })
-    // The restore itself writes two things: who was signed in is not, and that it happened.
+    // The restore itself changes two things: sessions end, and an entry records it.
     const written = ['users.json', 'audit_log.json', 'manifest.json']
     const tables = readdirSync(join(here.backups, first)).filter((file) => !written.includes(file))
     for (const file of tables) {
@@ -63,7 +63,7 @@ test('every table comes back as it was, and a backup of it is the same byte for 
   }
 })
 
-test('ids of rows that are gone are not given again', async () => {
+test('ids of deleted rows are not reused', async () => {
   seedDatabase(here.database)
   const name = await makeBackup(here.dataDir)
   await tryRestore(here.dataDir, name)
@@ -141,7 +141,7 @@ test.each(['integer', 'real', 'text', 'blob', 'numeric', '', 'varchar(10)', 'boo
   },
 )
 
-test('each file is JSON on its own, one row a line, readable by the service alone', async () => {
+test('each file is valid JSON, one row per line, private to the service', async () => {
   seedDatabase(here.database, 2500)
   const backup = join(here.backups, await makeBackup(here.dataDir))
   const manifest = readManifest(backup)
@@ -159,7 +159,7 @@ test('each file is JSON on its own, one row a line, readable by the service alon
   expect(statSync(here.backups).mode & 0o777).toBe(0o700)
 })
 
-test('rows wider than a chunk, and more rows than a chunk, all come through', async () => {
+test('rows wider than a chunk and more rows than a chunk are complete', async () => {
   seedDatabase(here.database)
   const store = openDatabase(here.database)
   const { sqlite } = store
@@ -174,7 +174,7 @@ test('rows wider than a chunk, and more rows than a chunk, all come through', as
   expect(contentOf(here.database)).toStrictEqual(before)
 })
 
-test('a million rows come back, every one', async () => {
+test('all of a million rows come back', async () => {
   seedDatabase(here.database)
   const store = openDatabase(here.database)
   seedTelemetry(store, 1_000_000)
@@ -194,7 +194,7 @@ test('a million rows come back, every one', async () => {
   expect(bytes(again).equals(bytes(name))).toBe(true)
 })
 
-test('one snapshot, whatever is written meanwhile', async () => {
+test('a backup is one snapshot, whatever is written meanwhile', async () => {
   seedDatabase(here.database, 20_000)
   const store = openDatabase(here.database)
   const job = {
@@ -227,7 +227,7 @@ function takeFixture(): string {
   return '2026-01-15_130000'
 }
 
-test('rows that no migration can bring to this version are damage of the backup', async () => {
+test('rows that no migration can convert count as damage of the backup', async () => {
   const name = takeFixture()
   const channels = join(here.backups, name, 'channels.json')
   forge(join(here.backups, name), (manifest) => {

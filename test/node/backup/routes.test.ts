@@ -40,7 +40,7 @@ afterEach(async () => {
   here.remove()
 })
 
-/** The real app on a database file; each wait moves the clock. */
+/** The real app on a database file; each wait advances the clock. */
 async function open(more: Partial<BackupOptions> = {}): Promise<void> {
   const store = openDatabase(here.database)
   const now = () => app.clock.now
@@ -64,7 +64,7 @@ const body = async (answer: Response) => Object(await answer.json())
 const newAudit = () => auditRows(app).filter(({ action }) => action.startsWith('backup_'))
 const make = () => admin.send('POST', '/api/system/backup')
 
-test('a backup is made, listed, verified, downloaded and deleted, each change audited', async () => {
+test('a backup is created, listed, verified, downloaded and deleted, and each change audited', async () => {
   const made = await make()
   expect(made.status).toBe(201)
   const { backup } = await body(made)
@@ -103,7 +103,7 @@ test('a backup is made, listed, verified, downloaded and deleted, each change au
   ])
 })
 
-test('a token with the scope makes, lists, verifies and downloads, and can do no more', async () => {
+test('a token with the scope creates, lists, verifies and downloads, and can do no more', async () => {
   const { token } = await body(await admin.send('POST', '/api/tokens', { name: 'cron', scopes: ['backup'] }))
   const send = async (method: string, path: string, data?: unknown) =>
     (await app.client().send(method, `/api/system/backup${path}`, data, { authorization: `Bearer ${token}` })).status
@@ -119,7 +119,7 @@ test('a token with the scope makes, lists, verifies and downloads, and can do no
   ])
 })
 
-test('an archive, removed and extracted by tar, is a backup again, also in another data directory', async () => {
+test('an archive extracted by tar is a backup again after a removal, also in another data directory', async () => {
   const { backup } = await body(await make())
   const before = contentOf(here.database)
   const prints = fingerprint(join(here.backups, backup.name))
@@ -142,7 +142,7 @@ test('an archive, removed and extracted by tar, is a backup again, also in anoth
   }
 })
 
-test('names that can be no backup are not looked for; links and foreign files are none', async () => {
+test('impossible names are not looked up; links and foreign files are ignored', async () => {
   const { backup } = await body(await make())
   symlinkSync(join(here.backups, backup.name), join(here.backups, '2026-01-16_000000'))
   mkdirSync(join(here.backups, '2026-01-17_000000'))
@@ -192,7 +192,7 @@ test('HEAD of a download opens and audits nothing', async () => {
   expect(newAudit()).toHaveLength(1)
 })
 
-test('a taken name waits for the next second', async () => {
+test('a name in use waits for the next second', async () => {
   const names: string[] = []
   for (let i = 0; i < 3; i++) names.push((await body(await make())).backup.name)
   expect(names).toStrictEqual(['2026-01-15_120000', '2026-01-15_120001', '2026-01-15_120002'])
@@ -200,7 +200,7 @@ test('a taken name waits for the next second', async () => {
   expect(listed.map(({ name }: { name: string }) => name)).toStrictEqual(names.toReversed())
 })
 
-test('one backup at a time, here and in other processes; progress shows meanwhile', async () => {
+test('only one backup runs at a time across processes, and its progress is shown', async () => {
   let entered = () => {}
   let go = () => {}
   const isEntered = new Promise<void>((resolve) => (entered = resolve))
@@ -237,7 +237,7 @@ test('one backup at a time, here and in other processes; progress shows meanwhil
   expect((await make()).status).toBe(201)
 })
 
-test('a full disk is said, and nothing is left or lost', async () => {
+test('a full disk is reported, and nothing is left over or lost', async () => {
   await make()
   const before = fingerprint(here.backups)
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
@@ -261,7 +261,7 @@ test('a full disk is said, and nothing is left or lost', async () => {
   expect(newAudit()).toHaveLength(1)
 })
 
-test('without its audit entry there is no backup, and no deletion', async () => {
+test('without its audit entry no backup is created or deleted', async () => {
   const { backup } = await body(await make())
   app.store.sqlite.exec(`create trigger no_more before insert on audit_log begin select raise(abort, 'full'); end`)
   app.clock.advance(1000)
@@ -273,7 +273,7 @@ test('without its audit entry there is no backup, and no deletion', async () => 
   expect((await body(await admin.send('GET', '/api/system/backup'))).backups).toStrictEqual([backup])
 })
 
-test('what a crash left is swept at the next start, and nothing else', async () => {
+test('the next start removes the remains of a crash, and nothing else', async () => {
   await make()
   mkdirSync(join(here.backups, '.2026-01-15_110000.partial/deep'), { recursive: true })
   mkdirSync(join(here.backups, '.2026-01-14_110000.deleted'))
@@ -282,7 +282,7 @@ test('what a crash left is swept at the next start, and nothing else', async () 
   expect(readdirSync(here.backups)).toStrictEqual(['.mine.partial', '2026-01-15_120000'])
 })
 
-test('a stop ends a backup that is being made, and leaves nothing of it', async () => {
+test('a stop aborts a backup under way and leaves nothing of it', async () => {
   const made = make()
   while (backups.running()?.name !== '2026-01-15_120000') await setImmediate()
   await backups.close()
@@ -291,7 +291,7 @@ test('a stop ends a backup that is being made, and leaves nothing of it', async 
   expect(newAudit()).toStrictEqual([])
 })
 
-test('the database of another disk directory may be a link', async () => {
+test('the backup directory may be a link to another disk', async () => {
   const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-elsewhere-'))
   try {
     symlinkSync(elsewhere, here.backups)
@@ -302,7 +302,7 @@ test('the database of another disk directory may be a link', async () => {
   }
 })
 
-test('settings have defaults, bounds, and one audit entry a change', async () => {
+test('settings have defaults and bounds, and one audit entry for each change', async () => {
   const url = '/api/system/backup/settings'
   const weeks = { keepWeekly: 0, keepMonthly: 0 }
   const defaults = { enabled: false, maxBackups: 7, ...weeks, backupTime: '03:00', nextRunAt: null, lastRun: null }
@@ -342,7 +342,7 @@ test('settings have defaults, bounds, and one audit entry a change', async () =>
   ])
   const long = { keepWeekly: 4, keepMonthly: 12 }
   expect(await body(await admin.send('PUT', url, { ...next, ...long }))).toMatchObject({ ...next, ...long })
-  // A program from before there were weeks and months must not have their backups deleted.
+  // A program from before weeks and months existed must not cause their backups to be deleted.
   expect(await body(await admin.send('PUT', url, { ...next, maxBackups: 5 }))).toMatchObject(long)
   expect(
     newAudit()

@@ -15,7 +15,7 @@ const state = (timeZone: string, time: string, more: Partial<ScheduleState> = {}
   ...more,
 })
 
-/** When a service that is always up runs, from a moment on. */
+/** The runs of a service that is always up, from a given moment. */
 function runs(timeZone: string, time: string, from: string, count: number): string[] {
   const all: string[] = []
   let succeededAt: number | null = null
@@ -88,7 +88,7 @@ test.each([
     ['2026-10-31T04:30', '2026-11-01T04:30', '2026-11-02T05:30'],
   ],
   [
-    'a day that never was',
+    'a day that was skipped',
     'Pacific/Apia',
     '03:00',
     '2011-12-29T00:00Z',
@@ -120,10 +120,15 @@ test.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'America/
 const last = at('2026-05-10T03:00Z')
 
 test.each([
-  ['what was missed is due at once', '2026-05-11T08:00Z', { succeededAt: last }, '2026-05-11T08:00Z'],
-  ['many missed ones are one', '2026-05-20T08:00Z', { succeededAt: at('2026-05-20T07:59Z') }, '2026-05-21T03:00Z'],
+  ['a missed run is due at once', '2026-05-11T08:00Z', { succeededAt: last }, '2026-05-11T08:00Z'],
   [
-    'a late one stands for the same day',
+    'several missed runs become one',
+    '2026-05-20T08:00Z',
+    { succeededAt: at('2026-05-20T07:59Z') },
+    '2026-05-21T03:00Z',
+  ],
+  [
+    'a late run counts for the same day',
     '2026-05-11T02:51Z',
     { succeededAt: at('2026-05-11T02:50Z') },
     '2026-05-12T03:00Z',
@@ -131,7 +136,7 @@ test.each([
   ['today is done', '2026-05-10T03:00:01Z', { succeededAt: last }, '2026-05-11T03:00Z'],
   ['done, and the clock set back over it', '2026-05-10T02:00Z', { succeededAt: last }, '2026-05-11T03:00Z'],
   [
-    'what lies before the schedule was not missed',
+    'times before the schedule existed are not missed',
     '2026-05-10T14:00Z',
     { since: at('2026-05-10T14:00Z') },
     '2026-05-11T03:00Z',
@@ -143,19 +148,19 @@ test.each([
     '2026-05-11T03:00Z',
   ],
   [
-    'a failure is tried again after five minutes',
+    'a failed run is retried after five minutes',
     '2026-05-11T03:01Z',
     { succeededAt: last, failed: { at: at('2026-05-11T03:00Z'), count: 1 } },
     '2026-05-11T03:05Z',
   ],
   [
-    'a second one after ten',
+    'a second time after ten',
     '2026-05-11T03:06Z',
     { succeededAt: last, failed: { at: at('2026-05-11T03:05Z'), count: 2 } },
     '2026-05-11T03:15Z',
   ],
   [
-    'many after an hour',
+    'after many failures each hour',
     '2026-05-11T09:10Z',
     { succeededAt: last, failed: { at: at('2026-05-11T09:00Z'), count: 50 } },
     '2026-05-11T10:00Z',
@@ -170,7 +175,7 @@ test.each([
   expect(new Date(nextRun(at(now), state('UTC', '03:00', more)))).toStrictEqual(new Date(expected))
 })
 
-test('a run after midnight for the day before does not cost this day its own', () => {
+test('a run after midnight for the previous day does not replace that of the new day', () => {
   const succeededAt = at('2026-05-11T00:05Z')
   expect(nextRun(succeededAt + MINUTE, state('UTC', '23:58', { succeededAt }))).toBe(at('2026-05-11T23:58Z'))
 })
@@ -190,11 +195,11 @@ test.each([
   ['2026-01-15_120000/', false],
   ['٢٠٢٦-01-15_120000', false],
   ['', false],
-])('%j is a name: %s', (name, expected) => {
+])('%j is a valid name: %s', (name, expected) => {
   expect(isBackupName(name)).toBe(expected)
 })
 
-test('names are in local time, also where it is odd', () => {
+test('names are in local time, also with unusual offsets', () => {
   expect(backupNameAt(at('2026-01-15T23:00:00Z'), 'Europe/Berlin')).toBe('2026-01-16_000000')
   expect(backupNameAt(at('2026-01-15T18:15:09.999Z'), 'Asia/Kathmandu')).toBe('2026-01-16_000009')
   expect(backupNameAt(at('2026-01-15T00:00:00Z'), 'UTC')).toBe('2026-01-15_000000')

@@ -63,7 +63,7 @@ async function begin(): Promise<void> {
   await scheduler.start()
 }
 
-/** Lets the time pass as timers do. */
+/** Advances time as timers do. */
 async function passUntil(end: number): Promise<void> {
   for (let alarm = armed; alarm !== null && alarm.at <= end; alarm = armed) {
     now = Math.max(now, alarm.at)
@@ -82,7 +82,7 @@ const lastRun = async () => (await readBackupSchedule(store)).run
 const audited = () =>
   store.sqlite.prepare("select action from audit_log where action like 'backup%' order by id").pluck().all()
 
-test('nothing runs until it is switched on; then each day once, and only scheduled backups make room', async () => {
+test('nothing runs until it is switched on; then once a day, deleting only old scheduled backups', async () => {
   await passUntil(START + 2 * DAY)
   await backups.create('manual', async () => {})
   const manual = '2026-05-12_120000'
@@ -111,7 +111,7 @@ test('settings take effect at once', async () => {
   expect(made()).toHaveLength(1)
 })
 
-test('a run missed while the service was down happens after the next start, once, also after another start', async () => {
+test('a run missed while the service was down happens once after the next start, even if it restarts again', async () => {
   await configure()
   await passUntil(START + DAY)
   expect(made()).toStrictEqual(['2026-05-11_030000'])
@@ -125,7 +125,7 @@ test('a run missed while the service was down happens after the next start, once
   expect(made()).toHaveLength(2)
 })
 
-test('a failed run is told, audited and tried again; nothing makes room for it', async () => {
+test('a failed run is logged, audited and retried, and no backup is deleted for it', async () => {
   await configure(1)
   await passUntil(START + DAY)
   failWith = Object.assign(new Error('write'), { code: 'ENOSPC' })
@@ -141,7 +141,7 @@ test('a failed run is told, audited and tried again; nothing makes room for it',
   expect(made()).toStrictEqual(['2026-05-12_030500'])
 })
 
-test('a backup under way elsewhere is waited for, without a word of failure', async () => {
+test('a backup under way elsewhere is waited for without reporting a failure', async () => {
   await configure()
   const lock = lockExclusively(backupLockFile(here.dataDir))
   await passUntil(Date.UTC(2026, 4, 11, 3, 3))
@@ -151,7 +151,7 @@ test('a backup under way elsewhere is waited for, without a word of failure', as
   expect(made()).toStrictEqual(['2026-05-11_030400'])
 })
 
-test('a clock that jumps ahead and back costs at most a day, and what it made goes first', async () => {
+test('a clock that jumps ahead and back loses at most a day, and the backup from that time is deleted first', async () => {
   await configure(2)
   await passUntil(START + DAY)
   now += 4000 * DAY
@@ -165,7 +165,7 @@ test('a clock that jumps ahead and back costs at most a day, and what it made go
   expect(made()).toStrictEqual(['2026-05-12_030000', '2026-05-13_030000'])
 })
 
-test('a database from before today’s backup does not have it made again', async () => {
+test('a restored database without today’s run does not repeat it', async () => {
   await configure()
   await passUntil(START + DAY)
   store.sqlite.exec("delete from settings where key = 'backup.lastRun'")

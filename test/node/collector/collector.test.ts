@@ -86,7 +86,7 @@ const untilEmpty = () => until(() => expect([outbox(), collector.info().state]).
 const untilState = (state: string) => until(() => expect(collector.info().state).toBe(state))
 
 describe('a delivery', () => {
-  it('holds what was heard in a second, in order, and leaves the outbox when it is confirmed', async () => {
+  it('contains what was heard in a second, in order, and leaves the outbox when it is confirmed', async () => {
     const first = await hear(['one', 'two'])
     clock.advance(999)
     const second = await hear(['three'])
@@ -109,7 +109,7 @@ describe('a delivery', () => {
     })
   })
 
-  it('is of one source, and of 500 items at most', async () => {
+  it('is from one source and has at most 500 items', async () => {
     await restart({ name: 'hill' })
     await hear(['a'], 'radio-1')
     await hear(
@@ -127,13 +127,13 @@ describe('a delivery', () => {
     ])
   })
 
-  it('has none of what may hold secrets', async () => {
+  it('excludes everything that may contain secrets', async () => {
     const event = heard(packet(text('x')))
     await createIngest(store, collector).store([{ ...event, raw: null }])
     expect([outbox(), collector.info().waiting]).toStrictEqual([0, 0])
   })
 
-  it('of an earlier process goes on', async () => {
+  it('of an earlier process continues', async () => {
     const items = await hear(['left'])
     await restart()
     await untilEmpty()
@@ -141,7 +141,7 @@ describe('a delivery', () => {
     expect(collector.info()).toMatchObject({ delivered: 1 })
   })
 
-  it('that is not confirmed is sent again', async () => {
+  it('is sent again until it is confirmed', async () => {
     target.answer = () => 'hang'
     const items = await hear(['again'])
     clock.advance(1000)
@@ -157,8 +157,8 @@ describe('a delivery', () => {
   })
 })
 
-describe('a target that fails', () => {
-  it('is tried again, later each time, and gets everything in order', async () => {
+describe('a failing target', () => {
+  it('is retried at growing intervals, and gets everything in order', async () => {
     const items = await hear(['one'])
     target.answer = () => ({ status: 503 })
     clock.advance(1000)
@@ -187,13 +187,13 @@ describe('a target that fails', () => {
   })
 
   it.each([
-    ['a page of somebody else', { status: 200, body: '<html>Welcome to our hotel</html>' }, 'waiting'],
+    ['a page of another site', { status: 200, body: '<html>Welcome to our hotel</html>' }, 'waiting'],
     ['an answer for other items', { status: 200, body: '{"accepted":7,"rejected":[]}' }, 'waiting'],
     ['an endless answer', { status: 200, body: ' '.repeat(300_000) }, 'waiting'],
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'refused'],
     ['a token it does not know', { status: 401 }, 'refused'],
     ['a token without the scope', { status: 403 }, 'refused'],
-    ['a source that is taken', { status: 409 }, 'refused'],
+    ['a source name in use', { status: 409 }, 'refused'],
     ['too many sources', { status: 409, body: '{"code":"too_many_sources"}' }, 'refused'],
     ['no such route', { status: 404 }, 'refused'],
   ])('loses nothing: %s', async (_, answer, state) => {
@@ -209,7 +209,7 @@ describe('a target that fails', () => {
     expect(target.deliveries).toHaveLength(2)
   })
 
-  it('waits as long as it is asked to', async () => {
+  it('gets the pause that it asks for', async () => {
     target.answer = () => ({ status: 429, headers: { 'retry-after': '90' } })
     await hear(['x'])
     clock.advance(1000)
@@ -220,7 +220,7 @@ describe('a target that fails', () => {
     await until(() => expect(target.deliveries).toHaveLength(2))
   })
 
-  it('is down, and comes back', async () => {
+  it('loses nothing while it is down', async () => {
     await target.stop()
     await hear(['x'])
     clock.advance(1000)
@@ -233,8 +233,8 @@ describe('a target that fails', () => {
   })
 })
 
-describe('what the target does not take', () => {
-  it('what breaks the target again and again is halved too', async () => {
+describe('items that the target does not accept', () => {
+  it('a delivery that repeatedly breaks the target is halved too', async () => {
     target.answer = ({ packets }) => (packets.length > 100 ? { status: 503 } : null)
     await hear(Array.from({ length: 300 }, (_, n) => `${n}`))
     await until(() => {
@@ -244,7 +244,7 @@ describe('what the target does not take', () => {
     expect(target.deliveries.slice(0, 5).map(({ packets }) => packets.length)).toStrictEqual([300, 300, 300, 150, 75])
   })
 
-  it('too much at once is halved', async () => {
+  it('a delivery that is too large is halved', async () => {
     target.answer = ({ packets }) => (packets.length > 2 ? { status: 413 } : null)
     const items = await hear(['1', '2', '3', '4', '5', '6', '7'])
     clock.advance(1000)
@@ -259,7 +259,7 @@ describe('what the target does not take', () => {
     expect(collector.info()).toMatchObject({ delivered: 7, dropped: 0 })
   })
 
-  it('one item is given up when others are understood', async () => {
+  it('one item is given up when others are accepted', async () => {
     const items = await hear(['1', '2', 'poison', '4', '5'])
     const poison = items[2]
     target.answer = ({ packets }) => (packets.some(({ data }) => data === poison) ? { status: 400 } : null)
@@ -269,7 +269,7 @@ describe('what the target does not take', () => {
     expect(logged.some((line) => line.includes('does not understand them'))).toBe(true)
   })
 
-  it('many items in a row are given up when a newer one is understood', async () => {
+  it('many items in a row are given up when a newer one is accepted', async () => {
     const items = await hear(Array.from({ length: 40 }, (_, n) => `${n}`))
     const poison = new Set(items.slice(0, 25))
     target.answer = ({ packets }) => (packets.some(({ data }) => poison.has(data)) ? { status: 400 } : null)
@@ -278,7 +278,7 @@ describe('what the target does not take', () => {
     expect(collector.info()).toMatchObject({ delivered: 15, dropped: 25 })
   })
 
-  it('everything is kept when nothing is understood', async () => {
+  it('everything is kept when nothing is accepted', async () => {
     target.answer = () => ({ status: 400 })
     await hear(Array.from({ length: 30 }, (_, n) => `${n}`))
     clock.advance(1000)
@@ -290,7 +290,7 @@ describe('what the target does not take', () => {
     expect(collector.info()).toMatchObject({ delivered: 30, dropped: 0 })
   })
 
-  it('items that are rejected one by one are not sent again, but for those of a clock that is ahead', async () => {
+  it('individually rejected items are not resent, except while the clock of this machine is ahead', async () => {
     const rejected = [
       { index: 0, reason: 'not_storable' },
       { index: 2, reason: 'received_in_future' },
@@ -315,7 +315,7 @@ describe('what the target does not take', () => {
     expect(sent().at(-1)).toStrictEqual(items.slice(2))
   })
 
-  it('without a time when this clock was ahead and is not any more', async () => {
+  it('items are sent without a time if this clock was ahead and has been corrected', async () => {
     const ahead = heard(packet(text('of tomorrow')), { at: START + 86_400_000 })
     const raw = fromRadio(packet(text('of tomorrow')))
     await createIngest(store, collector).store([{ ...ahead, raw }])
@@ -326,7 +326,7 @@ describe('what the target does not take', () => {
     expect(delivery?.packets.map((each) => each.receivedAt)).toStrictEqual([undefined, START])
   })
 
-  it('the oldest go when too many wait, or for too long', async () => {
+  it('the oldest are dropped when too many wait, or for too long', async () => {
     await restart({ maxWaiting: 50 })
     target.answer = () => ({ status: 503 })
     const many = await hear(Array.from({ length: 60 }, (_, n) => `${n}`))
@@ -357,7 +357,7 @@ describe('a collector that feeds from a public broker', () => {
   const who = (from = FAR) => packet(user({ id: '!a0cb0002', longName: 'Far Hill', shortName: 'FAR' }), { from })
   const traceroute = () => packet({ portnum: 70, payload: new Uint8Array(), wantResponse: true })
 
-  /** What of these is delivered, in their order. */
+  /** The items that are delivered of these, in order. */
   async function deliveredOf(variants: readonly FromRadioVariant[], source: Heard['source'] = BROKER) {
     const before = target.deliveries.length
     const items = await hearPackets(variants, source)
@@ -367,14 +367,14 @@ describe('a collector that feeds from a public broker', () => {
     return items.map((each) => data.includes(each))
   }
 
-  it('delivers the kinds that it is told to, and counts the others', async () => {
+  it('delivers the configured kinds, and counts the others', async () => {
     await restart({ filter: createCollectorFilter({ only: ['messages', 'nodes'], sampleSeconds: 0 }) })
     const all = [packet(text('hello')), place(), power(), who(), traceroute(), nodeInfo({ num: FAR })]
     expect(await deliveredOf(all)).toStrictEqual([true, false, false, true, false, true])
     expect(collector.info()).toMatchObject({ delivered: 3, filtered: 3, dropped: 0 })
   })
 
-  it('delivers one position, node info and telemetry of each kind of a sender in so long', async () => {
+  it('delivers one position, node info and telemetry of each kind per sender in an interval', async () => {
     await restart({ filter: createCollectorFilter({ only: [], sampleSeconds: 600 }) })
     const all = () => [place(), place(FAR + 1), power(), weather(), who()]
     const always = () => [packet(text('hello')), traceroute()]
@@ -395,7 +395,7 @@ describe('a collector that feeds from a public broker', () => {
     expect(await deliveredOf([...all(), place()])).toStrictEqual([true, true, true, true, true, false])
   })
 
-  it('delivers all that its own radio sends and is sent', async () => {
+  it('delivers everything that its own radio sends and receives', async () => {
     await restart({ filter: createCollectorFilter({ only: ['positions'], sampleSeconds: 600 }) })
     const own = [myInfo, nodeInfo({ num: LOCAL }), power(LOCAL), place(LOCAL), place(LOCAL), place(FAR, LOCAL)]
     const others = [nodeInfo({ num: FAR }), power(), place(), place()]
@@ -408,7 +408,7 @@ describe('a collector that feeds from a public broker', () => {
     ])
   })
 
-  it('holds nothing against a packet that could not be stored', async () => {
+  it('does not count a packet that could not be stored towards an interval', async () => {
     const filter = createCollectorFilter({ only: [], sampleSeconds: 600 })
     await restart({ filter })
     const batch = [{ ...heard(place(), { at: clock.now(), source: BROKER }), raw: new Uint8Array([1]) }]

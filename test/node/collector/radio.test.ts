@@ -23,7 +23,7 @@ const delivered = () =>
     .flatMap(({ packets }) => packets)
     .map(({ data }) => decodeFromRadio(Buffer.from(data, 'base64'))?.payloadVariant)
 
-/** Until everything that waits is delivered. */
+/** Until everything in the outbox is delivered. */
 async function untilDelivered(): Promise<void> {
   await until(() => {
     service.clock.advance(1000)
@@ -45,7 +45,7 @@ test('the handshake is delivered without settings and keys', async () => {
   expect(variants[4]).toMatchObject({ value: { settings: { psk: new Uint8Array(0) } } })
 })
 
-test('what is sent from here is delivered too, as what its radio said', async () => {
+test('packets sent from here are delivered too, as reported by its radio', async () => {
   expect((await service.send({ text: 'from the hill' })).status).toBe(202)
   const { id } = await service.sent()
   service.device.send(fromRadio(packet(text('an answer'))))
@@ -62,7 +62,7 @@ test('what is sent from here is delivered too, as what its radio said', async ()
   expect(said.map((payload) => new TextDecoder().decode(payload ?? undefined))).toStrictEqual(['from the hill'])
 })
 
-test('what no radio sent is not delivered', async () => {
+test('packets that no radio sent are not delivered', async () => {
   expect((await service.send({ text: 'sent' })).status).toBe(202)
   expect((await service.send({ text: 'given up' })).status).toBe(202)
   await service.sent()

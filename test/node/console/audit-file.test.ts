@@ -38,7 +38,7 @@ function cli(...args: string[]) {
   })
 }
 
-/** Entries of one a day, with names that a table has to mark, and that look like marked ones. */
+/** One entry a day, with names that a table must escape and names that look escaped. */
 function fill(count: number) {
   const insert = app.store.sqlite.prepare(
     `insert into audit_log (timestamp, username, action, resource, details, ip, request_id)
@@ -59,7 +59,7 @@ async function exported(format: string, query = ''): Promise<string> {
   return file
 }
 
-test.each(['csv', 'ndjson'])('an export as %s carries its proof', async (format) => {
+test.each(['csv', 'ndjson'])('an export as %s contains its proof', async (format) => {
   fill(1100)
   await sealAudit(app.store)
   const hash = (id: number) =>
@@ -90,7 +90,7 @@ test.each(['csv', 'ndjson'])('an export as %s carries its proof', async (format)
   await expect(readExport(file)).rejects.toThrow(/not (?:an entry|those) of an export/)
 })
 
-test('old entries are trimmed after they were written to a file, and the log says what went', async () => {
+test('old entries are trimmed after they were written to a file, and the log records it', async () => {
   fill(20)
   const file = join(dir, 'old.csv')
   const day = new Date(START + 10 * DAY_MS).toISOString().slice(0, 10)
@@ -133,7 +133,7 @@ test.each([
   expect(await cli(name, ...args)).toMatchObject({ code, out: '', err: expect.stringContaining(reason) })
 })
 
-test('nothing is trimmed of a broken log, into a file that exists, or that is not recorded', async () => {
+test('nothing is trimmed from a broken log, into an existing file, or without a record', async () => {
   fill(20)
   await sealAudit(app.store)
   const file = join(dir, 'taken')
@@ -150,7 +150,7 @@ test('nothing is trimmed of a broken log, into a file that exists, or that is no
   expect(sqlite.prepare('select count(*) from audit_log').pluck().get()).toBe(21)
 })
 
-test('of two that trim at once one does; what a trim leaves behind goes later', async () => {
+test('of two simultaneous trims one succeeds; the rows that a trim leaves are deleted later', async () => {
   fill(20)
   await sealAudit(app.store)
   const { until } = await verifyChain(app.store, { after: 0, limit: 10 })

@@ -51,7 +51,7 @@ function rows(sql: string): unknown[] {
   }
 }
 
-test('a lost administrator comes back: create, promote, reset, each audited by the system', async () => {
+test('a lost administrator comes back: create, promote, reset, each audited as done by the system', async () => {
   const made = await cli(['create-admin', 'root'])
   expect(made).toMatchObject({ code: 0, err: '' })
   expect(made.out).toMatch(/^Sign in as root with the temporary password {2}[A-Za-z0-9]{20}\n$/)
@@ -71,14 +71,14 @@ test('a lost administrator comes back: create, promote, reset, each audited by t
   ])
 })
 
-describe('a reset password opens the door again, also of a service that runs', () => {
+describe('a reset password clears failed sign-ins, also of a running service', () => {
   const WINDOW_MS = 900_000
   const counters = () => {
     const log = createLog({ level: 'warn', format: 'json', now: Date.now, write: () => {} })
     return openCounters(dir, log)
   }
 
-  test('whose counters are in DATA_DIR', async () => {
+  test('with counters in DATA_DIR', async () => {
     await cli(['create-admin', 'root'])
     const { counters: running, close } = counters()
     const count = async (key: string) => (await running.hit(key, WINDOW_MS, Date.now())).count
@@ -93,7 +93,7 @@ describe('a reset password opens the door again, also of a service that runs', (
     close()
   })
 
-  test('whose counters are in Redis, which need not answer', async () => {
+  test('with counters in Redis, which need not answer', async () => {
     await cli(['create-admin', 'root'])
     const redis = await startRedis()
     const env = { SESSION_STORE: 'redis', REDIS_URL: redis.url }
@@ -127,13 +127,13 @@ test.each([
   expect(rows('select * from audit_log')).toStrictEqual([])
 })
 
-test('a directory without a database is not made into one', async () => {
+test('a directory without a database does not become one', async () => {
   const answer = await cli(['list'], { DATA_DIR: join(dir, 'elsewhere') })
   expect(answer).toMatchObject({ code: 1, out: '' })
   expect(answer.err).toContain('does not exist')
 })
 
-test('audit verify says whether the log is whole, until where, and where it breaks', async () => {
+test('audit verify reports whether the log is intact, up to where, and where it breaks', async () => {
   await cli(['create-admin', 'root'])
   await cli(['promote', 'ola'])
   await cli(['reset-password', 'root'])

@@ -30,7 +30,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true })
 })
 
-/** Runs the command in a folder without any database. */
+/** Runs the command in a folder without a database. */
 async function edgeAdmin(...args: string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [file, 'edge-admin', ...args], {
     cwd: dir,
@@ -43,14 +43,14 @@ function passwordIn(told: string): string {
   return /with the temporary password {2}(\w{20})$/m.exec(told)?.[1] ?? ''
 }
 
-/** What a shell hands to the program as its last argument. */
+/** What a shell passes to the program as its last argument. */
 async function lastArgument(told: string): Promise<string> {
   const command = /^npx wrangler d1 execute DB --remote --command .*$/m.exec(told)?.[0] ?? 'false'
   const { stdout } = await run('sh', ['-c', `npx() { for last; do :; done; printf %s "$last"; }\n${command}`])
   return stdout
 }
 
-/** Lets the command be made and its statements be run; answers the password. */
+/** Has the command created and its statements executed; returns the password. */
 async function comeBack(username: string): Promise<string> {
   const told = await edgeAdmin(username)
   const statements = await lastArgument(told)
@@ -88,7 +88,7 @@ test('failed sign-ins no longer count', async () => {
   expect(await statusOf('admin', await comeBack('admin'))).toMatchObject(ADMINISTRATOR)
 })
 
-test('a user who was deactivated comes back as an administrator, and the log says so', async () => {
+test('a deactivated user comes back as an administrator, and the log records it', async () => {
   const admin = await app.admin()
   const { id } = await app.user('anna')
   expect((await admin.send('DELETE', `/api/users/${id}`)).status).toBe(204)
@@ -107,7 +107,7 @@ test('a user who was deactivated comes back as an administrator, and the log say
   })
 })
 
-test('a name that nobody has becomes an administrator; the same statements again only end the sessions', async () => {
+test('an unknown name becomes an administrator; repeating the same statements only ends the sessions', async () => {
   await app.admin()
   const told = await edgeAdmin('new.one@club', 'way-back.sql')
   expect(told).toContain('npx wrangler d1 execute DB --remote --file way-back.sql\n')
@@ -120,7 +120,7 @@ test('a name that nobody has becomes an administrator; the same statements again
   expect(await verifyChain(app.store, { after: 0, limit: 1000 })).toMatchObject({ broken: null, unsealed: 0 })
 })
 
-test('whoever signs in by OpenID Connect gets no password', async () => {
+test('an OpenID user gets no password', async () => {
   app.store.sqlite.exec(
     `insert into users (username, auth_provider, oidc_issuer, oidc_subject, created_at)
       values ('ola', 'oidc', 'https://id.example.org', 'subject', 1)`,

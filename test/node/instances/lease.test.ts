@@ -26,7 +26,7 @@ function joined(hasRadios = true) {
   return { id: file.id, ...createLease(file, hasRadios, () => time) }
 }
 
-test('one of two has it, and the other one not before it has been silent for long enough', () => {
+test('one of two holds it, and the other gets it only after a long enough silence', () => {
   const [one, two] = [joined(), joined()]
   expect([one.acquire(), two.acquire()]).toStrictEqual([true, false])
   time += LEASE_MS - 1
@@ -39,7 +39,7 @@ test('one of two has it, and the other one not before it has been silent for lon
   expect(two.acquire()).toBe(true)
 })
 
-test('who has lost it knows at the next look, and a higher number goes with it each time', () => {
+test('an instance that lost it notices at the next check, and each takeover has a higher number', () => {
   const [one, two] = [joined(), joined()]
   one.acquire()
   time += LEASE_MS
@@ -54,21 +54,21 @@ test('who has lost it knows at the next look, and a higher number goes with it e
   expect(one.token()).toBeGreaterThan(two.token())
 })
 
-test('what is released can be had at once', () => {
+test('a released lease can be taken at once', () => {
   const [one, two] = [joined(), joined()]
   one.acquire()
   one.release()
   expect([one.isHeld(), two.owner(), two.acquire()]).toStrictEqual([false, null, true])
 })
 
-test('one that nobody renewed is still of who had it, while nobody else takes it', () => {
+test('a lease that was not renewed stays with its holder while nobody else takes it', () => {
   const one = joined()
   one.acquire()
   time += HOUR
   expect([one.isHeld(), one.renew()]).toStrictEqual([true, true])
 })
 
-test('a clock that was set back keeps nobody from what a dead instance had', () => {
+test('a clock that was set back does not block the lease of a dead instance', () => {
   const [one, two] = [joined(), joined()]
   one.acquire()
   time -= HOUR
@@ -76,7 +76,7 @@ test('a clock that was set back keeps nobody from what a dead instance had', () 
   expect(one.isHeld()).toBe(false)
 })
 
-test('an instance that has radios takes it from one that has none, not the other way round', () => {
+test('an instance with radios takes it from one without, not the other way round', () => {
   const [none, some] = [joined(false), joined(true)]
   none.acquire()
   expect([some.acquire(), none.isHeld()]).toStrictEqual([true, false])

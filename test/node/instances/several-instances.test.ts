@@ -71,7 +71,7 @@ function storedMessages(): unknown[] {
 
 const sentPackets = () => device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet')
 
-test('of those that start at the same instant one has the radio; after kill -9 another one, within 30 s', async () => {
+test('of instances that start together one gets the radio; after kill -9 another one does, within 30 s', async () => {
   const all = await Promise.all([start(), start(), start()])
   const [holder, ...more] = all.filter(isHolder)
   expect(more).toStrictEqual([])
@@ -82,7 +82,7 @@ test('of those that start at the same instant one has the radio; after kill -9 a
   expect(all.filter(isHolder)).toHaveLength(2)
 })
 
-test('one that ends in order hands over at once; one that starts alone after kill -9 waits for nobody', async () => {
+test('an instance that stops cleanly hands over at once; a single one that starts after kill -9 does not wait', async () => {
   const first = await start()
   const second = await start()
   expect([isHolder(first), isHolder(second)]).toStrictEqual([true, false])
@@ -92,7 +92,7 @@ test('one that ends in order hands over at once; one that starts alone after kil
   expect(isHolder(await start())).toBe(true)
 })
 
-test('one that was stopped while packets waited sends none of them after another one took over', async () => {
+test('an instance that froze with waiting packets sends none of them after another one took over', async () => {
   const holder = await start()
   const headers = await signIn(holder)
   await connected(holder, headers)
@@ -117,7 +117,7 @@ test('one that was stopped while packets waited sends none of them after another
   for (const [, state] of storedMessages().map(Object)) expect(['sent', 'unknown', 'failed']).toContain(state)
 })
 
-/** Live events as they come. */
+/** Live events as they arrive. */
 async function watchEvents({ url }: Pick<Service, 'url'>, headers: Record<string, string>) {
   const ended = new AbortController()
   const answer = await fetch(`${url}/api/events`, { headers, signal: ended.signal })
@@ -140,7 +140,7 @@ async function watchEvents({ url }: Pick<Service, 'url'>, headers: Record<string
 const info = async ({ url }: Pick<Service, 'url'>, headers: Record<string, string>) =>
   Object(await (await fetch(`${url}/api/info`, { headers })).json())
 
-describe('two instances, redis, and nginx that asks them in turn', () => {
+describe('two instances, Redis, and nginx that alternates between them', () => {
   let redis: RedisServer
   let nginx: Nginx
   let holder: Service
@@ -167,7 +167,7 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     await redis.stop()
   })
 
-  test('both know who is signed in, how the radio is, and what its settings are', async () => {
+  test('both know the sessions, the state of the radio and its settings', async () => {
     for (const url of [holder.url, other.url, nginx.url, nginx.url]) {
       const status = await fetch(`${url}/api/auth/status`, { headers })
       expect(await status.json()).toMatchObject({ authenticated: true })
@@ -178,7 +178,7 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     expect(await sections(other)).toStrictEqual(await sections(holder))
   })
 
-  test('a text goes by the radio of the other one once, and both tell what becomes of it', async () => {
+  test('a text goes by the radio of the other instance once, and both show its delivery', async () => {
     const watching = [await watchEvents(holder, headers), await watchEvents(other, headers)]
     const answer = await sendText(other, headers, 'from the one without')
     expect(answer.status).toBe(202)
@@ -195,12 +195,12 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     for (const each of watching) await each.end()
   })
 
-  test('what is handed over counts once against the limit of changes', async () => {
+  test('a request that is handed over counts once against the write limit', async () => {
     for (let n = 1; n <= 10; n++) expect((await sendText(other, headers, `text ${n}`)).status).toBe(202)
     expect((await sendText(other, headers, 'too many')).status).toBe(429)
   })
 
-  test('what the one without radio refuses is what the other one would refuse', async () => {
+  test('the instance without a radio refuses the same requests as the other one', async () => {
     const ask = async (url: string, method: string, path: string, body: unknown) => {
       const answer = await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })
       return [answer.status, Object(await answer.json()).code]
@@ -219,7 +219,7 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     expect(sentPackets()).toHaveLength(0)
   })
 
-  test('when the one with the radio is killed the other one has it within 30 s, and nobody signs in again', async () => {
+  test('when the one with the radio is killed the other one takes it within 30 s, and nobody has to sign in again', async () => {
     const watching = await watchEvents(other, headers)
     const killedAt = performance.now()
     await holder.stop('SIGKILL')
@@ -234,7 +234,7 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     await watching.end()
   })
 
-  test('a request that nobody took in time is not done later', async () => {
+  test('a request that nobody took in time is not executed later', async () => {
     holder.process.kill('SIGSTOP')
     const asking = sendText(other, headers, 'never')
     expect((await asking).status).toBe(503)
@@ -243,7 +243,7 @@ describe('two instances, redis, and nginx that asks them in turn', () => {
     await expect.poll(storedMessages).toStrictEqual([['now', 'sent', null]])
   })
 
-  test('a backup that is due is made once, by the one that takes over', async () => {
+  test('a backup that is due is made once, by the instance that takes over', async () => {
     const body = JSON.stringify({ enabled: true, backupTime: '03:00', maxBackups: 5 })
     const set = await fetch(`${other.url}/api/system/backup/settings`, { method: 'PUT', headers, body })
     expect(set.status).toBe(200)

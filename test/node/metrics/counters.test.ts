@@ -38,7 +38,7 @@ sessionStoreContract('memory, with its counters in a file', () => memorySessions
 
 const file = () => join(dir, 'counters.db')
 
-test('instances on one directory count together, and go on where the last one stopped', async () => {
+test('instances on one directory count together, and continue where the last one stopped', async () => {
   const [one, two] = [opened(), opened()]
   const counts = []
   for (let i = 0; i < 3; i++) {
@@ -58,7 +58,7 @@ test.each([
     'has lost what a page held',
     () => writeFileSync(file(), Buffer.from(readFileSync(file())).fill(7, 4096 * 2, 4096 * 2 + 2000)),
   ],
-])('a file that %s is made anew', async (_how, ruin) => {
+])('a file that %s is created again', async (_how, ruin) => {
   const { counters, close } = opened()
   for (let i = 0; i < 500; i++) await counters.hit(`key ${i}`, HOUR, NOW)
   close()
@@ -69,7 +69,7 @@ test.each([
   expect(logged).toStrictEqual([])
 })
 
-test('without a file that can be opened the process counts alone, and says so', async () => {
+test('without a usable file the process counts alone, and says so', async () => {
   mkdirSync(file())
   const { counters } = opened()
   expect((await counters.hit('a', HOUR, NOW)).count).toBe(1)
@@ -77,7 +77,7 @@ test('without a file that can be opened the process counts alone, and says so', 
   expect(logged).toMatchObject([expect.stringContaining('Attempts are counted in memory')])
 })
 
-test('a file that fails later does the same, and says so once', async () => {
+test('a file that fails later has the same effect, logged once', async () => {
   const { counters } = opened()
   await counters.hit('a', HOUR, NOW)
   const other = new Database(file())
@@ -92,8 +92,8 @@ test('a file that fails later does the same, and says so once', async () => {
   expect(logged).toMatchObject([expect.stringContaining('Attempts are counted in memory')])
 })
 
-describe('what anybody can ask for waits for no disk', () => {
-  /** A service on files; `levels` are those of `synchronous` at which its database has recorded something. */
+describe('requests that anybody can send wait for no disk', () => {
+  /** A service on files; `levels` has the levels of `synchronous` at which its database recorded something. */
   async function watched() {
     const store = openDatabase(join(dir, 'mesh.db'))
     const app = await createTestApp({ store, ports: { sessions: databaseSessions(store, opened().counters) } })
@@ -106,13 +106,13 @@ describe('what anybody can ask for waits for no disk', () => {
   }
   const [NORMAL, FULL] = [1, 2]
 
-  test('a refused login, before and after the limit', async () => {
+  test('a refused login waits for no disk, before and after the limit', async () => {
     const { app, levels } = await watched()
     const login = (password: string) =>
       outcomeOf(app.client().send('POST', '/api/auth/login', { username: 'admin', password }))
     const before = auditRows(app).length
     for (let i = 0; i < 10; i++) expect(await login('wrong')).toBe('401 invalid_credentials')
-    // The limit leaves one entry a window, which waits for no disk either.
+    // The limit leaves one entry per window, which does not wait for the disk either.
     expect(await login('wrong')).toBe('429 rate_limited')
     await expect.poll(levels).toStrictEqual(Array.from({ length: 11 }, () => NORMAL))
     const written = app.store.sqlite.prepare('select total_changes()').pluck()
@@ -125,7 +125,7 @@ describe('what anybody can ask for waits for no disk', () => {
     expect(auditRows(app)).toHaveLength(before + 11)
   })
 
-  test('a sign-in waits for it, also after refusals', async () => {
+  test('a sign-in waits for the disk, also after refusals', async () => {
     const { app, levels } = await watched()
     expect(await outcomeOf(app.client().send('POST', '/api/auth/login', { username: 'admin', password: 'x' }))).toBe(
       '401 invalid_credentials',

@@ -30,7 +30,7 @@ it('measures this process in base units', () => {
   expect(values['nodejs_eventloop_delay_max_seconds']).toBeGreaterThanOrEqual(0)
 })
 
-it('shows a running service from outside: live, at a glance, as metrics; and lets it stop at once', async () => {
+it('shows a running service from outside (live, dashboard, metrics) and lets it stop at once', async () => {
   const service = await startService(built, { DATA_DIR: dir, ADMIN_PASSWORD: PASSWORD, DEMO: 'true' })
   const login = await fetch(`${service.url}/api/auth/login`, {
     method: 'POST',
@@ -57,7 +57,7 @@ it('shows a running service from outside: live, at a glance, as metrics; and let
     expect(metrics).toContain(`\n${name}`)
   }
   expect(await service.stop('SIGTERM')).toBe(0)
-  // A connection that holds the service up is cut, which is no end.
+  // A connection that delays the stop is cut, which would not be a clean end.
   let last = await reader?.read()
   while (last?.done === false) last = await reader?.read()
   expect(last?.done).toBe(true)

@@ -45,7 +45,7 @@ async function status(page: Page): Promise<Record<string, unknown>> {
   return Object(JSON.parse(await page.innerText('body')))
 }
 
-test('in Chromium: sign in at the provider, land where you wanted to go, sign out at both', async () => {
+test('in Chromium: signing in at the provider leads to the requested page, and signing out ends both sessions', async () => {
   const context = await chrome.newContext()
   const page = await context.newPage()
   const begin = `${site}/api/auth/oidc/login?returnTo=${encodeURIComponent('/api/auth/status?from=oidc')}`

@@ -24,7 +24,7 @@ async function open(options: Options): Promise<{ issuer: string; service: TestAp
   return { issuer: provider.issuer, service, browser: createBrowser((path, init) => service.request(path, init)) }
 }
 
-/** The whole way; answers the callback and where it led. */
+/** The complete sign-in; returns the callback and where it led. */
 async function signInAs(browser: Browser, who: string): Promise<{ callback: URL; end: string }> {
   const begun = await browser.request('/api/auth/oidc/login?returnTo=/nodes')
   const callback = await authorizeAt(begun.headers.get('location') ?? '', who)
@@ -41,7 +41,7 @@ test.each([
   ['client_secret_basic', 'PS256', 'plain'],
 ] as const)('the certified provider with %s and %s, secret %j', async (method, alg, secret) => {
   const { service, browser } = await open({ method, alg, secret })
-  // Twice: the second time the service knows keys, and how the provider wants the secret.
+  // Twice: the second time the service knows the keys and the authentication method.
   for (const who of ['anna', 'bert']) {
     expect((await signInAs(browser, who)).end).toBe('302 /nodes')
     expect(await whoIs(browser)).toMatchObject({ authProvider: 'oidc', oidcSubject: who })
@@ -64,7 +64,7 @@ test.each(['/realms/mesh', '/application/o/mesh/'])('an issuer with the path %s'
   expect(issuer.endsWith(path)).toBe(true)
   const { callback, end } = await signInAs(browser, 'anna')
   expect(end).toBe('302 /nodes')
-  // Announced by this provider, and so required: RFC 9207.
+  // Announced by this provider, and therefore required: RFC 9207.
   expect(callback.searchParams.get('iss')).toBe(issuer)
   const user = { username: 'anna', displayName: 'anna of the provider', email: 'anna@example.org' }
   expect(await whoIs(browser)).toMatchObject(user)
@@ -73,9 +73,9 @@ test.each(['/realms/mesh', '/application/o/mesh/'])('an issuer with the path %s'
 })
 
 test.each([
-  ['with a slash too many', '/realms/mesh', '/realms/mesh/'],
+  ['with an extra slash', '/realms/mesh', '/realms/mesh/'],
   ['without its slash', '/realms/mesh/', '/realms/mesh'],
-])('an issuer that is configured %s is not this one', async (_what, path, configured) => {
+])('an issuer that is configured %s does not match', async (_what, path, configured) => {
   provider = await startCertifiedProvider({ origin: ORIGIN, ...USUAL, path })
   const { env, issuer } = provider
   app = await createTestApp({ env: { ...env, OIDC_ISSUER: `${new URL(issuer).origin}${configured}` } })
@@ -84,7 +84,7 @@ test.each([
   expect(app.logged.at(-1)).toContain('"reason":"discovery_issuer_wrong"')
 })
 
-test('subjects of this client alone: each user is found again', async () => {
+test('pairwise subjects of this client: each user is found again', async () => {
   const { browser, service } = await open({
     ...USUAL,
     client: { subject_type: 'pairwise' },
@@ -108,7 +108,7 @@ test('subjects of this client alone: each user is found again', async () => {
   expect(service.logged.filter((line) => line.includes('"warn"'))).toEqual([])
 })
 
-test.each(['RS256', 'ES256'] as const)('UserInfo that is signed with %s', async (alg) => {
+test.each(['RS256', 'ES256'] as const)('UserInfo signed with %s is read', async (alg) => {
   const { browser, service } = await open({
     ...USUAL,
     alg,
@@ -121,7 +121,7 @@ test.each(['RS256', 'ES256'] as const)('UserInfo that is signed with %s', async 
   expect(service.logged.filter((line) => line.includes('"warn"'))).toEqual([])
 })
 
-test('a provider that takes the secret in the form alone, and says so', async () => {
+test('a provider that only accepts the secret in the form, as it announces', async () => {
   const { browser, service } = await open({
     ...USUAL,
     method: 'client_secret_post',

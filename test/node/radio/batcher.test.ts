@@ -9,7 +9,7 @@ import { createTestMesh, FAR, heard, packet, type TestMesh, text } from '../../s
 
 let mesh: TestMesh
 let clock: ReturnType<typeof createManualClock>
-/** Sizes of the batches that were stored. */
+/** Sizes of the stored batches. */
 let batches: number[]
 let batcher: Batcher
 
@@ -39,14 +39,14 @@ const settle = async () => {
 }
 const errors = () => mesh.app.logged.filter((line) => line.includes('"level":"error"'))
 
-/** Makes the database refuse every message, or take them again. */
+/** Makes the database refuse every message, or accept them again. */
 function setRefusal(sql: string | null): void {
   mesh.app.store.sqlite.exec('drop trigger if exists refusal')
   if (sql !== null) mesh.app.store.sqlite.exec(`create trigger refusal before insert on messages begin ${sql} end`)
 }
 
 describe('createBatcher', () => {
-  it('stores what came in 100 ms as one batch', async () => {
+  it('stores the events of 100 ms as one batch', async () => {
     batcher.push(messages(1))
     clock.advance(99)
     batcher.push(messages(2))
@@ -74,7 +74,7 @@ describe('createBatcher', () => {
     expect(mesh.count('messages')).toBe(450)
   })
 
-  it('lets a sender that can wait go on while few events wait', async () => {
+  it('lets a sender that can wait continue while few events wait', async () => {
     batcher.push(messages(1999))
     let hasRoom = false
     await batcher.room()
@@ -90,7 +90,7 @@ describe('createBatcher', () => {
     await last
   })
 
-  it('stores what waits when it is closed, and says when more comes', async () => {
+  it('stores waiting events when it is closed, and reports later ones as an error', async () => {
     batcher.push(messages(250))
     await batcher.close()
     expect(mesh.count('messages')).toBe(250)
@@ -112,7 +112,7 @@ describe('a database that fails', () => {
     return { ingest, repair: () => (isBroken = false) }
   }
 
-  it('gets the same batch again, later and later, until it takes it', async () => {
+  it('gets the same batch again at growing intervals until it accepts it', async () => {
     const { ingest, repair } = failing(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }))
     batcher = open(ingest)
     batcher.push(messages(3))
@@ -134,7 +134,7 @@ describe('a database that fails', () => {
     expect(mesh.count('messages')).toBe(5)
   })
 
-  it('keeps nobody waiting who brings more meanwhile', async () => {
+  it('does not block senders of further events', async () => {
     const { ingest, repair } = failing(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }))
     batcher = open(ingest)
     batcher.push(messages(2500))
@@ -149,7 +149,7 @@ describe('a database that fails', () => {
     expect(mesh.count('messages')).toBe(2510)
   })
 
-  it('forgets nothing of a batch that it refused in the middle', async () => {
+  it('loses nothing of a batch that it refused half-way', async () => {
     const [event] = messages(1)
     if (event === undefined) throw new Error('no event')
     setRefusal(`select raise(rollback, 'for now');`)
@@ -160,7 +160,7 @@ describe('a database that fails', () => {
     expect([mesh.count('nodes'), mesh.count('messages')]).toStrictEqual([1, 1])
   })
 
-  it('holds a bounded number of events and says what it drops', async () => {
+  it('holds a bounded number of events and reports what it drops', async () => {
     const { ingest, repair } = failing(Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' }))
     batcher = open(ingest, 300)
     batcher.push(messages(250))
@@ -176,7 +176,7 @@ describe('a database that fails', () => {
     expect(errors().find((line) => line.includes('were dropped while'))).toContain('"events":15')
   })
 
-  it('is not waited for without end when the service stops', async () => {
+  it('is not waited for endlessly when the service stops', async () => {
     const { ingest } = failing(Object.assign(new Error('disk full'), { code: 'SQLITE_FULL' }))
     batcher = open(ingest)
     batcher.push(messages(7))
@@ -190,7 +190,7 @@ describe('a database that fails', () => {
     expect(errors().at(-1)).toContain('"events":7')
   })
 
-  it('loses only the one event that it can never take', async () => {
+  it('loses only the one event that it can never store', async () => {
     setRefusal(`select raise(abort, 'no') where new.text = 'm5';`)
     batcher.push(messages(9))
     clock.advance(100)

@@ -32,8 +32,8 @@ const startClub: typeof openClub = async (...options) => {
 
 const ONE_RADIO: Told = { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }, { off: true }] }
 
-describe('a channel of a radio and of a broker', () => {
-  it('is one, whichever copy comes first and when there is but one', async () => {
+describe('a channel of a radio and a broker', () => {
+  it('is one channel, whichever copy comes first or is the only one', async () => {
     const club = await startClub([ONE_RADIO])
     await club.untilLinks('connected', 'connected')
     club.byRadio(1)
@@ -63,7 +63,7 @@ describe('a channel of a radio and of a broker', () => {
     ).toStrictEqual([0, 0, 0, 0, 1, 1])
   })
 
-  it('stays apart from channels with its hash and another name, or with its slot for a hash', async () => {
+  it('stays apart from channels with its hash and another name, or with its slot number as hash', async () => {
     const club = await startClub([ONE_RADIO])
     await club.untilLinks('connected', 'connected')
     const same = findOpenChannel(hashChannel(LONG_FAST, DEFAULT_CHANNEL_KEY.key))
@@ -79,7 +79,7 @@ describe('a channel of a radio and of a broker', () => {
     expect((await club.get(`/api/messages?channel=${numberOf(low)}`))['messages']).toHaveLength(1)
   })
 
-  it('is one also for what came before the radio had told it', async () => {
+  it('includes messages from before the radio reported it', async () => {
     const club = await startClub([ONE_RADIO], { refusing: true })
     const [device] = club.devices
     await club.untilLinks('waiting', 'connected')
@@ -103,8 +103,8 @@ describe('a channel of a radio and of a broker', () => {
   })
 })
 
-describe('what a radio has told of its channels', () => {
-  it('is known after a restart, before the radio answers', async () => {
+describe('the channels that a radio reported', () => {
+  it('are known after a restart, before the radio answers', async () => {
     const club = await startClub([ONE_RADIO])
     await club.untilLinks('connected', 'connected')
     club.byRadio(1)
@@ -118,7 +118,7 @@ describe('what a radio has told of its channels', () => {
     expect(await club.numbers()).toStrictEqual({ m1: 0, m2: 0, m3: 1 })
   })
 
-  it('changes with its preset and its channels', async () => {
+  it('change with its preset and its channels', async () => {
     const told: Told = { channels: ONE_RADIO.channels }
     const club = await startClub([told])
     const again = async () => {
@@ -137,7 +137,7 @@ describe('what a radio has told of its channels', () => {
     await club.untilHeard(2)
     expect(await club.numbers()).toStrictEqual({ m1: 0, m2: numberOf(mediumFast) })
     told.preset = Preset.MEDIUM_FAST
-    // Without a key of its own it has that of the first.
+    // Without its own key it has that of the first.
     told.channels = [{}, { name: 'Cabin', psk: new Uint8Array(0) }]
     await again()
     const cabin = { ...DEFAULT_CHANNEL_KEY, name: 'Cabin' }
@@ -146,7 +146,7 @@ describe('what a radio has told of its channels', () => {
     await club.byBroker(5, cabin)
     await club.byBroker(6, CLUB)
     await club.untilHeard(6)
-    // What was said on a channel before it was the radio's goes along; what was said in a slot stays there.
+    // Messages on a channel are included from before the radio had it; messages in a slot stay there.
     const others = { m3: numberOf(longFast), m6: numberOf(CLUB) }
     await until(async () => {
       club.clock.advance(100)
@@ -164,7 +164,7 @@ describe('channels of two radios', () => {
   ]
   const barn = { ...DEFAULT_CHANNEL_KEY, name: 'Barn' }
 
-  it('have the number that the first one gives them, each once', async () => {
+  it('get the number that the first one has for them, each once', async () => {
     const club = await startClub(TWO)
     await club.untilLinks('connected', 'connected', 'connected')
     club.byRadio(1, 0, 0)
@@ -187,7 +187,7 @@ describe('channels of two radios', () => {
     ])
   })
 
-  it('are told by that number to whichever radio sends, or not at all', async () => {
+  it('have the same number for whichever radio sends, or none', async () => {
     const club = await startClub(TWO)
     const [first, second] = club.devices
     await club.untilLinks('connected', 'connected', 'connected')
@@ -219,7 +219,7 @@ describe('channels of two radios', () => {
 })
 
 describe('rules', () => {
-  it('answer what is said on their channel, in whatever slot the radio has it', async () => {
+  it('answer what is said on their channel, whichever slot the radio has for it', async () => {
     const club = await startClub([
       { channels: [{}, { name: 'Rescue', psk: CLUB_PSK }] },
       { channels: [{ name: 'Rescue', psk: CLUB_PSK }, {}] },
@@ -241,8 +241,8 @@ describe('rules', () => {
   })
 })
 
-describe('where a collector delivers', () => {
-  it('channels of its radio and its broker are one too', async () => {
+describe('at the target of a collector', () => {
+  it('channels of its radio and its broker are also one', async () => {
     const target = await startCollectorTarget()
     endings.push(() => target.stop())
     const env = { COLLECTOR_TARGET_URL: target.url, COLLECTOR_TOKEN: `mm_${'t'.repeat(43)}`, COLLECTOR_NAME: 'hill' }
@@ -264,7 +264,7 @@ describe('where a collector delivers', () => {
     const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })
     const headers = { authorization: `Bearer ${Object(await made.json()).token}` }
     const { deliveries } = target
-    // The broker's first: the target learns of the radio's channels later.
+    // The broker's first: the target learns the radio's channels later.
     const ordered = deliveries.toSorted((a, b) => Number(b.source.includes('://')) - Number(a.source.includes('://')))
     for (const delivery of ordered) {
       const answer = await hub.client().send('POST', '/api/ingest', delivery, headers)

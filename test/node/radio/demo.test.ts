@@ -49,7 +49,7 @@ describe('the demo mesh', () => {
     expect(events.filter(({ type }) => type === 'channel')).toHaveLength(2)
   })
 
-  it('lives: positions, telemetry, names, neighbours and messages arrive', () => {
+  it('is active: positions, telemetry, names, neighbours and messages arrive', () => {
     const { clock, link, events } = startDemo()
     clock.advance(30 * MINUTE_MS)
     const packets = packetsOf(events)
@@ -67,7 +67,7 @@ describe('the demo mesh', () => {
     expect(link.info()).toMatchObject({ state: 'connected', reconnects: 0 })
   })
 
-  it('is the same for the same seed and another one for another', () => {
+  it('is the same for the same seed, and differs for another', () => {
     const tell = (seed: number) => {
       const { clock, events } = startDemo(seed)
       clock.advance(5 * MINUTE_MS)
@@ -77,7 +77,7 @@ describe('the demo mesh', () => {
     expect(tell(7)).not.toStrictEqual(tell(8))
   })
 
-  it('takes messages and acknowledges them, relayed first, then by the destination', () => {
+  it('accepts messages and acknowledges them, relayed first, then by the destination', () => {
     const { clock, link, events } = startDemo()
     const own = link.info().radio?.nodeNum ?? 0
     const to = own + 0x0101
@@ -112,7 +112,7 @@ describe('the demo mesh', () => {
     expect(route?.snrTowards).toHaveLength(4)
   })
 
-  it('lets its settings be changed, restarts and has them', async () => {
+  it('accepts changed settings, restarts and has them', async () => {
     const clock = createManualClock(START)
     const parsed = parseConfig({ DEMO: 'true' })
     if (!parsed.ok) throw new Error(parsed.problems.join())

@@ -44,11 +44,11 @@ async function start() {
   return { service, remove, reconnect, settle, nodes }
 }
 
-it('a radio forgets a node that is deleted, and does not bring it back', async () => {
+it('a radio forgets a deleted node and does not bring it back', async () => {
   const { service, remove, reconnect, nodes } = await start()
   await remove(FAR)
   await until(() => expect(removed(service)).toStrictEqual([FAR]))
-  // This one tells it again all the same.
+  // This one reports it again all the same.
   await reconnect()
   await until(() => expect(removed(service)).toStrictEqual([FAR, FAR]))
   expect(nodes()).toStrictEqual([OWN])

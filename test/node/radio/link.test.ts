@@ -91,14 +91,14 @@ describe('a link to a radio', () => {
     expect(link.info().lastFrameAt).toBeGreaterThan(0)
   })
 
-  it('passes bytes on for nodes and packets, and of a channel all but its key', async () => {
+  it('passes on the bytes of nodes and packets, but channels without their keys', async () => {
     const device = await startDevice()
     const link = linkTo(device)
     await link.until('connected')
     device.send(textPayload('hello'))
     expect((await link.untilEvent(isText('hello'))).raw).toStrictEqual(textPayload('hello'))
     const channel = link.received.find(({ event }) => event.type === 'channel')?.raw
-    // The device told a key besides.
+    // The device also sent a key.
     expect(channel).toStrictEqual(fromRadio({ case: 'channel', value: { index: 0, role: 1, settings: { name: '' } } }))
     expect(link.received.find(({ event }) => event.type === 'node-info')?.raw).not.toBeNull()
   })
@@ -135,7 +135,7 @@ describe('a link to a radio', () => {
     expect(link.received.filter(({ event }) => event.type === 'packet')).toHaveLength(3)
   })
 
-  it('comes back after the radio hung up, and says why it was away', async () => {
+  it('reconnects after the radio hung up, and says why it was away', async () => {
     const device = await startDevice()
     const link = linkTo(device)
     await link.until('connected')
@@ -147,7 +147,7 @@ describe('a link to a radio', () => {
     expect(device.connections()).toBe(2)
   })
 
-  it('leaves the radio to another client after it was kicked twice, and looks again later', async () => {
+  it('leaves the radio to another client after it was disconnected twice, and tries again later', async () => {
     const device = await startDevice()
     const link = linkTo(device, { timings: { ...QUICK, busyRetryMs: 10 } })
     await link.until('connected')
@@ -163,7 +163,7 @@ describe('a link to a radio', () => {
     expect(device.connections()).toBe(3)
   })
 
-  it('gives up on a radio that falls silent, and comes back', async () => {
+  it('gives up on a radio that falls silent, and reconnects', async () => {
     const device = await startDevice()
     const clock = createManualClock(START)
     const link = linkTo(device, { clock, timings: {} })
@@ -182,7 +182,7 @@ describe('a link to a radio', () => {
     expect((await link.until('connected')).reconnects).toBe(1)
   })
 
-  it('asks again when the handshake stands still', async () => {
+  it('asks again when the handshake stalls', async () => {
     const nonces: number[] = []
     const handshake = (nonce: number) => {
       nonces.push(nonce)
@@ -198,7 +198,7 @@ describe('a link to a radio', () => {
     expect(device.connections()).toBe(1)
   })
 
-  it('connects anew when the handshake never ends', async () => {
+  it('reconnects when the handshake never ends', async () => {
     let asked = 0
     const handshake = (nonce: number) => {
       asked += 1
@@ -217,7 +217,7 @@ describe('a link to a radio', () => {
     expect(device.connections()).toBe(2)
   })
 
-  it('takes no config_complete that somebody else asked for', async () => {
+  it('ignores a config_complete that somebody else asked for', async () => {
     const handshake = (nonce: number) => [
       fromRadio({ case: 'configCompleteId', value: nonce - 1 }),
       ...smallHandshake(nonce),
@@ -227,7 +227,7 @@ describe('a link to a radio', () => {
     expect(radio?.nodeNum).toBe(0xa0cb0001)
   })
 
-  it('says that nobody listens', async () => {
+  it('reports that nothing listens at the address', async () => {
     const device = await startRadioDevice()
     await device.stop()
     const link = linkTo(device)
@@ -250,7 +250,7 @@ describe('a link to a radio', () => {
     expect(stateNames(link)).not.toContain('waiting')
   })
 
-  it('reads everything again when the radio says that it rebooted', async () => {
+  it('reads everything again when the radio reports a reboot', async () => {
     const device = await startDevice()
     const link = linkTo(device)
     await link.until('connected')

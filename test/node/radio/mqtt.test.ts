@@ -46,7 +46,7 @@ const untilPacket = (link: WatchedLink, id: number) =>
   link.untilEvent((event) => event.type === 'packet' && event.packet.id === id)
 
 describe('a link to a broker', () => {
-  it('tells which gateway heard a packet, one event for each gateway', async () => {
+  it('reports which gateway heard a packet, one event for each gateway', async () => {
     const broker = await startBroker()
     const link = listenTo(broker.url)
     await link.until('connected')
@@ -59,7 +59,7 @@ describe('a link to a broker', () => {
     expect(gateways).toStrictEqual([0xa, 0xb, 0xc])
   })
 
-  it('stays while messages come, however long the answer to a ping waits behind them', async () => {
+  it('stays connected while messages come, however long the answer to a ping waits behind them', async () => {
     const broker = await startBroker()
     const received: number[] = []
     const link = listenTo(broker.url, {
@@ -89,7 +89,7 @@ describe('a link to a broker', () => {
     expect(link.received[1]?.event).toMatchObject({ packet: { channel: LONG_FAST } })
   })
 
-  it('raises nothing for what the broker had kept', async () => {
+  it('reports nothing new for retained messages', async () => {
     const broker = await startBroker()
     await broker.publishPacket(text(1, 'old'), 0xa, true)
     const link = listenTo(broker.url)
@@ -98,7 +98,7 @@ describe('a link to a broker', () => {
     expect((await untilPacket(link, 2)).event).toMatchObject({ replayed: false })
   })
 
-  it('hands over what it cannot open as encrypted', async () => {
+  it('passes on undecryptable packets as encrypted', async () => {
     const broker = await startBroker()
     const link = listenTo(broker.url)
     await link.until('connected')
@@ -136,7 +136,7 @@ describe('a link to a broker', () => {
   it.each([
     ['an admin packet', PortNum.ADMIN_APP, 'admin'],
     ['a remote shell', PortNum.REMOTE_SHELL_APP, 'unknown'],
-  ])('keeps the words of %s to itself', async (_, portnum, kind) => {
+  ])('keeps the content of %s to itself', async (_, portnum, kind) => {
     const broker = await startBroker()
     const link = listenTo(broker.url)
     await link.until('connected')
@@ -151,7 +151,7 @@ describe('a link to a broker', () => {
   it.each([
     ['club', 'hidden-word'],
     ['a club', 'p@ss:w/ord?#%41[ü]:hidden-word'],
-  ])('signs in as %s with the password of the URL, and shows them to nobody', async (username, password) => {
+  ])('signs in as %s with the password of the URL, and never shows them', async (username, password) => {
     const broker = await startBroker({ login: { username, password } })
     const url = new URL(broker.url)
     url.username = encodeURIComponent(username)
@@ -165,7 +165,7 @@ describe('a link to a broker', () => {
     expect(JSON.stringify([link.states, refused.states])).not.toContain('-word')
   })
 
-  it('believes the authority that it is told of, and says why it does not believe another', async () => {
+  it('trusts the configured authority, and explains why it does not trust another', async () => {
     const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8')
     const tls = { key: pem('broker-key'), cert: pem('broker') }
     const broker = await startBroker({ tls })
@@ -190,7 +190,7 @@ describe('a link to a broker', () => {
     expect(explainMqttError(Object.assign(new Error('of TLS'), { code }))).toBe(reason)
   })
 
-  it('says so when the broker refuses the topic', async () => {
+  it('reports that the broker refuses the topic', async () => {
     const broker = await startBroker({ refusesTopics: true })
     const link = listenTo(broker.url)
     expect((await link.until('waiting')).reason).toBe('the broker refuses the topic msh/#')
@@ -204,7 +204,7 @@ describe('variables of the broker', () => {
     return result.ok ? [] : result.problems
   }
 
-  it('read URL, topic and keys', () => {
+  it('set URL, topic and keys', () => {
     const result = parseConfig({
       MESHTASTIC_MQTT_URL: 'mqtts://club:word@broker.example:8883',
       MESHTASTIC_MQTT_KEYS: 'Club=AQ==, Open=',
@@ -221,7 +221,7 @@ describe('variables of the broker', () => {
     ['MESHTASTIC_MQTT_TOPIC', 'msh/#/LongFast', '"msh/#/LongFast"'],
     ['MESHTASTIC_MQTT_KEYS', 'Club=secret!', '(not shown)'],
     ['MESHTASTIC_MQTT_PRIVATE_KEYS', '!a0cb0001=c2hvcnQ=', '(not shown)'],
-  ])('name %s when it is wrong, without its secret', (name, value, shown) => {
+  ])('report a wrong %s without its secret', (name, value, shown) => {
     expect(problems({ [name]: value })).toStrictEqual([expect.stringContaining(`${name}: found ${shown}, expected `)])
   })
 })

@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-/** Plays a recording with one loss of the connection in its middle; `say` writes one frame. Answers all tables. */
+/** Plays a recording with a lost connection in its middle; `say` writes one frame. Returns all tables. */
 async function play(
   source: string,
   say: (send: (bytes: Uint8Array) => void, whole: Uint8Array) => void,
@@ -54,7 +54,7 @@ async function play(
       if (radio.waiting() > 0) clock.advance(100)
       expect(radio.waiting()).toBe(0)
     })
-    // What comes next comes at the same time in each run.
+    // The next event comes at the same time in each run.
     clock.advance(MINUTE - (clock.now() % MINUTE))
     await until(() => expect(radio.waiting()).toBe(0))
   }
@@ -80,7 +80,7 @@ async function play(
 }
 
 it.each(['node-B', 'node-C'])(
-  'a recording of %s between noise, twice and byte by byte is stored as it is alone',
+  'a recording of %s between noise, twice and byte by byte is stored like the recording alone',
   async (source) => {
     const alone = await play(source, (send, whole) => send(whole), false)
     const dice = createDice(createSeededRandom(7))

@@ -88,7 +88,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('holds 50 packets, with those that are still being made', () => {
+  it('holds 50 packets, including those in preparation', () => {
     const { queue, push, link, sent } = startQueue({ connected: false })
     for (let id = 1; id <= 49; id += 1) expect(push(id)).toBe(true)
     expect(queue.reserve(null)).toBe(true)
@@ -102,7 +102,7 @@ describe('the sending queue', () => {
     expect(push(52)).toBe(false)
   })
 
-  it('has 20 places for rules, also while people send, and 50 for people', () => {
+  it('has 20 places for rules, also while users send, and 50 for users', () => {
     const { clock, queue, push, link, sent } = startQueue({ connected: false })
     for (let id = 1; id <= 19; id += 1) expect(push(id, 'text', RULE)).toBe(true)
     expect(queue.reserve(RULE)).toBe(true)
@@ -118,7 +118,7 @@ describe('the sending queue', () => {
     expect([push(21, 'text', RULE), push(131), push(132), push(133)]).toStrictEqual([false, true, true, false])
   })
 
-  it('sends what people write before what rules say, as far as the pace of each kind allows', () => {
+  it("sends users' packets before those of rules, as far as the pace of each kind allows", () => {
     const { clock, push, sent } = startQueue()
     for (const [id, kind, rule] of [
       [1, 'text', RULE],
@@ -143,7 +143,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('takes back what rules wait to send, and nothing that the radio has, and leaves their places free', () => {
+  it('withdraws waiting packets of rules, but none that the radio has, and frees their places', () => {
     const { clock, queue, push, told, sent } = startQueue()
     push(1, 'text', RULE)
     push(2, 'text', RULE)
@@ -159,7 +159,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('waits while the radio has no place', () => {
+  it('waits while the radio has no room', () => {
     const { clock, push, free, sent } = startQueue()
     free(0)
     push(1)
@@ -169,7 +169,7 @@ describe('the sending queue', () => {
     expect(sent).toStrictEqual([[1, 60_000]])
   })
 
-  it('tells that the radio did not take a packet, once', () => {
+  it('reports once that the radio did not accept a packet', () => {
     const { push, free, told } = startQueue()
     push(1)
     free(16, 1, 0)
@@ -184,7 +184,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('gives up on an answer after 120 s', () => {
+  it('gives up waiting for an answer after 120 s', () => {
     const { clock, push, told } = startQueue()
     push(1)
     clock.advance(119_999)
@@ -213,7 +213,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('drops what waits for a link for 120 s', () => {
+  it('drops packets that waited 120 s for a link', () => {
     const { clock, push, link, told, sent } = startQueue()
     push(1)
     push(2)
@@ -228,7 +228,7 @@ describe('the sending queue', () => {
     ])
   })
 
-  it('says and sends nothing once it is stopped', () => {
+  it('reports and sends nothing once it is stopped', () => {
     const { clock, push, queue, told, sent } = startQueue()
     push(1)
     push(2)

@@ -53,7 +53,7 @@ describe('POST /api/messages', () => {
     ])
   })
 
-  it('passes on destination, reply, reaction and hop limit, the last one never above that of the radio', async () => {
+  it('passes on destination, reply, reaction and hop limit, which never exceeds that of the radio', async () => {
     const service = await startService()
     await service.send({ text: '👍', to: '!a0cb0002', channel: 0, replyId: 77, emoji: true, hopLimit: 7 })
     const packet = await service.sent()
@@ -64,7 +64,7 @@ describe('POST /api/messages', () => {
     expect(await service.sent()).toMatchObject({ hopLimit: 0, wantAck: false })
   })
 
-  it('follows a direct message to its destination, and only upwards', async () => {
+  it('follows a direct message to its destination; its state never goes back', async () => {
     const service = await startService()
     await service.send({ text: 'hi', to: FAR })
     const { id } = await service.sent()
@@ -85,7 +85,7 @@ describe('POST /api/messages', () => {
     expect(rows).toStrictEqual([{ state: 'delivered' }, { state: 'failed' }])
   })
 
-  it('takes no word from somebody who pretends to be our radio', async () => {
+  it('ignores acknowledgements from nodes that pretend to be our radio', async () => {
     const service = await startService()
     await service.send({ text: 'hi' })
     const { id } = await service.sent()
@@ -94,7 +94,7 @@ describe('POST /api/messages', () => {
     await service.untilState('failed', 'DUTY_CYCLE_LIMIT')
   })
 
-  it('calls a message unknown when nothing was heard for 120 s, or the link broke', async () => {
+  it('calls a message unknown if nothing was heard for 120 s, or the link broke', async () => {
     const service = await startService()
     await service.send({ text: 'into the void' })
     await service.sent()
@@ -108,7 +108,7 @@ describe('POST /api/messages', () => {
     await service.untilState('unknown')
   })
 
-  it('calls unfinished messages unknown after a restart, and takes a late answer still', async () => {
+  it('calls unfinished messages unknown after a restart, but accepts a late answer', async () => {
     const service = await startService()
     await service.send({ text: 'one', to: FAR })
     await service.send({ text: 'two', to: FAR })
@@ -123,7 +123,7 @@ describe('POST /api/messages', () => {
     await until(() => expect(states()).toStrictEqual(['delivered', 'unknown']))
   })
 
-  it('sends nothing that waited by another radio at the same address', async () => {
+  it('sends no waiting packet by another radio at the same address', async () => {
     const extra = [LORA]
     const service = await startService(extra)
     await service.send({ text: 'one' })
@@ -139,7 +139,7 @@ describe('POST /api/messages', () => {
     expect((await service.sent()).payloadVariant.value).toMatchObject({ payload: new TextEncoder().encode('three') })
   })
 
-  it('tells who sent it what the radio says of a packet, and the reason that this is', async () => {
+  it('shows the sender what the radio reports about a packet, with the reason', async () => {
     const service = await startService()
     const { body } = await service.send({ text: 'one' })
     const { id: replyId } = await service.sent()
@@ -156,7 +156,7 @@ describe('POST /api/messages', () => {
     })
   })
 
-  it('keeps what the radio says beside a packet that it sends all the same', async () => {
+  it('keeps a report of the radio about a packet that it sends all the same', async () => {
     const service = await startService()
     await service.send({ text: 'one' })
     const { id: replyId } = await service.sent()
@@ -167,7 +167,7 @@ describe('POST /api/messages', () => {
     await service.untilState('sent')
   })
 
-  it('tells of a traceroute that the radio dropped', async () => {
+  it('reports a traceroute that the radio dropped', async () => {
     const service = await startService()
     await service.sender.send('POST', '/api/traceroutes', { to: FAR })
     const { id: replyId } = await service.sent()
@@ -180,7 +180,7 @@ describe('POST /api/messages', () => {
     )
   })
 
-  it('shows what the radio says of itself', async () => {
+  it('shows what the radio reports about itself', async () => {
     const service = await startService()
     const message = 'Compromised keys were detected and regenerated.'
     service.device.send(fromRadio({ case: 'clientNotification', value: { level: 30, message } }))
@@ -222,7 +222,7 @@ describe('POST /api/messages', () => {
 
   it('holds 50, then refuses and stores nothing', async () => {
     const service = await startService()
-    // The first one is on its way at once.
+    // The first one is sent at once.
     for (let n = 0; n < 51; n += 1) expect((await service.send({ text: `text ${n}` })).status).toBe(202)
     const full = await service.send({ text: 'one more' })
     expect(full).toMatchObject({ status: 429, body: { code: 'queue_full' } })
@@ -251,7 +251,7 @@ describe('POST /api/messages', () => {
     expect(await service.send({ text: 'hi' })).toMatchObject({ status: 503, body: { code: 'radio_unavailable' } })
   })
 
-  it('refuses a channel that is switched off', async () => {
+  it('refuses a disabled channel', async () => {
     const service = await startService([LORA])
     service.device.send(fromRadio({ case: 'channel', value: { index: 3, role: 0 } }))
     await until(() => expect(service.radio.links()[0]?.lastFrameAt).toBeGreaterThan(0))
@@ -297,8 +297,8 @@ describe('POST /api/messages', () => {
     ['half a character', { text: 'a\ud800' }],
     ['an unknown field', { text: 'hi', priority: 1 }],
     ['node 0', { text: 'hi', to: 0 }],
-    ['a node beyond u32', { text: 'hi', to: 2 ** 32 }],
-    ['a node that is no id', { text: 'hi', to: 'FAR' }],
+    ['a node number beyond u32', { text: 'hi', to: 2 ** 32 }],
+    ['an invalid node id', { text: 'hi', to: 'FAR' }],
     ['channel 8', { text: 'hi', channel: 8 }],
     ['a hop limit of 8', { text: 'hi', hopLimit: 8 }],
     ['a reaction to nothing', { text: '👍', emoji: true }],
@@ -309,13 +309,13 @@ describe('POST /api/messages', () => {
     expect(countMessages(service)).toBe(0)
   })
 
-  it('refuses an Idempotency-Key that is none', async () => {
+  it('refuses an invalid Idempotency-Key', async () => {
     const service = await startService()
     const answer = await service.send({ text: 'hi' }, { 'Idempotency-Key': 'two words' })
     expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: 'Idempotency-Key' }] } })
   })
 
-  it('is for those who may', async () => {
+  it('needs the permission', async () => {
     const service = await startService()
     const reader = await service.app.user('reader', { messages: { read: true, write: false } })
     const statuses = await Promise.all(
@@ -327,7 +327,7 @@ describe('POST /api/messages', () => {
     expect(countMessages(service)).toBe(1)
   })
 
-  it('does not take its own message for somebody else when it comes back', async () => {
+  it("does not mistake its own message for another node's when it comes back", async () => {
     const service = await startService()
     await service.send({ text: 'echo' })
     const { id, payloadVariant } = await service.sent()

@@ -22,7 +22,7 @@ const [FIRST, SECOND] = [0xa0cb0001, 0xa0cb0002]
 const NODE = 5
 const named = (num: number, longName: string) => ({ num, user: { longName, shortName: longName.slice(0, 4) } })
 
-/** Two radios of one mesh: both have the first channel, the second one another one as well. */
+/** Two radios of one mesh: both have the first channel, the second one has another one as well. */
 async function startTwo(first: Partial<Told> = {}, second: Partial<Told> = {}): Promise<Club> {
   const club = await startClub([
     { channels: [{}], nodes: [named(FIRST, 'Hill')], ...first },
@@ -49,7 +49,7 @@ async function post(club: Club, path: string, body: object, headers: Record<stri
   return { status: answer.status, body: Object(await answer.json()) }
 }
 
-/** Which radio it goes by, 0 or 1, as the answer tells; the sender is of that radio. */
+/** The radio that it goes by, 0 or 1, according to the answer; the sender is that radio. */
 async function sentBy(club: Club, path: string, body: object): Promise<number> {
   const answer = await post(club, path, body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(202)
@@ -62,7 +62,7 @@ async function sentBy(club: Club, path: string, body: object): Promise<number> {
 const sendText = (club: Club, more: object = {}) => sentBy(club, '/api/messages', { text: 'hi', ...more })
 const askForWay = (club: Club, more: object = {}) => sentBy(club, '/api/traceroutes', { to: NODE, ...more })
 
-/** A radio hears a text of the node, over so many hops. */
+/** A radio hears a text of the node, over that many hops. */
 function hear({ devices }: Club, device: number, id: number, hops: number, more: PacketValue = {}): void {
   const value = {
     from: NODE,
@@ -78,7 +78,7 @@ function hear({ devices }: Club, device: number, id: number, hops: number, more:
   devices[device]?.send(fromRadio({ case: 'packet', value }))
 }
 
-/** Until these radios heard the node, and what they heard is stored. */
+/** Until these radios have heard the node, and the packets are stored. */
 async function untilHeard(club: Club, ...hops: (number | null)[]): Promise<void> {
   await until(() => {
     club.clock.advance(100)
@@ -92,7 +92,7 @@ async function untilHeard(club: Club, ...hops: (number | null)[]): Promise<void>
   })
 }
 
-/** Time passes, and the radios answer each heartbeat. */
+/** Advances time; the radios answer each heartbeat. */
 async function pass({ clock, radio }: Club, minutes: number): Promise<void> {
   const answered = () =>
     radio()
@@ -110,7 +110,7 @@ const readPacket = async (club: Club, device: number) => {
   return message.payloadVariant.value
 }
 
-describe('the radio that somebody names', () => {
+describe('the radio named in a request', () => {
   it('sends, and no other one does', async () => {
     const club = await startTwo()
     for (const index of [1, 0]) {
@@ -129,7 +129,7 @@ describe('the radio that somebody names', () => {
     expect(Object(traceroutes)[0]).toMatchObject({ radio: nameOf(club, 0), fromNodeNum: FIRST })
   })
 
-  it('is refused when there is none of this name, or it is a broker', async () => {
+  it('is refused if no radio has this name, or it is a broker', async () => {
     const club = await startTwo()
     const { links } = await club.get('/api/info')
     const broker = Object(links).find(({ kind }: { kind: string }) => kind === 'mqtt').name
@@ -148,7 +148,7 @@ describe('the radio that somebody names', () => {
     expect(Object(await club.get('/api/messages'))['messages']).toStrictEqual([])
   })
 
-  it('is not replaced by another one when it cannot send', async () => {
+  it('is not replaced by another one if it cannot send', async () => {
     const club = await startTwo({ txEnabled: false })
     expect(await sendText(club)).toBe(1)
     const refused = await post(club, '/api/messages', { text: 'hi', radio: nameOf(club, 0) })
@@ -157,7 +157,7 @@ describe('the radio that somebody names', () => {
     expect(elsewhere.status).toBe(202)
   })
 
-  it('belongs to the request that an Idempotency-Key stands for', async () => {
+  it('is part of the request that an Idempotency-Key identifies', async () => {
     const club = await startTwo()
     const key = { 'Idempotency-Key': 'once' }
     const [here, there] = [0, 1].map((index) => ({ text: 'hi', radio: nameOf(club, index) }))
@@ -171,7 +171,7 @@ describe('the radio that somebody names', () => {
 })
 
 describe('without a name', () => {
-  it('a text for everybody goes by the first radio that has the channel and can send', async () => {
+  it('a broadcast goes by the first radio that has the channel and can send', async () => {
     const club = await startTwo()
     expect(await sendText(club)).toBe(0)
     expect(await sendText(club, { channel: 1 })).toBe(1)
@@ -181,7 +181,7 @@ describe('without a name', () => {
     expect(await sendText(club)).toBe(1)
   })
 
-  it('what goes to a node goes by the radio that hears it over the fewest hops', async () => {
+  it('a packet for a node goes by the radio that hears it over the fewest hops', async () => {
     const club = await startTwo()
     expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([0, 0])
     hear(club, 0, 1, 3)
@@ -189,27 +189,27 @@ describe('without a name', () => {
     hear(club, 1, 2, 1)
     await untilHeard(club, 3, 1)
     expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([1, 1])
-    // By way of the internet is the last resort.
+    // The internet is the last resort.
     hear(club, 1, 3, 0, { viaMqtt: true })
     await untilHeard(club, 3, null)
     expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([0, 0])
   })
 
-  it('over as many hops the latest counts, and what was heard long before does not', async () => {
+  it('with equal hops the latest packet decides, and old packets do not count', async () => {
     const club = await startTwo()
     hear(club, 1, 1, 0)
     await untilHeard(club, 0)
     hear(club, 0, 2, 0)
     await untilHeard(club, 0, 0)
     expect(await sendText(club, { to: NODE })).toBe(0)
-    // A node of a kilometre away that has driven to the other hill.
+    // A node a kilometre away has driven to the other hill.
     await pass(club, 62)
     hear(club, 1, 3, 4)
     await untilHeard(club, 0, 4)
     expect([await sendText(club, { to: NODE }), await askForWay(club)]).toStrictEqual([1, 1])
   })
 
-  it('after a start it is as the radios tell of the nodes that they know', async () => {
+  it('after a start the nodes reported by the radios decide', async () => {
     const lastHeard = seconds(START) - 600
     const club = await startTwo(
       { nodes: [{ num: NODE, lastHeard, hopsAway: 4 }] },
@@ -217,12 +217,12 @@ describe('without a name', () => {
     )
     await untilHeard(club, 4, 2)
     expect(await sendText(club, { to: NODE })).toBe(1)
-    // To a node in a channel it must be a radio that has it; to a radio of ours it is another one.
+    // To a node in a channel, the radio must have the channel; to one of our radios, it must be another one.
     expect(await sendText(club, { to: NODE, channel: 1 })).toBe(1)
     expect([await askForWay(club, { to: FIRST }), await askForWay(club, { to: SECOND })]).toStrictEqual([1, 0])
   })
 
-  it('a reply goes by the radio over which the original came, also to the own words', async () => {
+  it("a reply goes by the radio over which the original came, also to one's own message", async () => {
     const club = await startTwo()
     hear(club, 1, 77, 2)
     hear(club, 0, 78, 2)
@@ -232,7 +232,7 @@ describe('without a name', () => {
     expect(await sendText(club, { text: '👍', replyId: 77, emoji: true })).toBe(1)
     expect(await sendText(club, { replyId: 78 })).toBe(0)
     expect(await sendText(club, { to: NODE, replyId: 79 })).toBe(1)
-    // One that came by both goes back the shorter way.
+    // One that came by both goes back the shorter route.
     hear(club, 0, 80, 3)
     hear(club, 1, 80, 1)
     await club.untilHeard(5)
@@ -266,7 +266,7 @@ describe('rules', () => {
     return found.map(({ outcome, reason, count }) => `${count} ${reason ?? outcome}`).toReversed()
   }
 
-  it('answer by the radio that heard, in its name, and once what both heard', async () => {
+  it('answer by the radio that heard, in its name, and only once if both heard', async () => {
     const club = await startTwo()
     const rule = {
       ...ACKNOWLEDGE,
@@ -292,7 +292,7 @@ describe('rules', () => {
     expect(await answersOf(club, id)).toStrictEqual(['1 sent', '1 sent', '1 sent'])
   })
 
-  it('choose as people do, for each packet, and the name in a text is that of its radio', async () => {
+  it('choose the radio for each packet as for users, and a text names that radio', async () => {
     const club = await startTwo()
     await add(club, { ...ANNOUNCE, when: { kind: 'interval', hours: 3 }, channels: [0, 1], text: 'From {longName}' })
     await add(club, { ...TRACEROUTE, everyMinutes: 60, targets: { kind: 'list', nodes: [NODE, 6] } })
@@ -301,11 +301,11 @@ describe('rules', () => {
     await pass(club, 180)
     const all = ['0 From Hill', '1 From Lake']
     await until(async () => expect(await radiosOf(club, 'messages', 'Hello')).toStrictEqual(all))
-    // Node 5, node 6, and node 5 again: that the second radio asked it counts as well.
+    // Node 5, node 6, and node 5 again: the request by the second radio counts as well.
     await until(async () => expect(await radiosOf(club, 'traceroutes', 'Ways')).toStrictEqual(['1', '0', '1']))
   })
 
-  it('hold what a radio with a busy channel would send, and send the rest', async () => {
+  it('hold packets for a radio with a busy channel, and send the others', async () => {
     const club = await startTwo()
     const id = await add(club, { ...ANNOUNCE, when: { kind: 'interval', hours: 3 }, channels: [0, 1] })
     await pass(club, 170)

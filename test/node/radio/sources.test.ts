@@ -24,7 +24,7 @@ type Sources = {
   readonly admin: Client
   readonly logged: readonly string[]
   get(path: string): Promise<Record<string, unknown>>
-  /** Until all that was heard so far is stored. */
+  /** Until everything heard so far is stored. */
   stored(count: number): Promise<void>
 }
 

@@ -9,7 +9,7 @@ import { fromRadio, queueStatus, smallHandshake } from '../../support/radio/devi
 
 const START = Date.UTC(2026, 5, 1)
 
-/** A radio in memory: the test says when it opens, talks and hangs up. */
+/** A radio in memory: the test decides when it opens, talks and hangs up. */
 function createRadio(random = () => 0.5) {
   const clock = createManualClock(START)
   const opened: number[] = []
@@ -74,7 +74,7 @@ describe('the timing of a link', () => {
     }
   })
 
-  it('scatters that by a quarter either way', () => {
+  it('varies that by up to a quarter either way', () => {
     const delayWith = (random: number) => {
       const radio = createRadio(() => random)
       radio.link.start()
@@ -97,7 +97,7 @@ describe('the timing of a link', () => {
     expect(radio.opened).toHaveLength(2)
   })
 
-  it('asks for the configuration again after 30 s and connects anew after 60 s', () => {
+  it('asks for the configuration again after 30 s and reconnects after 60 s', () => {
     const radio = createRadio()
     radio.link.start()
     radio.open()
@@ -125,7 +125,7 @@ describe('the timing of a link', () => {
     expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the handshake stands still' })
   })
 
-  it('connects anew when the radio begins each handshake and ends none', () => {
+  it('reconnects when the radio begins each handshake and ends none', () => {
     const radio = createRadio()
     radio.link.start()
     radio.open()
@@ -142,7 +142,7 @@ describe('the timing of a link', () => {
     expect(radio.opened).toHaveLength(2)
   })
 
-  it('takes no word at any time for progress of a handshake', () => {
+  it('never takes other frames for progress of a handshake', () => {
     const radio = createRadio()
     radio.link.start()
     radio.open()
@@ -194,7 +194,7 @@ describe('the timing of a link', () => {
     expect(radio.link.info()).toMatchObject({ state: 'waiting', reason: 'the radio has gone silent' })
   })
 
-  it('does not call two losses far apart another client, and starts at 1 s again', () => {
+  it('does not take two losses far apart for another client, and starts at 1 s again', () => {
     const radio = createRadio()
     radio.link.start()
     for (let count = 0; count < 4; count += 1) {
@@ -208,7 +208,7 @@ describe('the timing of a link', () => {
     expect(radio.opened).toStrictEqual([0, 61_000, 122_000, 183_000, 244_000])
   })
 
-  it('looks again five minutes after it was kicked twice, and has its patience back once it holds the radio', () => {
+  it('tries again five minutes after two disconnections, and is patient again once it holds the radio', () => {
     const radio = createRadio()
     radio.link.start()
     const loseAfter = (ms: number) => {
@@ -229,7 +229,7 @@ describe('the timing of a link', () => {
     expect(loseAfter(40_000)).toBe('waiting')
   })
 
-  it('calls a radio that is away after saved settings restarting, for three minutes', () => {
+  it('shows a radio that is away after saved settings as restarting, for three minutes', () => {
     const radio = createRadio()
     radio.link.start()
     radio.open()
@@ -246,7 +246,7 @@ describe('the timing of a link', () => {
     expect(states.at(-1)).toBe('waiting')
   })
 
-  it('begins anew with 1 s after each restart that was asked for', () => {
+  it('starts at 1 s again after each restart that was requested', () => {
     const radio = createRadio()
     radio.link.start()
     for (let count = 0; count < 4; count += 1) {

@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-/** A service on one radio, and the model that is told what the radio says. */
+/** A service on one radio, and a model that follows what the radio sends. */
 type Torture = {
   readonly dice: Random
   readonly clock: ReturnType<typeof createManualClock>
@@ -39,9 +39,9 @@ type Torture = {
   readonly model: MeshModel
   readonly store: SqliteStore
   radio(): NodeRadio
-  /** Handshakes that were asked for. */
+  /** Requested handshakes. */
   handshakes(): number
-  /** The next handshake ends after so many nodes. */
+  /** The next handshake ends after that many nodes. */
   cutHandshake(afterNodes: number): void
   restartService(): Promise<void>
 }
@@ -103,7 +103,7 @@ async function startTorture(seed: number): Promise<Torture> {
   return torture
 }
 
-/** Time goes on only while the link waits for it: what arrives, arrives at a time that the model knows. */
+/** Time advances only while the link waits for it, so the model knows when each packet arrives. */
 async function untilConnected(torture: Torture, before: number): Promise<void> {
   await until(() => {
     const [link] = torture.radio().links()
@@ -113,7 +113,7 @@ async function untilConnected(torture: Torture, before: number): Promise<void> {
   await settle(torture)
 }
 
-/** Until all that was sent is read, and what was read is stored. */
+/** Until everything sent is read, and everything read is stored. */
 async function settle(torture: Torture): Promise<void> {
   await untilRead(torture)
   await until(() => {
@@ -140,7 +140,7 @@ function write({ dice, device }: Torture, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; at += size) device.sendRaw(bytes.slice(at, at + size))
 }
 
-/** Live traffic with everything between it that is none. */
+/** Live traffic, mixed with everything else that may stand between frames. */
 function playTraffic(torture: Torture, recent: OnAir[]): void {
   const { dice, mesh, model, clock } = torture
   for (let count = dice.below(50); count >= 0; count--) {
@@ -162,7 +162,7 @@ function sendHalfFrame(torture: Torture): void {
   write(torture, whole.slice(0, 1 + dice.below(whole.length - 1)))
 }
 
-/** The radio hears what the service does not. */
+/** The radio hears what the service misses. */
 function missTraffic({ dice, mesh, clock }: Torture): void {
   for (let count = dice.below(20); count > 0; count--) mesh.hear(clock.now())
 }
@@ -212,7 +212,7 @@ const TROUBLES = {
 } as const satisfies Record<string, (torture: Torture) => Promise<void>>
 
 describe('after everything that can happen to a link', () => {
-  // In 105 and 108 the service restarts at a bad moment; in 128 a waypoint is taken back and set anew in one batch.
+  // In 105 and 108 the service restarts at a bad moment; in 128 a waypoint is deleted and set again in one batch.
   it.each([1, 2, 3, 4, 105, 108, 128])('the database holds exactly what was sent, once (seed %i)', async (seed) => {
     const torture = await startTorture(seed)
     const { dice, store, model } = torture

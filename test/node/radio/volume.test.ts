@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const end of endings.splice(0)) await end()
 })
 
-it('all 2000 nodes of a radio are in the list after it is connected, each with what was told', async () => {
+it('all 2000 nodes of a radio are listed after it connects, each with its reported data', async () => {
   const nums = Array.from({ length: NODES }, (_, n) => 5000 + n * 7919)
   const told = nums.map((num, n) =>
     fromRadio({

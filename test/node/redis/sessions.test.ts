@@ -60,14 +60,14 @@ const session = (id: number, now: number): StoredSession => ({
   factors: null,
 })
 
-test('a server that is not there stops the start with one sentence that hides the password', async () => {
+test('an unreachable server stops the start with one sentence that hides the password', async () => {
   const port = await freePort()
   const start = redisSessions(`redis://me:hunter2@127.0.0.1:${port}`, 'mesh:', watchedLog().log)
   await expect(start).rejects.toThrow(`Redis at 127.0.0.1:${port} can't be reached: connect ECONNREFUSED`)
   await expect(start).rejects.not.toThrow(/hunter2/)
 })
 
-test('a server that takes the connection and says nothing stops the start too', async () => {
+test('a server that accepts the connection and stays silent stops the start too', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   endings.push(() => void silent.close())
   await once(silent, 'listening')
@@ -89,7 +89,7 @@ test('a wrong password stops the start', async () => {
   expect(await (await opened(`redis://:right@127.0.0.1:${port}`)).find('x', 0)).toBeNull()
 })
 
-test('without its server every call fails at once as database_unavailable; with it back all go on', async () => {
+test('without its server every call fails at once as database_unavailable; when it is back all work again', async () => {
   const { log, seen, lines } = watchedLog()
   const server = await redis()
   const store = await opened(server.url, log)
@@ -129,7 +129,7 @@ test('two services count together and see the same sessions', async () => {
   expect(await one.find(session(1, 5).tokenHash, 5)).toBeNull()
 })
 
-test('two services with prefixes of their own do not see each other', async () => {
+test('two services with different prefixes do not see each other', async () => {
   const { url } = await redis()
   const [one, two] = [await opened(url), await opened(url, watchedLog().log, 'club:')]
   await one.insert(session(1, 5))
@@ -143,13 +143,13 @@ test('two services with prefixes of their own do not see each other', async () =
   expect(await one.list(7, 5)).toHaveLength(1)
 })
 
-test('health says that the session store is away, and that it is back', async () => {
+test('health reports that the session store is down, and that it is back', async () => {
   const { log, seen } = watchedLog()
   const server = await redis()
   const app = await createTestApp({ ports: { sessions: await opened(server.url, log) } })
   endings.push(() => app.close())
   const health = async () => {
-    // An answer counts for a second.
+    // An answer is cached for a second.
     app.clock.advance(1000)
     const answer = await app.request('/api/health')
     return [answer.status, await answer.json()]
@@ -165,7 +165,7 @@ test('health says that the session store is away, and that it is back', async ()
   expect(await health()).toStrictEqual([200, { status: 'ok', uptime: 3 }])
 })
 
-test('all keys expire by themselves, and the index of a user forgets what is gone', async () => {
+test('all keys expire by themselves, and the index of a user drops expired ones', async () => {
   const { url } = await redis()
   const store = await opened(url)
   const raw = await createClient({ url }).connect()

@@ -25,7 +25,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true })
 })
 
-test('the first five minutes of the README, word for word, with a radio connected', async () => {
+test('the first five minutes of the README work word for word, with a radio connected', async () => {
   const [start, calls] = [...README.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block ?? '').slice(1, 3)
   const password = /ADMIN_PASSWORD='([^']+)'/.exec(start ?? '')?.[1] ?? ''
   const service = await startService(built, {

@@ -13,7 +13,7 @@ afterEach(() => rmSync(dir, { recursive: true }))
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-test('is made once, for the service alone, in a directory for the service alone', () => {
+test('is created once, private to the service, in a private directory', () => {
   const data = join(dir, 'deep', 'data')
   const secret = keptSessionSecret(data)
   expect(secret).toMatch(/^[\w-]{43}$/)
@@ -23,11 +23,11 @@ test('is made once, for the service alone, in a directory for the service alone'
   expect(keptSessionSecret(data)).toBe(secret)
 })
 
-test('is another one for another directory', () => {
+test('differs between directories', () => {
   expect(keptSessionSecret(join(dir, 'a'))).not.toBe(keptSessionSecret(join(dir, 'b')))
 })
 
-test('one that is there is taken as it is, and its permissions stay', () => {
+test('an existing one is used unchanged, and its permissions stay', () => {
   const file = join(dir, 'session-secret')
   writeFileSync(file, `${'s'.repeat(40)}\n\n`)
   chmodSync(file, 0o640)
@@ -35,7 +35,7 @@ test('one that is there is taken as it is, and its permissions stay', () => {
   expect(mode(file)).toBe('640')
 })
 
-test.each(['', 'short\n', '   \n'])('a file that holds %j stops the start and stays', (text) => {
+test.each(['', 'short\n', '   \n'])('a file that contains %j stops the start and stays', (text) => {
   const file = join(dir, 'session-secret')
   writeFileSync(file, text)
   expect(() => keptSessionSecret(dir)).toThrow(`${file} does not hold a secret of at least 32 characters`)
@@ -49,7 +49,7 @@ test('a draft that a killed start left behind does no harm', () => {
   expect(secret).toHaveLength(43)
 })
 
-test('several that start at the same instant agree', async () => {
+test('several processes that start at the same instant agree', async () => {
   const source = `
     import { parentPort, workerData } from 'node:worker_threads'
     const { keptSessionSecret } = await import(workerData.module)

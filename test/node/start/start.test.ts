@@ -34,7 +34,7 @@ afterEach(() => rmSync(dir, { recursive: true }))
 const data = () => join(dir, 'data')
 
 describe('a start that is refused', () => {
-  test('tells each problem on its line, secrets not shown, and touches nothing', async () => {
+  test('reports each problem on its line, without secrets, and touches nothing', async () => {
     const env = {
       DATA_DIR: data(),
       PORT: '70000',
@@ -79,7 +79,7 @@ describe('a start that is refused', () => {
   test.each([
     ['below a file', () => join(dir, 'file', 'data'), 'ENOTDIR'],
     ['that is a file', () => join(dir, 'file'), 'EEXIST'],
-    // As root, too, nothing can be made there.
+    // Root cannot create anything there either.
     ['below /proc', () => '/proc/nowhere/data', 'ENOENT'],
   ])('a data directory %s is one line', async (_where, directory, code) => {
     writeFileSync(join(dir, 'file'), '')
@@ -91,7 +91,7 @@ describe('a start that is refused', () => {
     })
   })
 
-  test('a file that is no database', async () => {
+  test('a file that is not a database', async () => {
     mkdirSync(data())
     writeFileSync(join(data(), 'mesh.db'), 'this is no database, and it is longer than a header '.repeat(10))
     const { code, err } = await runToEnd(built, { DATA_DIR: data() })
@@ -143,7 +143,7 @@ describe('a start that is refused', () => {
     )
   })
 
-  test('a port that is taken', async () => {
+  test('a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = Object(other.address())
@@ -154,7 +154,7 @@ describe('a start that is refused', () => {
     expect(err).toBe(`PORT: found ${port} on "127.0.0.1", expected a port that nobody else listens on (EADDRINUSE)\n`)
   })
 
-  test('an address that is not of this machine', async () => {
+  test('an address that is not on this machine', async () => {
     const { code, err } = await runToEnd(built, { DATA_DIR: data(), HOST: '192.0.2.1', ADMIN_PASSWORD: GOOD_PASSWORD })
     expect([code, err]).toStrictEqual([
       1,
@@ -162,7 +162,7 @@ describe('a start that is refused', () => {
     ])
   })
 
-  test('a Redis server that is not there, without its password', async () => {
+  test('an unreachable Redis server, without its password', async () => {
     const env = { DATA_DIR: data(), SESSION_STORE: 'redis', REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }
     const { code, out, err } = await runToEnd(built, env)
     expect(code).toBe(1)
@@ -171,7 +171,7 @@ describe('a start that is refused', () => {
   })
 })
 
-describe('an old Node', () => {
+describe('an old version of Node', () => {
   const SENTENCE =
     /^This service needs Node 22\.12 or newer and was started on (\d+\.\d+\.\d+)\. Start it with "npm start", which brings its own Node\.\n$/
 
@@ -198,7 +198,7 @@ describe('an old Node', () => {
   }
 })
 
-test('the command line on an old Node says so', async () => {
+test('the command line on an old version of Node says so', async () => {
   const fake = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.2'}})`
   const args = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
   const { code, err } = await runToEnd({ main: buildCli() }, { DATA_DIR: data() }, { args })
@@ -209,7 +209,7 @@ test('the command line on an old Node says so', async () => {
 })
 
 describe('a start', () => {
-  test('makes the first administrator, shows a random password once and never logs it', async () => {
+  test('creates the first administrator, shows a random password once and never logs it', async () => {
     const first = await startService(built, { DATA_DIR: data() })
     const shown = first.lines.flatMap(
       (line) => /Sign in as "admin" with the temporary password {2}(\S+)$/.exec(line)?.[1] ?? [],
@@ -234,7 +234,7 @@ describe('a start', () => {
     expect(second.lines.at(-1)).toContain('"message":"Stopped"')
   })
 
-  test.runIf(canMount)('on a disk with room for the database and not for a reserve', async () => {
+  test.runIf(canMount)('works on a disk with room for the database but not for a reserve', async () => {
     const disk = mountSmallDisk(40)
     try {
       disk.fill(10 * 1024 * 1024)
@@ -251,7 +251,7 @@ describe('a start', () => {
     }
   })
 
-  test('says where its data is, in full', async () => {
+  test('logs the full path of its data', async () => {
     const env = { DATA_DIR: relative(process.cwd(), data()), ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)
     const listening = service.lines
@@ -264,20 +264,20 @@ describe('a start', () => {
     expect(out).toContain(`Backup directory not found: ${data()}/system-backups/2026-01-15_120000; `)
   })
 
-  test('writes nothing that others may read, also into a directory that they may enter', async () => {
+  test('writes nothing that others may read, even into a directory that they may enter', async () => {
     mkdirSync(data(), { mode: 0o755 })
     const service = await startService(built, { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD })
     const names = readdirSync(data(), { recursive: true, encoding: 'utf8' })
     expect(names).toEqual(expect.arrayContaining(['mesh.db', 'mesh.db-wal', 'session-secret']))
     for (const name of names) {
-      // Side files of a lock come and go.
+      // Side files of a lock appear and disappear.
       const stat = statSync(join(data(), name), { throwIfNoEntry: false })
       expect((stat?.mode ?? 0) & 0o077, name).toBe(0)
     }
     expect(await service.stop('SIGTERM')).toBe(0)
   })
 
-  test('with a given password makes an administrator whose password stays', async () => {
+  test('with a given password creates an administrator whose password is permanent', async () => {
     const env = { DATA_DIR: data(), ADMIN_USERNAME: 'root', ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)
     expect(service.lines.join('\n')).not.toContain(GOOD_PASSWORD)
@@ -298,7 +298,7 @@ describe('secrets in files', () => {
     return file
   }
 
-  test('a password in a file is the one of the first administrator', async () => {
+  test('a password in a file is used for the first administrator', async () => {
     const env = { DATA_DIR: data(), ADMIN_PASSWORD_FILE: secret(`${GOOD_PASSWORD}\n`) }
     const service = await startService(built, env)
     const login = await fetch(`${service.url}/api/auth/login`, {

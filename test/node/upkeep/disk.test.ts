@@ -28,7 +28,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
   }
   const hasReserve = () => existsSync(join(disk.dir, 'disk-reserve'))
 
-  test('a reserve is kept, freed when the disk is full, and made again when there is room', async () => {
+  test('a reserve is kept, released when the disk is full, and created again when there is room', async () => {
     const reserve = open()
     await reserve.keep()
     expect([hasReserve(), reserve.isFull()]).toStrictEqual([true, false])
@@ -37,7 +37,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
     disk.fill(MB)
     reserve.makeRoom()
     expect([hasReserve(), reserve.isFull()]).toStrictEqual([false, true])
-    // What is freed is for administrators: for what is heard the disk stays full.
+    // The released space is for administrators: for received packets the disk stays full.
     await reserve.keep()
     expect([hasReserve(), reserve.isFull()]).toStrictEqual([false, true])
     disk.clear()
@@ -54,7 +54,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
     })
   })
 
-  test('what retention has freed inside of the database is room, too', async () => {
+  test('space freed by retention inside the database counts as room, too', async () => {
     const reserve = open()
     await reserve.keep()
     disk.fill()
@@ -64,7 +64,7 @@ describe.skipIf(!canMount)('on a small disk', () => {
     expect(reserve.isFull()).toBe(false)
   })
 
-  test('a database that finds no room says so in one line', () => {
+  test('a database without room on the disk says so in one line', () => {
     disk.fill(64 * 1024)
     const file = join(disk.dir, 'mesh.db')
     const line = new RegExp(

@@ -9,7 +9,7 @@ const MINUTE = 60_000
 let app: TestApp
 let clock: ReturnType<typeof createManualClock>
 let upkeep: ReturnType<typeof startJob>
-/** What ends the runs, in the order in which they began. */
+/** Functions that end the runs, in the order in which they began. */
 let ends: ((error?: Error) => void)[]
 
 beforeEach(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-test('a run that takes longer than the time between two is not met by the next one', async () => {
+test('a run that takes longer than its interval does not overlap with the next one', async () => {
   clock.advance(MINUTE)
   clock.advance(60 * MINUTE)
   expect(ends).toHaveLength(1)
@@ -35,7 +35,7 @@ test('a run that takes longer than the time between two is not met by the next o
   })
 })
 
-test('a run that fails is told, and followed by another one', async () => {
+test('a failed run is logged, and followed by another one', async () => {
   clock.advance(MINUTE)
   ends[0]?.(new Error('disk is full'))
   await until(() => expect(app.logged.join('\n')).toContain('Something failed'))
@@ -45,7 +45,7 @@ test('a run that fails is told, and followed by another one', async () => {
   })
 })
 
-test('whoever stops it waits for the run under way, and there is no other one', async () => {
+test('stopping waits for the run under way and starts no other', async () => {
   clock.advance(MINUTE)
   let isStopped = false
   const stopped = upkeep.stop().then(() => (isStopped = true))

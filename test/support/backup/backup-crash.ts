@@ -1,4 +1,4 @@
-// A process that backs up, deletes a backup or restores, and kills itself before the step it is told.
+// A process that creates, deletes or restores a backup, and kills itself before the given step.
 import { openBackups } from '../../../src/node/backup/backups.ts'
 import { diskFiles, type Files } from '../../../src/node/backup/folder/files.ts'
 import { restoreAtStart } from '../../../src/node/backup/restore/restore.ts'
@@ -22,7 +22,7 @@ const before =
 const files: Files = {
   makeDirectory: before(diskFiles.makeDirectory),
   create: before(diskFiles.create),
-  // Killed in the middle of a write, half of it is there.
+  // Killed in the middle of a write, it leaves half of it.
   write: (fd, bytes) => {
     diskFiles.write(fd, bytes.subarray(0, bytes.length / 2))
     step()

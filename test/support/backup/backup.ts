@@ -62,13 +62,13 @@ export function restoreOptions(dataDir: string, more: Partial<RestoreOptions> = 
   }
 }
 
-/** Makes a backup of the data directory's database, in a thread, as the service does. */
+/** Creates a backup of the data directory's database in a thread, as the service does. */
 export async function makeBackup(dataDir: string, more: Partial<BackupOptions> = {}): Promise<string> {
   const backups = openBackups(backupOptions(dataDir, more))
   return (await backups.create('manual', async () => {})).name
 }
 
-/** Restores and answers the log; a refusal is the last line, after `refused`. */
+/** Restores and returns the log; a refusal is its last line, prefixed by `refused`. */
 export async function tryRestore(dataDir: string, name: string, more: Partial<RestoreOptions> = {}): Promise<string[]> {
   const { log, lines } = keptLog()
   try {
@@ -79,7 +79,7 @@ export async function tryRestore(dataDir: string, name: string, more: Partial<Re
   return lines
 }
 
-/** A database with some rows in every table; `extra` telemetry rows besides. */
+/** A database with some rows in every table, plus `extra` telemetry rows. */
 export function seedDatabase(file: string, extra = 0): void {
   const store = openDatabase(file)
   const { sqlite } = store
@@ -118,7 +118,7 @@ export function seedTelemetry({ sqlite }: SqliteStore, rows: number): void {
     .run(rows)
 }
 
-/** What a database file holds, table by table, without what a restore is meant to change. */
+/** The contents of a database file by table, without what a restore changes on purpose. */
 export function contentOf(file: string): Record<string, unknown[]> {
   const store = openDatabase(file)
   try {
@@ -159,7 +159,7 @@ export function fingerprint(directory: string): Record<string, string> {
   )
 }
 
-/** Rewrites a file of a backup and makes all hashes fit again, as somebody would who has read the documentation. */
+/** Rewrites a file of a backup and makes all hashes match again, as somebody with the documentation could. */
 export function forge(
   backup: string,
   change: (manifest: Record<string, unknown>) => void,

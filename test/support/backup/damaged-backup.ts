@@ -12,16 +12,16 @@ export const integrity = (what: string) =>
   `Integrity validation failed: ${what}; use an earlier backup or download the archive again`
 
 export type Victim = {
-  /** A backup that nobody touches. */
+  /** An untouched backup. */
   readonly pristine: string
-  /** The one to damage, whole again before each test. */
+  /** The backup to damage, intact again before each test. */
   readonly backup: string
   file(name: string): string
   edit(name: string, change: (text: string) => string): void
   inspect(): Verification
   /**
-   * The restore is refused with this line, or for a reason that holds this part, and nothing but the damaged backup is
-   * on the disk besides what was there.
+   * The restore is refused with this line, or for a reason that contains this text, and the disk has only what was
+   * there before and the damaged backup.
    */
   expectRefused(line: string | RegExp | { part: string }, options?: Partial<RestoreOptions>): Promise<void>
 }
@@ -35,7 +35,7 @@ export function useVictim(): Victim {
   beforeAll(async () => {
     seedDatabase(here.database, 1500)
     renameSync(join(here.backups, await makeBackup(here.dataDir)), pristine)
-    // The snapshot's reader leaves empty side files; a restore that gets so far would remove them.
+    // The snapshot's reader leaves empty side files; a restore that gets that far would remove them.
     for (const suffix of ['-wal', '-shm']) rmSync(here.database + suffix, { force: true })
     database = readFileSync(here.database)
   })

@@ -3,14 +3,14 @@ import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Only root may mount: without it what needs a small disk is left out. */
+/** Only root may mount: without root, tests that need a small disk are skipped. */
 export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tries()
 
 export type SmallDisk = {
   readonly dir: string
-  /** Takes all room but so many bytes. */
+  /** Fills the disk up to this many free bytes. */
   fill(left?: number): void
-  /** Gives it back. */
+  /** Frees that space. */
   clear(): void
   remove(): void
 }

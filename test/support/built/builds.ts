@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of what is built once for all files of a run. */
+    /** The folder of the shared builds of a run. */
     builds: string
   }
 }

@@ -3,7 +3,7 @@ import { build } from 'esbuild'
 import type { Built } from './built-service.ts'
 
 /**
- * Bundles `test/support/backup/<name>.ts` beside a built service, so that it finds what the service finds. It starts several
+ * Bundles `test/support/backup/<name>.ts` beside a built service, so that it finds the same files. It starts several
  * times as fast as from source.
  */
 export async function buildProgram({ main }: Built, name: string): Promise<string> {

@@ -32,7 +32,9 @@ export function buildSite(): Built & { readonly files: string } {
   return { main: join(dir, 'dist/node/main.js'), files: join(dir, 'dist/web') }
 }
 
-/** Fills a folder once for all files of the run; answers where it is. Files that begin together may both build it. */
+/**
+ * Fills a folder once for all files of the run; returns its path. Files that begin at the same time may both build it.
+ */
 export function buildOnce(name: string, build: (into: string) => void): string {
   const dir = join(inject('builds'), name)
   if (existsSync(dir)) return dir
@@ -55,18 +57,18 @@ function buildProgramInto(dir: string): void {
 export type Service = {
   readonly url: string
   readonly process: ChildProcess
-  /** Everything on standard output so far, a line each. */
+  /** Everything on standard output so far, one line each. */
   readonly lines: readonly string[]
-  /** Sends the signal and answers the exit code, null after a kill. */
+  /** Sends the signal and returns the exit code, null after a kill. */
   stop(signal: NodeJS.Signals): Promise<number | null>
 }
 
 const listening = z.object({ message: z.literal('Listening'), port: z.int() })
 
-/** Starts a built service on a free port of loopback, in `DATA_DIR`. Throws what it wrote when it ends instead. */
+/** Starts a built service on a free loopback port, in `DATA_DIR`. Throws its output if it ends instead. */
 export async function startService({ main }: Built, env: Record<string, string>): Promise<Service> {
   const child = spawn(process.execPath, [main], { env: serviceEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
-  // Not at its exit: what it wrote last may still be on its way.
+  // Not at its exit: its last output may not have arrived yet.
   const ended = once(child, 'close')
   const errors = text(child.stderr)
   const lines: string[] = []
@@ -92,7 +94,7 @@ export async function startService({ main }: Built, env: Record<string, string>)
   }
 }
 
-/** Runs a built service that is expected to refuse its start. */
+/** Runs a built service that is expected to refuse to start. */
 export async function runToEnd(
   { main }: Built,
   env: Record<string, string>,

@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 
-/** An authenticator in software, as CTAP2 has it: one ES256 passkey without attestation, for services of one origin. */
+/** A software authenticator as in CTAP2: one ES256 passkey without attestation, for services of one origin. */
 export function createAuthenticator(origin: string) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })

@@ -24,7 +24,7 @@ export const CLUB: ChannelKey = { name: 'Rescue', key: expandPsk(CLUB_PSK) }
 export const LONG_FAST = 'LongFast'
 
 type Slot = { readonly name?: string; readonly psk?: Uint8Array; readonly off?: boolean }
-/** What a radio tells; may change between two handshakes. */
+/** What a radio reports; may change between two handshakes. */
 export type Told = {
   channels: readonly Slot[]
   preset?: Preset
@@ -70,7 +70,7 @@ type Club = {
   /** Number of the channel by text; `m1` is packet 1. */
   numbers(): Promise<Record<string, number>>
   untilHeard(receptions: number): Promise<void>
-  /** Numbers and names of channels that are on. */
+  /** Numbers and names of enabled channels. */
   channels(): Promise<(readonly [number, string])[]>
   untilLinks(...states: string[]): Promise<void>
   /** Another process on the same database. */
@@ -78,7 +78,7 @@ type Club = {
   stop(): Promise<void>
 }
 
-/** Radios that tell this, and a broker; the rules of automation run. */
+/** Radios that report this, and a broker; the rules of automation run. */
 export async function startClub(
   radios: readonly Told[],
   { env = {}, refusing = false }: { env?: Readonly<Record<string, string>>; refusing?: boolean } = {},
@@ -159,7 +159,7 @@ export async function startClub(
   }
 }
 
-/** The radio of the process that runs now. */
+/** The radios of the current process. */
 function proxyOf(current: () => NodeRadio): NodeRadio {
   return {
     links: () => current().links(),
@@ -187,7 +187,7 @@ function text(id: number): MeshPacket {
   })
 }
 
-/** A channel that everybody can read, with this hash. */
+/** A channel with this hash that everybody can read. */
 export function findOpenChannel(hash: number): ChannelKey {
   const { key } = DEFAULT_CHANNEL_KEY
   for (const first of LETTERS) {
@@ -197,7 +197,7 @@ export function findOpenChannel(hash: number): ChannelKey {
   throw new Error('no such channel')
 }
 
-/** Of a channel that no radio has. */
+/** On a channel that no radio has. */
 export const numberOf = ({ name, key }: ChannelKey) => numberChannel(identifyChannel(hashChannel(name, key), name))
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789']

@@ -4,7 +4,7 @@ import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { PositionSchema } from '../../../src/meshtastic/gen/position_pb.ts'
 import { TelemetrySchema } from '../../../src/meshtastic/gen/telemetry_pb.ts'
 
-/** What a packet changes, in words of its own: nothing here is read back from bytes. Times in milliseconds. */
+/** What a packet changes, described independently: nothing here is decoded from bytes. Times in milliseconds. */
 export type Effect =
   | { readonly kind: 'text'; readonly text: string; readonly replyId: number | null; readonly emoji: boolean }
   | { readonly kind: 'place'; readonly place: Place }
@@ -40,17 +40,17 @@ export type Waypoint = {
   readonly lockedTo: number | null
 }
 
-/** A packet as it is on the air. */
+/** A packet as it is sent over the air. */
 export type Sent = {
   readonly from: number
   readonly to: number
   readonly id: number
   readonly channel: number
-  /** Null: cipher text. */
+  /** Null: ciphertext. */
   readonly port: number | null
   readonly payload: Uint8Array
   readonly data: { readonly requestId?: number; readonly replyId?: number; readonly emoji?: number }
-  /** What the packet log tells of its content. */
+  /** What the packet log shows of its content. */
   readonly logged: object
   readonly effect: Effect
 }
@@ -77,10 +77,10 @@ const encode = <Desc extends DescMessage>(schema: Desc, init: MessageInitShape<D
 
 type Content = Pick<Sent, 'port' | 'payload' | 'logged' | 'effect'> & { data?: Sent['data']; to?: number }
 
-/** An em dash before a Ã is E2 80 94 C3 83: a start of a frame in the middle of a text. */
+/** An em dash before a Ã is E2 80 94 C3 83: the start of a frame in the middle of a text. */
 const WORDS = ['hello', '— Ã', 'Grüße', '\u0014Ã', '🦉', '\u001b[31mred', 'a b  c', '"quoted"', '—Ã—Ã'] as const
 
-/** Names and reactions with control characters are not believed: plausible.test.ts. */
+/** Names and reactions with control characters are rejected: see plausible.test.ts. */
 function printable(words: string): string {
   return words.replaceAll(/\p{Cc}/gu, '')
 }
@@ -124,7 +124,7 @@ function makePosition(dice: Random, seconds: number): Content {
   }
 }
 
-/** Some metrics of each variant; those of the last three say nothing by a 0. */
+/** Some metrics of each variant; in the last three a 0 counts as absent. */
 const METRICS = {
   deviceMetrics: ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds'],
   environmentMetrics: ['temperature', 'relativeHumidity', 'barometricPressure', 'iaq', 'lux'],
@@ -241,7 +241,7 @@ function makeWaypoint(dice: Random, from: number): Content {
   }
 }
 
-/** Ports that nobody knows, ports that are known with bytes that are not, and what only others can read. */
+/** Unknown ports, known ports with invalid bytes, and ciphertext for others. */
 function makeOpaque(dice: Random): Content {
   const bytes = dice.bytes(1 + dice.below(60))
   const isMalformed = dice.chance(0.3)

@@ -21,7 +21,7 @@ type PacketInit = Exclude<MessageInitShape<typeof MeshPacketSchema>, MeshPacket>
 
 let lastId = 1000
 
-/** A packet heard directly, as a radio hands it over; each with an id of its own. */
+/** A packet heard directly, as a radio reports it; each with its own id. */
 export function packet(data: DataInit, more: PacketInit = {}): FromRadioVariant {
   lastId += 1
   const heard = { from: FAR, to: BROADCAST, id: lastId, hopStart: 3, hopLimit: 3, rxSnr: 6.25, rxRssi: -70 }
@@ -71,14 +71,14 @@ export const nodeInfo = (value: Extract<FromRadioVariant, { case: 'nodeInfo' }>[
   value,
 })
 
-/** The app with something that listens to radios. */
+/** The app with an ingest for packets. */
 export type TestMesh = {
   readonly app: TestApp
   readonly ingest: Ingest
-  /** As GET /api/nodes tells. */
+  /** As in the answer of GET /api/nodes. */
   nodes(): Promise<Record<string, unknown>[]>
   node(nodeNum?: number): Promise<Record<string, unknown> | undefined>
-  /** Rows of a table. */
+  /** The number of rows of a table. */
   count(table: string): unknown
 }
 

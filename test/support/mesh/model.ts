@@ -1,6 +1,6 @@
 import { type Identity, keyBytes, type Place, type Sent } from './made-up.ts'
 
-/** How a packet reached the radio. Times in seconds, as radios tell them. */
+/** How a packet reached the radio. Times in seconds, as radios report them. */
 export type Arrival = {
   readonly rxTime: number
   readonly rxSnr: number | null
@@ -10,7 +10,7 @@ export type Arrival = {
   readonly viaMqtt: boolean
 }
 
-/** What a radio's node database tells of a node. */
+/** An entry of a radio's node database. */
 export type Entry = {
   readonly nodeNum: number
   readonly user: Identity | null
@@ -36,9 +36,9 @@ const METRIC_COLUMNS = {
   'deviceMetrics.uptimeSeconds': 'uptime_seconds',
 } as const satisfies Record<string, string>
 
-/** What the database must hold, worked out from what was sent by the rules alone: no line of the service is used. */
+/** What the database must contain, derived only from what was sent, by the rules: no line of the service is used. */
 export type MeshModel = {
-  /** A packet that the radio handed over; `isReplayed`: out of its memory. */
+  /** A packet that the radio reported; `isReplayed`: from its memory. */
   hear(sent: Sent, arrival: Arrival, at: number, isReplayed?: boolean): void
   /** An entry of the radio's node database. */
   readEntry(entry: Entry, at: number): void
@@ -124,7 +124,7 @@ export function createMeshModel(own: number): MeshModel {
       const fewest = seen.get(key) ?? null
       const signal = { rxSnr: arrival.rxSnr, rxRssi: arrival.rxRssi, hopsAway: hops }
       if (isFirst && sent.effect.kind === 'text') receptions.push({ from, packetId: id, gateway: 0, t: at, ...signal })
-      // Of what nobody here can read, a shorter way is no news.
+      // For packets that nobody here can decrypt, fewer hops are not news.
       const isShorter = hops !== null && (fewest === null || hops < fewest) && isReadable(sent)
       if (!isFirst && !isShorter) return
       seen.set(key, hops === null || fewest === null ? (hops ?? fewest) : Math.min(hops, fewest))
@@ -143,7 +143,7 @@ export function createMeshModel(own: number): MeshModel {
         Object.assign(news, contentOf(sent, arrival.rxTime * 1000))
         addContent(sent, at, arrival.rxTime * 1000, isReplayed)
       }
-      // What waited somewhere for more than a minute is older than it looks.
+      // What was delayed somewhere for more than a minute is older than it looks.
       if (isReplayed || at - rxTime > 60_000) remember(node, news)
       else replace(node, news)
     },
@@ -224,7 +224,7 @@ function contentOf({ effect }: Sent, receipt: number): NodeRow {
   return {}
 }
 
-/** Who a node is: a second key is kept beside the first. What is older only fills what is not known. */
+/** The identity of a node: a second key is kept beside the first. Older data only fills gaps. */
 function identify(
   node: NodeRow,
   { public_key: key = null, is_licensed: isLicensed = null, ...told }: NodeRow,
@@ -244,7 +244,7 @@ function identify(
   node['last_heard'] = Math.max(Number(node['last_heard']), Number(told['last_heard'])) || null
 }
 
-/** What a node says now replaces what it said before, but for what it measured before that. */
+/** A new report replaces the earlier ones of a node, except in measurements from before. */
 function replace(node: NodeRow, news: NodeRow): void {
   identify(node, news)
   const isOlder = (column: string) => Number(news[column]) < Number(node[column])
@@ -264,7 +264,7 @@ function replace(node: NodeRow, news: NodeRow): void {
   if (!isOlder('position_time')) node['altitude'] = altitude ?? node['altitude'] ?? null
 }
 
-/** What a radio remembers replaces what is older, and fills what is not known. */
+/** The memory of a radio replaces what is older, and fills gaps. */
 function remember(node: NodeRow, news: NodeRow): void {
   const isNewer = (column: string) => {
     const time = news[column] ?? null

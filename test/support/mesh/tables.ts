@@ -23,7 +23,7 @@ const QUERIES = {
 /** Tables whose order is that of arrival. */
 const ORDERED: ReadonlySet<string> = new Set(['messages', 'packets', 'traceroutes'])
 
-/** What the database holds of a mesh, by table; see `comparable`. */
+/** The contents of a mesh database by table; see `comparable`. */
 export function readTables({ sqlite }: SqliteStore): Record<string, unknown[]> {
   const entries = Object.entries(QUERIES).map(([table, query]) => {
     const rows = table === 'dirty' ? sqlite.prepare(query).pluck().all() : sqlite.prepare(query).all()
@@ -32,7 +32,7 @@ export function readTables({ sqlite }: SqliteStore): Record<string, unknown[]> {
   return comparable(Object.fromEntries(entries))
 }
 
-/** Each row as one line, whatever the order of its fields; rows sorted where their order says nothing. */
+/** Each row as one line, whatever the order of its fields; rows are sorted where their order means nothing. */
 export function comparable(tables: Readonly<Record<string, readonly unknown[]>>): Record<string, string[]> {
   const entries = Object.entries(tables).map(([table, rows]) => {
     const lines = rows.map((row) => JSON.stringify(inOrder(row)))
@@ -41,26 +41,26 @@ export function comparable(tables: Readonly<Record<string, readonly unknown[]>>)
   return Object.fromEntries(entries)
 }
 
-/** Columns of a node that no packet tells as they are, and where they are tested. */
+/** Columns of a node that no packet contains directly, and where they are tested. */
 const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
-  // What speaks for a node: newcomers.test.ts.
+  // The evidence for a node: newcomers.test.ts.
   'days_heard',
   'last_heard_day',
   'heard_by_radio',
   'source_id',
-  // The channel of what is known: heard-channel.test.ts.
+  // The channel of positions and metrics: heard-channel.test.ts.
   'position_channel',
   'metrics_channel',
   // Counts changes for the cached list: list.test.ts.
   'revision',
 ])
 
-/** Ids are given as they come. */
+/** Ids are assigned on arrival. */
 function readJson({ id, payload, route, ...all }: Record<string, unknown>): Record<string, unknown> {
   const row = Object.fromEntries(Object.entries(all).filter(([name]) => !TESTED_ELSEWHERE.has(name)))
   return {
     ...row,
-    // Only that of a waypoint is told by the mesh.
+    // Only the id of a waypoint comes from the mesh.
     ...('lockedTo' in row ? { id } : {}),
     ...(payload === undefined ? {} : { payload: parse(payload) }),
     ...(route === undefined ? {} : { route: parse(route) }),

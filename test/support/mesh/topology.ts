@@ -6,7 +6,7 @@ const MINUTE = 60_000
 /** Number of the demo's node at this place of its list. */
 export const demoNode = (index: number) => 0xa0cb0001 + index * 0x0101
 
-/** Routes, links, a track and waypoints among the nodes of the demo, which must be there already. */
+/** Routes, links, a track and waypoints among the demo's nodes, which must exist already. */
 export async function addTopology({ db }: Pick<SqliteStore, 'db'>, now: number): Promise<void> {
   const at = (minutes: number) => now - minutes * MINUTE
   const asked = (to: number, minutes: number) => ({
@@ -33,7 +33,7 @@ export async function addTopology({ db }: Pick<SqliteStore, 'db'>, now: number):
       ...asked(23, 30),
       answeredAt: at(29),
       state: 'delivered' as const,
-      // The node between did not tell its number.
+      // The node between did not report its number.
       route: JSON.stringify({ route: [tower, null], snrTowards: [5, null, -11.25], routeBack: [], snrBack: [] }),
     },
     { ...asked(24, 20), state: 'failed' as const, routingError: 'NO_RESPONSE' },

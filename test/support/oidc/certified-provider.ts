@@ -10,8 +10,8 @@ export type CertifiedProvider = {
 }
 
 /**
- * The certified `oidc-provider` on a free port of loopback, with one client: `origin`. At its defaults, but for what
- * is given; `path` belongs to the issuer.
+ * The certified `oidc-provider` on a free loopback port, with one client: `origin`. It uses its defaults except for the
+ * given settings; `path` belongs to the issuer.
  */
 export async function startCertifiedProvider(options: {
   origin: string
@@ -68,7 +68,7 @@ export async function startCertifiedProvider(options: {
   }
 }
 
-/** Signs in and consents at the provider's own pages, as a browser without scripts would; answers the callback. */
+/** Signs in and consents on the provider's own pages, as a browser without scripts would; returns the callback. */
 export async function authorizeAt(authorizationUrl: string, login: string): Promise<URL> {
   const cookies = new Map<string, string>()
   const { origin } = new URL(authorizationUrl)

@@ -3,7 +3,7 @@ import { auditRows, createTestApp, type TestApp } from '../app.ts'
 import { type Browser, createBrowser } from '../web/browser.ts'
 import { oidcEnv, startProvider, type TestProvider } from './provider.ts'
 
-// For a file of tests that imports this: each test has a provider, a service that trusts it, and a browser, all new.
+// For a test file that imports this: each test has a new provider, a service that trusts it, and a browser.
 
 export let provider: TestProvider
 export let app: TestApp
@@ -18,7 +18,7 @@ afterEach(async () => {
   await provider.close()
 })
 
-/** Another service instead of the one there is. */
+/** Replaces the service. */
 export async function open(env: Record<string, string> = {}): Promise<void> {
   app?.close()
   app = await createTestApp({ env: oidcEnv(provider, env) })
@@ -26,7 +26,7 @@ export async function open(env: Record<string, string> = {}): Promise<void> {
   browser = createBrowser((path, init) => app.request(path, init))
 }
 
-/** Another provider instead of the one there is, which the service does not know yet. */
+/** Replaces the provider by one that the service does not know yet. */
 export async function replaceProvider(options: Parameters<typeof startProvider>[0]): Promise<void> {
   await provider.close()
   provider = await startProvider(options)

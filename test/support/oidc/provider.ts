@@ -4,13 +4,13 @@ import { CompactSign, type CryptoKey, exportJWK, generateKeyPair } from 'jose'
 
 export type Json = Record<string, unknown>
 
-/** An answer of its own; `hang` never answers, `stall` begins an answer and never ends it. */
+/** A custom answer; `hang` never answers, `stall` begins an answer and never ends it. */
 export type Reply =
   | 'hang'
   | 'stall'
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
 
-/** How the provider misbehaves; without any of these it does as the standards say. */
+/** How the provider misbehaves; without any of these it follows the standards. */
 export type Behaviour = {
   discovery?: Reply | ((document: Json) => unknown)
   keys?: Reply | ((set: { keys: Json[] }) => unknown)
@@ -18,11 +18,11 @@ export type Behaviour = {
   userInfo?: Reply | ((claims: Json) => unknown)
   header?: (header: Json) => Json
   claims?: (claims: Json) => Json
-  /** Redeems a code without looking at the PKCE verifier. */
+  /** Redeems a code without checking the PKCE verifier. */
   forgetsChallenge?: true
   /** Signs instead of the provider's own key. */
   sign?: (header: Json, claims: Json) => Promise<string> | string
-  /** Changes what the redirect to the callback carries. */
+  /** Changes the parameters of the redirect to the callback. */
   callback?: (query: URLSearchParams) => void
 }
 
@@ -49,22 +49,22 @@ export type TestProvider = {
   keys: TestKey[]
   /** Who signs in next: the claims of UserInfo. */
   user: Json & { sub: string }
-  /** Ways of client authentication that discovery offers and the token endpoint takes. */
+  /** Methods of client authentication that discovery offers and the token endpoint accepts. */
   authentication: string[] | undefined
-  /** Paths of endpoints that are below `/new` from then on, and answer 404 where they were. */
+  /** Paths of endpoints that are below `/new` from then on, and answer 404 at their old place. */
   readonly moved: Set<string>
   now: () => number
   readonly seen: SeenRequest[]
-  /** All that was ever issued or received and that nobody may keep. */
+  /** Everything ever issued or received that nobody may store. */
   readonly secrets: Set<string>
-  /** Follows an authorization URL as a browser would; answers the URL of the callback. */
+  /** Follows an authorization URL as a browser would; returns the URL of the callback. */
   authorize(url: string): Promise<URL>
-  /** How often a path was asked for. */
+  /** How often a path was requested. */
   count(path: string): number
   close(): Promise<void>
 }
 
-/** What stands behind a code: the provider behaves as it was told when the code was given. */
+/** The data behind a code: the provider behaves as configured when the code was issued. */
 type Grant = { readonly query: URLSearchParams; readonly user: Json & { sub: string }; readonly behave: Behaviour }
 
 /** Client id, secret and callback of `provider` for the environment of a service. */
@@ -94,7 +94,7 @@ export async function signWith(key: CryptoKey | Uint8Array, header: Json, claims
     .sign(key)
 }
 
-/** An OpenID provider on loopback: real HTTP, real keys, and told by `behave` how to misbehave. */
+/** An OpenID provider on loopback with real HTTP and real keys; `behave` makes it misbehave. */
 export async function startProvider(options: { secret?: string; alg?: string } = {}): Promise<TestProvider> {
   const clientId = 'mesh monitor: 1'
   const grants = new Map<string, Grant>()

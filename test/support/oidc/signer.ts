@@ -14,19 +14,19 @@ type Around = NonNullable<Parameters<typeof packet>[1]>
 export type Signer = {
   readonly nodeNum: number
   readonly publicKey: Uint8Array
-  /** As the API tells the key. */
+  /** The key as shown by the API. */
   readonly base64: string
   /** Its signature of a packet. */
   sign(content: { readonly from: number; readonly id: number; readonly data: DataInit }): Uint8Array
-  /** A signed packet of it. */
+  /** A packet signed by it. */
   packet(data: DataInit, more?: Around): FromRadioVariant
-  /** What it says of itself, its key included. */
+  /** Its node info, including the key. */
   user(init: MessageInitShape<typeof UserSchema>): DataInit
 }
 
 let lastId = 500_000
 
-/** The same seed makes the same node. `nodeNum`: for one whose number is not that of its key. */
+/** The same seed makes the same node. `nodeNum`: for one whose number does not match its key. */
 export function createSigner(seed: number, nodeNum?: number): Signer {
   const keys = generateKeyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 31 + i * 7) & 0xff))
   const own = nodeNum ?? crc32(keys.public)

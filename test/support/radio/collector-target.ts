@@ -19,13 +19,13 @@ export type Delivered = z.infer<typeof bodySchema>
 
 export type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
 
-/** A service that takes deliveries, on loopback. */
+/** A service that accepts deliveries, on loopback. */
 export type CollectorTarget = {
   readonly url: string
-  /** What it was sent, whatever it answered. */
+  /** The received deliveries, whatever it answered. */
   readonly deliveries: readonly Delivered[]
   readonly tokens: readonly (string | undefined)[]
-  /** What it says to the next deliveries; null: that all is well, as at the start. `hang`: nothing. */
+  /** Its answer to the next deliveries; null: success, as at the start. `hang`: no answer. */
   answer: ((delivery: Delivered) => Answer | 'hang' | null) | null
   stop(): Promise<void>
 }

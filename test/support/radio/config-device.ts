@@ -12,12 +12,12 @@ import { fromRadio, type RadioDevice, startRadioDevice } from './device.ts'
 export type Manners = {
   /** Answers each admin packet with this error and does nothing. */
   refuseWith: Routing_Error | null
-  /** Admin packets that it takes before it refuses or falls silent, and how many it then treats so. */
+  /** Admin packets that it accepts before it refuses or falls silent, and how many it then refuses. */
   takes: number
   times: number
-  /** Changes what it was told, and neither saves nor restarts. */
+  /** Applies changes, but neither saves nor restarts. */
   ignoresCommit: boolean
-  /** Takes each set and hangs up instead of an answer. */
+  /** Accepts each set and hangs up instead of answering. */
   hangsUpMidway: boolean
   /** Answers that it will restart, and does not. */
   ignoresRestart: boolean
@@ -27,7 +27,7 @@ export type Manners = {
   answersCommit: boolean
   /** Counts its starts. */
   countsStarts: boolean
-  /** Changes what it has just saved. */
+  /** Changes the values that it has just saved. */
   onSave: ((settings: Settings) => void) | null
   /** Hangs up and never comes back. */
   diesOnCommit: boolean
@@ -47,13 +47,13 @@ export type SettingsInit = {
   readonly modules?: readonly MessageInitShape<typeof ModuleConfigSchema>[]
 }
 
-/** A radio on loopback with settings that can be changed as the firmware lets them be. */
+/** A radio on loopback with settings that can be changed as in the firmware. */
 export type ConfigDevice = RadioDevice & {
   readonly manners: Manners
-  /** What is in its memory, and what it would start with. */
+  /** The settings in its memory, and those it would start with. */
   readonly active: Settings
   readonly saved: Settings
-  /** Admin messages that it took, in order. */
+  /** Admin messages that it accepted, in order. */
   readonly admin: readonly AdminMessage[]
   readonly packets: readonly MeshPacket[]
   starts(): number
@@ -169,7 +169,7 @@ function copySettings({ owner, channels, configs, modules }: Settings): Settings
   }
 }
 
-/** A set replaces the whole of what it names. */
+/** A set replaces the whole section that it names. */
 function apply(settings: Settings, { payloadVariant: { case: variant, value } }: AdminMessage): void {
   if (variant === 'setOwner') settings.owner = value
   if (variant === 'setChannel') settings.channels.set(value.index, value)

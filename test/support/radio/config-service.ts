@@ -14,7 +14,7 @@ export const OWN = 0xa0cb0001
 
 export const CHANNEL_KEY = new Uint8Array(32).fill(7)
 
-/** Settings of a made-up radio. */
+/** Settings of an invented radio. */
 export const SETTINGS: SettingsInit = {
   owner: { id: '!a0cb0001', longName: 'Test Radio', shortName: 'TR', publicKey: new Uint8Array(32).fill(1) },
   channels: [
@@ -24,7 +24,7 @@ export const SETTINGS: SettingsInit = {
   ],
   configs: [
     { payloadVariant: { case: 'device', value: { role: 2, tzdef: 'CET-1' } } },
-    // Two flags, and a bit that has no name.
+    // Two flags, and a bit without a name.
     { payloadVariant: { case: 'position', value: { positionFlags: 0x403 } } },
     { payloadVariant: { case: 'lora', value: { usePreset: true, region: 3, hopLimit: 3, txEnabled: true } } },
     { payloadVariant: { case: 'network', value: { wifiEnabled: true, wifiSsid: 'home', wifiPsk: 'wifi secret' } } },
@@ -36,7 +36,7 @@ export const SETTINGS: SettingsInit = {
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown>; readonly text: string }
 
-/** The service with a radio whose settings can be changed; time is in the test's hand. */
+/** The service with a radio whose settings can be changed; the test controls time. */
 export type ConfigService = {
   readonly app: TestApp
   readonly device: ConfigDevice
@@ -51,10 +51,10 @@ export type ConfigService = {
   read(section: string): Promise<Record<string, unknown>>
   /** Sends a change that must be accepted. */
   change(section: string, body: object): Promise<Answer>
-  /** The outcome of the section's latest change, once it has one; `stepMs` is what time does meanwhile. */
+  /** The outcome of the section's latest change, once it has one; time advances by `stepMs` meanwhile. */
   outcome(section: string, stepMs?: number): Promise<Record<string, unknown>>
   untilConnected(stepMs?: number): Promise<void>
-  /** Until the service has taken all that the radio has sent so far. */
+  /** Until the service has read everything that the radio has sent so far. */
   settle(): Promise<void>
   /** Another process on the same database and radio, and on radios at these ports as well. */
   restart(morePorts?: readonly number[]): Promise<NodeRadio>
@@ -63,7 +63,7 @@ export type ConfigService = {
 
 const running: ConfigService[] = []
 
-/** A service as it comes, until `afterEach(stopServices)`. */
+/** A service with defaults, until `afterEach(stopServices)`. */
 export async function start(): Promise<ConfigService> {
   const service = await startConfigService()
   running.push(service)
@@ -112,7 +112,7 @@ export async function startConfigService(
   }
   const read = async (section: string) => (await ask('GET', `/api/configuration/${section}`)).body
   let polls = 0
-  /** Time goes slowly while the radio may answer: what is on its way is not overtaken by the end of patience. */
+  /** Time advances slowly while the radio may answer, so that no timeout overtakes an answer under way. */
   const pass = (stepMs: number) => {
     polls += 1
     if (polls % 5 === 0 || radio.links()[0]?.state !== 'connected') clock.advance(stepMs)

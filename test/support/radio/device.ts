@@ -19,33 +19,35 @@ export type RadioDeviceOptions = {
   readonly handshake?: (nonce: number) => readonly Uint8Array[]
   /** Writes each byte in a packet of its own. */
   readonly byteByByte?: boolean
-  /** Hangs up on nobody: a client that is replaced by another one may go on writing. */
+  /** Hangs up on nobody: a client that is replaced by another one may continue to write. */
   readonly keepsClients?: boolean
-  /** Takes each packet, after it was acknowledged into the queue. */
+  /** Accepts each packet after acknowledging it into the queue. */
   readonly onPacket?: (packet: MeshPacket) => void
 }
 
-/** A radio on loopback: a TCP server that speaks the stream protocol to one client and kicks it for the next one. */
+/**
+ * A radio on loopback: a TCP server that speaks the stream protocol to one client and disconnects it for the next one.
+ */
 export type RadioDevice = {
   readonly port: number
-  /** All that clients sent so far, in order. */
+  /** All messages from clients so far, in order. */
   readonly received: readonly ToRadio[]
-  /** All raw bytes that clients sent so far. */
+  /** All raw bytes from clients so far. */
   receivedBytes(): Uint8Array
   connections(): number
-  /** The next message with this variant, also one that came since the last call for it. */
+  /** The next message with this variant, including any since the last call for it. */
   next(variant: NonNullable<ToRadio['payloadVariant']['case']>): Promise<ToRadio>
   /** Sends FromRadio payloads, one frame each, to the current client. */
   send(...payloads: readonly Uint8Array[]): void
-  /** Sends bytes as they are: debug text, noise, half frames. */
+  /** Sends bytes unchanged: debug text, noise, half frames. */
   sendRaw(bytes: Uint8Array): void
   /** Hangs up on the current client. */
   kick(): void
-  /** Hangs up on whoever connects from now on, or no longer. */
+  /** Starts or stops hanging up on new clients. */
   refuse(isRefusing: boolean): void
-  /** Runs something once what was sent is on its way. */
+  /** Runs something once everything sent is on its way. */
   afterWritten(run: () => void): void
-  /** Stays connected and says nothing any more, or talks again. */
+  /** Stays connected and falls silent, or talks again. */
   setSilent(isSilent: boolean): void
   stop(): Promise<void>
 }

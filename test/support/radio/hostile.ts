@@ -8,15 +8,15 @@ import { fromRadio } from './device.ts'
 /** A packet, and how it reached the radio. */
 export type OnAir = { readonly sent: Sent; readonly arrival: Arrival }
 
-/** A radio that hears a made-up mesh, and remembers of it what firmware remembers. */
+/** A radio that hears an invented mesh, and remembers what the firmware would remember. */
 export type HostileRadio = {
   /** The next packet on the air at `at`, in milliseconds. */
   hear(at: number): OnAir
   /** The same packet by another relay. */
   hearCopy(of: OnAir): OnAir
-  /** Its node database. With `style` 2.7 places and metrics are in it, with 2.8 they come as packets afterwards. */
+  /** Its node database. With `style` 2.7 positions and metrics are in it, with 2.8 they come as packets afterwards. */
   entries(): Entry[]
-  /** The latest positions and telemetry, as 2.8 says them again. */
+  /** The latest positions and telemetry, as 2.8 repeats them. */
   replays(): OnAir[]
 }
 
@@ -75,7 +75,7 @@ function newEntry(nodeNum: number): Entry {
   return { nodeNum, lastHeard: 0, snr: 0, channel: 0, viaMqtt: false, ...nothing }
 }
 
-/** The radio's own packets were never on a way. */
+/** The radio's own packets never travelled. */
 function ownArrival(rxTime: number): Arrival {
   return { rxTime, rxSnr: null, rxRssi: null, hopStart: 0, hopLimit: 3, viaMqtt: false }
 }
@@ -87,7 +87,7 @@ function anyArrival(dice: Random, rxTime: number): Arrival {
   return { rxTime, rxSnr, rxRssi: viaMqtt ? null : -40 - dice.below(80), hopStart, hopLimit: dice.below(4), viaMqtt }
 }
 
-/** As the radio hands it over. */
+/** As the radio reports it. */
 export function packetBytes({ sent, arrival }: OnAir): Uint8Array {
   const { from, to, id, channel, port, payload, data } = sent
   const { rxRssi, rxSnr, ...way } = arrival
@@ -141,7 +141,7 @@ function deviceMetrics(metrics: Entry['metrics']): object {
 
 const ascii = (text: string) => new TextEncoder().encode(text)
 
-/** Bytes between frames: debug text, starts of frames that are none, noise. */
+/** Bytes between frames: debug text, false starts of frames, noise. */
 export function makeGarbage(dice: Random): Uint8Array {
   return dice.pick<() => Uint8Array>([
     () => ascii('\u001b[34mINFO  \u001b[0m| 12:00:00 9 [Router] — Ã radio — ready\r\n'),
@@ -157,7 +157,7 @@ export function makeGarbage(dice: Random): Uint8Array {
   ])()
 }
 
-/** Longer than any frame, and no frame: whatever waits for bytes gets them. */
+/** Longer than any frame, and not a frame: a decoder waiting for bytes gets enough. */
 export const FILLER: Uint8Array = ascii(`${'DEBUG quiet night '.repeat(32)}\r\n`)
 
 /** 0x94 0xC3, the length, the payload. */

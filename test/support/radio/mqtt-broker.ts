@@ -24,7 +24,7 @@ export type MqttBroker = {
 export type MqttBrokerOptions = {
   readonly port?: number
   readonly login?: { readonly username: string; readonly password: string }
-  /** Key and certificate, both in PEM form: the broker speaks TLS. */
+  /** Key and certificate, both in PEM form: the broker uses TLS. */
   readonly tls?: { readonly key: string; readonly cert: string }
   /** Answers each subscription with a refusal. */
   readonly refusesTopics?: boolean
@@ -80,7 +80,7 @@ export async function startMqttBroker({
   }
 }
 
-/** The ServiceEnvelope of a decoded packet, closed with the key of a channel: LongFast with the default one. */
+/** The ServiceEnvelope of a decoded packet, encrypted with the key of a channel: LongFast with the default one. */
 export async function envelopeOf(
   packet: MeshPacket,
   gateway: number,

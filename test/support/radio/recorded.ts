@@ -3,7 +3,7 @@ import { FromRadioSchema } from '../../../src/meshtastic/gen/stream_pb.ts'
 import { readRecordings } from '../../meshtastic/recordings.ts'
 import { fromRadio } from './device.ts'
 
-/** What one radio said: up to the end of its handshake, which ends with the nonce it is asked with, and from there. */
+/** What one radio sent: up to the end of its handshake, which ends with the nonce of the request, and from there. */
 export function readRadio(source: string) {
   const all = readRecordings('fromradio').filter((each) => each.source === source)
   const variants = all.map(({ bytes }) => fromBinary(FromRadioSchema, bytes).payloadVariant.case)

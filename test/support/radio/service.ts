@@ -17,10 +17,10 @@ import { openMemoryStore } from '../memory-store.ts'
 /** The radio on loopback, and a node that it hears. */
 export const OWN = 0xa0cb0001
 export const FAR = 0xa0cb0002
-/** What a user needs who sends. */
+/** The permissions of a user who sends. */
 export const MAY_SEND = { messages: { read: true, write: true }, info: { read: true, write: true } }
 
-/** The service with a radio, and the time of both in the test's hand. */
+/** The service with a radio; the test controls the time of both. */
 export type RadioService = {
   readonly app: TestApp
   readonly device: RadioDevice
@@ -29,7 +29,7 @@ export type RadioService = {
   readonly sender: Client
   readonly store: SqliteStore
   send(body: object, headers?: Record<string, string>): Promise<{ status: number; body: Record<string, unknown> }>
-  /** The packet that the radio got next. */
+  /** The packet that the radio received next. */
   sent(): Promise<MeshPacket>
   /** The routing answer to a packet. */
   answer(requestId: number, from: number, error?: Routing_Error, heard?: boolean): void
@@ -133,7 +133,7 @@ export async function startRadioService(
   }
 }
 
-/** Until what travels over loopback has arrived. */
+/** Until everything under way on loopback has arrived. */
 export function until(check: () => void | Promise<void>): Promise<void> {
   return vi.waitFor(check, { interval: 2, timeout: 60_000 })
 }

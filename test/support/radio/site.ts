@@ -8,24 +8,24 @@ import { openSite, type Site, type SiteBrowser, type Visitor } from '../web/site
 
 export const SITE_PASSWORD = 'three radios on one hill'
 
-/** The web application with a radio on loopback, and an administrator who looks at it. */
+/** The web application with a radio on loopback, and an administrator at its page. */
 export type RadioSite = {
   readonly site: Site
   readonly device: RadioDevice
   readonly admin: Visitor
   /** What the radio hears next. */
   hear(...heard: Parameters<typeof packet>): void
-  /** The packet that the radio got next. */
+  /** The packet that the radio received next. */
   sent(): Promise<MeshPacket>
-  /** Somebody says what became of a packet of ours: the radio itself, or the receiver. */
+  /** Acknowledges or refuses one of our packets, as the radio itself or as the receiver. */
   confirm(packet: MeshPacket, from: number, errorReason?: Routing_Error): void
-  /** Somebody else, who may do this much. */
+  /** Another user, with these permissions. */
   join(username: string, permissions: object, browser?: SiteBrowser): Promise<Visitor & { readonly id: number }>
   grant(id: number, permissions: object): Promise<void>
   close(): Promise<void>
 }
 
-/** `others`: radios after the first one, which whoever started them stops. */
+/** `others`: radios after the first one; their creator stops them. */
 export async function openRadioSite(radio?: RadioDevice, others: readonly RadioDevice[] = []): Promise<RadioSite> {
   const device = radio ?? (await startRadioDevice())
   const MESHTASTIC_TCP = [device, ...others].map(({ port }) => `127.0.0.1:${port}`).join(',')
@@ -70,7 +70,7 @@ export async function openRadioSite(radio?: RadioDevice, others: readonly RadioD
   }
 }
 
-/** Until what happens is told to this page at once. */
+/** Until this page gets live events. */
 export async function isLive({ page }: Pick<Visitor, 'page'>): Promise<void> {
   await page.locator('.live-live').first().waitFor({ state: 'attached' })
 }
@@ -81,7 +81,7 @@ function routing({ id }: MeshPacket, from: number, errorReason: Routing_Error): 
     create(RoutingSchema, { variant: { case: 'errorReason', value: errorReason } }),
   )
   const decoded = { case: 'decoded', value: { portnum: PortNum.ROUTING_APP, payload, requestId: id } } as const
-  // What comes from the radio itself was not heard over the air.
+  // Packets from the radio itself were not heard over the air.
   const heard = from === LOCAL ? { id: id - 1 - errorReason } : { id: id - 50, rxRssi: -70 }
   return fromRadio({ case: 'packet', value: { from, to: LOCAL, ...heard, payloadVariant: decoded } })
 }

@@ -3,7 +3,7 @@ import type { RadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import type { Link } from '../../../src/node/radio/link.ts'
 import type { ReceivedEvent } from '../../../src/node/radio/session.ts'
 
-/** What a link tells its owner. */
+/** Events that a link reports to its owner. */
 export type LinkEvents = {
   onFrames(batch: readonly ReceivedEvent[]): void
   onState(info: LinkInfo): void
@@ -12,13 +12,13 @@ export type LinkEvents = {
 export type WatchedLink = Link & {
   readonly states: readonly LinkInfo[]
   readonly received: readonly ReceivedEvent[]
-  /** The next state of this name, from those not yet asked for. */
+  /** The next state of this name, of those not yet requested. */
   until(state: LinkInfo['state']): Promise<LinkInfo>
-  /** The first event that `matches`, past or to come. */
+  /** The first event that `matches`, past or future. */
   untilEvent(matches: (event: RadioEvent) => boolean): Promise<ReceivedEvent>
 }
 
-/** A link that remembers what it told, not yet started. */
+/** A link that records its events, not yet started. */
 export function watchLink(make: (events: LinkEvents) => Link): WatchedLink {
   const states: LinkInfo[] = []
   const received: ReceivedEvent[] = []

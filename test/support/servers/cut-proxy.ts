@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A way to a server of loopback that can be cut. */
+/** A proxy to a loopback server that can be cut. */
 export type CutProxy = {
   readonly base: string
-  /** Ends every connection there is; new ones go through. */
+  /** Ends all current connections; new ones go through. */
   cut(): void
-  /** Ends every connection there is, and each new one at once, until it is whole again. */
+  /** Ends all current connections, and each new one at once, until it is restored. */
   setBroken(isBroken: boolean): void
   close(): Promise<void>
 }

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give to whoever asks for any. */
+/** Below the ports that systems assign for port 0. */
 const [FIRST, LAST] = [20_000, 32_000]
 
 /**
- * A port of loopback where nobody listens. It stays free: no other test is given it as any port, and no connection
- * begins there, not even one to itself.
+ * A loopback port where nothing listens. It stays free: no other test gets it for port 0, and no connection starts
+ * there, not even one to itself.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -11,7 +11,7 @@ const SERVER = '/usr/sbin/nginx'
 
 export type Nginx = { readonly url: string; readonly process: ChildProcess; stop(): Promise<void> }
 
-/** A real nginx on a port of loopback that hands requests to the services at `urls`, in turn. */
+/** A real nginx on a loopback port that passes requests to the services at `urls`, in turn. */
 export async function startNginx(urls: readonly string[]): Promise<Nginx> {
   if (!existsSync(SERVER)) {
     throw new Error(`${SERVER} is missing and these tests need it: apt-get install -y nginx-light`)

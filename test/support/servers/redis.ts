@@ -15,7 +15,7 @@ export type RedisServer = {
   stop(): Promise<void>
 }
 
-/** A real Redis on a port of loopback that keeps nothing on disk. */
+/** A real Redis on a loopback port that stores nothing on disk. */
 export async function startRedis(options: { port?: number; args?: string[] } = {}): Promise<RedisServer> {
   if (!existsSync(SERVER)) {
     throw new Error(`${SERVER} is missing and these tests need it: apt-get install -y redis-server`)

@@ -1,6 +1,6 @@
 import type { TestProvider } from '../oidc/provider.ts'
 
-/** Sends requests to one site, keeps its cookies, and stays where it is when told to go elsewhere. */
+/** Sends requests to one site, keeps its cookies, and does not follow redirects to other sites. */
 export type Browser = {
   readonly cookies: Map<string, string>
   request(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
@@ -24,7 +24,7 @@ export function createBrowser(send: (path: string, init: RequestInit) => Respons
   }
 }
 
-/** Begins a sign-in and does what the provider asks; answers the path and query of the callback. */
+/** Begins a sign-in and follows the provider; returns the path and query of the callback. */
 export async function reachCallback(browser: Browser, provider: TestProvider, returnTo?: string): Promise<string> {
   const query = returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`
   const begun = await browser.request(`/api/auth/oidc/login${query}`)
@@ -34,13 +34,13 @@ export async function reachCallback(browser: Browser, provider: TestProvider, re
   return `${pathname}${search}`
 }
 
-/** The whole way of a sign-in; answers where the callback sent the browser. */
+/** A complete sign-in; returns where the callback sent the browser. */
 export async function signInBy(browser: Browser, provider: TestProvider, returnTo?: string): Promise<string> {
   const answer = await browser.request(await reachCallback(browser, provider, returnTo))
   return `${answer.status} ${answer.headers.get('location') ?? ''}`
 }
 
-/** Who the site says the browser is; null for nobody. */
+/** The user that the browser is signed in as; null for nobody. */
 export async function whoIs(browser: Browser): Promise<Record<string, unknown> | null> {
   const { authenticated, user } = Object(await (await browser.request('/api/auth/status')).json())
   return authenticated ? user : null

@@ -50,7 +50,7 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
 }
 
-/** Where a tile stands on the Hilbert curve of its zoom, after all tiles of the zooms before. */
+/** The position of a tile on the Hilbert curve of its zoom, after all tiles of lower zooms. */
 function tileId({ z, x, y }: Tile): number {
   let id = (4 ** z - 1) / 3
   let [left, top] = [x, y]

@@ -17,13 +17,13 @@ const CHROMIUM = [
   '--disable-sync',
 ]
 
-/** A page of a browser of its own, and all it complained about: errors of scripts, requests to other hosts. */
+/** A page in its own browser, and everything it complained about: script errors, requests to other hosts. */
 export type Visitor = {
   readonly page: Page
   readonly complaints: string[]
   goto(path: string): Promise<void>
   signIn(username: string, password: string): Promise<void>
-  /** What axe-core finds on the page as it is; empty when it is fine. */
+  /** The findings of axe-core on the current page; empty when there are none. */
   violations(): Promise<string[]>
 }
 
@@ -34,11 +34,11 @@ export type SiteBrowser = {
 
 export type Site = SiteBrowser & {
   readonly base: string
-  /** Where the built web application is. */
+  /** The folder of the built web application. */
   readonly files: string
   /** Its DATA_DIR. */
   readonly data: string
-  /** Of the first administrator; null when the environment gives one. */
+  /** The password of the first administrator; null when the environment gives one. */
   readonly temporaryPassword: string | null
 }
 
@@ -90,7 +90,7 @@ export async function overflowOf(page: Page): Promise<number> {
   return Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
 }
 
-/** A browser for a site that runs at `base` already. */
+/** A browser for a site that already runs at `base`. */
 export async function openBrowser(base: string): Promise<SiteBrowser> {
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM })
   return { visit: (options = {}) => visit(browser, base, options), close: () => browser.close() }
@@ -121,7 +121,7 @@ async function visit(browser: Browser, base: string, options: BrowserContextOpti
       await page.getByRole('button', { name: 'Sign in' }).click()
     },
     violations: async () => {
-      // What is half seen has other colours.
+      // Elements in transition have other colours.
       await page.evaluate(
         'Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished))',
       )

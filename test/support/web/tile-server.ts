@@ -11,7 +11,7 @@ export type TileServer = {
   close(): Promise<void>
 }
 
-/** A host of tiles on loopback, all of one colour. */
+/** A tile host on loopback, all tiles of one colour. */
 export async function openTileServer(colour: readonly [number, number, number]): Promise<TileServer> {
   const tile = solidPng(256, colour)
   const server = createServer((request, response) => {

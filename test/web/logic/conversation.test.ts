@@ -4,7 +4,7 @@ import { type Conversation, useConversation } from '../../../src/web/state/conve
 import type { Message } from '../../../src/web/state/mesh.ts'
 
 const unmounts: (() => void)[] = []
-/** Ids of all messages that the service has, and what it says of each. */
+/** The ids of all messages of the service, and the text of each. */
 let stored: number[]
 let state: string
 let asked: string[]
@@ -47,7 +47,7 @@ async function open(wanted = { channel: '0', partner: null, q: '' }): Promise<()
 }
 const idsOf = (conversation: () => Conversation) => conversation().messages?.map(({ id }) => id)
 
-test('it shows the newest, oldest first, and earlier ones stay once they were loaded', async () => {
+test('it shows the newest in chronological order, and earlier ones stay once they were loaded', async () => {
   stored = range(1, 150)
   const conversation = await open()
   expect([idsOf(conversation), conversation().hasOlder]).toStrictEqual([range(91, 150), true])
@@ -63,7 +63,7 @@ test('it shows the newest, oldest first, and earlier ones stay once they were lo
   expect(asked[0]).toBe('/api/messages?limit=60&channel=0')
 })
 
-test('a message that says the same stays the same object, one that changed does not', async () => {
+test('an unchanged message stays the same object, a changed one does not', async () => {
   stored = [1, 2]
   const conversation = await open()
   const before = conversation().messages
@@ -76,7 +76,7 @@ test('a message that says the same stays the same object, one that changed does 
   expect(conversation().messages?.map(({ deliveryState }) => deliveryState)).toStrictEqual(Array(3).fill('delivered'))
 })
 
-test('after more than a page came meanwhile it begins anew, without a hole', async () => {
+test('after more than a page of new messages it starts over, without a gap', async () => {
   stored = range(1, 70)
   const conversation = await open()
   expect(idsOf(conversation)).toStrictEqual(range(11, 70))
@@ -88,7 +88,7 @@ test('after more than a page came meanwhile it begins anew, without a hole', asy
   expect(idsOf(conversation)).toStrictEqual(range(81, 200))
 })
 
-test('earlier messages that were asked for before it began anew are not put in front of a hole', async () => {
+test('earlier messages requested before it started over are not added above the gap', async () => {
   stored = range(1, 150)
   const conversation = await open()
   const late = held<Response>()
@@ -104,7 +104,7 @@ test('earlier messages that were asked for before it began anew are not put in f
   expect(idsOf(conversation)).toStrictEqual(range(341, 400))
 })
 
-test('a message that was just sent is shown at once, and not twice when the service tells of it', async () => {
+test('a sent message is shown at once, and not twice when the service reports it', async () => {
   stored = [1, 2]
   const conversation = await open()
   conversation().add(message(3))
@@ -115,7 +115,7 @@ test('a message that was just sent is shown at once, and not twice when the serv
   expect(idsOf(conversation)).toStrictEqual([1, 2, 3])
 })
 
-test('one message is looked for further up, up to a bound, and from there on again', async () => {
+test('a linked message is searched further up to a limit, and can be continued from there', async () => {
   stored = range(1, 2000)
   const conversation = await open()
   expect((await run(conversation().seek(({ id }) => id === 1700)))?.id).toBe(1700)
@@ -127,7 +127,7 @@ test('one message is looked for further up, up to a bound, and from there on aga
   expect(idsOf(conversation)).toStrictEqual(range(1, 2000))
 })
 
-/** Lets the clock go on until it is done. */
+/** Advances the clock until it is done. */
 async function run<T>(work: Promise<T>): Promise<T> {
   await pass(50)
   return work

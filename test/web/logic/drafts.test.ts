@@ -8,13 +8,13 @@ afterEach(() => {
   dropDrafts()
 })
 
-/** A browser that keeps nothing throws at each use of its storage. */
+/** A browser without storage throws at each use of it. */
 const blockStorage = () => Object.assign(globalThis, { sessionStorage: null })
 
 test.each([
   ['in the storage of the tab', () => {}],
   ['in memory, where that is blocked', blockStorage],
-])('drafts are kept by their place %s, and go when somebody signs out', (_where, prepare) => {
+])('drafts are kept per place %s, and deleted on signing out', (_where, prepare) => {
   prepare()
   keepDraft('1 channel=0', 'half a sen')
   keepDraft('1 with=!a0cb0001', 'dear')
@@ -28,7 +28,7 @@ test.each([
   expect(readDraft('1 channel=0')).toBe('')
 })
 
-test('what other parts of the page store stays when somebody signs out', () => {
+test('signing out keeps what other parts of the page stored', () => {
   sessionStorage.setItem('theme', 'dark')
   keepDraft('1 channel=0', 'half a sen')
   dropDrafts()

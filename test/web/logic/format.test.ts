@@ -39,7 +39,7 @@ test.each([
   expect(bytes(n)).toBe(text)
 })
 
-test('numbers have a real minus and no needless zeros; names of the wire are words', () => {
+test('numbers have a real minus and no needless zeros; protocol names become words', () => {
   expect([decimal(-1.25), decimal(2), decimal(0.049), decimal(1.005, 2)]).toStrictEqual(['−1.3', '2', '0', '1'])
   expect(humanize('LONG_FAST')).toBe('Long fast')
 })

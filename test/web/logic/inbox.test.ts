@@ -50,7 +50,7 @@ const message = (id: number, fields: Partial<Message> = {}): Message =>
   })
 const direct = { toNodeNum: 1 } as const
 
-/** Somebody for whom `read` is the newest message so far. */
+/** A user for whom `read` is the newest message so far. */
 async function openAs(id: number, read: Message[]): Promise<void> {
   stored = read
   signInAs(id)
@@ -62,7 +62,7 @@ async function arrive(...messages: Message[]): Promise<void> {
   await pass(10_000)
 }
 
-test('whoever comes for the first time has nothing unread; what comes then is counted by conversation', async () => {
+test('a new user has nothing unread; later messages are counted by conversation', async () => {
   await openAs(1, [message(1), message(2)])
   expect([unreadTotal.value, inbox.value?.map(({ id }) => id)]).toStrictEqual([0, [2, 1]])
   await arrive(message(3), message(4, { channel: 2 }), message(5, direct), message(6, direct))
@@ -74,7 +74,7 @@ test('whoever comes for the first time has nothing unread; what comes then is co
   expect(unreadTotal.value).toBe(4)
 })
 
-test('neither what was sent nor a reaction is unread', async () => {
+test('sent messages and reactions are never unread', async () => {
   await openAs(1, [message(1)])
   await arrive(message(2, { direction: 'out' }), message(3, { emoji: true }), message(4))
   expect([...unread.value]).toStrictEqual([['channel=0', 1]])
@@ -92,7 +92,7 @@ test('a conversation is read up to a message and never less; the view of all rea
   expect(readUpTo(null)).toBe(4)
 })
 
-test('marks last for the same person in this browser, are nobody else\u2019s, and follow other tabs', async () => {
+test('marks persist for the same user in this browser, are not shared with others, and follow other tabs', async () => {
   await openAs(1, [message(1)])
   await arrive(message(2), message(3))
   markRead('channel=0', 2)
@@ -110,7 +110,7 @@ test('marks last for the same person in this browser, are nobody else\u2019s, an
 })
 
 test.each(['no JSON', 'null', '7', '{}', '{"from":"1","read":{}}', '{"from":1,"read":{"channel=0":"x"}}'])(
-  'marks that something else wrote count as none: %s',
+  'invalid stored marks are ignored: %s',
   async (text) => {
     localStorage.setItem('read:1', text)
     await openAs(1, [message(1), message(2)])

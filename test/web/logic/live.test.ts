@@ -12,7 +12,7 @@ function createWork() {
   return { ends, work }
 }
 
-test('the first request is met at once, those of the next second together at its end', async () => {
+test('the first request is served at once, those of the next second together at its end', async () => {
   const { ends, work } = createWork()
   const paced = pace(work, 1000)
   paced.ask()
@@ -25,7 +25,7 @@ test('the first request is met at once, those of the next second together at its
   expect(ends).toHaveLength(2)
 })
 
-test('work that takes long is not begun twice, and what was asked meanwhile is met after it', async () => {
+test('long work does not run twice at once, and requests meanwhile are served after it', async () => {
   const { ends, work } = createWork()
   const paced = pace(work, 1000)
   paced.ask()
@@ -40,7 +40,7 @@ test('work that takes long is not begun twice, and what was asked meanwhile is m
   expect(ends).toHaveLength(2)
 })
 
-test('after a rest the next request is met at once again; after the end none is', async () => {
+test('after a rest the next request is served at once again; after the end none is', async () => {
   const { ends, work } = createWork()
   const paced = pace(work, 1000)
   paced.ask()

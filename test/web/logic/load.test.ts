@@ -22,7 +22,7 @@ function mount<T>(hook: () => T): () => T {
 
 const failure = (code: string) => new ApiError(code === 'offline' ? 0 : 403, code, '', {}, null)
 
-/** Loads that are answered one by one, in whatever order. */
+/** Loads that are answered one by one, in any order. */
 function createLoads() {
   const loads: ReturnType<typeof held<string>>[] = []
   const load = () => {
@@ -33,7 +33,7 @@ function createLoads() {
   return { loads, load }
 }
 
-test('of two answers the one asked for later counts, whichever comes first', async () => {
+test('of two answers the one requested later counts, whichever arrives first', async () => {
   for (const order of [
     [0, 1],
     [1, 0],
@@ -52,7 +52,7 @@ test('of two answers the one asked for later counts, whichever comes first', asy
   }
 })
 
-test('a failure of an earlier question is not shown beside a later answer', async () => {
+test('a failure of an earlier request is not shown beside a later answer', async () => {
   const { loads, load } = createLoads()
   const loaded = mount(() => useLoad(load, []))
   await pass(100)
@@ -63,7 +63,7 @@ test('a failure of an earlier question is not shown beside a later answer', asyn
   expect([loaded().data.value, loaded().error.value]).toStrictEqual(['later', null])
 })
 
-test('what was there stays while the service is away; a refusal is shown beside it, and an answer ends it', async () => {
+test('old data stays while the service is away; a refusal is shown beside it until an answer comes', async () => {
   const { loads, load } = createLoads()
   const loaded = mount(() => useLoad(load, []))
   await pass(100)
@@ -80,7 +80,7 @@ test('what was there stays while the service is away; a refusal is shown beside 
   expect(await answerWith((last) => last?.resolve('again'))).toStrictEqual(['again', null])
 })
 
-test('an answer to a page that was left changes nothing', async () => {
+test('an answer for a page that was left changes nothing', async () => {
   const { loads, load } = createLoads()
   const { current, unmount } = mountHook(() => useLoad(load, [], 1000))
   await pass(100)
@@ -92,7 +92,7 @@ test('an answer to a page that was left changes nothing', async () => {
   expect([data.value, loads.length]).toStrictEqual([null, 1])
 })
 
-test('it is asked for again from time to time while somebody looks and the service answers, and after it was away', async () => {
+test('it reloads at intervals while the page is visible and the service answers, and after an outage', async () => {
   let asked = 0
   mount(() => useLoad(async () => ++asked, [], 4000))
   await pass(100)
@@ -115,7 +115,7 @@ test('it is asked for again from time to time while somebody looks and the servi
   expect(asked).toBe(5)
 })
 
-test('a page that is opened after an outage asks once, as any other does', async () => {
+test('a page opened after an outage sends one request, like any other', async () => {
   reconnects.value++
   const { loads, load } = createLoads()
   mount(() => useLoad(load, []))
@@ -123,7 +123,7 @@ test('a page that is opened after an outage asks once, as any other does', async
   expect(loads).toHaveLength(1)
 })
 
-test('an action runs once at a time, and its failure is kept until the next one', async () => {
+test('an action runs once at a time, and its failure is shown until the next one', async () => {
   const { loads, load } = createLoads()
   const action = mount(() => useAction())
   const work = async () => void (await load())

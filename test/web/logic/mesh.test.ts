@@ -16,7 +16,7 @@ import {
   shortNameOf,
 } from '../../../src/web/state/mesh.ts'
 
-/** Only what tells how a node is called. */
+/** Only the fields that name a node. */
 function named(longName: string | null, shortName: string | null = null): Node {
   return Object({ nodeNum: 0xa0cb0001, nodeId: '!a0cb0001', longName, shortName })
 }
@@ -39,7 +39,7 @@ test.each([
   else expect(name).toBe(shown)
 })
 
-test('a node without a short name is called by the end of its id', () => {
+test('a node without a short name is shown by the end of its id', () => {
   expect([shortNameOf(named('Far Hill', 'FH')), shortNameOf(named('Far Hill', '\u200b'))]).toStrictEqual(['FH', '0001'])
 })
 
@@ -48,7 +48,7 @@ test.each(['far', 'fh', '!a0cb', String(0xa0cb0001)])('a search for %s finds the
   expect(isCalled(named('Near', 'N'), `${wanted}x`)).toBe(false)
 })
 
-test('a name follows the list of nodes; who is not in it is called by id', () => {
+test('a name follows the list of nodes; a node that is not in it is shown by id', () => {
   expect(nameOfId('!a0cb0001')).toBe('!a0cb0001')
   nodes.value = [named('Far Hill')]
   expect([nameOfId('!a0cb0001'), nameOf(7, '!00000007')]).toStrictEqual(['Far Hill', '!00000007'])
@@ -56,7 +56,7 @@ test('a name follows the list of nodes; who is not in it is called by id', () =>
   expect(nameOfId('!a0cb0001')).toBe('Far Valley')
 })
 
-test('a position of few bits lies somewhere in a cell; an exact one has none', () => {
+test('a position of few bits has a cell; an exact one has none', () => {
   expect([precisionMeters(32), precisionMeters(null), precisionMeters(9)]).toStrictEqual([null, null, null])
   expect(precisionMeters(13)).toBeCloseTo(2918, 0)
   expect((precisionMeters(13) ?? 0) / (precisionMeters(14) ?? 1)).toBe(2)
@@ -114,7 +114,7 @@ describe('the list of nodes', () => {
     await pass(2000)
   }
 
-  test('a node that is heard is asked for alone, and comes first', async () => {
+  test('a node that is heard is loaded alone, and moves to the top', async () => {
     stored = stored.map((each) => (each.nodeId === ids[4] ? node(each.nodeId, 200, 'Far Hill') : each))
     await tellOf('!a0cb0005')
     expect(asked).toStrictEqual(['/api/nodes/2697658373'])
@@ -122,9 +122,9 @@ describe('the list of nodes', () => {
     expect(nodeByNum(0xa0cb0005)?.longName).toBe('Far Hill')
   })
 
-  test('where more than four changed at once, or one is gone, the list is asked for', async () => {
+  test('when more than four changed at once, or one is gone, the list is loaded', async () => {
     stored = stored.slice(1)
-    // The first is asked for before the others are told.
+    // The first is requested before the others are reported.
     await tellOf(...ids.toReversed())
     expect(asked).toStrictEqual(['/api/nodes/2697658374', '/api/nodes'])
     expect(nodes.value?.map(({ nodeId }) => nodeId)).toStrictEqual(ids.slice(1))

@@ -1,6 +1,6 @@
-// What the modules of the page expect of a browser, where none is: imported before them.
+// What the modules of the page expect of a browser, for tests without one: import it before them.
 
-/** A storage as far as the page uses it: keys are its own properties. */
+/** A storage as the page uses it: keys are its own properties. */
 function createStorage(): Record<string, unknown> {
   const storage: Record<string, unknown> = {}
   for (const [name, value] of Object.entries({

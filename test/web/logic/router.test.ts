@@ -31,6 +31,6 @@ test.each([
   expect(queryNode(new URLSearchParams({ node: text }), 'node')).toBe(id)
 })
 
-test('an address may name no node', () => {
+test('an invalid address names no node', () => {
   expect(queryNode(new URLSearchParams(), 'node')).toBeNull()
 })

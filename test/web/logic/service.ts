@@ -3,14 +3,14 @@ import './page.ts'
 import { RESOURCE_NAMES } from '../../../src/shared/access/resources.ts'
 import { status } from '../../../src/web/state/session.ts'
 
-// By a name that the compiler does not follow: its types would bring those of a browser to every test.
+// By a name that the compiler does not follow: its types would add those of a browser to every test.
 const preact = 'preact'
 const { h, render } = Object(await import(preact))
 
-/** Answers what the page asks: the path from `/api/` on, with its query. */
+/** Answers a request of the page: the path after `/api/`, with its query. */
 type Answer = (path: string, init: RequestInit) => Response | Promise<Response>
 
-/** The service that the page talks to, until `vi.unstubAllGlobals`. Without an answer it is away. */
+/** The service that the page talks to, until `vi.unstubAllGlobals`. Without an answer it is unreachable. */
 export function serve(answer: Answer): void {
   vi.stubGlobal('fetch', async (input: string | URL, init: RequestInit = {}) => {
     const { pathname, search } = new URL(input, 'https://mesh.example.org/')
@@ -18,18 +18,18 @@ export function serve(answer: Answer): void {
   })
 }
 
-/** What the service says of a user who may read everything. */
+/** The answer of the service about a user who may read everything. */
 export function statusOf(id: number) {
   const permissions = Object.fromEntries(RESOURCE_NAMES.map((name) => [name, { read: true, write: true }]))
   return { authenticated: true, user: { id, username: `user ${id}`, isAdmin: false }, permissions }
 }
 
-/** Somebody is signed in; null: nobody. */
+/** Signs a user in; null: nobody. */
 export function signInAs(id: number | null): void {
   status.value = id === null ? null : Object(statusOf(id))
 }
 
-/** What a hook answers, in a component of its own that draws nothing. */
+/** The value of a hook, in a component that draws nothing. */
 export function mountHook<T>(hook: () => T): { readonly current: () => T; unmount(): void } {
   const drawn: T[] = []
   const place = Object({ nodeType: 1, childNodes: [], firstChild: null, ownerDocument: null })
@@ -48,19 +48,19 @@ export function mountHook<T>(hook: () => T): { readonly current: () => T; unmoun
 
 const { setImmediate } = globalThis
 
-/** Lets the fake clock go on, and what waits for streams and drawing happen. */
+/** Advances the fake clock, and lets streams and drawing catch up. */
 export async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms)
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => void setImmediate(resolve))
 }
 
-/** A promise and what settles it. */
+/** A promise and the functions that settle it. */
 export function held<T>() {
   return Promise.withResolvers<T>()
 }
 
 export type Stream = {
-  /** What the page said that it has heard last. */
+  /** The position that the page reported last. */
   readonly after: string | null
   readonly signal: AbortSignal
   say(words: string | Uint8Array<ArrayBuffer>): Promise<void>

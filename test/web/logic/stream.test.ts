@@ -5,7 +5,7 @@ import { keepLive, type LiveEvent, liveState, watchLive } from '../../../src/web
 const document: EventTarget & { visibilityState: string } = Object(globalThis).document
 
 let userId = 100
-/** Streams that the page opened, and how often it asked who is signed in. */
+/** Streams that the page opened, and the number of its requests for the status. */
 let streams: Stream[]
 let asked: number
 /** In place of a stream. */
@@ -60,7 +60,7 @@ async function open(): Promise<Stream> {
   return stream
 }
 
-test('it is live with the first words, and then anything may have happened before', async () => {
+test('it is live with the first data, and then all data counts as outdated', async () => {
   signInAs(userId)
   const stream = await last()
   expect([liveState.value, heard]).toStrictEqual(['connecting', []])
@@ -71,7 +71,7 @@ test('it is live with the first words, and then anything may have happened befor
 })
 
 test.each([1, 2, 7, 1000])(
-  'events that come in pieces of %i bytes are each told once, beats and others are not',
+  'events that arrive in pieces of %i bytes are each reported once, beats and others are not',
   async (size) => {
     const stream = await open()
     const node = { nodeNum: 7, longName: 'Høyden: über 9 m 📡' }
@@ -83,7 +83,7 @@ test.each([1, 2, 7, 1000])(
   },
 )
 
-test('a stream that ends is opened again where it was, and tells nothing twice', async () => {
+test('a stream that ends is reopened at its position, and reports nothing twice', async () => {
   const stream = await open()
   await stream.say(event('41', 'node', { nodeNum: 7 }))
   await stream.end()
@@ -101,7 +101,7 @@ test('a stream that ends is opened again where it was, and tells nothing twice',
   ])
 })
 
-test('a hidden page gives its stream back, and goes on where it was', async () => {
+test('a hidden page closes its stream, and resumes at its position', async () => {
   const stream = await open()
   await stream.say(event('7', 'node', { nodeNum: 7 }))
   document.visibilityState = 'hidden'
@@ -114,14 +114,14 @@ test('a hidden page gives its stream back, and goes on where it was', async () =
   expect((await last()).after).toBe('7')
 })
 
-test('somebody else begins anew', async () => {
+test('another user starts without a position', async () => {
   const stream = await open()
   await stream.say(event('7', 'node', { nodeNum: 7 }))
   signInAs(++userId)
   expect([(await last()).after, streams.length]).toStrictEqual([null, 2])
 })
 
-test('after three failures in a row pages ask from time to time, and the stream is still tried, ever more seldom', async () => {
+test('after three failures in a row pages poll, and the stream is still tried at growing intervals', async () => {
   let tries = 0
   refusal = () => {
     tries++
@@ -144,7 +144,7 @@ test('after three failures in a row pages ask from time to time, and the stream 
   expect(liveState.value).toBe('live')
 })
 
-test('who has too many streams asks from time to time at once, and waits as long as was said', async () => {
+test('a user with too many streams polls at once, and waits as long as the answer says', async () => {
   let tries = 0
   refusal = () => {
     tries++
@@ -157,7 +157,7 @@ test('who has too many streams asks from time to time at once, and waits as long
   expect(tries).toBe(2)
 })
 
-test('a stream without a beat for 40 s is dead; one that beats is not', async () => {
+test('a stream without a beat for 40 s is dead; one with beats is not', async () => {
   const stream = await open()
   for (let beat = 0; beat < 8; beat++) {
     await pass(15_000)
@@ -170,7 +170,7 @@ test('a stream without a beat for 40 s is dead; one that beats is not', async ()
   expect([streams.length, stream.signal.aborted]).toStrictEqual([2, true])
 })
 
-test('reset says that anything may have happened; access asks who is signed in', async () => {
+test('reset marks all data as outdated; access requests the status', async () => {
   const stream = await open()
   await stream.say('event: reset\ndata: {}\n\n')
   expect([heard, asked]).toStrictEqual([[null, null], 0])

@@ -15,7 +15,7 @@ const DAY_MS = 24 * HOUR_MS
 
 let site: Site
 let page: Page
-/** When what was measured was written. */
+/** The time at which the measurements were written. */
 let now: number
 beforeAll(async () => {
   site = await openSite({ ADMIN_PASSWORD })
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const metric = (await db.select().from(metrics).where(eq(metrics.name, METRIC)).get())?.id ?? 0
   const row = { nodeId, metric }
   const sum = (t: number) => ({ ...row, t, n: 4, min: 40, max: 80, sum: 240, last: 60 })
-  // Every quarter of an hour of a day, with a hole of four hours in which one measurement stands alone.
+  // Every quarter of an hour of a day, with a gap of four hours in which one measurement stands alone.
   const minutes = Array.from({ length: 92 }, (_, index) => 10 + index * 15)
   const heard = minutes.filter((ago) => ago < 300 || ago > 540 || ago === 430)
   await db.insert(telemetry).values(heard.map((ago) => ({ ...row, t: now - ago * MINUTE_MS, v: 50 + (ago % 7) })))
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-/** How many pieces the line has: runs of columns in which a point has its colour, and not the band's. */
+/** The number of pieces of the line: runs of columns with a point in its colour, and not the band's. */
 async function pieces(): Promise<number> {
   return Number(
     await page.evaluate(`(() => {
@@ -58,13 +58,13 @@ async function pieces(): Promise<number> {
   )
 }
 
-test('where nothing was measured there is no line, and a measurement alone is a dot', async () => {
+test('the line has gaps without measurements, and a single measurement is a dot', async () => {
   await expect.poll(pieces).toBe(3)
   await page.getByRole('img', { name: /^Battery level: from 50 % to 56 %, last / }).waitFor()
   await page.getByText('Times in Asia/Dubai.').waitFor()
 })
 
-test('keys walk along the points and read them out in local time', async () => {
+test('keys move along the points and read them out in local time', async () => {
   await page.getByRole('group', { name: 'Press the arrow keys, Home and End to read the points.' }).focus()
   const told = page.locator('.chart-keys [role=status]')
   const time = async () => Date.parse(`${(await told.textContent())?.split(': ')[0]} GMT+0400`)
@@ -78,7 +78,7 @@ test('keys walk along the points and read them out in local time', async () => {
   await expect.poll(async () => last - (await time())).toBe(91 * 15 * MINUTE_MS)
 })
 
-test('over longer ranges a band reaches from least to greatest, and the table of it is exported', async () => {
+test('over longer ranges a band shows minimum to maximum, and its table can be exported', async () => {
   await page.getByRole('radio', { name: '30 days' }).check({ force: true })
   await page.getByText('The line shows the average, the band the range from minimum to maximum.').waitFor()
   await page.getByRole('img', { name: /from 40 % to 80 %/ }).waitFor()

@@ -27,10 +27,10 @@ afterAll(async () => {
   await mesh.close()
 })
 
-/** A text in the conversation that is open. */
+/** A text in the open conversation. */
 const said = (page: Page, words: string) => page.locator('.message p', { hasText: words })
 
-test('a node that is heard appears by itself, without anybody asking from time to time', async () => {
+test('a node that is heard appears by itself, without polling', async () => {
   const { page } = admin
   await page.clock.install()
   await admin.goto('/nodes')
@@ -45,7 +45,7 @@ test('a node that is heard appears by itself, without anybody asking from time t
   expect(asked.filter((path) => path.startsWith('/api/nodes'))).toEqual([])
 })
 
-test('a text that cannot be sent stays, and so does one that the writer may no longer send', async () => {
+test('a text that cannot be sent stays, even if the user has lost the permission to send', async () => {
   const writer = await mesh.join('writer', { messages: ALL, nodes: READ })
   const { page } = writer
   await writer.goto('/messages')
@@ -73,7 +73,7 @@ test('a text that cannot be sent stays, and so does one that the writer may no l
   await expect.poll(() => box.inputValue()).toBe('Stay where you are')
 })
 
-test('without a radio nothing is lost: the text stays, and the reason is said', async () => {
+test('without a radio nothing is lost: the text stays, and the reason is shown', async () => {
   const { page } = admin
   await admin.goto('/messages')
   await isLive(admin)
@@ -88,7 +88,7 @@ test('without a radio nothing is lost: the text stays, and the reason is said', 
   mesh.device.setSilent(false)
   mesh.device.kick()
   await page.getByText('Radio connected').first().waitFor()
-  // A radio that comes back can go once more: as long as the text is there, it can be sent again.
+  // A radio that comes back can disconnect again: as long as the text is shown, it can be sent again.
   const sendAgain = async () => {
     const box = page.getByLabel('Write a message')
     if ((await box.inputValue()) !== '') await page.getByRole('button', { name: 'Send' }).click()
@@ -98,12 +98,12 @@ test('without a radio nothing is lost: the text stays, and the reason is said', 
   expect(new TextDecoder().decode(readData(await mesh.sent()).payload)).toBe('Can you hear me?')
 })
 
-test('a stream that is cut goes on where it was; a service that is away is waited for', async () => {
+test('a stream that is cut resumes at its position; an unreachable service is waited for', async () => {
   const visitor = await mesh.join('traveller', { messages: READ, nodes: READ }, behindProxy)
   const { page } = visitor
   await visitor.goto('/messages')
   await isLive(visitor)
-  // Not whole again before that was seen.
+  // Not restored before that was seen.
   proxy.setBroken(true)
   await page.getByText('Reconnecting…').first().waitFor()
   mesh.hear(text('heard in the tunnel'))
@@ -122,7 +122,7 @@ test('a stream that is cut goes on where it was; a service that is away is waite
   await isLive(visitor)
 })
 
-test('whoever has too many streams sees the same a little later', async () => {
+test('a user with too many streams sees the same a little later', async () => {
   const visitor = await mesh.join('collector', { messages: READ, nodes: READ })
   const { page } = visitor
   // Its own stream is one of the ten.
@@ -140,7 +140,7 @@ test('whoever has too many streams sees the same a little later', async () => {
   streams.abort()
 })
 
-test('signing out ends the stream, in every tab, and the other tab says why', async () => {
+test('signing out ends the stream in every tab, and the other tab says why', async () => {
   const visitor = await mesh.join('guest', { messages: READ, nodes: READ })
   await visitor.goto('/nodes')
   await isLive(visitor)
@@ -148,7 +148,7 @@ test('signing out ends the stream, in every tab, and the other tab says why', as
   await other.goto(`${mesh.site.base}/messages`)
   await other.locator('.live-live').first().waitFor({ state: 'attached' })
   const isStream = (request: Request) => request.url().endsWith('/api/events')
-  // By the page that hears of it, or by the service.
+  // By the page that is informed, or by the service.
   const ended = Promise.race([
     other.waitForEvent('requestfailed', isStream),
     other.waitForEvent('requestfinished', isStream),

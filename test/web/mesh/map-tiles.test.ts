@@ -42,7 +42,7 @@ describe('tiles of another host', () => {
     await tiles.close()
   })
 
-  test('are asked for and shown, the policy admits that host alone, and it learns the origin and no more', async () => {
+  test('are requested and shown, the policy allows only that host, and it only learns the origin', async () => {
     const policy = (await fetch(site.base)).headers.get('content-security-policy') ?? ''
     expect(policy.split('; ')).toContain(`img-src 'self' data: ${tiles.origin}`)
     expect(policy).not.toContain('unsafe')
@@ -63,7 +63,7 @@ describe('tiles of another host', () => {
     expect(blocked).toBe('img-src')
   })
 
-  test('when they are down the grid stays, the page says so, asks few times, and tries again when told', async () => {
+  test('leave the grid when they fail: the page says so, makes few requests, and retries on demand', async () => {
     tiles.isUp = false
     tiles.asked.length = 0
     const { page } = await openSignedIn(site, '/map')
@@ -112,7 +112,7 @@ describe('a local map file', () => {
     rmSync(directory, { recursive: true })
   })
 
-  test('its images are shown, with whose they are, from this service alone', async () => {
+  test('has its images shown with their attribution, from this service alone', async () => {
     const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0001')
     await page.locator('.leaflet-tile-loaded').first().waitFor()
     await page.getByText('© Map makers', { exact: true }).waitFor()
@@ -120,7 +120,7 @@ describe('a local map file', () => {
     expect(complaints).toEqual([])
   })
 
-  test('vector tiles are drawn', async () => {
+  test('has vector tiles drawn', async () => {
     writeFileSync(path, writePmtiles([...Array(11).keys()].map(townTile), 'mvt', ''))
     const { page, complaints } = await openSignedIn(site, '/map?node=!a0cb0001', { colorScheme: 'light' })
     await page.locator('canvas.leaflet-tile').first().waitFor()
@@ -129,7 +129,7 @@ describe('a local map file', () => {
     expect(complaints).toEqual([])
   })
 
-  test('without the file the page says so', async () => {
+  test('that is missing is reported on the page', async () => {
     rmSync(path)
     const { page } = await openSignedIn(site, '/map')
     await page.getByText('The map background could not be loaded.').waitFor()
@@ -137,7 +137,7 @@ describe('a local map file', () => {
   })
 })
 
-/** The tile of this zoom that the demo's town is in, all water. */
+/** The tile of this zoom that contains the demo's town, all water. */
 function townTile(z: number) {
   const radians = (49.8917 * Math.PI) / 180
   const x = Math.floor(((10.8871 + 180) / 360) * 2 ** z)

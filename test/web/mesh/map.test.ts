@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-test('the list beside the map has every node, and choosing one there tells of it in words', async () => {
+test('the list beside the map has every node, and choosing one there describes it in words', async () => {
   const { page, complaints } = await openSignedIn(site, '/map')
   await page.getByText('25 nodes on the map').waitFor()
   await page.getByRole('button', { name: 'Town Hall Gateway' }).click()
@@ -41,7 +41,7 @@ test('the list beside the map has every node, and choosing one there tells of it
   expect(complaints).toEqual([])
 })
 
-test('the map is left and come back to without an error', async () => {
+test('leaving the map and coming back causes no error', async () => {
   const { page, complaints } = await openSignedIn(site, '/map')
   for (let n = 0; n < 3; n++) {
     await page.locator('.map-name').first().waitFor({ state: 'attached' })
@@ -54,7 +54,7 @@ test('the map is left and come back to without an error', async () => {
   expect(complaints).toEqual([])
 })
 
-/** Pairs of texts on the map of which one is written over the other. */
+/** Pairs of overlapping texts on the map. */
 const WRITTEN_OVER = `(() => {
   const texts = [...document.querySelectorAll('.map-name > bdi, .hop-label:not(.crowded)')]
   const boxes = texts.map((element) => [element.textContent, element.getBoundingClientRect()])
@@ -64,7 +64,7 @@ const WRITTEN_OVER = `(() => {
 })()`
 
 test.each(['/map', '/map?node=!a0cb0001&links=1', '/map?trace=1'])(
-  'no text of %s is written over another, and the chosen node has its name',
+  'no text of %s overlaps another, and the chosen node has its name',
   async (path) => {
     const { page } = await openSignedIn(site, path, PHONE)
     await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
@@ -75,7 +75,7 @@ test.each(['/map', '/map?node=!a0cb0001&links=1', '/map?trace=1'])(
   },
 )
 
-test('a map seen from afar has fewer names, and they keep clear of each other too', async () => {
+test('a zoomed-out map has fewer names, and they do not overlap either', async () => {
   const { page } = await openSignedIn(site, '/map', PHONE)
   await expect.poll(() => page.locator('.map-name').count()).toBeGreaterThan(5)
   const near = await page.locator('.map-name').count()
@@ -85,14 +85,14 @@ test('a map seen from afar has fewer names, and they keep clear of each other to
   await expect.poll(() => page.evaluate(WRITTEN_OVER)).toEqual([])
 })
 
-test('the legend says how old each colour is', async () => {
+test('the legend gives the age of each colour', async () => {
   const { page, violations } = await openSignedIn(site, '/map')
   await page.getByText('Legend').click()
   await page.getByText('active: heard in the last 2 h').waitFor()
   expect(await violations()).toEqual([])
 })
 
-test('keys alone choose a node', async () => {
+test('a node can be chosen by keyboard alone', async () => {
   const { page } = await openSignedIn(site, '/map')
   await page.getByRole('searchbox', { name: 'Search nodes' }).fill('mill bridge')
   await page.getByText('1 of 25 nodes on the map').waitFor()
@@ -100,7 +100,7 @@ test('keys alone choose a node', async () => {
   await page.getByRole('heading', { name: 'Mill Bridge', level: 2 }).waitFor()
 })
 
-test('a link to a node shows it with its track, for the time that is chosen', async () => {
+test('a link to a node shows it with its track, for the chosen time', async () => {
   const { page } = await openSignedIn(site, '/map?node=!a0cb0b0c')
   await page.getByRole('heading', { name: 'Anna on the bike', level: 2 }).waitFor()
   await page.getByText(/^[4-9]\d places$/).waitFor()
@@ -126,7 +126,7 @@ test('a traceroute is drawn hop by hop in both directions, an unknown hop withou
   await expect.poll(signals).toEqual(['5 dB', '?'])
 })
 
-test('waypoints stand on the map and in the list until they end', async () => {
+test('waypoints are on the map and in the list until they expire', async () => {
   const { page } = await openSignedIn(site, '/map')
   await page.getByRole('button', { name: 'Meeting point: Thursday 19:00' }).waitFor()
   await expect.poll(() => page.locator('.waypoint').count()).toBe(2)
@@ -135,7 +135,7 @@ test('waypoints stand on the map and in the list until they end', async () => {
   await expect.poll(() => page.getByText('Gone by now').count()).toBe(0)
 })
 
-test('filters are in the address, ignored and forgotten nodes nowhere', async () => {
+test('filters are in the address; ignored and deleted nodes are not shown', async () => {
   const { page } = await openSignedIn(site, '/map?role=ROUTER')
   await page.getByText('4 of 25 nodes on the map').waitFor()
   await page.getByLabel('Role').selectOption('any role')
@@ -152,10 +152,10 @@ test('filters are in the address, ignored and forgotten nodes nowhere', async ()
   await expect.poll(() => page.getByRole('button', { name: 'Mill Bridge' }).count()).toBe(0)
 })
 
-test('the map comes back where it was left', async () => {
+test('the map returns to its last view', async () => {
   const { page, goto } = await openSignedIn(site, '/map')
   const scale = page.locator('.leaflet-control-scale-line')
-  // The world, until the nodes are there.
+  // The world, until the nodes are loaded.
   await expect.poll(() => scale.textContent()).toMatch(/^\d km$/)
   const before = await scale.textContent()
   await page.getByRole('button', { name: 'Zoom in' }).click()
@@ -167,7 +167,7 @@ test('the map comes back where it was left', async () => {
   await expect.poll(() => scale.textContent()).toBe(before)
 })
 
-test('traceroutes: states, both directions, a new one by a form that says how long it takes', async () => {
+test('traceroutes: states, both directions, and a form for a new one that says how long it takes', async () => {
   const { page, complaints } = await openSignedIn(site, '/traceroutes')
   const list = page.getByRole('list', { name: 'Traceroutes, newest first' })
   await list.getByText('Town Hall Gateway').first().waitFor()
@@ -189,7 +189,7 @@ test('traceroutes: states, both directions, a new one by a form that says how lo
   expect(complaints).toEqual([])
 })
 
-test('neighbours: a table that is sorted and searched', async () => {
+test('neighbours: a table that can be sorted and searched', async () => {
   const { page, complaints } = await openSignedIn(site, '/neighbors?sort=signal&order=up')
   const first = page.locator('tbody tr:not(.gap)').first()
   await first.getByText('Water Tower North').waitFor()
@@ -203,7 +203,7 @@ test('neighbours: a table that is sorted and searched', async () => {
   expect(complaints).toEqual([])
 })
 
-test('two thousand nodes are a canvas and no elements, and names come with the zoom', async () => {
+test('two thousand nodes are drawn on a canvas without elements, and names appear on zooming in', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const now = Date.now()
   const many = Array.from({ length: 2000 }, (_, index) => ({

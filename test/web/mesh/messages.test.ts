@@ -18,10 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => mesh.close())
 
-/** A text in the conversation that is open. */
+/** A text in the open conversation. */
 const said = (page: Page, words: string) => page.locator('.message p', { hasText: words })
 
-test('a text goes through each state, and says what the state means', async () => {
+test('a text goes through each state, and the page explains the state', async () => {
   const { page } = admin
   await admin.goto('/messages?with=!a0cb0002')
   await page.getByRole('heading', { name: 'Far Hill' }).waitFor()
@@ -43,7 +43,7 @@ test('a text goes through each state, and says what the state means', async () =
   await message.getByText('The recipient acknowledged it.').waitFor()
 })
 
-test('a text that fails says why, and what to do', async () => {
+test('a failed text says why, and what to do', async () => {
   const { page } = admin
   await page.getByLabel('Write a message').fill('Anybody?')
   await page.getByRole('button', { name: 'Send' }).click()
@@ -55,7 +55,7 @@ test('a text that fails says why, and what to do', async () => {
   await message.getByText('The radio sent it three times without an acknowledgement.').waitFor()
 })
 
-test('what comes in is counted until it is seen, and answered with a quote or a sign', async () => {
+test('new messages are counted until they are seen, and answered with a quote or a reaction', async () => {
   const { page } = admin
   await admin.goto('/packets')
   await isLive(admin)
@@ -96,7 +96,7 @@ test('what comes in is counted until it is seen, and answered with a quote or a 
   await expect.poll(() => page.evaluate('document.activeElement.textContent')).toContain('Storm from the west tonight')
 })
 
-test('who reads further up is not moved by what arrives, and comes down with one press', async () => {
+test('a user who reads further up is not moved by new messages, and returns with one press', async () => {
   const { page } = admin
   for (let n = 0; n < 30; n++) mesh.hear(text(`line ${n} of a long story`))
   await admin.goto('/messages?channel=0')
@@ -108,7 +108,7 @@ test('who reads further up is not moved by what arrives, and comes down with one
   await down.waitFor()
   const place = () =>
     page.getByText('line 15 of a long story').evaluate((element) => element.getBoundingClientRect().top)
-  // The wheel's way has an end.
+  // One turn of the wheel has a limit.
   let before = NaN
   const hasStopped = async () => {
     const last = before
@@ -125,7 +125,7 @@ test('who reads further up is not moved by what arrives, and comes down with one
   await page.locator('[role=status].sr-only', { hasText: 'Far Hill: and then it ended' }).waitFor({ state: 'attached' })
 })
 
-test('older messages come when they are scrolled to', async () => {
+test('older messages are loaded on scrolling up', async () => {
   const { page } = admin
   for (let n = 0; n < 70; n++) mesh.hear(text(`chapter ${n} of the log`))
   await admin.goto('/messages?channel=0')
@@ -150,7 +150,7 @@ test('the message that another one answers is found further up', async () => {
   await lost.getByText('In reply to a message that is not stored here').waitFor()
 })
 
-test('nothing is written to a channel that the radio has switched off', async () => {
+test('a channel that is disabled in the radio offers no field to write', async () => {
   const { page } = admin
   mesh.hear(text('left over from last year'), { channel: 5 })
   await admin.goto('/messages?channel=5')
@@ -161,7 +161,7 @@ test('nothing is written to a channel that the radio has switched off', async ()
   await expect.poll(() => message.getByRole('button', { name: 'Reply' }).count()).toBe(0)
 })
 
-test('a channel that no radio has is read by its name, and not written to', async () => {
+test('a channel that no radio has is shown by its name, and cannot be written to', async () => {
   const { page } = admin
   const { base } = mesh.site
   const headers = { origin: base }
@@ -189,7 +189,7 @@ test('a channel that no radio has is read by its name, and not written to', asyn
 })
 
 test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'x'.repeat(300)}`])(
-  'an address that no conversation has shows all of them: %s',
+  'an unknown conversation in the address shows all of them: %s',
   async (query) => {
     await admin.goto(`/messages${query}`)
     await admin.page.getByRole('heading', { name: 'Everything' }).waitFor()
@@ -197,7 +197,7 @@ test.each(['?channel=abc&with=nobody', '?channel=-1', '?with=!00000000', `?q=${'
   },
 )
 
-test('a name is text, whatever it is made of, and makes no page wider than the screen', async () => {
+test('a name is shown as text, whatever it contains, and widens no page', async () => {
   const HOSTILE = 0xa0cb0066
   const name = '<img src=x onerror=alert(1)>' + 'W'.repeat(8)
   mesh.hear(user({ longName: name, shortName: '\u3000 ' }), { from: HOSTILE })
@@ -218,7 +218,7 @@ test('a name is text, whatever it is made of, and makes no page wider than the s
   expect(visitor.complaints).toEqual([])
 })
 
-test('a link leads to its message, also where many came after it', async () => {
+test('a link leads to its message, even if many came after it', async () => {
   const { page, goto } = admin
   mesh.hear(text('The spare key hangs in the shed'), { id: 0x5100 })
   await goto('/messages?channel=0')
@@ -238,7 +238,7 @@ test('a link leads to its message, also where many came after it', async () => {
     .waitFor()
 })
 
-test('all of this without an error in the console or a request to another host', () => {
+test('none of this caused an error in the console or a request to another host', () => {
   expect(admin.complaints).toEqual([])
 })
 

@@ -23,7 +23,7 @@ afterAll(async () => {
   await second.stop()
 })
 
-test('where two radios can send one may be chosen, and the message tells by which it went', async () => {
+test('with two radios the sender can choose one, and the message shows which one sent it', async () => {
   const { page } = mesh.admin
   await mesh.admin.goto('/messages?channel=0')
   const choice = page.getByLabel('Send with')
@@ -49,7 +49,7 @@ test('where two radios can send one may be chosen, and the message tells by whic
   expect(mesh.admin.complaints).toEqual([])
 })
 
-test('who may not see the radios, or has but one that can send, has no choice', async () => {
+test('there is no choice with only one radio that can send, or without the permission to see radios', async () => {
   const writer = await mesh.join('writer', {
     messages: { read: true, write: true },
     info: { read: false, write: false },
@@ -57,7 +57,7 @@ test('who may not see the radios, or has but one that can send, has no choice', 
   await writer.goto('/messages?channel=0')
   await writer.page.getByLabel('Write a message').fill('from the writer')
   await writer.page.getByRole('button', { name: 'Send' }).click()
-  // By then a choice would be there.
+  // By then a choice would be shown.
   await writer.page.locator('.message.out', { hasText: 'from the writer' }).getByText('Sent by the radio').waitFor()
   await expect.poll(() => writer.page.getByLabel('Send with').count()).toBe(0)
   const { page } = mesh.admin

@@ -11,7 +11,7 @@ let authenticatorId: string
 
 beforeAll(async () => {
   site = await openSite({ ADMIN_PASSWORD, DEMO: 'false' })
-  // Passkeys belong to a name, not to an address.
+  // Passkeys belong to a host name, not to an address.
   browser = await openBrowser(site.base.replace('127.0.0.1', 'localhost'))
   owner = await browser.visit()
   devtools = await owner.page.context().newCDPSession(owner.page)
@@ -26,7 +26,7 @@ afterAll(async () => {
   await site.close()
 })
 
-/** Another authenticator in place of the one before: of the platform or a key, with or without a way to unlock it. */
+/** Replaces the authenticator: built into the platform or a security key, with or without user verification. */
 async function plugIn(transport: 'internal' | 'usb', hasUserVerification: boolean): Promise<void> {
   if (authenticatorId !== undefined) await devtools.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId })
   const options = {
@@ -61,7 +61,7 @@ async function add(name: string): Promise<void> {
 
 const isAtHome = () => owner.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
 
-test('a passkey of this device is added, with recovery codes, and opens without a password', async () => {
+test('a passkey of this device is added with recovery codes, and signs in without a password', async () => {
   const { page } = owner
   await add('my laptop')
   await page.getByRole('heading', { name: 'Keep these recovery codes' }).waitFor()
@@ -81,7 +81,7 @@ test('after the password it is the second step', async () => {
   await isAtHome()
 })
 
-test('a copy of it, whose counter does not grow, opens nothing', async () => {
+test('a copy of it, whose counter does not grow, does not sign in', async () => {
   const { page } = owner
   const copied = await credential()
   await signOut()
@@ -102,7 +102,7 @@ test('a copy of it, whose counter does not grow, opens nothing', async () => {
   await isAtHome()
 })
 
-test('a key that nobody unlocks is a second step, and never the only one', async () => {
+test('a security key without user verification is a second step, and never the only one', async () => {
   const { page } = owner
   await plugIn('usb', false)
   await owner.goto('/account')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-test('a temporary password opens nothing but the choice of a new one, and then the page that was asked for', async () => {
+test('a temporary password only leads to choosing a new one, and then to the requested page', async () => {
   const { page } = admin
   await admin.goto('/nodes?show=active')
   await expect.poll(() => new URL(page.url()).pathname).toBe('/login')
@@ -28,7 +28,7 @@ test('a temporary password opens nothing but the choice of a new one, and then t
   await expect.poll(() => new URL(page.url()).pathname + new URL(page.url()).search).toBe('/nodes?show=active')
 })
 
-test('nodes appear and go on living without a reload', async () => {
+test('nodes appear and are updated without a reload', async () => {
   const { page } = admin
   await admin.goto('/nodes')
   await page.getByText('Town Hall Gateway').waitFor()
@@ -40,7 +40,7 @@ test('nodes appear and go on living without a reload', async () => {
   await page.getByText(/^1 of \d+ nodes$/).waitFor()
 })
 
-test('a message goes out, and its receiver confirms it', async () => {
+test('a message is sent, and its receiver confirms it', async () => {
   const { page } = admin
   await admin.goto('/nodes?sort=name')
   await page.getByRole('link', { name: 'Castle Hill Relay' }).click()
@@ -55,7 +55,7 @@ test('a message goes out, and its receiver confirms it', async () => {
   await message.getByText('Delivered', { exact: true }).waitFor()
 })
 
-test('a user made with a preset sees what it allows, and is told what is missing', async () => {
+test('a user created with a preset sees what it allows, and is told what is missing', async () => {
   const { page } = admin
   await admin.goto('/users')
   await page.getByRole('link', { name: 'New user' }).click()
@@ -90,7 +90,7 @@ test('a user made with a preset sees what it allows, and is told what is missing
   expect(anna.complaints).toEqual([])
 })
 
-test('a password reset shows the new one once, and stands in the audit log', async () => {
+test('a password reset shows the new one once, and is in the audit log', async () => {
   const { page } = admin
   await admin.goto('/users?q=anna')
   await page.getByRole('link', { name: 'Anna on the bike' }).click()
@@ -114,7 +114,7 @@ test('a password reset shows the new one once, and stands in the audit log', asy
   await expect.poll(() => page.locator('.changes tbody tr').allTextContents()).toEqual(['messages–read'])
 })
 
-test('a backup is made, verified, and its restore spelled out', async () => {
+test('a backup is created, verified, and its restore explained', async () => {
   const { page } = admin
   await admin.goto('/backups')
   await page.getByRole('button', { name: 'Back up now' }).click()
@@ -130,8 +130,8 @@ test('a backup is made, verified, and its restore spelled out', async () => {
   await page.getByText('Schedule saved').waitFor()
 })
 
-test('all of this without an error in the console or a request to another host', () => {
-  // Chromium logs each answer of 4xx: of these, one was the password that was too short.
+test('none of this caused an error in the console or a request to another host', () => {
+  // Chromium logs each 4xx answer: the only one was for the password that was too short.
   const expected = 'Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)'
   expect(admin.complaints).toEqual([expected])
 })
@@ -148,7 +148,7 @@ test('too many failures say how long to wait; an error of the provider says what
   await expect.poll(() => guest.page.locator('form').getByRole('alert').textContent()).toMatch(/try again in \d+ min/)
 })
 
-test('when the service is out of reach the page says so, keeps what it has, and recovers by itself', async () => {
+test('when the service is unreachable the page says so, keeps its data, and recovers by itself', async () => {
   const { page } = admin
   await admin.goto('/nodes')
   await page.getByText('Town Hall Gateway').waitFor()

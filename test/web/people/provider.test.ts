@@ -6,12 +6,12 @@ import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
 const ADMIN_PASSWORD = 'three radios on one hill'
 const BUTTON = 'Sign in with your organisation'
 
-describe('beside local accounts', () => {
+describe('with local accounts', () => {
   let provider: TestProvider
   let site: Site
   beforeAll(async () => {
     provider = await startProvider()
-    // The provider is told where it sends people back before the service runs.
+    // The provider knows where it sends users back before the service runs.
     const port = await freePort()
     const env = oidcEnv(provider, { OIDC_REDIRECT_URI: `http://127.0.0.1:${port}/api/auth/oidc/callback` })
     site = await openSite({ ...env, ADMIN_PASSWORD, PORT: String(port) })
@@ -26,7 +26,7 @@ describe('beside local accounts', () => {
     await visitor.page.getByRole('link', { name: BUTTON }).click()
   }
 
-  test('the button leads to the provider and back to the page that was asked for, as a user of the organisation', async () => {
+  test('the button leads to the provider and back to the requested page, as a user of the organisation', async () => {
     const visitor = await site.visit()
     await signInBy(visitor, '/nodes?sort=name&show=active')
     const { page } = visitor
@@ -38,12 +38,12 @@ describe('beside local accounts', () => {
     await expect.poll(() => page.locator('input[type=password]').count()).toBe(0)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
-    // To be signed out by one's own wish needs no explanation.
+    // Signing out on purpose needs no explanation.
     await expect.poll(() => page.getByText('Your session has ended').count()).toBe(0)
     expect(visitor.complaints.filter((url) => !url.startsWith(provider.issuer))).toEqual([])
   })
 
-  test('whatever goes wrong there comes back as a sentence that says what to do', async () => {
+  test('any failure there comes back as a sentence that says what to do', async () => {
     const visitor = await site.visit()
     const { page } = visitor
     const failure = async (text: string) => {
@@ -85,7 +85,7 @@ describe('beside local accounts', () => {
     ['oidc_user_inactive', 'deactivated'],
     ['oidc_unavailable', 'does not respond right now'],
     ['of_a_later_version', 'Please try again'],
-  ])('the code %s has words of its own', async (code, words) => {
+  ])('the code %s has its own text', async (code, words) => {
     const { page, goto } = await site.visit()
     await goto(`/login?error=${code}`)
     await expect.poll(() => page.getByRole('alert').textContent()).toContain(words)
@@ -149,7 +149,7 @@ describe('without local accounts', () => {
     site = await openSite({
       OIDC_ENABLED: 'true',
       DISABLE_LOCAL_AUTH: 'true',
-      // The discard port: nobody answers there.
+      // The discard port: nothing answers there.
       OIDC_ISSUER: 'http://127.0.0.1:9',
       OIDC_CLIENT_ID: 'mesh',
       OIDC_CLIENT_SECRET: 'a secret of the client',
@@ -158,7 +158,7 @@ describe('without local accounts', () => {
   })
   afterAll(() => site.close())
 
-  test('the provider is the only way in, and its failure is explained', async () => {
+  test('the provider is the only sign-in, and its failure is explained', async () => {
     const { page, goto, violations } = await site.visit()
     await goto('/nodes?sort=name')
     const link = page.getByRole('link', { name: BUTTON })

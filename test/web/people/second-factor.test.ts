@@ -18,7 +18,7 @@ afterAll(() => site.close())
 let secret = ''
 let codes: string[] = []
 
-/** The latest code that was used: none is good twice. */
+/** The latest code that was used: none works twice. */
 let used = ''
 async function nextCode(): Promise<string> {
   await expect.poll(() => codeAt(secret, Date.now() + 30_000) !== used, { timeout: 60_000, interval: 500 }).toBe(true)
@@ -45,7 +45,7 @@ test('an authenticator app is set up with a QR code, and recovery codes are show
   expect(await overflowOf(page)).toBeLessThanOrEqual(0)
 })
 
-test('from then on the code is asked for; without the phone a recovery code opens', async () => {
+test('from then on the code is asked for; without the phone a recovery code signs in', async () => {
   const other = await site.visit()
   const { page } = other
   await other.goto('/login')

@@ -117,7 +117,7 @@ describe('a change', () => {
     expect(await service.read('mqtt')).toMatchObject({ secrets: { password: { isSet: false } } })
   })
 
-  it('of the private key takes the public one along', async () => {
+  it('of the private key also changes the public one', async () => {
     const pair = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' })
     const [privateKey, publicKey] = [pair.d, pair.x].map((each) => Buffer.from(each ?? '', 'base64url'))
     if (privateKey === undefined || publicKey === undefined) throw new Error('no pair')
@@ -134,7 +134,7 @@ describe('a change', () => {
     })
   })
 
-  it('of channels goes to those channels alone, and keeps their keys', async () => {
+  it('of channels applies to those channels alone, and keeps their keys', async () => {
     const service = await start()
     const change = { index: 1, settings: { name: 'Rescue 2', moduleSettings: { positionPrecision: 32 } } }
     const psk = 'AAECAwQFBgcICQoLDA0ODw=='
@@ -158,7 +158,7 @@ describe('a change', () => {
     expect(service.device.saved.channels.get(0)?.settings?.psk).toStrictEqual(Uint8Array.of(1))
   })
 
-  it('of the owner keeps the rest of it', async () => {
+  it('of the owner keeps the other fields', async () => {
     const service = await start()
     await service.change('owner', { values: { longName: 'Bergwacht', shortName: '⛰' } })
     expect(await service.outcome('owner', 500)).toMatchObject({ state: 'applied' })
@@ -172,7 +172,7 @@ describe('a change', () => {
     ['channels', { secrets: { 'channels.0.settings.psk': 'Ag==' }, confirm: ['psk'] }, ['channels.0.settings.psk']],
     ['security', { values: { isManaged: true } }, ['isManaged']],
     ['owner', { values: { isLicensed: true } }, ['isLicensed']],
-  ])('of %s %j wants to be confirmed', async (section, body, confirm) => {
+  ])('of %s %j needs a confirmation', async (section, body, confirm) => {
     const service = await start()
     const { length } = auditRows(service.app)
     const { status, body: problem } = await service.ask('PUT', `/api/configuration/${section}`, body)
@@ -185,7 +185,7 @@ describe('a change', () => {
     expect(await service.outcome(section, 500)).toMatchObject({ state: 'applied' })
   })
 
-  it('is refused as a whole when a field is wrong, and nothing is sent or recorded', async () => {
+  it('is refused as a whole if one field is wrong, and nothing is sent or recorded', async () => {
     const service = await start()
     const { length } = auditRows(service.app)
     const wrong: [object, string[]][] = [
@@ -214,7 +214,7 @@ describe('a change', () => {
     expect(auditRows(service.app)).toHaveLength(length)
   })
 
-  it('to what is there already sends nothing', async () => {
+  it('to the present values sends nothing', async () => {
     const service = await start()
     const { values } = Object(await service.read('lora'))
     const { length } = auditRows(service.app)
@@ -236,7 +236,7 @@ describe('a change', () => {
     expect((await service.read('mqtt'))['revision']).not.toBe(revision)
   })
 
-  it('waits for no other one', async () => {
+  it('is refused while another one is under way', async () => {
     const service = await start()
     service.device.manners.isMute = true
     await service.change('mqtt', { values: { root: 'one' } })
@@ -249,7 +249,7 @@ describe('a change', () => {
     expect(await service.outcome('device', 500)).toMatchObject({ state: 'applied' })
   })
 
-  it('of two at the same instant is one', async () => {
+  it('sent twice at the same instant is made once', async () => {
     const service = await start()
     const both = await Promise.all(
       ['one', 'two'].map((root) => service.ask('PUT', '/api/configuration/mqtt', { values: { root } })),
@@ -259,7 +259,7 @@ describe('a change', () => {
     expect(service.device.admin).toHaveLength(3)
   })
 
-  it('of a section that this connection did not tell is refused', async () => {
+  it('of a section that this connection has not read is refused', async () => {
     const service = await start()
     const { status, body } = await service.ask('PUT', '/api/configuration/telemetry', { values: {} })
     expect([status, body['code']]).toStrictEqual([503, 'radio_unavailable'])
@@ -275,7 +275,7 @@ describe('a change', () => {
     expect(service.device.packets).toStrictEqual([])
   })
 
-  it('is not taken while the radio is away; what it told last is still there', async () => {
+  it('is refused while the radio is away; its last known settings are still shown', async () => {
     const service = await start()
     const before = await service.read('network')
     service.device.setSilent(true)
@@ -288,7 +288,7 @@ describe('a change', () => {
   })
 })
 
-it('settings are for those who may', async () => {
+it('access to settings', async () => {
   const service = await start()
   const grant = (read: boolean, write: boolean) => ({ configuration: { read, write } })
   const none = await service.app.user('none', grant(false, false))

@@ -20,7 +20,7 @@ const NONE = { read: false, write: false }
 
 type Told = { readonly event: string | undefined; readonly data: unknown }
 
-/** All that a client is told from now on; it reads at once, as a page does. */
+/** All events for a client from now on; it reads at once, as a page does. */
 async function watch(client: Client): Promise<readonly Told[]> {
   const stream = await openEventStream(client)
   await stream.next()
@@ -41,7 +41,7 @@ async function watch(client: Client): Promise<readonly Told[]> {
 const changesIn = (told: readonly Told[]) =>
   told.filter(({ event }) => event === 'configuration').map(({ data }) => data)
 
-it('a change is told when it begins and when something became of it, to those who may read settings', async () => {
+it('a change is reported when it begins and when it ends, to users who may read settings', async () => {
   const service = await start()
   const reader = await service.app.user('reader', { configuration: READ, info: NONE, nodes: NONE, messages: NONE })
   const other = await service.app.user('other', { configuration: NONE, info: READ, nodes: NONE, messages: NONE })
@@ -52,7 +52,7 @@ it('a change is told when it begins and when something became of it, to those wh
   await expect.poll(() => changesIn(told)).toStrictEqual([begun])
   await service.outcome('mqtt', 500)
   await expect.poll(() => changesIn(told)).toStrictEqual([begun, { ...about, state: 'applied', reason: null }])
-  // Whoever is told reads the section at once: it must be there, with its new values.
+  // Clients read the section at once: it must be stored, with its new values.
   const seen = await service.ask('GET', '/api/configuration/mqtt', undefined, reader)
   expect(seen.body).toMatchObject({ editable: true, values: { root: 'msh/EU' }, lastChange: { state: 'applied' } })
 
@@ -66,7 +66,7 @@ it('a change is told when it begins and when something became of it, to those wh
   expect(changesIn(untold)).toStrictEqual([])
 })
 
-it('a change is told no more to somebody who lost the permission meanwhile, and runs on', async () => {
+it('a change is no longer reported to a user who lost the permission meanwhile, and continues', async () => {
   const service = await start()
   const writer = await service.app.user('writer', { configuration: { read: true, write: true }, nodes: READ })
   const told = await watch(writer)

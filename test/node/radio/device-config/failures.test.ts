@@ -25,7 +25,7 @@ describe('a radio that', () => {
   it.each([
     ['the set', 1, 'failed', 'it has its old values'],
     ['the saving', 2, 'unknown', 'it has some of the new values'],
-  ])('refuses %s and the restart is asked what it has', async (_step, takes, state, words) => {
+  ])('refuses %s is asked for its values after the restart', async (_step, takes, state, words) => {
     const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, takes })
     const outcome = await service.outcome('mqtt')
     expect(outcome).toMatchObject({ state, reason: expect.stringContaining('the radio refused it: BAD_REQUEST; ') })
@@ -47,7 +47,7 @@ describe('a radio that', () => {
     expect(service.device.admin).toHaveLength(1)
   })
 
-  it('is managed says nothing, which is told', async () => {
+  it('is managed and stays silent is reported as managed', async () => {
     const service = await start()
     await service.change('security', { values: { isManaged: true }, confirm: ['isManaged'] })
     expect(await service.outcome('security', 500)).toMatchObject({ state: 'applied' })
@@ -63,7 +63,7 @@ describe('a radio that', () => {
     })
   })
 
-  it('comes back with something else', async () => {
+  it('comes back with other values', async () => {
     const service = await begin({
       onSave: ({ modules }) => {
         const value = modules.get('mqtt')?.payloadVariant.value
@@ -74,7 +74,7 @@ describe('a radio that', () => {
     expect((await service.read('mqtt'))['values']).toMatchObject({ root: 'msh/XX' })
   })
 
-  it('hangs up without a word has saved when it counts one start more', async () => {
+  it('hangs up silently has saved if its count of starts has grown by one', async () => {
     const service = await begin({ answersCommit: false })
     expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
   })
@@ -90,7 +90,7 @@ describe('a radio that', () => {
     expect((await service.read('mqtt'))['editable']).toBe(false)
   })
 
-  it('comes back after all is read then', async () => {
+  it('returns after the time limit is read then', async () => {
     const service = await begin({ diesOnCommit: true })
     await until(() => expect(service.device.starts()).toBe(2))
     expect(await service.outcome('mqtt', 5000)).toMatchObject({ state: 'unknown' })
@@ -114,7 +114,7 @@ describe('a radio that', () => {
   })
 })
 
-it('what became of a change is stored as soon as the database takes it', async () => {
+it('the result of a change is stored as soon as the database accepts it', async () => {
   const service = await start()
   await service.change('mqtt', { values: { root: 'msh/EU' } })
   service.store.sqlite.exec('alter table device_config_changes rename to away')
@@ -152,7 +152,7 @@ describe('settings that were read a while ago', () => {
     await until(() => expect(countReads(service)).toBe(2))
   })
 
-  it('are not written over what somebody changed at the radio meanwhile', async () => {
+  it('do not overwrite what somebody changed at the radio meanwhile', async () => {
     const service = await age()
     const mqtt = service.device.active.modules.get('mqtt')?.payloadVariant.value
     if (mqtt === undefined || !('password' in mqtt)) throw new Error('no mqtt')
@@ -197,7 +197,7 @@ describe('a change that was checked', () => {
     return device.prepare('mqtt', { values: { root }, ...NOTHING_ELSE })
   }
 
-  it('keeps others away until it is released', async () => {
+  it('blocks others until it is released', async () => {
     const service = await start()
     const first = prepare(service, 'one')
     expect(() => prepare(service, 'two')).toThrow('Configuration change in progress')
@@ -206,7 +206,7 @@ describe('a change that was checked', () => {
     expect(service.device.packets).toStrictEqual([])
   })
 
-  it('is not sent to a radio that has connected anew since', async () => {
+  it('is not sent to a radio that has reconnected since', async () => {
     const service = await start()
     const prepared = prepare(service, 'one')
     service.device.kick()
@@ -220,7 +220,7 @@ describe('a change that was checked', () => {
   })
 })
 
-it('each of two radios has settings of its own', async () => {
+it('each of two radios has its own settings', async () => {
   const service = await start()
   const other = await startConfigDevice(0xa0cb0009, { owner: { longName: 'Second' } })
   try {

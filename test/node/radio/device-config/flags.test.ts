@@ -5,7 +5,7 @@ import { start, stopServices } from '../../../support/radio/config-service.ts'
 afterEach(stopServices)
 
 describe('flags of a radio', () => {
-  it('are changed by name, and the bits that have no name are kept', async () => {
+  it('are changed by name, and unnamed bits are kept', async () => {
     const service = await start()
     expect(await service.read('position')).toMatchObject({
       values: { positionFlags: ['ALTITUDE', 'ALTITUDE_MSL', 'UNKNOWN_10'] },

@@ -14,7 +14,7 @@ import { type ConfigService, OWN, startConfigService } from '../../../support/ra
 import { fromRadio } from '../../../support/radio/device.ts'
 import { until } from '../../../support/radio/service.ts'
 
-/** Every secret here holds this text. */
+/** Every secret here contains this text. */
 const MARK = 'l3ak-'
 const bytes = (text: string) => new TextEncoder().encode(text)
 const KEY = bytes('l3ak-private-key-of-32-bytes-abc')
@@ -42,7 +42,7 @@ const SECRETS: SettingsInit = {
         value: {
           address: 'mqtt.example.org',
           password: 'l3ak-mqtt',
-          // A secret of a newer firmware.
+          // A secret of newer firmware.
           $unknown: [{ no: 77, wireType: 2, data: Uint8Array.from([9, ...bytes('l3ak-next')]) }],
         },
       },
@@ -58,7 +58,7 @@ const CHANGES: readonly (readonly [section: string, secrets: Record<string, stri
   ['channels', { 'channels.0.settings.psk': base64Encode(NEW_PSK), 'channels.1.settings.psk': base64Encode(NEW_PSK) }],
 ]
 
-/** The mark, in all the ways it may be written down; base64 depends on where it begins. */
+/** The mark in all possible encodings; base64 depends on where it begins. */
 const TRACES = [
   MARK,
   Buffer.from(MARK).toString('hex'),
@@ -75,7 +75,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-it('shows, logs, stores and backs up no secret, whatever is asked of it', async () => {
+it('never shows, logs, stores or backs up a secret, whatever is requested', async () => {
   const dir = makeDataDir()
   endings.push(dir.remove)
   const service = await startConfigService(SECRETS, { file: dir.database })
@@ -104,7 +104,7 @@ it('shows, logs, stores and backs up no secret, whatever is asked of it', async 
   const backups = openBackups(backupOptions(dir.dataDir, { now: () => service.clock.now() }))
   await backups.create('manual', async () => {})
 
-  // The radio has them all: they were there to be found.
+  // The radio has all of them, so they could have been found.
   expect(service.device.saved.configs.get('security')?.payloadVariant.value).toMatchObject({ privateKey: NEW_KEY })
   expect(service.device.saved.configs.get('bluetooth')?.payloadVariant.value).toMatchObject({
     fixedPin: Number(NEW_PIN),
@@ -127,7 +127,7 @@ it('shows, logs, stores and backs up no secret, whatever is asked of it', async 
     if (file.endsWith('device_config.json')) expect(content).toContain('wifiSsid')
     expect([file, findTraces(content)]).toStrictEqual([file, []])
   }
-  // One entry for each change that was asked for and recorded, those that failed among them.
+  // One entry for each change that was requested and recorded, including failed ones.
   const audited = auditRows(service.app).filter(({ action }) => action === 'configuration_updated')
   expect(audited.map(({ details }) => details['section'])).toStrictEqual([
     'mqtt',
@@ -183,7 +183,7 @@ async function failInTheMiddle(service: ConfigService, ask: Ask): Promise<void> 
   service.store.sqlite.exec('alter table away rename to device_config_changes')
 }
 
-/** What a radio may say of secrets beside its settings: admin packets of others, its log, a notice. */
+/** Secrets that a radio may send outside its settings: admin packets of others, its log, a notice. */
 async function hearSecrets(service: ConfigService): Promise<void> {
   const admin = create(AdminMessageSchema, {
     payloadVariant: { case: 'getChannelResponse', value: { index: 0, settings: { psk: PSK } } },
@@ -196,7 +196,7 @@ async function hearSecrets(service: ConfigService): Promise<void> {
   }
   service.device.send(
     fromRadio({ case: 'logRecord', value: { message: 'psk l3ak-log', source: 'l3ak-source' } }),
-    // What a radio says to people is shown to them: firmware puts no secret into it.
+    // Messages from a radio to users are shown: firmware puts no secret into them.
     fromRadio({ case: 'clientNotification', value: { message: 'The key is weak' } }),
   )
   await service.settle()

@@ -25,7 +25,7 @@ describe('a change', () => {
     ['mqtt', { values: { address: '' } }, 'password', []],
     ['mqtt', { values: { tlsEnabled: false } }, 'password', []],
     ['network', { values: { wifiSsid: 'elsewhere' } }, 'wifiPsk', ['wifiSsid', 'wifiPsk']],
-  ])('of %s %j must not take a stored secret elsewhere', async (section, body, secret, confirm) => {
+  ])('of %s %j must not send a stored secret elsewhere', async (section, body, secret, confirm) => {
     const service = await start()
     service.device.active.modules.set('mqtt', secureMqtt())
     service.device.kick()
@@ -46,12 +46,12 @@ describe('a change', () => {
     await service.change(section, { ...body, secrets: { [secret]: null }, confirm })
     expect(await service.outcome(section, 500)).toMatchObject({ state: 'applied' })
     await service.untilConnected(500)
-    // There is nothing any more that could be told.
+    // The secret has been cleared, so nothing could be sent elsewhere.
     await service.change(section, { values: { ...body.values, ...elsewhere(section) }, confirm })
     expect(await service.outcome(section, 500)).toMatchObject({ state: 'applied' })
   })
 
-  it('of the broker with a new password is sent as one', async () => {
+  it('of the broker is sent if it has a new password', async () => {
     const service = await start()
     const secrets = { password: 'for the other one' }
     await service.change('mqtt', { values: { address: 'mqtt.example.com' }, secrets })
@@ -61,7 +61,7 @@ describe('a change', () => {
       password: 'for the other one',
     })
     await service.untilConnected(500)
-    // To TLS, or under another name at the same broker, it goes where it went before.
+    // With TLS, or with another user name at the same broker, it goes to the same place.
     await service.change('mqtt', { values: { tlsEnabled: true, username: 'other', root: 'msh/X' } })
     expect(await service.outcome('mqtt', 500)).toMatchObject({ state: 'applied' })
   })

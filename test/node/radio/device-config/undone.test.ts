@@ -27,7 +27,7 @@ async function begin(manners: Partial<Manners>): Promise<ConfigService> {
   return service
 }
 
-/** Lets time go on once the radio has got so many messages and what it answered has arrived. */
+/** Advances time once the radio has received that many messages and its answers have arrived. */
 async function passAfter(service: ConfigService, steps: number, ms: number): Promise<void> {
   await until(() => expect(service.device.admin).toHaveLength(steps))
   await service.settle()
@@ -86,7 +86,7 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
     await expectWorks(service)
   })
 
-  it('a broker was tried in vain for a minute', async () => {
+  it('a broker could not be reached for a minute', async () => {
     const service = await start()
     Object.assign(service.device.manners, { isMute: true, takes: 1, times: 1 })
     await service.change('mqtt', { values: { root: 'msh/EU' } })
@@ -124,7 +124,7 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
     await expectWorks(service)
   })
 
-  it('the radio hung up without a word, which it may have done to save', async () => {
+  it('the radio hung up silently, which it may have done to save', async () => {
     const service = await begin({ answersCommit: false, countsStarts: false })
     expect(await service.outcome('channels', 500)).toMatchObject({ state: 'applied', reason: null })
     expect(service.device.starts()).toBe(3)
@@ -132,8 +132,8 @@ describe('an edit that was begun ends with a restart that saves nothing, after',
   })
 })
 
-describe('a radio that does not restart either', () => {
-  it('after it refused is told to be in the middle of an edit', async () => {
+describe('a radio that also fails to restart', () => {
+  it('is reported to be in the middle of an edit if it refused', async () => {
     const service = await begin({ refuseWith: Routing_Error.BAD_REQUEST, takes: 2, times: 1, ignoresRestart: true })
     await passAfter(service, 4, HANG_UP_MS)
     expect(await service.outcome('channels', 500)).toMatchObject({
@@ -143,14 +143,14 @@ describe('a radio that does not restart either', () => {
     })
     expect([service.device.starts(), service.device.isEditing()]).toStrictEqual([1, true])
     await service.untilConnected(500)
-    // What is shown is what it has.
+    // The section shows the values that the radio has now.
     expect(Object((await service.read('channels'))['values']).channels[1]).toMatchObject({
       settings: { name: 'Rescue 2' },
     })
     expect(service.device.saved.channels.get(1)?.settings).toMatchObject({ name: 'Rescue' })
   })
 
-  it('when the link was lost in the middle is read again as it is', async () => {
+  it('is read again unchanged if the link was lost in the middle', async () => {
     const service = await begin({ hangsUpMidway: true, ignoresRestart: true })
     await until(() => expect(service.radio.links()[0]?.state).not.toBe('connected'))
     await service.untilConnected(500)
@@ -185,7 +185,7 @@ describe('when the service is stopped in the middle of an edit', () => {
     return service
   }
 
-  it.each([1, 2, 3])('after %i steps, the next one restarts the radio as soon as it is connected', async (steps) => {
+  it.each([1, 2, 3])('after %i steps, the next start restarts the radio as soon as it is connected', async (steps) => {
     const service = await stopAfter({ takes: steps - 1 }, steps)
     await service.restart()
     await until(async () => {
@@ -206,7 +206,7 @@ describe('when the service is stopped in the middle of an edit', () => {
     await expectWorks(service)
   })
 
-  it('no other change is taken until it has restarted', async () => {
+  it('no other change is accepted until it has restarted', async () => {
     const service = await stopAfter({ takes: 1 }, 2)
     service.device.refuse(true)
     service.device.kick()
@@ -229,7 +229,7 @@ describe('when the service is stopped in the middle of an edit', () => {
     })
   })
 
-  it('and once more before the radio is back, the one after that restarts it', async () => {
+  it('and again before the radio is back, the start after that restarts it', async () => {
     const service = await stopAfter({ takes: 1 }, 2)
     service.device.refuse(true)
     service.device.kick()
@@ -262,7 +262,7 @@ describe('when the service is stopped in the middle of an edit', () => {
     expect(service.device.packets).toStrictEqual([])
   })
 
-  it('while the radio restarts after it said that it saves, it is left alone', async () => {
+  it('while the radio restarts after it confirmed saving, it is left alone', async () => {
     const service = await begin({ diesOnCommit: true })
     await until(() => expect(service.radio.links()[0]?.state).toBe('restarting'))
     await service.restart()
