@@ -23,6 +23,7 @@ import { wantedProof } from './state/proof.ts'
 import { keepLive } from './state/live.ts'
 import { forgetNodes } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
+import { watchHand } from './state/steady.ts'
 import { keepStatus, readerKey, refreshStatus, status, statusError } from './state/session.ts'
 import { t } from './strings.ts'
 import { applyTheme } from './theme.ts'
@@ -157,6 +158,7 @@ applyTheme()
 followLinks()
 keepStatus()
 keepTime()
+watchHand()
 keepReadMarks()
 keepLive()
 forgetAtChange()

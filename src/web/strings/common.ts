@@ -13,6 +13,8 @@ export const common = {
   retry: 'Try again',
   loading: 'Loading…',
   more: 'Show more',
+  newer: (n: number) => `${n} newer`,
+  moved: 'Order has changed',
   none: '–',
   yes: 'Yes',
   no: 'No',

@@ -1,12 +1,14 @@
 import { api, ask } from '../../api.ts'
 import { inbox } from '../../state/inbox.ts'
 import { useLoad } from '../../state/load.ts'
-import { isActive, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
+import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { href } from '../../router.ts'
 import { can, isAdmin } from '../../state/session.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
 import { Checklist } from './checklist.tsx'
@@ -40,6 +42,7 @@ const SHOWN = 10
 function JustHeard() {
   useNodes()
   const all = nodes.value
+  const steady = useSteady(all ?? [], numberOf)
   return (
     <Card
       title={t.dashboard.recent}
@@ -54,15 +57,20 @@ function JustHeard() {
           <p>{t.nodes.emptyHelp}</p>
         </Empty>
       ) : (
-        <ul class="rows tight">
-          {all?.slice(0, SHOWN).map((node) => (
-            <HeardRow node={node} key={node.nodeNum} />
-          ))}
-        </ul>
+        <SteadyList steady={steady}>
+          <ul class="rows tight">
+            {steady.rows.slice(0, SHOWN).map((node) => (
+              <HeardRow node={node} key={node.nodeNum} />
+            ))}
+          </ul>
+        </SteadyList>
       )}
     </Card>
   )
 }
+
+const numberOf = ({ nodeNum }: Node) => nodeNum
+const idOf = ({ id }: Message) => id
 
 function HeardRow({ node }: { node: Node }) {
   return (
@@ -82,7 +90,8 @@ function HeardRow({ node }: { node: Node }) {
 }
 
 function LatestMessages() {
-  const texts = inbox.value?.filter(({ emoji }) => !emoji).slice(0, 5)
+  const texts = inbox.value?.filter(({ emoji }) => !emoji)
+  const steady = useSteady(texts ?? [], idOf)
   return (
     <Card
       title={t.dashboard.recentMessages}
@@ -93,18 +102,20 @@ function LatestMessages() {
       }
     >
       {texts?.length === 0 && <p class="faint">{t.messages.none}</p>}
-      <ul class="rows tight">
-        {texts?.map((message) => (
-          <li key={message.id}>
-            <div class="grow">
-              <div class="faint">
-                {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
+      <SteadyList steady={steady}>
+        <ul class="rows tight">
+          {steady.rows.slice(0, 5).map((message) => (
+            <li key={message.id}>
+              <div class="grow">
+                <div class="faint">
+                  {nameOf(message.fromNodeNum, message.fromNodeId)} · <Age at={message.timestamp} />
+                </div>
+                <div class="pre short">{message.text}</div>
               </div>
-              <div class="pre short">{message.text}</div>
-            </div>
-          </li>
-        ))}
-      </ul>
+            </li>
+          ))}
+        </ul>
+      </SteadyList>
     </Card>
   )
 }

@@ -5,8 +5,10 @@ import { Age, At } from '../../parts/age.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
-import { setQuery } from '../../router.ts'
+import { place, setQuery } from '../../router.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { ChosenNode } from './chosen.tsx'
 import type { MapFilter } from './filter.ts'
@@ -63,12 +65,15 @@ const COLUMNS: readonly Column<Node, 'name' | 'heard'>[] = [
   { key: 'heard', name: t.map.lastHeard, isNumber: true, cell: (node) => <Age at={node.lastHeard} short /> },
 ]
 
+const numberOf = ({ nodeNum }: Node) => nodeNum
+
 function Nodes({ shown, total, filter }: Props) {
   const by = useSignal<{ by: 'name' | 'heard'; isDown: boolean }>({ by: 'heard', isDown: true })
   const { by: key, isDown } = by.value
   const up = shown.toSorted((a, b) =>
     key === 'name' ? nodeName(a).localeCompare(nodeName(b)) : (a.lastHeard ?? 0) - (b.lastHeard ?? 0),
   )
+  const steady = useSteady(isDown ? up.toReversed() : up, numberOf, `${place.value.query} ${key} ${isDown}`)
   return (
     <>
       <Filters filter={filter} />
@@ -76,14 +81,16 @@ function Nodes({ shown, total, filter }: Props) {
         {t.map.shown(shown.length, total)}
       </p>
       {shown.length > 0 && (
-        <VirtualTable
-          label={t.map.listLabel}
-          rows={isDown ? up.toReversed() : up}
-          columns={COLUMNS}
-          rowKey={({ nodeNum }) => nodeNum}
-          sort={by.value}
-          onSort={(wanted) => (by.value = { by: wanted, isDown: wanted === key ? !isDown : wanted === 'heard' })}
-        />
+        <SteadyList steady={steady} fill>
+          <VirtualTable
+            label={t.map.listLabel}
+            rows={steady.rows}
+            columns={COLUMNS}
+            rowKey={numberOf}
+            sort={by.value}
+            onSort={(wanted) => (by.value = { by: wanted, isDown: wanted === key ? !isDown : wanted === 'heard' })}
+          />
+        </SteadyList>
       )}
     </>
   )

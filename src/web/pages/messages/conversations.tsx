@@ -1,13 +1,15 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import type { Wanted } from '../../state/conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../../state/inbox.ts'
 import { useLoad } from '../../state/load.ts'
 import { isInRadio, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Unread } from '../../parts/unread.tsx'
 import { href } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 
 export type Channels = {
@@ -40,35 +42,41 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   const slots = known.flatMap((key) => (key.startsWith('channel=') ? [Number(key.slice('channel='.length))] : []))
   const partners = known.flatMap((key) => (key.startsWith('with=') ? [key.slice('with='.length)] : []))
   const indexes = [...new Set([0, ...channels.used, ...slots])].toSorted((a, b) => a - b)
+  const listed = [...new Set([...(partner === null ? [] : [partner]), ...partners])]
+  // A conversation that was not there is shown as soon as it is opened.
+  const begun = partner === null || partners.includes(partner) ? '' : partner
+  const steady = useSteady(listed, (id) => id, begun)
   const isAll = channel === null && partner === null
-  const list = useRef<HTMLElement>(null)
+  const list = steady.box
   useEffect(() => {
     // On a phone the list is a line that reaches beyond the screen.
     list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [channel, partner])
   return (
-    <nav class="conversations" ref={list} aria-label={t.messages.conversations}>
-      <ul>
-        <Entry path="/messages" name={t.messages.all} isOpen={isAll} count={isAll ? 0 : unreadTotal.value} />
-        {indexes.map((index) => (
-          <ConversationEntry
-            key={index}
-            id={`channel=${index}`}
-            name={channels.name(index)}
-            isOpen={channel === String(index)}
-            latest={latest}
-          />
-        ))}
-        {[...new Set([...(partner === null ? [] : [partner]), ...partners])].map((nodeId) => (
-          <ConversationEntry
-            key={nodeId}
-            id={`with=${nodeId}`}
-            name={nameOfId(nodeId)}
-            isOpen={partner === nodeId}
-            latest={latest}
-          />
-        ))}
-      </ul>
+    <nav class="conversations" aria-label={t.messages.conversations}>
+      <SteadyList steady={steady}>
+        <ul>
+          <Entry path="/messages" name={t.messages.all} isOpen={isAll} count={isAll ? 0 : unreadTotal.value} />
+          {indexes.map((index) => (
+            <ConversationEntry
+              key={index}
+              id={`channel=${index}`}
+              name={channels.name(index)}
+              isOpen={channel === String(index)}
+              latest={latest}
+            />
+          ))}
+          {steady.rows.map((nodeId) => (
+            <ConversationEntry
+              key={nodeId}
+              id={`with=${nodeId}`}
+              name={nameOfId(nodeId)}
+              isOpen={partner === nodeId}
+              latest={latest}
+            />
+          ))}
+        </ul>
+      </SteadyList>
       {can('nodes', 'read') && can('messages', 'write') && has('radio') && (
         <a class="new-direct" href={href('/nodes')}>
           {t.messages.newDirect}

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useAim } from '../../state/steady.ts'
 import type { Conversation } from '../../state/conversation.ts'
 
 /** Pixels from an edge that still count as there. */
@@ -27,6 +28,8 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
   const seenId = useSignal(0)
   const anchor = useRef<Anchor | null>(null)
   const drawnLast = useRef(0)
+  const isAiming = useAim(box)
+  const waits = useRef(false)
   const toEnd = () => box.current?.scrollTo(0, box.current.scrollHeight)
   const onScroll = () => {
     const at = box.current
@@ -39,11 +42,22 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     const at = box.current
     if (at === null) return
     if (!isAtEnd.peek()) keepAnchor(at, anchor.current)
-    else if (drawnLast.current !== lastId) toEnd()
+    else if (drawnLast.current !== lastId) {
+      // Somebody is about to press what stands here: the end waits until the mouse has left.
+      if (isAiming.peek() && drawnLast.current > 0) {
+        waits.current = true
+        onScroll()
+      } else toEnd()
+    }
     drawnLast.current = lastId
     // Too few to scroll, so the user could not load more.
     if (at.scrollHeight <= at.clientHeight) askOlder(at, conversation)
   })
+  useEffect(() => {
+    if (isAiming.value || !waits.current) return
+    waits.current = false
+    toEnd()
+  }, [isAiming.value])
   useEffect(() => {
     if (isAtEnd.value) seenId.value = lastId
   }, [lastId, isAtEnd.value])

@@ -20,8 +20,10 @@ import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
 import { href, place, setQuery } from '../../router.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { clearExtra, countExtra, ExtraFilters, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
 
@@ -124,6 +126,7 @@ export function NodesPage() {
     const found = (all ?? []).filter((node) => isWanted(node, filters, at))
     return sort(found, by, isDown)
   }, [all, query, at])
+  const steady = useSteady(rows, numberOf, query.toString())
   const sorted = t.nodes.sorted(t.nodes.columns[by], isDown)
   return (
     <Page title={t.nodes.title} fill>
@@ -143,19 +146,23 @@ export function NodesPage() {
       )}
       {all !== null && all.length > 0 && rows.length === 0 && <p class="faint">{t.nodes.none}</p>}
       {rows.length > 0 && (
-        <VirtualTable
-          label={t.nodes.table}
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={(node) => node.nodeNum}
-          rowClass={(node) => (node.isIgnored ? 'off' : '')}
-          sort={{ by, isDown }}
-          onSort={(key) => sortBy(key, key === by ? !isDown : DOWN_FIRST.has(key))}
-        />
+        <SteadyList steady={steady} fill>
+          <VirtualTable
+            label={t.nodes.table}
+            rows={steady.rows}
+            columns={COLUMNS}
+            rowKey={numberOf}
+            rowClass={(node) => (node.isIgnored ? 'off' : '')}
+            sort={{ by, isDown }}
+            onSort={(key) => sortBy(key, key === by ? !isDown : DOWN_FIRST.has(key))}
+          />
+        </SteadyList>
       )}
     </Page>
   )
 }
+
+const numberOf = ({ nodeNum }: Node) => nodeNum
 
 function sortBy(key: Key, isDown: boolean): void {
   setQuery({ sort: key, order: isDown ? 'down' : 'up' })

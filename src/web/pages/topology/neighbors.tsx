@@ -6,9 +6,11 @@ import { Age } from '../../parts/age.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import '../../styles/ways.css'
 import { decibels, signalOf } from '../nodes/snr.ts'
@@ -34,6 +36,7 @@ export function NeighborsPage() {
       (row) => isEndCalled(row.nodeNum, row.nodeId, wanted) || isEndCalled(row.neighborNum, row.neighborId, wanted),
     )
     .toSorted((a, b) => compare(a, b, by) * (isDown ? -1 : 1))
+  const steady = useSteady(rows, pairOf, query.toString())
   return (
     <Page title={t.neighbors.title} fill>
       {can('nodes', 'read') && <NodeNames />}
@@ -55,18 +58,22 @@ export function NeighborsPage() {
         </Empty>
       )}
       {rows.length > 0 && (
-        <VirtualTable
-          label={t.neighbors.title}
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ nodeNum, neighborNum }) => `${nodeNum} ${neighborNum}`}
-          sort={{ by, isDown }}
-          onSort={(key) => setQuery({ sort: key, order: key === by && isDown ? 'up' : 'down' })}
-        />
+        <SteadyList steady={steady} fill>
+          <VirtualTable
+            label={t.neighbors.title}
+            rows={steady.rows}
+            columns={COLUMNS}
+            rowKey={pairOf}
+            sort={{ by, isDown }}
+            onSort={(key) => setQuery({ sort: key, order: key === by && isDown ? 'up' : 'down' })}
+          />
+        </SteadyList>
       )}
     </Page>
   )
 }
+
+const pairOf = ({ nodeNum, neighborNum }: Neighbor) => `${nodeNum} ${neighborNum}`
 
 const COLUMNS: readonly Column<Neighbor, Key>[] = [
   {

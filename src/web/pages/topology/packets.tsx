@@ -8,11 +8,13 @@ import { BROADCAST, nameOf, useNodes } from '../../state/mesh.ts'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../../parts/list/log-table.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can } from '../../state/session.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { packetKind } from './packet-kind.ts'
 
@@ -62,29 +64,34 @@ function Filters({ port, from }: Filter) {
 
 function Packets(filter: Filter) {
   const { packets, next, isBusy, error, more, reload } = usePackets(filter)
+  const steady = useSteady(packets ?? [], idOf)
   return (
     <>
       <Failure error={error} retry={reload} />
       {packets?.length === 0 && <Empty icon="packets" title={t.packets.none} />}
-      {packets !== null && packets.length > 0 && (
-        <LogTable
-          headings={[
-            { name: t.common.when },
-            { name: t.packets.from },
-            { name: t.packets.kind },
-            { name: t.packets.to, wideOnly: true },
-            { name: t.packets.signal, wideOnly: true },
-          ]}
-        >
-          {packets.map((packet) => (
-            <PacketRow packet={packet} key={packet.id} />
-          ))}
-        </LogTable>
+      {steady.rows.length > 0 && (
+        <SteadyList steady={steady}>
+          <LogTable
+            headings={[
+              { name: t.common.when },
+              { name: t.packets.from },
+              { name: t.packets.kind },
+              { name: t.packets.to, wideOnly: true },
+              { name: t.packets.signal, wideOnly: true },
+            ]}
+          >
+            {steady.rows.map((packet) => (
+              <PacketRow packet={packet} key={packet.id} />
+            ))}
+          </LogTable>
+        </SteadyList>
       )}
       <More next={next} isBusy={isBusy} onMore={more} />
     </>
   )
 }
+
+const idOf = ({ id }: Packet) => id
 
 /** The newest packets, kept fresh, and the earlier ones that were asked for. `filter` never changes. */
 function usePackets({ port, from }: Filter) {

@@ -7,9 +7,11 @@ import { nodeByNum, nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { ANSWERED, type Traceroute } from './traceroute.ts'
 import { Ways } from './way.tsx'
@@ -33,6 +35,7 @@ export function TraceroutesPage() {
   const all = [...new Map([...older.value, ...newest].map((trace) => [trace.id, trace])).values()].toSorted(
     (a, b) => b.id - a.id,
   )
+  const steady = useSteady(all, idOf, node)
   const loadMore = () =>
     more.run(async () => {
       const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
@@ -57,11 +60,13 @@ export function TraceroutesPage() {
         </Empty>
       )}
       {all.length > 0 && (
-        <ul class="traces" aria-label={t.routes.list}>
-          {all.map((trace) => (
-            <Trace trace={trace} key={trace.id} />
-          ))}
-        </ul>
+        <SteadyList steady={steady}>
+          <ul class="traces" aria-label={t.routes.list}>
+            {steady.rows.map((trace) => (
+              <Trace trace={trace} key={trace.id} />
+            ))}
+          </ul>
+        </SteadyList>
       )}
       {(hasMore.value ?? newest.length === PAGE) && (
         <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
@@ -71,6 +76,8 @@ export function TraceroutesPage() {
     </Page>
   )
 }
+
+const idOf = ({ id }: Traceroute) => id
 
 /** Keeps the nodes at hand, so that numbers have names. */
 export function NodeNames() {

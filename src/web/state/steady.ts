@@ -1,0 +1,154 @@
+import { type Signal, signal, useSignal } from '@preact/signals'
+import { type RefObject } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+
+/** A mouse that moved within so many milliseconds is on its way to something. */
+const MOUSE_MS = 3000
+/** A finger is not seen before it touches: whoever used one within so many milliseconds may touch again. */
+const TOUCH_MS = 60_000
+
+/** Whether somebody is pointing at something on this page, or about to. */
+const isPointing = signal(false)
+
+/** Follows mouse and fingers, wherever on the page they are. */
+export function watchHand(): void {
+  let until = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const look = () => {
+    const left = until - Date.now()
+    isPointing.value = left > 0
+    timer = left > 0 ? setTimeout(look, left) : undefined
+  }
+  const note = ({ pointerType }: PointerEvent) => {
+    until = Math.max(until, Date.now() + (pointerType === 'mouse' ? MOUSE_MS : TOUCH_MS))
+    if (timer === undefined) look()
+  }
+  for (const kind of ['pointermove', 'pointerdown'] as const) {
+    document.addEventListener(kind, note, { capture: true, passive: true })
+  }
+}
+
+/** A mouse that rests for longer reads, and is no longer about to press. */
+const REST_MS = 10_000
+
+/** Whether a mouse is about to press something in the box: what grows at its end must not scroll meanwhile. */
+export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
+  const isAiming = useSignal(false)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = (isOver: boolean) => {
+      clearTimeout(timer)
+      isAiming.value = isOver
+      if (isOver) timer = setTimeout(() => (isAiming.value = false), REST_MS)
+    }
+    const move = ({ pointerType, target }: PointerEvent) =>
+      look(pointerType === 'mouse' && target instanceof Node && box.current?.contains(target) === true)
+    document.addEventListener('pointermove', move, { passive: true })
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('pointermove', move)
+    }
+  }, [])
+  return isAiming
+}
+
+/** Whether somebody points at, focuses, selects or has scrolled what is in the box. */
+function useHeld(box: RefObject<HTMLElement | null>): boolean {
+  const isHeld = useSignal(false)
+  const isOver = useRef(false)
+  useEffect(() => {
+    const look = () => {
+      const element = box.current
+      isHeld.value =
+        element !== null && (isOver.current || isFocused(element) || isSelected(element) || isScrolled(element))
+    }
+    // A mouse that only rests where the list was drawn points at nothing.
+    const move = (event: PointerEvent) => {
+      if (event.pointerType !== 'mouse') return
+      isOver.current = event.target instanceof Node && box.current?.contains(event.target) === true
+      look()
+    }
+    const leave = () => {
+      isOver.current = false
+      look()
+    }
+    // The next element has the focus only after this one has lost it.
+    const blur = () => queueMicrotask(look)
+    document.addEventListener('pointermove', move, { passive: true })
+    document.documentElement.addEventListener('pointerleave', leave)
+    document.addEventListener('focusin', look)
+    document.addEventListener('focusout', blur)
+    document.addEventListener('selectionchange', look)
+    document.addEventListener('scroll', look, { capture: true, passive: true })
+    return () => {
+      document.removeEventListener('pointermove', move)
+      document.documentElement.removeEventListener('pointerleave', leave)
+      document.removeEventListener('focusin', look)
+      document.removeEventListener('focusout', blur)
+      document.removeEventListener('selectionchange', look)
+      document.removeEventListener('scroll', look, { capture: true })
+    }
+  }, [])
+  return isHeld.value || isPointing.value
+}
+
+function isFocused(element: HTMLElement): boolean {
+  return element.contains(document.activeElement)
+}
+
+function isSelected(element: HTMLElement): boolean {
+  const selection = getSelection()
+  return selection !== null && !selection.isCollapsed && selection.containsNode(element, true)
+}
+
+/** Its beginning is out of sight, by its own scrolling or by that of the page. */
+function isScrolled(element: HTMLElement): boolean {
+  const inner = element.querySelector('.virtual')
+  return (inner?.scrollTop ?? 0) > 0 || element.getBoundingClientRect().top < 0
+}
+
+export type Key = number | string
+export type Arranged<T> = {
+  readonly rows: readonly T[]
+  /** How many there are that are not shown. */
+  readonly newer: number
+  /** Whether those that are shown stand in another order now. */
+  readonly isMoved: boolean
+}
+
+/** `shown` in its order with the values of `fresh`; a row that is gone stays as it was. */
+export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row: T) => Key): Arranged<T> {
+  const byKey = new Map(fresh.map((row) => [keyOf(row), row]))
+  const known = new Set(shown.map(keyOf))
+  const rows = shown.map((row) => byKey.get(keyOf(row)) ?? row)
+  const left = fresh.filter((row) => known.has(keyOf(row)))
+  const isMoved = left.length < rows.length || left.some((row, index) => row !== rows[index])
+  return { rows, newer: fresh.length - left.length, isMoved }
+}
+
+export type Steady<T> = Arranged<T> & {
+  /** Put around the list. */
+  readonly box: RefObject<HTMLDivElement | null>
+  /** Brings the order up to date. */
+  update(): void
+}
+
+/**
+ * Keeps the order of a list while somebody points at it, focuses, selects or has scrolled it; the values of its rows
+ * still change. Another `order`, as people choose by sorting and filtering, holds at once.
+ */
+export function useSteady<T>(fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
+  const box = useRef<HTMLDivElement>(null)
+  const isHeld = useHeld(box)
+  const last = useRef<{ readonly rows: readonly T[]; readonly order: string }>({ rows: [], order })
+  const updates = useSignal(0)
+  const drawn = useRef(0)
+  const isFree = !isHeld || last.current.rows.length === 0 || last.current.order !== order
+  const found =
+    isFree || drawn.current !== updates.value
+      ? { rows: fresh, newer: 0, isMoved: false }
+      : arrange(last.current.rows, fresh, keyOf)
+  drawn.current = updates.value
+  last.current = { rows: found.rows, order }
+  return { ...found, box, update: () => updates.value++ }
+}

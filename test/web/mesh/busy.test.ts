@@ -1,0 +1,131 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { telemetry, text } from '../../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+
+const FIRST = 0x10000000
+const NODES = 300
+const CLICKS = 60
+/** Many more than a large mesh brings. */
+const PACKETS_PER_SECOND = 20
+
+let mesh: RadioSite
+let isQuiet = false
+let heard = 0
+const traffic = setInterval(() => {
+  if (isQuiet || mesh === undefined) return
+  const from = FIRST + ((heard * 7919) % NODES)
+  heard += 1
+  mesh.hear(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: heard % 100 } } }), { from })
+}, 1000 / PACKETS_PER_SECOND)
+
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
+  const lastHeard = Date.now() - 3_600_000
+  await store.db.insert(nodes).values(
+    Array.from({ length: NODES }, (_, index) => ({
+      nodeNum: FIRST + index,
+      longName: `Crowd ${String(index).padStart(3, '0')}`,
+      latitude: 47 + index / 1000,
+      longitude: 8 + index / 1000,
+      firstHeard: lastHeard,
+      lastHeard: lastHeard + index,
+    })),
+  )
+  store.close()
+})
+afterAll(async () => {
+  clearInterval(traffic)
+  await mesh.close()
+})
+
+test(
+  `while packets come, ${CLICKS} of ${CLICKS} clicks hit the node that was aimed at`,
+  { timeout: 300_000 },
+  async () => {
+    const { page, goto } = mesh.admin
+    await goto('/nodes')
+    await isLive(mesh.admin)
+    await page.getByText(/^3\d\d nodes$/).waitFor()
+    const hits: boolean[] = []
+    for (let click = 0; click < CLICKS; click++) {
+      const before = heard
+      await page.mouse.move(300, 40)
+      const link = page.locator('tbody .row-link').nth(1 + (click % 9))
+      const [name, box] = [await link.textContent(), await link.boundingBox()]
+      if (box === null) throw new Error('a row without a place')
+      await page.mouse.move(box.x + 20, box.y + box.height / 2, { steps: 10 })
+      // As long as a hand takes, and more: the mesh has gone on meanwhile.
+      await expect.poll(() => heard - before).toBeGreaterThan(10)
+      await page.mouse.down()
+      await page.mouse.up()
+      await page.locator('h1', { hasText: /^Crowd/ }).waitFor()
+      hits.push((await page.locator('h1').textContent()) === name)
+      await page.goBack()
+      await page.getByText(/^3\d\d nodes$/).waitFor()
+    }
+    expect(hits.filter(Boolean)).toHaveLength(CLICKS)
+  },
+)
+
+test.each([
+  ['/nodes', 'tbody .row-link'],
+  ['/packets', 'tbody .text-button'],
+  ['/map', 'tbody .link-button'],
+  ['/', '.rows a'],
+])('%s keeps its order under the mouse, and a button brings it up to date', async (path, selector) => {
+  const { page, goto } = mesh.admin
+  await goto(path)
+  await isLive(mesh.admin)
+  const list = page.locator('.steady', { has: page.locator(selector) }).first()
+  const rows = list.locator(selector)
+  await rows.nth(3).hover()
+  await page.mouse.move(0, 0)
+  await rows.nth(3).hover()
+  const order = await rows.allTextContents()
+  await list.getByRole('button', { name: /newer$|^Order has changed$/ }).waitFor()
+  expect(await rows.allTextContents()).toEqual(order)
+  await list.getByRole('button', { name: /newer$|^Order has changed$/ }).click()
+  await expect.poll(() => rows.allTextContents()).not.toEqual(order)
+})
+
+test('a focused or selected list waits as well, and goes on by itself when it is left', async () => {
+  const { page, goto } = mesh.admin
+  await goto('/nodes')
+  await isLive(mesh.admin)
+  const rows = page.locator('tbody .row-link')
+  await page.mouse.move(0, 0)
+  await rows.nth(2).focus()
+  const order = await rows.allTextContents()
+  const button = page.getByRole('button', { name: /newer$|^Order has changed$/ })
+  await button.waitFor()
+  expect(await rows.allTextContents()).toEqual(order)
+  await page.getByRole('heading', { level: 1 }).focus()
+  await button.waitFor({ state: 'detached' })
+  await expect.poll(() => rows.allTextContents()).not.toEqual(order)
+  await page.evaluate("getSelection().selectAllChildren(document.querySelector('tbody .row-link'))")
+  const selected = await rows.allTextContents()
+  await button.waitFor()
+  expect(await rows.allTextContents()).toEqual(selected)
+})
+
+test('a text that comes does not scroll the log under the mouse', async () => {
+  const { page, goto } = mesh.admin
+  isQuiet = true
+  await goto('/messages')
+  await isLive(mesh.admin)
+  const log = page.getByRole('region', { name: 'Messages, newest last' })
+  for (let count = 0; count < 30; count++) mesh.hear(text(`word ${count}`))
+  await log.getByText('word 29', { exact: true }).waitFor()
+  await log.getByText('word 29', { exact: true }).hover()
+  const top = () => log.evaluate((box) => box.scrollTop)
+  const before = await top()
+  mesh.hear(text('the latest'))
+  await page.getByRole('button', { name: '1 new message' }).waitFor()
+  expect(await top()).toBe(before)
+  await page.mouse.move(0, 0)
+  await expect.poll(top).toBeGreaterThan(before)
+})
