@@ -10,26 +10,35 @@ import { NodesPage } from './nodes/nodes.tsx'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 
 // The first pages that users see load immediately, the others on demand.
-const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage)
-const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage)
-const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage)
-const NewAutomationPage = later(async () => (await import('./automation/editor.tsx')).NewAutomationPage)
-const RulePage = later(async () => (await import('./automation/editor.tsx')).RulePage)
-const ConfigurationPage = later(async () => (await import('./device-config/device-config.tsx')).ConfigurationPage)
-const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPage)
-const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage)
+const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage, t.nav.account)
+const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage, t.nav.alerts)
+const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage, t.nav.automation)
+const NewAutomationPage = later(
+  async () => (await import('./automation/editor.tsx')).NewAutomationPage,
+  t.nav.automation,
+)
+const RulePage = later(async () => (await import('./automation/editor.tsx')).RulePage, t.nav.automation)
+const ConfigurationPage = later(
+  async () => (await import('./device-config/device-config.tsx')).ConfigurationPage,
+  t.nav.configuration,
+)
+const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPage, t.nav.audit)
+const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
-const MessagesPage = later(loadMessages)
-const NodePage = later(loadNode)
-const MapPage = later(async () => (await import('./map/map.tsx')).MapPage)
-const NeighborsPage = later(async () => (await import('./topology/neighbors.tsx')).NeighborsPage)
-const PacketsPage = later(async () => (await import('./topology/packets.tsx')).PacketsPage)
-const SettingsPage = later(async () => (await import('./settings/settings.tsx')).SettingsPage)
-const TraceroutesPage = later(async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage)
-const NewUserPage = later(async () => (await import('./users/new-user.tsx')).NewUserPage)
-const UserPage = later(async () => (await import('./users/user.tsx')).UserPage)
-const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage)
+const MessagesPage = later(loadMessages, t.nav.messages)
+const NodePage = later(loadNode, t.nav.nodes)
+const MapPage = later(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
+const NeighborsPage = later(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
+const PacketsPage = later(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
+const SettingsPage = later(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)
+const TraceroutesPage = later(
+  async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage,
+  t.nav.traceroutes,
+)
+const NewUserPage = later(async () => (await import('./users/new-user.tsx')).NewUserPage, t.nav.users)
+const UserPage = later(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
+const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage, t.nav.users)
 
 const WARM_MS = 1500
 

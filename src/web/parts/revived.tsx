@@ -1,15 +1,8 @@
-import { useSignal } from '@preact/signals'
-import type { InferResponseType } from 'hono/client'
-import { api, ask, send } from '../api.ts'
-import { useAction, useLoad } from '../state/load.ts'
-import { t } from '../strings.ts'
-import { At } from './age.tsx'
-import { askFirst } from './dialog.tsx'
-import { Icon } from './icon.tsx'
-import { Failure, say } from './notice.tsx'
+import { api, ask } from '../api.ts'
+import { useLoad } from '../state/load.ts'
+import { later } from './list/later.tsx'
 
-type List = InferResponseType<typeof api.system.restore.revived.$get>
-type Revived = List['revived'][number]
+const Decision = later(async () => (await import('./revived-decision.tsx')).Decision)
 
 /** Access that the latest restore gave back to users and tokens, until an administrator decides about it. */
 export function RevivedNotice() {
@@ -17,99 +10,5 @@ export function RevivedNotice() {
   const list = data.value
   return list === null || list.backup === null ? null : (
     <Decision backup={list.backup} revived={list.revived} reload={reload} />
-  )
-}
-
-function Decision(props: { backup: string; revived: readonly Revived[]; reload(): Promise<void> }) {
-  const { backup, revived, reload } = props
-  const chosen = useSignal<ReadonlySet<number>>(new Set())
-  const refused = useSignal<readonly string[]>([])
-  const action = useAction()
-  const ids = revived.map(({ id }) => id).filter((id) => chosen.value.has(id))
-  const again = () =>
-    action.run(async () => {
-      const answer = await ask(api.system.restore.reapply.$post({ json: { ids } }))
-      const nameOf = (id: number) => revived.find((one) => one.id === id)?.username ?? String(id)
-      refused.value = answer.refused.map(({ id, detail }) => t.revived.refused(nameOf(id), detail))
-      chosen.value = new Set()
-      if (answer.reapplied.length > 0) say(t.revived.done)
-      await reload()
-    })
-  const leave = () =>
-    askFirst({
-      text: t.revived.leaveSure,
-      confirm: t.revived.leave,
-      isDangerous: true,
-      act: async () => {
-        await send(api.system.restore.revived.$delete())
-        await reload()
-      },
-    })
-  const toggle = (id: number, isOn: boolean) => {
-    const next = new Set(chosen.value)
-    if (isOn) next.add(id)
-    else next.delete(id)
-    chosen.value = next
-  }
-  return (
-    <section class="notice notice-bad revived" aria-labelledby="revived-title">
-      <Icon name="warning" />
-      <div class="stack">
-        <h2 id="revived-title">{t.revived.title(backup)}</h2>
-        <p>{t.revived.help}</p>
-        <ul>
-          {revived.length > 1 && (
-            <li>
-              <label class="check">
-                <input
-                  type="checkbox"
-                  checked={ids.length === revived.length}
-                  onChange={(event) =>
-                    (chosen.value = new Set(event.currentTarget.checked ? revived.map(({ id }) => id) : []))
-                  }
-                />
-                {t.revived.all}
-              </label>
-            </li>
-          )}
-          {revived.map((one) => (
-            <li key={one.id}>
-              <label class="check">
-                <input
-                  type="checkbox"
-                  checked={chosen.value.has(one.id)}
-                  onChange={(event) => toggle(one.id, event.currentTarget.checked)}
-                />
-                <span>
-                  <strong>{one.username}</strong> {t.revived.what(one.action, one.token?.name ?? null)},{' '}
-                  <span class="faint">
-                    {one.by !== null && t.revived.by(one.by)} {one.at !== null && <At at={one.at} />}
-                  </span>
-                </span>
-              </label>
-            </li>
-          ))}
-        </ul>
-        <Failure error={action.error.value} />
-        {refused.value.map((line) => (
-          <p class="bad" role="alert" key={line}>
-            {line}
-          </p>
-        ))}
-        <div class="row-actions">
-          <button
-            type="button"
-            class="button primary"
-            disabled={ids.length === 0 || action.busy.value}
-            onClick={() => void again()}
-          >
-            {t.revived.again}
-          </button>
-          <button type="button" class="button" onClick={leave}>
-            {t.revived.leave}
-          </button>
-        </div>
-      </div>
-    </section>
   )
 }

@@ -5,15 +5,17 @@ import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf
 import { Age, now } from '../../parts/age.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
+import { later } from '../../parts/list/later.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { href } from '../../router.ts'
 import { can, isAdmin } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
-import { Checklist } from './checklist.tsx'
 import { NodeFigures } from './figures.tsx'
 import { Radios } from './radios.tsx'
+
+const Checklist = later(async () => (await import('./checklist.tsx')).Checklist)
 
 const POLL_MS = 60_000
 

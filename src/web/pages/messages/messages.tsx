@@ -4,6 +4,7 @@ import { isInRadio, type Message, nameOfId, useNodes } from '../../state/mesh.ts
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
+import '../../styles/messages.css'
 import { href, place, queryNode } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { t } from '../../strings.ts'

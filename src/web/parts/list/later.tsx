@@ -4,8 +4,11 @@ import { t } from '../../strings.ts'
 import { Empty, Loading } from '../notice.tsx'
 import { Page } from '../page.tsx'
 
-/** A page whose code is loaded when it is first opened. */
-export function later<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+/** A page whose code is loaded when it is first opened; its heading, `title`, is there at once. Null: nothing is. */
+export function later<P extends object>(
+  load: () => Promise<FunctionComponent<P>>,
+  title: string | null = null,
+): FunctionComponent<P> {
   const found = signal<{ readonly Page: FunctionComponent<P> } | null>(null)
   const hasFailed = signal(false)
   let hasBegun = false
@@ -22,7 +25,13 @@ export function later<P extends object>(load: () => Promise<FunctionComponent<P>
   return (props) => {
     if (!hasBegun) void begin()
     if (hasFailed.value) return <Missing retry={() => void begin()} />
-    return found.value === null ? <Loading /> : <found.value.Page {...props} />
+    if (found.value !== null) return <found.value.Page {...props} />
+    if (title === null) return null
+    return (
+      <Page title={title}>
+        <Loading />
+      </Page>
+    )
   }
 }
 
