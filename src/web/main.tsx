@@ -14,12 +14,12 @@ import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
-import { NewPasswordPage } from './pages/users/new-password.tsx'
 import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { later } from './parts/list/later.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
 import { wantedProof } from './state/proof.ts'
+import { forgetLinks } from './state/links.ts'
 import { keepLive } from './state/live.ts'
 import { forgetNodes } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
@@ -30,6 +30,7 @@ import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
 
+const NewPasswordPage = later(async () => (await import('./pages/users/new-password.tsx')).NewPasswordPage)
 const ProofAsker = later(async () => (await import('./parts/proof.tsx')).ProofAsker)
 const EnrolPage = later(async () => (await import('./pages/account/enrol.tsx')).EnrolPage)
 
@@ -151,6 +152,7 @@ function forgetAtChange(): void {
     last = readerKey.value
     forgetNodes()
     forgetInbox()
+    forgetLinks()
   })
 }
 

@@ -1,10 +1,8 @@
-import { api, ask, online } from '../api.ts'
+import { online } from '../api.ts'
+import { info } from '../state/links.ts'
 import { liveState } from '../state/live.ts'
-import { useLoad } from '../state/load.ts'
 import { has } from '../state/session.ts'
 import { t } from '../strings.ts'
-
-const POLL_MS = 10_000
 
 /** How the radio link is, in one line. Drawn only for those who may know. */
 export function LinkState() {
@@ -12,12 +10,10 @@ export function LinkState() {
 }
 
 function KnownLinkState() {
-  const { data } = useLoad(() => ask(api.info.$get()), [], POLL_MS, ['link'])
-  const info = data.value
-  if (info === null) return <div class="link-state" />
+  const known = info.value
+  if (known === null) return <div class="link-state" />
   if (!online.value) return <div class="link-state">{t.shell.linkUnknown}</div>
-  const links = info.links
-  const worst = links.find(({ state }) => state !== 'connected') ?? links[0]
+  const worst = known.links.find(({ state }) => state !== 'connected') ?? known.links[0]
   const state = worst?.state ?? 'none'
   return (
     <div class={`link-state link-${state}`} title={worst?.reason ?? undefined}>

@@ -1,20 +1,19 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
-import { heardAt, online } from '../api.ts'
-import { clockSeconds } from '../format.ts'
+import { useEffect } from 'preact/hooks'
 import { firing, FiringKeeper } from '../state/firing.ts'
 import { InboxKeeper, unreadTotal } from '../state/inbox.ts'
-import { liveState } from '../state/live.ts'
+import { InfoKeeper } from '../state/links.ts'
 import { useAction } from '../state/load.ts'
 import { NodeKeeper } from '../state/mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { href, place } from '../router.ts'
-import { can, isAdmin, refreshStatus, signOut, user } from '../state/session.ts'
+import { can, isAdmin, signOut, user } from '../state/session.ts'
 import { APP_NAME, t } from '../strings.ts'
+import { Troubles } from './troubles.tsx'
 import { Icon } from './icon.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
-import { Failure, say } from './notice.tsx'
+import { Failure } from './notice.tsx'
 import { RevivedNotice } from './revived.tsx'
 import { Unread } from './unread.tsx'
 
@@ -23,9 +22,6 @@ type Entry = NonNullable<Route['nav']>
 function entries(): Entry[] {
   return ROUTES.flatMap(({ nav, need }) => (nav !== undefined && mayOpen(need) ? [nav] : []))
 }
-
-const RETRY_MS = 3000
-const CUT_MS = 2000
 
 /** The frame of every page for signed-in users. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -38,15 +34,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <NodeKeeper />
       {can('messages', 'read') && <InboxKeeper />}
       <FiringKeeper />
+      {can('info', 'read') && <InfoKeeper />}
       <Sidebar />
+      <TabBar />
       <div class="main">
-        <Connection />
         {isAdmin.value && <RevivedNotice />}
         <main id="content" tabIndex={-1}>
           {children}
         </main>
+        <Troubles />
       </div>
-      <TabBar />
     </div>
   )
 }
@@ -175,49 +172,6 @@ function TabBar() {
       </button>
     </nav>
   )
-}
-
-/** Says when the service is away or live updates are cut off, and tries again until all is well. */
-function Connection() {
-  const isOnline = online.value
-  const wasAway = useRef(false)
-  useEffect(() => {
-    if (isOnline) {
-      if (wasAway.current && navigator.onLine) say(t.shell.back)
-      wasAway.current = false
-      return
-    }
-    wasAway.current = true
-    const timer = setInterval(() => void refreshStatus(), RETRY_MS)
-    return () => clearInterval(timer)
-  }, [isOnline])
-  const isCut = useIsCut()
-  return (
-    <div role="status">
-      {(!isOnline || isCut) && (
-        <div class="offline">
-          <Icon name="warning" />
-          <span>
-            {isOnline ? t.shell.cut : navigator.onLine ? t.shell.offline : t.shell.offlineBrowser}{' '}
-            <span class="nowrap">{t.shell.asOf(clockSeconds(heardAt.peek()))}</span>
-          </span>
-        </div>
-      )}
-    </div>
-  )
-}
-
-/** Most cuts are mended before anybody would have read about them. */
-function useIsCut(): boolean {
-  const isCut = liveState.value === 'cut'
-  const isLasting = useSignal(false)
-  useEffect(() => {
-    isLasting.value = false
-    if (!isCut) return
-    const timer = setTimeout(() => (isLasting.value = true), CUT_MS)
-    return () => clearTimeout(timer)
-  }, [isCut])
-  return isCut && isLasting.value
 }
 
 export function Logo() {

@@ -47,6 +47,20 @@ export const shell = {
   },
 } as const
 
+/** A radio or a broker that was lost, as every page says it. */
+export const lost = {
+  radio: (name: string) => `The radio ${name}`,
+  broker: (name: string) => `The broker ${name}`,
+  one: (name: string, since: string) => `${name} has not been connected since ${since}.`,
+  title: (all: readonly string[]) => all.join(' '),
+  noSending: 'Nothing is heard through it, and nothing can be sent until it is back.',
+  others: 'Messages go through another radio meanwhile.',
+  onlyHeard: 'What arrives through it is missing until it is back. Sending works.',
+  checkRadio: 'Check that the radio has power and that this service can reach its address.',
+  checkBroker: 'Check the broker’s address, its password and the network.',
+  more: 'Show the radios',
+} as const
+
 export const nav = {
   dashboard: 'Dashboard',
   map: 'Map',

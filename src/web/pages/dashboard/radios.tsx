@@ -1,23 +1,14 @@
-import type { InferResponseType } from 'hono/client'
-import { api, ask } from '../../api.ts'
 import { age } from '../../format.ts'
-import { useLoad } from '../../state/load.ts'
+import { info, type Info } from '../../state/links.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { Card } from '../../parts/page.tsx'
 import { has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 
-type Info = InferResponseType<typeof api.info.$get>
-
-const POLL_MS = 10_000
-// Without live events, and where each row that is read is charged.
-const SLOW_POLL_MS = 60_000
-
 /** The radios of the service with the state of each link, and the sources that collectors deliver. */
 export function Radios() {
-  const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
-  const links = data.value?.links
-  const delivered = data.value?.sources.filter(({ kind }) => kind === 'ingest') ?? []
+  const links = info.value?.links
+  const delivered = info.value?.sources.filter(({ kind }) => kind === 'ingest') ?? []
   return (
     <Card title={t.dashboard.radios}>
       {!has('radio') && <p class="faint">{t.dashboard.noRadioHere}</p>}

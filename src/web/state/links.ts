@@ -1,0 +1,68 @@
+import { computed, effect, signal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
+import { isOwnKind } from '../../shared/mesh/link-kinds.ts'
+import { api, ask } from '../api.ts'
+import { useLoad } from './load.ts'
+import { has } from './session.ts'
+
+export type Info = InferResponseType<typeof api.info.$get>
+export type Link = Info['links'][number]
+
+const POLL_MS = 10_000
+// Without live events, and where each row that is read is charged.
+const SLOW_POLL_MS = 60_000
+
+/** The radios, brokers and other sources; null until they came, and for those who may not know them. */
+export const info = signal<Info | null>(null)
+
+/** Where `info` is kept fresh: once in the page. Drawn only for those who may know. */
+export function InfoKeeper(): null {
+  const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
+  const found = data.value
+  if (found !== null && found !== info.peek()) queueMicrotask(() => (info.value = found))
+  return null
+}
+
+/** Drops what was loaded for somebody else. */
+export function forgetLinks(): void {
+  info.value = null
+  lostSince.value = new Map()
+}
+
+export type LostLink = { readonly link: Link; readonly since: number }
+
+/** Ways to be on the way to a first connection: nothing is lost yet. */
+const BEGINNING: ReadonlySet<Link['state']> = new Set(['connecting', 'handshake'])
+
+/** By the name of the link: from when on it was not connected. It stays so while it tries again. */
+const lostSince = signal<ReadonlyMap<string, number>>(new Map())
+let wereConnected: ReadonlySet<string> = new Set()
+
+effect(() => {
+  const links = info.value?.links ?? []
+  const before = lostSince.peek()
+  const lost = links.flatMap((link) => {
+    if (link.state === 'connected') return []
+    const known = before.get(link.name)
+    if (known !== undefined) return [[link.name, known] as const]
+    if (BEGINNING.has(link.state) && link.reason === null) return []
+    // It may have failed several times by now: the last it said is closer to the truth than the latest attempt.
+    return [[link.name, wereConnected.has(link.name) ? link.since : (link.lastFrameAt ?? link.since)] as const]
+  })
+  wereConnected = new Set(links.flatMap(({ name, state }) => (state === 'connected' ? name : [])))
+  if (lost.length > 0 || before.size > 0) lostSince.value = new Map(lost)
+})
+
+/** Radios and brokers that were lost, and since when. */
+export const lostLinks = computed((): readonly LostLink[] =>
+  (info.value?.links ?? []).flatMap((link) => {
+    const since = lostSince.value.get(link.name)
+    return since === undefined ? [] : { link, since }
+  }),
+)
+
+/** Whether messages can be sent without these links. */
+export function canSendWithout(lost: readonly LostLink[]): boolean {
+  const names = new Set(lost.map(({ link }) => link.name))
+  return (info.value?.links ?? []).some(({ name, kind }) => isOwnKind(kind) && !names.has(name))
+}
