@@ -2,6 +2,8 @@ import { type Signal, signal, useSignal } from '@preact/signals'
 import { type RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
+import { arrange, type Arranged, type Key } from './order.ts'
+
 /** A mouse that moved within so many milliseconds is on its way to something. */
 const MOUSE_MS = 3000
 /** A finger is not seen before it touches: whoever used one within so many milliseconds may touch again. */
@@ -105,25 +107,6 @@ function isSelected(element: HTMLElement): boolean {
 function isScrolled(element: HTMLElement): boolean {
   const inner = element.querySelector('.virtual')
   return (inner?.scrollTop ?? 0) > 0 || element.getBoundingClientRect().top < 0
-}
-
-export type Key = number | string
-export type Arranged<T> = {
-  readonly rows: readonly T[]
-  /** How many there are that are not shown. */
-  readonly newer: number
-  /** Whether those that are shown stand in another order now. */
-  readonly isMoved: boolean
-}
-
-/** `shown` in its order with the values of `fresh`; a row that is gone stays as it was. */
-export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row: T) => Key): Arranged<T> {
-  const byKey = new Map(fresh.map((row) => [keyOf(row), row]))
-  const known = new Set(shown.map(keyOf))
-  const rows = shown.map((row) => byKey.get(keyOf(row)) ?? row)
-  const left = fresh.filter((row) => known.has(keyOf(row)))
-  const isMoved = left.length < rows.length || left.some((row, index) => row !== rows[index])
-  return { rows, newer: fresh.length - left.length, isMoved }
 }
 
 export type Steady<T> = Arranged<T> & {

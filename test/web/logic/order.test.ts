@@ -1,6 +1,5 @@
-import './page.ts'
 import { expect, test } from 'vitest'
-import { arrange } from '../../../src/web/state/steady.ts'
+import { arrange } from '../../../src/web/state/order.ts'
 
 const row = (id: number, value = '') => ({ id, value })
 const idOf = ({ id }: { id: number }) => id

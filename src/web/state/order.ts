@@ -1,0 +1,18 @@
+export type Key = number | string
+export type Arranged<T> = {
+  readonly rows: readonly T[]
+  /** How many there are that are not shown. */
+  readonly newer: number
+  /** Whether those that are shown stand in another order now. */
+  readonly isMoved: boolean
+}
+
+/** `shown` in its order with the values of `fresh`; a row that is gone stays as it was. */
+export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row: T) => Key): Arranged<T> {
+  const byKey = new Map(fresh.map((row) => [keyOf(row), row]))
+  const known = new Set(shown.map(keyOf))
+  const rows = shown.map((row) => byKey.get(keyOf(row)) ?? row)
+  const left = fresh.filter((row) => known.has(keyOf(row)))
+  const isMoved = left.length < rows.length || left.some((row, index) => row !== rows[index])
+  return { rows, newer: fresh.length - left.length, isMoved }
+}
