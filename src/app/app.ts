@@ -29,6 +29,7 @@ import { dashboardRoutes } from './system/dashboard-routes.ts'
 import { metricsRoutes } from './system/metrics-routes.ts'
 import { restoreRoutes } from './system/restore-routes.ts'
 import { healthRoutes } from './system/routes.ts'
+import { publicAccessRoutes } from './sharing/routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './http/validate.ts'
 import { limitWrites } from './http/limits/write-limit.ts'
@@ -77,6 +78,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/events', eventRoutes)
     .route('/api/metrics', metricsRoutes)
     .route('/api/settings', settingsRoutes)
+    .route('/api/public-access', publicAccessRoutes)
     .route('/api/automation', automationRoutes)
     .route('/api/alerts', alertRoutes)
     .route('/api/configuration', configurationRoutes)

@@ -18,6 +18,7 @@ import type { Log } from './log.ts'
 import type { Compressor } from './http/compression.ts'
 import type { Permissions } from '../shared/access/resources.ts'
 import type { Scope } from '../shared/access/scope.ts'
+import type { PublicView } from './sharing/public-view.ts'
 
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {
@@ -62,6 +63,8 @@ export interface Ctx extends Ports {
   readonly viewer: Viewer | null
   /** Revision of the nodes, where it was read together with the viewer. */
   readonly nodesRevision?: number
+  /** An administrator looks at what strangers would see by settings that are not in force; `viewer` is null then. */
+  readonly preview?: PublicView
   readonly ip: string | null
   readonly requestId: string
 }

@@ -7,6 +7,7 @@ import { answers } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { NO_SCOPE } from '../../shared/access/scope.ts'
 import { scopeSchema } from '../sharing/scope.ts'
+import { viewOfStranger } from '../sharing/shared.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { idParam, validate } from '../http/validate.ts'
 import { requireFreshProof } from './fresh-proof.ts'
@@ -71,7 +72,7 @@ const passwordChangeSchema = z.strictObject({
 })
 
 const STATUS_SUMMARY =
-  'Who you are and what you may do. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
+  'Who you are and what you may do; without a sign-in, what public access shows. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
 
 /** What answers 501 here, so that nobody needs to try it. */
 function unsupportedBy(ports: Ports): Record<string, string> {
@@ -85,14 +86,15 @@ function factorsOf({ credential }: Viewer): number | null {
 }
 
 export const authRoutes = new Hono<AppEnv>()
-  .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), (c) => {
+  .get('/status', anyone, answers(STATUS_SUMMARY, { 200: statusSchema }), async (c) => {
     const ctx = c.get('ctx')
     const { viewer, config, providers } = ctx
+    const shown = await viewOfStranger(c, ctx)
     const status = {
       authenticated: viewer !== null,
       user: viewer?.user ?? null,
-      permissions: viewer?.permissions ?? NO_PERMISSIONS,
-      scope: viewer?.scope ?? NO_SCOPE,
+      permissions: viewer?.permissions ?? shown?.permissions ?? NO_PERMISSIONS,
+      scope: viewer?.scope ?? shown?.scope ?? NO_SCOPE,
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: providers.length > 0,
       providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),

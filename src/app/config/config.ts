@@ -6,7 +6,7 @@ import { COLLECTED_KINDS } from '../mesh/collector/kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import { isTimeZone } from './time-zone.ts'
 import { DEFAULT_PROVIDER, namedVariables, type ProviderSettings, variableName } from './providers.ts'
-import { isCollectorTarget, isSecureUrl, isTileUrl } from './secure-url.ts'
+import { isCollectorTarget, isOrigin, isSecureUrl, isTileUrl } from './secure-url.ts'
 
 /** An environment variable: its parser, its default and its description. */
 type Variable = {
@@ -414,6 +414,16 @@ export const VARIABLES = {
     z.string().min(1).nullable().default(null),
     'a file',
     'A map in one local file (PMTiles 3, images or vector tiles), instead of MAP_TILE_URL',
+  ),
+  EMBED_ORIGINS: variable(
+    list.pipe(z.array(z.string().max(255).refine(isOrigin)).max(20)),
+    'origins such as https://town.example.org, comma-separated',
+    'Sites that may show /embed/map and /embed/node/<id> in a frame while public access is on',
+  ),
+  PUBLIC_INDEXING: variable(
+    boolean(false),
+    'true or false',
+    'Lets search engines list the pages and what public access shows',
   ),
   DEMO: variable(boolean(false), 'true or false', 'Simulates a mesh'),
 } as const satisfies Record<string, Variable>

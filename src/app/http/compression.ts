@@ -27,16 +27,20 @@ export function bodyOf(json: string, etag: string): Body {
   return { bytes: utf8.encode(json), etag, packed: new Map() }
 }
 
-/** Answers with a body, or 304 when the client has that version, compressed where that is possible and safe. */
+/**
+ * Answers with a body, or 304 when the client has that version, compressed where that is possible and safe. `vary`: other
+ * request headers that decide what is answered, each with `, ` behind it.
+ */
 export async function answerBody(
   c: Context,
   compressor: Compressor | null,
   body: Body,
   more: Readonly<Record<string, string>> = {},
+  vary = '',
 ) {
   const encoding = compressor === null ? null : chooseEncoding(c, compressor, body)
   const etag = encoding === null ? body.etag : body.etag.replace(/"$/, `-${encoding}"`)
-  const headers: Record<string, string> = { ...more, ETag: etag, Vary: 'Accept-Encoding, Sec-Fetch-Site' }
+  const headers: Record<string, string> = { ...more, ETag: etag, Vary: `${vary}Accept-Encoding, Sec-Fetch-Site` }
   if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
   headers['Content-Type'] = 'application/json'
   if (compressor === null || encoding === null) return c.body(body.bytes, 200, headers)

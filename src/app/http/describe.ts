@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
+import type { PublicResource } from '../../shared/access/public-access.ts'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 import type { SpecialScope } from '../../shared/access/token-scopes.ts'
 
@@ -32,6 +33,8 @@ export type Description = {
   /** Headers of answers to this route only, and their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
+  /** Answers strangers too, while public access shows them this. */
+  readonly shared?: PublicResource
   /** GET by this handler changes something, so HEAD is refused. */
   readonly getOnly?: true
 }

@@ -129,7 +129,8 @@ function refuseCutBody(cause: unknown): never {
   throw new AppError('invalid_request', 'The body ended early', { cause, closeConnection: true })
 }
 
-function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] }): AppError {
+/** The refusal of input that a schema did not take. */
+export function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] }): AppError {
   const issues: Issue[] = error.issues.slice(0, 50).map(({ path, message }) => ({
     path: path.map(String).join('.').slice(0, 200).toWellFormed(),
     message: message.slice(0, 500).toWellFormed(),

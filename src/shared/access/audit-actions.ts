@@ -22,6 +22,8 @@ export const AUDIT_ACTIONS = {
   token_created: 'tokens',
   token_revoked: 'tokens',
   settings_updated: 'settings',
+  public_access_updated: 'permissions',
+  view_started: 'permissions',
   system_restored: 'system_backup',
   restore_reapplied: 'system_backup',
   restore_accepted: 'system_backup',

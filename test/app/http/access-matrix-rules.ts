@@ -137,6 +137,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/alerts/push-key': session,
   'GET /api/alerts/deliveries': session,
 
+  'GET /api/public-access': admin,
+  'PUT /api/public-access': admin,
+
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),
   'GET /api/configuration': may('configuration', 'read'),

@@ -135,6 +135,7 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   const requests = descriptions.flatMap(({ request }) => request ?? [])
   const body = requests.find(({ part }) => part === 'json' || part === 'optional-json')
   const documented = descriptions.find(({ answers }) => answers)
+  const shared = descriptions.find((description) => description.shared)?.shared
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
   if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type', 'rate_limited')
@@ -143,7 +144,8 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
     tags: [path.split('/')[2] ?? ''],
     ...summaryAndDescription(documented?.summary ?? ''),
     'x-access': rule,
-    ...(rule.kind !== 'anyone' && { security: securityOf(rule) }),
+    ...(shared !== undefined && { 'x-public': shared }),
+    ...(rule.kind !== 'anyone' && { security: [...securityOf(rule), ...(shared === undefined ? [] : [{}])] }),
     parameters: requests.flatMap(({ part, schema }) =>
       part === 'json' || part === 'optional-json' ? [] : parameters(LOCATIONS[part], schema, named),
     ),

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
+import { sharedWhole } from '../../sharing/shared.ts'
 import { answers } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { readRange } from './byte-range.ts'
@@ -12,13 +13,13 @@ const OCTETS = { mediaType: 'application/octet-stream' }
 export const mapRoutes = new Hono<AppEnv>()
   .get(
     '/',
-    requirePermission('nodes', 'read'),
+    sharedWhole('nodes', requirePermission('nodes', 'read')),
     answers('Where the map gets its tiles', { 200: mapSchema }, ['map_unavailable']),
     async (c) => c.json(await readMap(c.var.ctx)),
   )
   .get(
     '/archive',
-    requirePermission('nodes', 'read'),
+    sharedWhole('nodes', requirePermission('nodes', 'read')),
     answers('The map file of this service (PMTiles 3), or a range of it', { 200: OCTETS, 206: OCTETS, 304: null }, [
       'not_found',
       'range_not_satisfiable',

@@ -12,6 +12,8 @@ import { idParam, idSchema, integerQuery, timeQuery, validate } from '../../http
 import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from './messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from './receptions.ts'
+import { shared } from '../../sharing/shared.ts'
+import { listMessagesShown, messagesAsked } from '../../sharing/strangers/messages.ts'
 import { idempotencyKeySchema, newMessageSchema, sendMessage } from './send.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
@@ -22,6 +24,7 @@ const takesIdempotencyKey = describing({
 export const messageRoutes = new Hono<AppEnv>()
   .get(
     '/',
+    shared('messages', messagesAsked, listMessagesShown),
     requirePermission('messages', 'read'),
     inTurn('read'),
     answers('Messages, newest first. The first page without filters has an ETag', {

@@ -20,6 +20,15 @@ import {
   updateNode,
 } from './nodes.ts'
 import { readTrack, trackSchema } from './positions.ts'
+import { shared } from '../../sharing/shared.ts'
+import {
+  getNodeShown,
+  listNodesShown,
+  nodeAsked,
+  nodesAsked,
+  readTrackShown,
+  trackAsked,
+} from '../../sharing/strangers/nodes.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
 const MAX_TRACK = 10_000
@@ -38,6 +47,7 @@ const tellsRest = describing({
 export const nodeRoutes = new Hono<AppEnv>()
   .get(
     '/',
+    shared('nodes', nodesAsked, listNodesShown),
     requirePermission('nodes', 'read'),
     inTurn('read'),
     answers(
@@ -87,6 +97,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   )
   .get(
     '/:id',
+    shared('nodes', nodeAsked, getNodeShown),
     requirePermission('nodes', 'read'),
     answers('One node. Its former numbers also work', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
@@ -137,6 +148,7 @@ export const nodeRoutes = new Hono<AppEnv>()
   )
   .get(
     '/:id/positions',
+    shared('nodes', trackAsked, readTrackShown),
     requirePermission('nodes', 'read'),
     inTurn('read'),
     answers('The track of a node, oldest position first', { 200: trackSchema }, ['node_not_found']),

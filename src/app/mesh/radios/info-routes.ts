@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { requirePermission } from '../../http/access.ts'
 import { type AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
+import { shared } from '../../sharing/shared.ts'
 import { LATEST_PACKETS, listSources, MOST_SOURCES } from './sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
 import { nodeNumField, timeField } from '../../http/fields.ts'
@@ -87,6 +88,7 @@ const infoSchema = z
 
 export const infoRoutes = new Hono<AppEnv>().get(
   '/',
+  shared('info', z.strictObject({}), infoForStrangers),
   requirePermission('info', 'read'),
   answers('The radios, their links, and the sources of packets', { 200: infoSchema }),
   async (c) => {
@@ -101,6 +103,11 @@ export const infoRoutes = new Hono<AppEnv>().get(
     })
   },
 )
+
+/** Nothing of what this service runs on, and is connected to. */
+async function infoForStrangers(): Promise<z.infer<typeof infoSchema>> {
+  return { version: '', ...describeLinks([]), collector: null, sources: [] }
+}
 
 function describeLinks(
   links: readonly LinkInfo[],

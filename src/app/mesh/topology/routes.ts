@@ -7,6 +7,8 @@ import { inTurn } from '../../http/limits/in-turn.ts'
 import { idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { configuredRadios } from '../radios/channel-table.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
+import { shared } from '../../sharing/shared.ts'
+import { listChannelsShown } from '../../sharing/strangers/messages.ts'
 import { listPackets, packetPageSchema } from './packets.ts'
 import {
   channelSchema,
@@ -29,6 +31,7 @@ export const neighborRoutes = new Hono<AppEnv>().get(
 
 export const channelRoutes = new Hono<AppEnv>().get(
   '/',
+  shared('messages', z.strictObject({}), listChannelsShown),
   requirePermission('messages', 'read'),
   inTurn('read'),
   answers('Channels of all radios and brokers, without their keys', {

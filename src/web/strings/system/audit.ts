@@ -59,6 +59,8 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = {
   token_created: 'Created an API token',
   token_revoked: 'Revoked an API token',
   settings_updated: 'Changed settings',
+  public_access_updated: 'Changed public access',
+  view_started: 'Looked at the pages as somebody else',
   system_restored: 'Restored a backup',
   restore_reapplied: 'Reapplied what a restore undid',
   restore_accepted: 'Kept what a restore undid',

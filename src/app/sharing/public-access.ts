@@ -1,0 +1,110 @@
+import { and, eq, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { settings } from '../../db/schema.ts'
+import { prepareOnce, rememberUnchanged, type Store } from '../../db/store.ts'
+import { MAX_NUMBER } from '../../meshtastic/channel-identity.ts'
+import {
+  DEFAULT_PUBLIC_ACCESS,
+  LEAST_PRECISION_BITS,
+  MOST_PRECISION_BITS,
+  type PublicAccess,
+} from '../../shared/access/public-access.ts'
+import { MAX_SCOPE_CHANNELS } from '../../shared/access/scope.ts'
+import { MAX_RETENTION_DAYS } from '../../shared/limits.ts'
+import { audit } from '../audit/audit.ts'
+import type { Ctx } from '../context.ts'
+import { stillAdmin } from '../users/still-admin.ts'
+import { type PublicView, publicViewOf } from './public-view.ts'
+
+const readOnly = z.strictObject({ read: z.boolean(), write: z.literal(false).default(false) })
+
+export const publicAccessSchema = z
+  .strictObject({
+    enabled: z.boolean().describe('Whether anybody who is not signed in sees anything'),
+    permissions: z
+      .strictObject({ dashboard: readOnly, nodes: readOnly, messages: readOnly, info: readOnly })
+      .describe('What is shown; nothing else ever is, and nothing can be changed'),
+    channels: z
+      .array(z.int().min(0).max(MAX_NUMBER))
+      .max(MAX_SCOPE_CHANNELS)
+      .transform((numbers) => [...new Set(numbers)].toSorted((a, b) => a - b))
+      .describe('Channels of which messages, positions and measurements are shown. Direct messages never are'),
+    positionPrecisionBits: z
+      .int()
+      .min(LEAST_PRECISION_BITS)
+      .max(MOST_PRECISION_BITS)
+      .nullable()
+      .describe('Positions are rounded to so many bits; null: they are shown as they were sent'),
+    hideSilentAfterDays: z
+      .int()
+      .min(1)
+      .max(MAX_RETENTION_DAYS)
+      .nullable()
+      .describe('Nodes that were not heard for so many days are not shown; null: all are'),
+  })
+  .meta({ id: 'PublicAccess', description: 'What people see who are not signed in' })
+
+/** Fields that are not given stay as they are. */
+export const publicAccessChangesSchema = publicAccessSchema.partial()
+
+const KEY = 'publicAccess'
+
+const queries = prepareOnce((db) => ({
+  get: db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).prepare(),
+}))
+
+/** As it is now; what this version can't read counts as off. */
+export async function readPublicAccess(store: Store): Promise<PublicAccess> {
+  const row = await queries(store).get.get()
+  const parsed = row === undefined ? null : publicAccessSchema.safeParse(JSON.parse(row.value))
+  return parsed?.success ? parsed.data : DEFAULT_PUBLIC_ACCESS
+}
+
+/** Null while public access is off. Costs no query while the database has not changed. */
+const readEnabled: (store: Store, key: 'view') => PublicView | null | Promise<PublicView | null> = rememberUnchanged(
+  1,
+  async (store) => {
+    const access = await readPublicAccess(store)
+    return access.enabled ? publicViewOf(access) : null
+  },
+)
+
+/** With whose eyes whoever is not signed in sees now; null while public access is off. */
+export async function readPublicView({ store }: Pick<Ctx, 'store'>): Promise<PublicView | null> {
+  return readEnabled(store, 'view')
+}
+
+/** Sets the named fields and leaves the others. It bites at the next request. */
+export async function updatePublicAccess(
+  ctx: Ctx,
+  changes: z.infer<typeof publicAccessChangesSchema>,
+): Promise<PublicAccess> {
+  const before = await readPublicAccess(ctx.store)
+  const { enabled, permissions, channels, positionPrecisionBits, hideSilentAfterDays } = changes
+  const after = publicAccessSchema.parse({
+    ...before,
+    ...(enabled !== undefined && { enabled }),
+    ...(permissions !== undefined && { permissions }),
+    ...(channels !== undefined && { channels }),
+    ...(positionPrecisionBits !== undefined && { positionPrecisionBits }),
+    ...(hideSilentAfterDays !== undefined && { hideSilentAfterDays }),
+  })
+  const value = JSON.stringify(after)
+  if (value === JSON.stringify(before)) return before
+  const same = and(eq(settings.key, KEY), eq(settings.value, value))
+  await ctx.store.atomic([
+    audit(
+      ctx,
+      'public_access_updated',
+      { before, after },
+      // Another request may have made the same change since it was read.
+      { onlyIf: sql`not exists (select 1 from ${settings} where ${same})` },
+    ),
+    ctx.store.db
+      .insert(settings)
+      .values({ key: KEY, value, updatedAt: ctx.now() })
+      .onConflictDoUpdate({ target: settings.key, set: { value, updatedAt: ctx.now() } }),
+    ...stillAdmin(ctx),
+  ])
+  return after
+}

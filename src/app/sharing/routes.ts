@@ -1,0 +1,22 @@
+import { Hono } from 'hono'
+import { requireFreshProof } from '../auth/fresh-proof.ts'
+import type { AppEnv } from '../context.ts'
+import { requireAdmin } from '../http/access.ts'
+import { answers } from '../http/describe.ts'
+import { validate } from '../http/validate.ts'
+import { publicAccessChangesSchema, publicAccessSchema, readPublicAccess, updatePublicAccess } from './public-access.ts'
+
+export const publicAccessRoutes = new Hono<AppEnv>()
+  .get('/', requireAdmin, answers('What people see who are not signed in', { 200: publicAccessSchema }), async (c) =>
+    c.json(await readPublicAccess(c.var.ctx.store)),
+  )
+  .put(
+    '/',
+    requireAdmin,
+    requireFreshProof,
+    answers('Change what people see who are not signed in. Fields that are not given stay as they are', {
+      200: publicAccessSchema,
+    }),
+    validate('json', publicAccessChangesSchema),
+    async (c) => c.json(await updatePublicAccess(c.var.ctx, c.req.valid('json'))),
+  )

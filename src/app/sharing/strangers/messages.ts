@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import { MAX_NUMBER } from '../../../meshtastic/channel-identity.ts'
+import type { Ctx } from '../../context.ts'
+import { integerQuery } from '../../http/validate.ts'
+import { listMessages, type Message, type messagePageSchema } from '../../mesh/messages/messages.ts'
+import { listChannels, type channelSchema } from '../../mesh/topology/topology.ts'
+import { configuredRadios } from '../../mesh/radios/channel-table.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import type { PublicView } from '../public-view.ts'
+import { messageForStrangers } from './rows.ts'
+
+/** There are no earlier pages, and no search: each costs time that is there for people with an account. */
+const MAX_SHOWN = 500
+
+export const messagesAsked = z.strictObject({
+  limit: integerQuery(1, MAX_SHOWN).default(100),
+  channel: integerQuery(0, MAX_NUMBER).optional(),
+})
+
+/** The latest messages of the channels that are shown, newest first. */
+export async function listMessagesShown(
+  { store }: Ctx,
+  view: PublicView,
+  { limit, channel }: z.output<typeof messagesAsked>,
+): Promise<z.infer<typeof messagePageSchema>> {
+  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, view.scope))
+  return { messages: page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id), nextBefore: null }
+}
+
+/** The channels that are shown, without the radio or broker that has them. */
+export async function listChannelsShown(
+  { store, radio }: Ctx,
+  view: PublicView,
+): Promise<{
+  channels: z.infer<typeof channelSchema>[]
+}> {
+  const all = await listChannels(store, configuredRadios(radio))
+  const shown = all.filter(({ index }) => canReadChannel(view.scope, index))
+  return { channels: shown.map(({ index, name, role }) => ({ source: '', index, name, role })) }
+}

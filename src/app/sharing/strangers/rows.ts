@@ -1,0 +1,91 @@
+import type { Message } from '../../mesh/messages/messages.ts'
+import type { Node } from '../../mesh/nodes/nodes.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { blur } from '../blur.ts'
+import type { PublicView } from '../public-view.ts'
+
+// What is left of a row for a stranger: each field is named here, or it is not shown.
+
+/** Whether strangers see the node at all. */
+export function isShown({ isIgnored, lastHeard }: Node, { hideSilentAfter }: PublicView, now: number): boolean {
+  if (isIgnored) return false
+  return hideSilentAfter === null || (lastHeard !== null && now - lastHeard < hideSilentAfter)
+}
+
+/** A node without notes and marks, without how well our radios hear it, and without which of them are ours. */
+export function nodeForStrangers(node: Node, view: PublicView): Node {
+  const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
+  const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
+  return {
+    nodeNum,
+    nodeId,
+    longName,
+    shortName,
+    hwModel,
+    role,
+    isLicensed,
+    publicKey: null,
+    position: position === null ? null : placeForStrangers(position, view),
+    deviceMetrics,
+    snr: null,
+    rssi: null,
+    hopsAway,
+    lastHeard,
+    firstHeard,
+    viaMqtt,
+    channel: channel !== null && canReadChannel(view.scope, channel) ? channel : null,
+    isFavorite: false,
+    isIgnored: false,
+    isLocal: false,
+    keyMismatch: false,
+    signed,
+    spoofSuspected: false,
+    notes: '',
+  }
+}
+
+function placeForStrangers(
+  { latitude, longitude, altitude, precisionBits, time }: NonNullable<Node['position']>,
+  { precisionBits: bits }: PublicView,
+): NonNullable<Node['position']> {
+  return { ...blur({ latitude, longitude, altitude, precisionBits }, bits), time }
+}
+
+/** A message without what our radios and users had to do with it. Its id tells nothing about messages that are not shown. */
+export function messageForStrangers(message: Message): Message {
+  const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel } = message
+  const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed } = message
+  return {
+    id: publicId(timestamp, `${fromNodeNum} ${packetId}`),
+    packetId,
+    fromNodeNum,
+    fromNodeId,
+    toNodeNum,
+    toNodeId,
+    channel,
+    text,
+    replyId,
+    emoji,
+    timestamp,
+    rxSnr: null,
+    rxRssi: null,
+    hopsAway,
+    viaMqtt,
+    pkiEncrypted: false,
+    signed,
+    direction: 'in',
+    deliveryState: null,
+    routingError: null,
+    sentBy: null,
+    radio: null,
+  }
+}
+
+const IDS_PER_MS = 4096
+
+/** Ids of the database count what is not shown, too: this one is made of what anybody sees. In the order of time. */
+function publicId(timestamp: number, text: string): number {
+  let hash = 0x811c9dc5
+  for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193)
+  return timestamp * IDS_PER_MS + ((hash >>> 0) % IDS_PER_MS)
+}
