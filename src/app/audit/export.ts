@@ -3,6 +3,7 @@ import type { Store } from '../../db/store.ts'
 import { nextTurn } from '../http/limits/next-turn.ts'
 import { type AuditFilters, listRows } from './audit.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
+import { csvCell } from '../../shared/csv.ts'
 
 export const EXPORT_COLUMNS = [
   'id',
@@ -65,18 +66,4 @@ function oneLine(json: string): string {
 
 function csvLine(row: AuditRow): string {
   return `${EXPORT_COLUMNS.map((column) => csvCell(String(row[column] ?? ''))).join(',')}\r\n`
-}
-
-/**
- * RFC 4180, and a cell that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV injection: with
- * some keyboards the full-width signs begin one too).
- */
-export function csvCell(text: string): string {
-  const safe = isFormula(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
-/** Whether a spreadsheet would run a cell. */
-export function isFormula(text: string): boolean {
-  return /^[=+\-@\t\r\n＝＋－＠]/.test(text)
 }

@@ -2,7 +2,8 @@ import type { AuditRow } from '../../app/audit/entry.ts'
 import { createReadStream } from 'node:fs'
 import * as z from 'zod'
 import { hashEntry, type Sealed } from '../../app/audit/chain.ts'
-import { EXPORT_COLUMNS, isFormula } from '../../app/audit/export.ts'
+import { EXPORT_COLUMNS } from '../../app/audit/export.ts'
+import { isFormula } from '../../shared/csv.ts'
 import type { ExportFormat } from '../../shared/access/audit-actions.ts'
 
 /** Which format a file has by its name. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AUDIT_ACTIONS } from '../../../src/shared/access/audit-actions.ts'
-import { csvCell } from '../../../src/app/audit/export.ts'
+import { csvCell } from '../../../src/shared/csv.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import {
   ADMIN_PASSWORD,

@@ -3,9 +3,13 @@ import { count, decimal } from '../../format.ts'
 import { isActive, type Node, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
 import { can } from '../../state/session.ts'
+import { href } from '../../router.ts'
+import { DAY_MS, SECOND_MS } from '../../../shared/time.ts'
+import { nodesWith } from '../nodes/filters.tsx'
 import { t } from '../../strings.ts'
 
 const LOW_BATTERY = 20
+const RECENT_MS = 7 * DAY_MS
 
 /** The mesh in five numbers. `messages`: of the last day; null while that is not known. */
 export function NodeFigures({ messages }: { messages: number | null }) {
@@ -15,23 +19,30 @@ export function NodeFigures({ messages }: { messages: number | null }) {
   const active = all.filter((node) => isActive(node, now.value))
   const used = active.flatMap((node) => node.deviceMetrics?.channelUtilization ?? [])
   const mean = used.length === 0 ? null : used.reduce((sum, value) => sum + value, 0) / used.length
-  const low = active.filter((node) => (node.deviceMetrics?.batteryLevel ?? 100) < LOW_BATTERY)
+  // One that fell silent because its battery is empty counts too.
+  const low = all.filter((node) => (node.deviceMetrics?.batteryLevel ?? 100) < LOW_BATTERY)
+  const silent = all.filter(
+    (node) => !isActive(node, now.value) && node.lastHeard !== null && now.value - node.lastHeard <= RECENT_MS,
+  )
   return (
     <div class="figures">
       <Figure
         name={t.dashboard.nodesActive}
         value={count(active.length)}
         help={t.dashboard.ofKnown(count(all.length))}
+        to={nodesWith({ show: 'active' })}
       />
       <Figure
         name={t.dashboard.heardDirectly}
         value={count(active.filter(({ hopsAway }) => hopsAway === 0).length)}
         help={t.dashboard.heardHelp}
+        to={nodesWith({ show: 'active', hops: '0' })}
       />
       <Figure
         name={t.dashboard.utilization}
         value={mean === null ? t.common.none : `${decimal(mean)} %`}
         help={t.dashboard.utilizationHelp}
+        to={nodesWith({ show: 'active', sort: 'channelUtilization', order: 'down' })}
         mood={mean !== null && mean > 25 ? 'bad' : mean !== null && mean > 15 ? 'warn' : undefined}
       />
       {can('messages', 'read') && (
@@ -39,12 +50,20 @@ export function NodeFigures({ messages }: { messages: number | null }) {
           name={t.dashboard.messages24}
           value={messages === null ? t.common.none : count(messages)}
           help={t.dashboard.messagesHelp}
+          to="/messages"
         />
       )}
+      <Figure
+        name={t.dashboard.silent}
+        value={count(silent.length)}
+        help={silent.length === 0 ? t.dashboard.silentHelp : nameSome(silent)}
+        to={nodesWith({ silent: 'inactive', heard: String(RECENT_MS / SECOND_MS) })}
+      />
       <Figure
         name={t.dashboard.lowBattery}
         value={count(low.length)}
         help={low.length === 0 ? t.dashboard.lowBatteryHelp : nameSome(low)}
+        to={nodesWith({ battery: String(LOW_BATTERY), sort: 'battery', order: 'up' })}
         mood={low.length > 0 ? 'warn' : undefined}
       />
     </div>
@@ -60,12 +79,21 @@ function nameSome(all: readonly Node[]): string {
   return t.dashboard.andMore(named.join(', '), all.length - named.length)
 }
 
-function Figure(props: { name: string; value: string; help: ComponentChildren; mood?: 'warn' | 'bad' | undefined }) {
+type FigureProps = {
+  name: string
+  value: string
+  help: ComponentChildren
+  /** The path of the list that it counts. */
+  to: string
+  mood?: 'warn' | 'bad' | undefined
+}
+
+function Figure(props: FigureProps) {
   return (
-    <div class={`figure ${props.mood ?? ''}`}>
-      <div class="figure-name">{props.name}</div>
-      <div class="figure-value">{props.value}</div>
-      <div class="faint">{props.help}</div>
-    </div>
+    <a class={`figure ${props.mood ?? ''}`} href={href(props.to)}>
+      <span class="figure-name">{props.name}</span>
+      <span class="figure-value">{props.value}</span>
+      <span class="faint">{props.help}</span>
+    </a>
   )
 }

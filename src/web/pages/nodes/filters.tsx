@@ -1,118 +1,145 @@
-import { humanize } from '../../format.ts'
-import { isActive, isCalled, type Node } from '../../state/mesh.ts'
+import { humanize, modelName } from '../../format.ts'
+import { activeMs, isActive, isCalled, type Node } from '../../state/mesh.ts'
 import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
+import { signalOf } from './snr.ts'
 
 export const SHOWN = ['all', 'active', 'favorites'] as const
 type Shown = (typeof SHOWN)[number]
-type Within = keyof typeof t.nodes.heardWithin
-type Way = keyof typeof t.nodes.ways
-type Place = keyof typeof t.nodes.places
-type Proof = keyof typeof t.nodes.proofs
 
-/** Which nodes the address asks for; an empty text is any. */
-export type NodeFilters = {
-  readonly q: string
-  readonly show: Shown
-  readonly heard: Within | ''
-  readonly role: string
-  readonly way: Way | ''
-  readonly position: Place | ''
-  readonly signed: Proof | ''
+type Option = readonly [value: string, name: string]
+
+/** One of the filters behind the button. */
+type Facet = {
+  readonly label: string
+  /** What can be chosen, beside any. Those of a facet that lists what the nodes have depend on them. */
+  options(nodes: readonly Node[]): readonly Option[]
+  has(node: Node, value: string, now: number): boolean
 }
 
-/** The filters behind the button: their names in the address. */
-const EXTRA = ['heard', 'role', 'way', 'position', 'signed'] as const
+const listed = (texts: Readonly<Record<string, string>>): readonly Option[] => Object.entries(texts)
 
-const names = <K extends string>(texts: Readonly<Record<K, string>>): K[] =>
-  Object.keys(texts).filter((name): name is K => name in texts)
+function heardBefore({ lastHeard }: Node, ms: number, now: number): boolean {
+  return lastHeard !== null && now - lastHeard >= ms
+}
 
-const WITHIN = names(t.nodes.heardWithin)
-const WAYS = names(t.nodes.ways)
-const PLACES = names(t.nodes.places)
-const PROOFS = names(t.nodes.proofs)
-
-/** Unknown values count as no filter. */
-export function readNodeFilters(query: URLSearchParams): NodeFilters {
-  const one = <K extends string>(name: string, known: readonly K[]) => known.find((key) => key === query.get(name))
+/** What the nodes have in `read`, for a facet of names of the protocol. */
+function named(label: string, read: (node: Node) => string | null, show: (name: string) => string): Facet {
   return {
-    q: query.get('q') ?? '',
-    show: one('show', SHOWN) ?? 'all',
-    heard: one('heard', WITHIN) ?? '',
-    role: query.get('role') ?? '',
-    way: one('way', WAYS) ?? '',
-    position: one('position', PLACES) ?? '',
-    signed: one('signed', PROOFS) ?? '',
+    label,
+    options: (nodes) =>
+      [...new Set(nodes.flatMap((node) => read(node) ?? []))].toSorted().map((name) => [name, show(name)] as const),
+    has: (node, value) => read(node) === value,
   }
 }
 
-/** How many of the filters behind the button are in use. */
-export function countExtra(filters: NodeFilters): number {
-  return EXTRA.filter((name) => filters[name] !== '').length
+/** By their names in the address. */
+const FACETS = {
+  heard: {
+    label: t.nodes.heard,
+    options: () => listed(t.nodes.heardWithin),
+    has: ({ lastHeard }, value, now) => lastHeard !== null && now - lastHeard <= Number(value) * 1000,
+  },
+  silent: {
+    label: t.nodes.silent,
+    options: () => listed(t.nodes.silentFor),
+    has: (node, value, now) => heardBefore(node, value === 'inactive' ? activeMs.value : Number(value) * 1000, now),
+  },
+  battery: {
+    label: t.nodes.batteryBelow,
+    options: () => listed(t.nodes.batteryLevels),
+    // The last level that was heard counts: a node may have fallen silent because of it.
+    has: ({ deviceMetrics }, value) => (deviceMetrics?.batteryLevel ?? Infinity) < Number(value),
+  },
+  hops: {
+    label: t.nodes.hops,
+    options: () => listed(t.nodes.hopCounts),
+    has: ({ hopsAway }, value) => hopsAway !== null && (value === '3' ? hopsAway >= 3 : hopsAway === Number(value)),
+  },
+  signal: {
+    label: t.nodes.signal,
+    options: () => listed(t.nodes.signals),
+    has: ({ snr }, value) => signalOf(snr) === value,
+  },
+  role: named(t.nodes.role, ({ role }) => role, humanize),
+  hardware: named(t.nodes.hardware, ({ hwModel }) => hwModel, modelName),
+  way: {
+    label: t.nodes.way,
+    options: () => listed(t.nodes.ways),
+    has: ({ viaMqtt }, value) => viaMqtt === (value === 'mqtt'),
+  },
+  position: {
+    label: t.nodes.place,
+    options: () => listed(t.nodes.places),
+    has: ({ position }, value) => (position !== null) === (value === 'known'),
+  },
+  signed: {
+    label: t.nodes.proof,
+    options: () => listed(t.nodes.proofs),
+    has: (node, value) =>
+      value === 'doubtful' ? node.keyMismatch || node.spoofSuspected : node.signed === (value === 'signed'),
+  },
+} as const satisfies Readonly<Record<string, Facet>>
+
+const facets: readonly (readonly [name: string, facet: Facet])[] = Object.entries(FACETS)
+
+/** Which nodes the address asks for. */
+export type NodeFilters = {
+  readonly q: string
+  readonly show: Shown
+  /** The facets in use, each with its value. */
+  readonly used: readonly (readonly [facet: Facet, value: string])[]
 }
 
-export function clearExtra(): void {
-  setQuery({ heard: '', role: '', way: '', position: '', signed: '' })
+/** Unknown values count as no filter, except of a facet of names: no node may have that name now. */
+export function readNodeFilters(query: URLSearchParams): NodeFilters {
+  return {
+    q: query.get('q') ?? '',
+    show: SHOWN.find((name) => name === query.get('show')) ?? 'all',
+    used: facets.flatMap(([name, facet]) => {
+      const value = query.get(name) ?? ''
+      const known = facet.options([])
+      const isUsed = value !== '' && (known.length === 0 || known.some(([option]) => option === value))
+      return isUsed ? [[facet, value] as const] : []
+    }),
+  }
 }
 
-export function isWanted(node: Node, filters: NodeFilters, now: number): boolean {
-  const { show, heard, role, way, position, signed } = filters
-  const q = filters.q.trim().toLowerCase()
+export function clearFacets(): void {
+  setQuery(Object.fromEntries(facets.map(([name]) => [name, ''])))
+}
+
+export function isWanted(node: Node, { q, show, used }: NodeFilters, now: number): boolean {
+  const wanted = q.trim().toLowerCase()
   return (
     (show === 'all' || (show === 'active' ? isActive(node, now) : node.isFavorite)) &&
-    (heard === '' || (node.lastHeard !== null && now - node.lastHeard <= Number(heard) * 1000)) &&
-    (role === '' || node.role === role) &&
-    (way === '' || node.viaMqtt === (way === 'mqtt')) &&
-    (position === '' || (node.position !== null) === (position === 'known')) &&
-    (signed === '' || isProven(node, signed)) &&
-    (q === '' || isCalled(node, q))
+    used.every(([facet, value]) => facet.has(node, value, now)) &&
+    (wanted === '' || isCalled(node, wanted))
   )
 }
 
-function isProven(node: Node, proof: Proof): boolean {
-  if (proof === 'doubtful') return node.keyMismatch || node.spoofSuspected
-  return node.signed === (proof === 'signed')
+/** A path to the list of nodes with these filters. */
+export function nodesWith(filters: Partial<Record<keyof typeof FACETS | 'show' | 'sort' | 'order', string>>): string {
+  return `/nodes?${new URLSearchParams(filters).toString()}`
 }
-
-const ANY = ['', t.common.all] as const
 
 /** The less common filters. */
-export function ExtraFilters({ nodes }: { nodes: readonly Node[] }) {
-  const filters = readNodeFilters(place.value.query)
-  const roles = [...new Set(nodes.flatMap(({ role }) => role ?? []).concat(filters.role || []))].toSorted()
-  return (
-    <>
+export function Facets({ nodes }: { nodes: readonly Node[] }) {
+  const { used } = readNodeFilters(place.value.query)
+  return facets.map(([name, facet]) => {
+    const value = used.find(([one]) => one === facet)?.[1] ?? ''
+    const options = facet.options(nodes)
+    // A name that no node has any more is still what the list was filtered by.
+    const chosen = value === '' || options.some(([option]) => option === value) ? [] : [[value, value] as const]
+    return (
       <Select
-        label={t.nodes.heard}
-        value={filters.heard}
-        options={[ANY, ...WITHIN.map((key) => [key, t.nodes.heardWithin[key]] as const)]}
-        onChange={(heard) => setQuery({ heard })}
+        key={name}
+        label={facet.label}
+        value={value}
+        options={[['', t.common.all] as const, ...options, ...chosen]}
+        onChange={(next) => setQuery({ [name]: next })}
       />
-      <Select
-        label={t.nodes.role}
-        value={filters.role}
-        options={[ANY, ...roles.map((role) => [role, humanize(role)] as const)]}
-        onChange={(role) => setQuery({ role })}
-      />
-      <Select
-        label={t.nodes.way}
-        value={filters.way}
-        options={[ANY, ...WAYS.map((key) => [key, t.nodes.ways[key]] as const)]}
-        onChange={(way) => setQuery({ way })}
-      />
-      <Select
-        label={t.nodes.place}
-        value={filters.position}
-        options={[ANY, ...PLACES.map((key) => [key, t.nodes.places[key]] as const)]}
-        onChange={(position) => setQuery({ position })}
-      />
-      <Select
-        label={t.nodes.proof}
-        value={filters.signed}
-        options={[ANY, ...PROOFS.map((key) => [key, t.nodes.proofs[key]] as const)]}
-        onChange={(signed) => setQuery({ signed })}
-      />
-    </>
-  )
+    )
+  })
 }

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { api, askAs } from '../../api.ts'
+import { saveCsv } from '../../csv.ts'
 import { dateTime, humanize, zoneName } from '../../format.ts'
 import { useLoad } from '../../state/load.ts'
 import { type Node, shortNameOf } from '../../state/mesh.ts'
@@ -62,7 +63,7 @@ export function NodeHistory({ node }: { node: Node }) {
       actions={
         series !== null &&
         series.series.length > 0 && (
-          <button type="button" class="button small" onClick={() => saveCsv(series, node)}>
+          <button type="button" class="button small" onClick={() => saveSeries(series, node)}>
             {t.common.exportAs} {t.common.csv}
           </button>
         )
@@ -170,18 +171,13 @@ function summary({ metric, unit, series }: Series): string {
   )
 }
 
-function saveCsv({ metric, unit, series }: Series, node: Node): void {
+function saveSeries({ metric, unit, series }: Series, node: Node): void {
   const isBand = series.some((point) => point.length === 4)
   const name = `${metric}${unit === null ? '' : ` (${unit})`}`
-  const head = ['time', ...(isBand ? [`min ${name}`, `max ${name}`, `average ${name}`] : [name])].join(',')
+  const head = ['time', ...(isBand ? [`min ${name}`, `max ${name}`, `average ${name}`] : [name])]
   const rows = series.map(([time, ...values]) => {
-    const [value] = values
-    const cells = isBand && values.length === 1 ? [value, value, value] : values
-    return [new Date(time).toISOString(), ...cells].join(',')
+    const [value = null] = values
+    return [new Date(time).toISOString(), ...(isBand && values.length === 1 ? [value, value, value] : values)]
   })
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([[head, ...rows, ''].join('\r\n')], { type: 'text/csv' }))
-  link.download = `${shortNameOf(node)}-${metric}.csv`
-  link.click()
-  URL.revokeObjectURL(link.href)
+  saveCsv(`${shortNameOf(node)}-${metric}`, [head, ...rows])
 }

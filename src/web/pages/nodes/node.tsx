@@ -22,7 +22,7 @@ import { useChannels } from '../automation/channels.ts'
 import { NodeHistory } from './history.tsx'
 import { NodePackets } from './packets.tsx'
 import { NodeRoutes } from './routes.tsx'
-import { percent } from './nodes.tsx'
+import { percent } from './columns.tsx'
 import { WatchNode } from './watch.tsx'
 import { MAX_NOTES } from '../../../shared/limits.ts'
 

@@ -1,136 +1,39 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useMemo } from 'preact/hooks'
-import { humanize, modelName } from '../../format.ts'
-import {
-  isActive,
-  type Node,
-  nodeName,
-  nodes,
-  nodesError,
-  refreshNodes,
-  shortNameOf,
-  useNodes,
-} from '../../state/mesh.ts'
-import { Age, now } from '../../parts/age.tsx'
+import { saveCsv } from '../../csv.ts'
+import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
+import { now } from '../../parts/age.tsx'
 import { Segments, Select } from '../../parts/form/field.tsx'
-import { Battery, Signal } from '../../parts/gauges.tsx'
-import { Icon } from '../../parts/icon.tsx'
-import { Mark } from '../../parts/list/mark.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
-import { type Column, VirtualTable } from '../../parts/list/virtual-table.tsx'
-import { href, place, setQuery } from '../../router.ts'
+import { VirtualTable } from '../../parts/list/virtual-table.tsx'
+import { place, setQuery } from '../../router.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { clearExtra, countExtra, ExtraFilters, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
-
-const KEYS = ['name', 'lastHeard', 'hops', 'snr', 'battery', 'channelUtilization', 'hwModel', 'role'] as const
-type Key = (typeof KEYS)[number]
-
-const SORT_VALUE: Record<Key, (node: Node) => number | string | null> = {
-  name: (node) => nodeName(node).toLowerCase(),
-  lastHeard: (node) => node.lastHeard,
-  hops: (node) => node.hopsAway,
-  snr: (node) => node.snr,
-  battery: (node) => node.deviceMetrics?.batteryLevel ?? null,
-  channelUtilization: (node) => node.deviceMetrics?.channelUtilization ?? null,
-  hwModel: (node) => node.hwModel,
-  role: (node) => node.role,
-}
-
-/** Columns that sort in descending order on the first click. */
-const DOWN_FIRST: ReadonlySet<Key> = new Set(['lastHeard', 'snr', 'battery', 'channelUtilization'])
-
-const COLUMNS: readonly Column<Node, Key>[] = [
-  { key: 'name', name: t.nodes.columns.name, cell: (node) => <NameCell node={node} /> },
-  {
-    key: 'lastHeard',
-    name: t.nodes.columns.lastHeard,
-    cell: (node) => <Age at={node.lastHeard} short />,
-    isNumber: true,
-  },
-  { key: 'hops', name: t.nodes.columns.hops, cell: hopsCell, isNumber: true },
-  { key: 'snr', name: t.nodes.columns.snr, cell: (node) => <Signal snr={node.snr} />, wideOnly: true },
-  {
-    key: 'battery',
-    name: t.nodes.columns.battery,
-    cell: (node) => <Battery level={node.deviceMetrics?.batteryLevel} />,
-  },
-  {
-    key: 'channelUtilization',
-    name: t.nodes.columns.channelUtilization,
-    cell: (node) => percent(node.deviceMetrics?.channelUtilization),
-    wideOnly: true,
-    isNumber: true,
-  },
-  {
-    key: 'hwModel',
-    name: t.nodes.columns.hwModel,
-    cell: (node) => <Name of={node.hwModel} show={modelName} />,
-    widestOnly: true,
-  },
-  {
-    key: 'role',
-    name: t.nodes.columns.role,
-    cell: (node) => <Name of={node.role} show={humanize} />,
-    wideOnly: true,
-  },
-]
-
-export function percent(value: number | null | undefined): string {
-  return value === null || value === undefined ? t.common.none : `${value.toFixed(1)} %`
-}
-
-/** A name of the protocol, readable; whole in the tooltip where the column is too narrow. */
-function Name({ of: name, show }: { of: string | null; show(name: string): string }) {
-  if (name === null) return <span class="faint">{t.common.none}</span>
-  return <span title={name}>{show(name)}</span>
-}
-
-function hopsCell(node: Node) {
-  if (node.viaMqtt) return <span class="tag">{t.nodes.mqtt}</span>
-  if (node.hopsAway === null) return <span class="faint">{t.common.none}</span>
-  return node.hopsAway === 0 ? <span class="good">{t.nodes.direct}</span> : node.hopsAway
-}
-
-function NameCell({ node }: { node: Node }) {
-  return (
-    <span class="node-name">
-      <span class={isActive(node, now.value) ? 'badge live' : 'badge'} aria-hidden="true">
-        {shortNameOf(node)}
-      </span>
-      <a class="row-link" href={href(`/nodes/${node.nodeId}`)}>
-        {nodeName(node)}
-      </a>
-      {node.isFavorite && <Icon name="star" filled />}
-      {node.signed && <Mark icon="shield" words={t.nodes.signed} tone="good" />}
-      {(node.keyMismatch || node.spoofSuspected) && (
-        <Mark icon="warning" words={node.spoofSuspected ? t.nodes.spoofed : t.nodes.mismatch} tone="bad" />
-      )}
-    </span>
-  )
-}
+import { ColumnChoice, type Key, KEYS, nodeRows, shownColumns, sortNodes, sortsDownFirst } from './columns.tsx'
+import { clearFacets, Facets, isWanted, readNodeFilters, SHOWN } from './filters.tsx'
+import { Views } from './views.tsx'
 
 export function NodesPage() {
   useNodes()
   const { query } = place.value
   const filters = readNodeFilters(query)
   const by: Key = KEYS.find((key) => key === query.get('sort')) ?? 'lastHeard'
-  const isDown = query.get('order') === null ? DOWN_FIRST.has(by) : query.get('order') === 'down'
+  const isDown = query.get('order') === null ? sortsDownFirst(by) : query.get('order') === 'down'
   const all = nodes.value
   const at = now.value
   const rows = useMemo(() => {
     const found = (all ?? []).filter((node) => isWanted(node, filters, at))
-    return sort(found, by, isDown)
+    return sortNodes(found, by, isDown)
   }, [all, query, at])
   const steady = useSteady(rows, numberOf, query.toString())
   const sorted = t.nodes.sorted(t.nodes.columns[by], isDown)
   return (
     <Page title={t.nodes.title} fill>
-      <Toolbar by={by} isDown={isDown}>
+      <Toolbar by={by} isDown={isDown} rows={rows}>
         <span class="faint" role="status">
           {all !== null && t.nodes.count(rows.length, all.length)}
         </span>
@@ -150,11 +53,11 @@ export function NodesPage() {
           <VirtualTable
             label={t.nodes.table}
             rows={steady.rows}
-            columns={COLUMNS}
+            columns={shownColumns()}
             rowKey={numberOf}
             rowClass={(node) => (node.isIgnored ? 'off' : '')}
             sort={{ by, isDown }}
-            onSort={(key) => sortBy(key, key === by ? !isDown : DOWN_FIRST.has(key))}
+            onSort={(key) => sortBy(key, key === by ? !isDown : sortsDownFirst(key))}
           />
         </SteadyList>
       )}
@@ -168,9 +71,11 @@ function sortBy(key: Key, isDown: boolean): void {
   setQuery({ sort: key, order: isDown ? 'down' : 'up' })
 }
 
-function Toolbar({ by, isDown, children }: { by: Key; isDown: boolean; children: ComponentChildren }) {
+type ToolbarProps = { by: Key; isDown: boolean; rows: readonly Node[]; children: ComponentChildren }
+
+function Toolbar({ by, isDown, rows, children }: ToolbarProps) {
   const filters = readNodeFilters(place.value.query)
-  const used = countExtra(filters)
+  const used = filters.used.length
   const isOpen = useSignal(used > 0)
   const id = useId()
   return (
@@ -195,12 +100,13 @@ function Toolbar({ by, isDown, children }: { by: Key; isDown: boolean; children:
         {children}
       </div>
       <div id={id} class="toolbar" hidden={!isOpen.value}>
-        <ExtraFilters nodes={nodes.value ?? []} />
+        <Views />
+        <Facets nodes={nodes.value ?? []} />
         <Select
           label={t.nodes.sortColumn}
           value={by}
           options={KEYS.map((key) => [key, t.nodes.columns[key]] as const)}
-          onChange={(key) => sortBy(key, DOWN_FIRST.has(key))}
+          onChange={(key) => sortBy(key, sortsDownFirst(key))}
         />
         <Select
           label={t.nodes.sortOrder}
@@ -212,24 +118,15 @@ function Toolbar({ by, isDown, children }: { by: Key; isDown: boolean; children:
           onChange={(order) => sortBy(by, order === 'down')}
         />
         {used > 0 && (
-          <button type="button" class="button" onClick={clearExtra}>
+          <button type="button" class="button" onClick={clearFacets}>
             {t.common.clear}
           </button>
         )}
+        <ColumnChoice />
+        <button type="button" class="button" onClick={() => saveCsv('nodes', nodeRows(rows))}>
+          {t.common.exportAs} {t.common.csv}
+        </button>
       </div>
     </>
   )
-}
-
-const collator = new Intl.Collator('en', { numeric: true })
-
-function sort(found: readonly Node[], by: Key, isDown: boolean): Node[] {
-  const value = SORT_VALUE[by]
-  // Unknown values come last, whichever way the rest is sorted.
-  return found.toSorted((a, b) => {
-    const [x, y] = [value(a), value(b)]
-    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1
-    const order = typeof x === 'string' && typeof y === 'string' ? collator.compare(x, y) : Number(x) - Number(y)
-    return isDown ? -order : order
-  })
 }

@@ -10,6 +10,8 @@ export const dashboard = {
   messagesHelp: 'in the last 24 hours',
   utilization: 'Channel use',
   utilizationHelp: 'average of active nodes',
+  silent: 'Fell silent',
+  silentHelp: 'heard in the last 7 days, but not active',
   lowBattery: 'Low battery',
   lowBatteryHelp: 'below 20 %',
   andMore: (names: string, more: number) => (more === 0 ? names : `${names} and ${numberFormat.format(more)} more`),

@@ -1,0 +1,19 @@
+import { csvCell } from '../shared/csv.ts'
+
+/** A cell of a table: a number is written as it is, null as nothing. */
+export type Value = string | number | null
+
+/** Saves a table as a file of comma-separated values, with its heading as the first row. */
+export function saveCsv(name: string, rows: readonly (readonly Value[])[]): void {
+  const lines = rows.map((cells) => cells.map(cell).join(','))
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([[...lines, ''].join('\r\n')], { type: 'text/csv' }))
+  link.download = `${name}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
+// A number is never a formula, although a negative one begins like one.
+function cell(value: Value): string {
+  return typeof value === 'string' ? csvCell(value) : String(value ?? '')
+}

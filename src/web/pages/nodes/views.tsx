@@ -1,0 +1,91 @@
+import { useSignal } from '@preact/signals'
+import { isRecord } from '../../api.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Actions, Field, formText, Select } from '../../parts/form/field.tsx'
+import { navigate, place } from '../../router.ts'
+import { preference, readList } from '../../state/preferences.ts'
+import { t } from '../../strings.ts'
+import { nodesWith } from './filters.tsx'
+
+/** Filters and sorting of the list under a name. `query` is that of the address. */
+type View = { readonly name: string; readonly query: string }
+
+const isView = (item: unknown): item is View =>
+  isRecord(item) && typeof item['name'] === 'string' && typeof item['query'] === 'string'
+
+const saved = preference<readonly View[]>('node-views', [], (found) => readList(found, isView))
+
+const MAX_NAME = 40
+const MAX_VIEWS = 30
+
+/** Questions that everybody has. */
+const COMMON: readonly View[] = [
+  [t.nodes.views.silent, { silent: 'inactive', heard: '604800' }] as const,
+  [t.nodes.views.battery, { battery: '20', sort: 'battery', order: 'up' }] as const,
+  [t.nodes.views.weak, { show: 'active', signal: 'weak' }] as const,
+].map(([name, filters]) => ({ name, query: nodesWith(filters).slice('/nodes?'.length) }))
+
+/** Chooses, saves and deletes views of the list. */
+export function Views() {
+  const isNaming = useSignal(false)
+  const query = place.value.query.toString()
+  const all = [...COMMON, ...saved.value.value]
+  const open = all.find((view) => isSame(view.query, query))
+  return (
+    <>
+      <Select
+        label={t.nodes.view}
+        value={open?.query ?? ''}
+        options={[['', t.nodes.views.none] as const, ...all.map((view) => [view.query, view.name] as const)]}
+        onChange={(next) => navigate(next === '' ? '/nodes' : `/nodes?${next}`, { replace: true })}
+      />
+      {open === undefined && query !== '' && saved.value.value.length < MAX_VIEWS && (
+        <button type="button" class="button" onClick={() => (isNaming.value = true)}>
+          {t.nodes.saveView}
+        </button>
+      )}
+      {open !== undefined && !COMMON.includes(open) && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => saved.keep(saved.value.value.filter((view) => view !== open))}
+        >
+          {t.nodes.deleteView}
+        </button>
+      )}
+      {isNaming.value && <Naming query={query} onClose={() => (isNaming.value = false)} />}
+    </>
+  )
+}
+
+function Naming({ query, onClose }: { query: string; onClose(): void }) {
+  return (
+    <Dialog title={t.nodes.saveView} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const name = formText(event.currentTarget)('name').trim()
+          if (name === '') return
+          // One name, one view: the later one replaces the earlier.
+          saved.keep([...saved.value.value.filter((view) => view.name !== name), { name, query }])
+          onClose()
+        }}
+      >
+        <Field label={t.nodes.viewName} hint={t.nodes.viewHint} name="name" maxLength={MAX_NAME} required autofocus />
+        <Actions>
+          <button class="button primary">{t.common.save}</button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+/** The same parameters, in whichever order. */
+function isSame(a: string, b: string): boolean {
+  const sorted = (query: string) => {
+    const params = new URLSearchParams(query)
+    params.sort()
+    return params.toString()
+  }
+  return sorted(a) === sorted(b)
+}

@@ -1,0 +1,45 @@
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { user } from './session.ts'
+
+export type Preference<T> = {
+  readonly value: ReadonlySignal<T>
+  keep(next: T): void
+}
+
+/**
+ * What a user has chosen, kept in this browser under their id. `read` checks what was found there; null: nothing valid,
+ * and `fallback` holds.
+ */
+export function preference<T>(name: string, fallback: T, read: (found: unknown) => T | null): Preference<T> {
+  const value = signal(fallback)
+  const keyOf = (id: number | undefined) => (id === undefined ? null : `${name}:${id}`)
+  const load = (key: string | null) => {
+    try {
+      const found: unknown = key === null ? null : JSON.parse(localStorage.getItem(key) ?? 'null')
+      return read(found) ?? fallback
+    } catch {
+      // Storage is blocked, or something else wrote there.
+      return fallback
+    }
+  }
+  effect(() => {
+    value.value = load(keyOf(user.value?.id))
+  })
+  return {
+    value,
+    keep: (next) => {
+      value.value = next
+      const key = keyOf(user.peek()?.id)
+      try {
+        if (key !== null) localStorage.setItem(key, JSON.stringify(next))
+      } catch {
+        // Storage is blocked: the choice lasts as long as the page.
+      }
+    },
+  }
+}
+
+/** `found` if it is a list that `isOne` admits whole. */
+export function readList<T>(found: unknown, isOne: (item: unknown) => item is T): readonly T[] | null {
+  return Array.isArray(found) && found.every(isOne) ? found : null
+}

@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/shared/time.ts'
+import { openSite, type Site, type Visitor } from '../../support/web/site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+
+let site: Site
+let visitor: Visitor
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  const now = Date.now()
+  const firstHeard = now - 90 * DAY_MS
+  await store.db.insert(nodes).values([
+    { nodeNum: 0x20000001, longName: 'Quiet repeater', firstHeard, lastHeard: now - 5 * HOUR_MS },
+    { nodeNum: 0x20000002, longName: 'Gone for weeks', firstHeard, lastHeard: now - 30 * DAY_MS },
+    { nodeNum: 0x20000003, longName: '=1+1', firstHeard, lastHeard: now - 4 * HOUR_MS, batteryLevel: 3 },
+  ])
+  store.close()
+  visitor = await site.visit()
+  await visitor.goto('/')
+  await visitor.signIn('admin', ADMIN_PASSWORD)
+  await visitor.page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+})
+afterAll(() => site.close())
+
+const names = () => visitor.page.locator('tbody .row-link').allTextContents()
+
+test('each figure of the dashboard leads to the list that it counts', async () => {
+  const { page, goto } = visitor
+  for (const name of ['Nodes active', 'Heard directly', 'Fell silent', 'Low battery']) {
+    await goto('/')
+    const figure = page.getByRole('link', { name: new RegExp(`^${name}`) })
+    const counted = Number(await figure.locator('.figure-value').textContent())
+    await figure.click()
+    await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
+    await expect.poll(async () => [name, (await names()).length]).toEqual([name, counted])
+  }
+})
+
+test('nodes that fell silent lately are found, and those with a low battery even if they are silent', async () => {
+  const { page, goto } = visitor
+  await goto('/nodes?silent=inactive&heard=604800')
+  await expect.poll(async () => (await names()).toSorted()).toEqual(['=1+1', 'Quiet repeater'])
+  await expect.poll(() => page.getByLabel('Not heard for').inputValue()).toBe('inactive')
+  await page.getByLabel('View').selectOption('Low battery')
+  await expect.poll(names).toContain('=1+1')
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await expect.poll(async () => (await names()).length).toBeGreaterThan(5)
+})
+
+test('a view is saved under a name, chosen again after a reload, and deleted', async () => {
+  const { page, goto } = visitor
+  await goto('/nodes?role=ROUTER&sort=name&order=up')
+  await page.getByRole('button', { name: 'Save view' }).click()
+  expect(await visitor.violations()).toEqual([])
+  await page.getByLabel('Name', { exact: true }).fill('Our routers')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await expect.poll(() => page.getByLabel('View').locator('option:checked').textContent()).toBe('Our routers')
+  await goto('/nodes?hops=0')
+  await page.getByLabel('View').selectOption('Our routers')
+  await expect.poll(() => page.url()).toContain('role=ROUTER')
+  await page.getByRole('button', { name: 'Delete view' }).click()
+  await expect.poll(() => page.getByLabel('View').locator('option').allTextContents()).not.toContain('Our routers')
+})
+
+test('chosen columns are shown, stay after a reload, and sort the list', async () => {
+  const { page, goto } = visitor
+  await goto('/nodes?hops=0')
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('checkbox', { name: 'Node ID' }).check()
+  await page.getByRole('checkbox', { name: 'Role' }).uncheck()
+  expect(await visitor.violations()).toEqual([])
+  await page.getByRole('button', { name: 'Close' }).click()
+  await goto('/nodes?hops=0')
+  const headings = () => page.locator('thead th').allTextContents()
+  await expect.poll(headings).toContain('Node ID')
+  expect(await headings()).not.toContain('Role')
+  await page.locator('thead').getByRole('button', { name: 'Node ID' }).click()
+  await page.locator('th[aria-sort="ascending"]').getByText('Node ID').waitFor()
+  const ids = await page.locator('tbody .mono').allTextContents()
+  expect(ids.length).toBeGreaterThan(1)
+  expect(ids).toEqual(ids.toSorted())
+})
+
+test('the file has every filtered node, and no cell that a spreadsheet would run', async () => {
+  const { page, goto } = visitor
+  await goto('/nodes?silent=inactive')
+  await page.getByText(/^3 of \d+ nodes$/).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export CSV' }).click(),
+  ])
+  const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n')
+  expect(lines[0]).toMatch(/^nodeId,nodeNum,longName,shortName,/)
+  expect(lines.slice(1).map((line) => line.split(',')[2])).toEqual(["'=1+1", 'Quiet repeater', 'Gone for weeks'])
+})
