@@ -89,7 +89,12 @@ export type Viewer = {
     readonly resetAt: number | null
   }
   readonly credential:
-    | { readonly kind: 'session'; readonly session: StoredSession }
+    | {
+        readonly kind: 'session'
+        readonly session: StoredSession
+        /** An administrator looks through the eyes of `user`; the session is the administrator's. */
+        readonly isSeenAs?: true
+      }
     | {
         readonly kind: 'token'
         readonly tokenId: number

@@ -14,7 +14,7 @@ import { hashToken } from './sessions/session-token.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { findLive, findSession, findSessionWith, touchSession } from './sessions/sessions.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
-import { ALL_PERMISSIONS } from '../../shared/access/resources.ts'
+import { ALL_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 
 /** A token's last use is written at most so often. */
@@ -174,6 +174,24 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
   return token === undefined ? null : byToken(found, token)
+}
+
+/**
+ * A user as an administrator sees through their eyes: what they may read, in the administrator's session. Null for
+ * somebody who can't sign in, and for administrators.
+ */
+export async function viewerSeenAs(ctx: Ctx, { credential }: Viewer, userId: number): Promise<Viewer | null> {
+  const account = await findAccount(ctx, userId)
+  if (account === null || account.user.isAdmin || credential.kind !== 'session') return null
+  const { user, permissions, scope } = account
+  return {
+    user,
+    permissions: permissionsFrom((resource) => ({ read: permissions[resource].read, write: false })),
+    scope,
+    mustChangePassword: false,
+    secondFactor: { isSetUp: true, resetAt: null },
+    credential: { ...credential, isSeenAs: true },
+  }
 }
 
 type AccountRow = NonNullable<Awaited<ReturnType<ReturnType<typeof queries>['byId']['get']>>>

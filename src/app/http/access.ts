@@ -2,6 +2,7 @@ import type { User } from '../users/user.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import { ownerRefusal } from '../auth/tokens/tokens.ts'
 import { demandViewer, resolveViewer } from '../auth/viewer.ts'
+import { SEE_AS, seeAs } from '../sharing/see-as.ts'
 import { isFactorMissing } from '../auth/factors/required.ts'
 import type { AppEnv, Ctx, SignedIn, SignedInCtx, Viewer } from '../context.ts'
 import { describe, describing, type Rule } from './describe.ts'
@@ -13,10 +14,11 @@ import type { SpecialScope } from '../../shared/access/token-scopes.ts'
 /** Identifies the client, once per request; refuses none. */
 export const optionalAuth: MiddlewareHandler<AppEnv> = async (c, next) => {
   const ctx = c.get('ctx')
-  const hasCredentials = c.req.header('cookie') !== undefined || c.req.header('authorization') !== undefined
+  const isNamed = (header: string) => c.req.header(header) !== undefined
+  const hasCredentials = isNamed('cookie') || isNamed('authorization') || isNamed(SEE_AS)
   if (hasCredentials) {
     await bodyArrived(c)
-    const found = await resolveViewer(c, ctx)
+    const found = await seeAs(c, ctx, await resolveViewer(c, ctx))
     const { viewer } = found
     if (viewer?.user.isAdmin === true && !SAFE_METHODS.has(c.req.method)) ctx.disk?.makeRoom()
     c.set('ctx', { ...ctx, ...found })
@@ -96,6 +98,9 @@ function refuse(viewer: Viewer, required: Rule): void {
     case 'anyone':
       return
     case 'signed-in':
+      if (credential.kind === 'session' && credential.isSeenAs) {
+        throw new AppError('see_as_refused', 'This belongs to the user alone')
+      }
       if (credential.kind === 'token' && !required.tokens) {
         throw new AppError('forbidden', 'This needs a session; an API token is not enough')
       }

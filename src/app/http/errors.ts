@@ -19,6 +19,7 @@ export const ERRORS = {
   second_factor_required: [403, 'A second factor has to be set up first'],
   passkey_refused: [403, 'Passkey refused'],
   wrong_code: [403, 'Wrong code'],
+  see_as_refused: [403, 'Not while you see as somebody else'],
   password_change_required: [403, 'Password change required'],
   not_found: [404, 'Not found'],
   user_not_found: [404, 'User not found'],

@@ -5,6 +5,7 @@ import { requireAdmin } from '../http/access.ts'
 import { answers } from '../http/describe.ts'
 import { validate } from '../http/validate.ts'
 import { publicAccessChangesSchema, publicAccessSchema, readPublicAccess, updatePublicAccess } from './public-access.ts'
+import { beginPreview, ticketAnswer } from './see-as.ts'
 
 export const publicAccessRoutes = new Hono<AppEnv>()
   .get('/', requireAdmin, answers('What people see who are not signed in', { 200: publicAccessSchema }), async (c) =>
@@ -19,4 +20,13 @@ export const publicAccessRoutes = new Hono<AppEnv>()
     }),
     validate('json', publicAccessChangesSchema),
     async (c) => c.json(await updatePublicAccess(c.var.ctx, c.req.valid('json'))),
+  )
+  .post(
+    '/preview',
+    requireAdmin,
+    answers('See what a stranger would see by these settings, in force or not: begins half an hour, and is recorded', {
+      200: ticketAnswer,
+    }),
+    validate('json', publicAccessSchema),
+    async (c) => c.json(await beginPreview(c.var.ctx, c.req.valid('json'))),
   )

@@ -14,6 +14,7 @@ import { idParam, idSchema, integerQuery, validate, validateOptionalBody } from 
 import { RESOURCE_NAMES } from '../../shared/access/resources.ts'
 import { readPermissions, replacePermissions } from './grants.ts'
 import { scopeSchema } from '../sharing/scope.ts'
+import { beginSeeingAs, ticketAnswer } from '../sharing/see-as.ts'
 import { permissionsSchema, storedGrantSchema } from './permissions.ts'
 import {
   createUser,
@@ -186,6 +187,19 @@ export const userRoutes = new Hono<AppEnv>()
     async (c) => {
       return c.json(await replacePermissions(c.var.ctx, c.req.valid('param').id, c.req.valid('json')))
     },
+  )
+  .post(
+    '/:id/see-as',
+    requireAdmin,
+    answers(
+      'See what a user sees, without changing anything: begins half an hour, and is recorded',
+      {
+        200: ticketAnswer,
+      },
+      ['user_not_found', 'user_inactive'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json(await beginSeeingAs(c.var.ctx, c.req.valid('param').id)),
   )
   .get(
     '/:id/sessions',

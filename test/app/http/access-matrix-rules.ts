@@ -65,6 +65,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/users/:id/reset-second-factor': admin,
   'GET /api/users/:id/permissions': admin,
   'PUT /api/users/:id/permissions': admin,
+  'POST /api/users/:id/see-as': admin,
   'GET /api/users/:id/sessions': admin,
   'DELETE /api/users/:id/sessions': admin,
   'DELETE /api/users/:id/sessions/:sessionId': admin,
@@ -139,6 +140,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'GET /api/public-access': admin,
   'PUT /api/public-access': admin,
+  'POST /api/public-access/preview': admin,
 
   'GET /api/settings': may('settings', 'read'),
   'PUT /api/settings': may('settings', 'write'),

@@ -12,6 +12,9 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>
 
+/** Answers before anybody is looked up. */
+const HEALTH = '/api/health'
+
 const SESSION = [{ session: [] }]
 const TOKEN = [{ token: [] }]
 const SESSION_OR_TOKEN = [...SESSION, ...TOKEN]
@@ -138,6 +141,8 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   const shared = descriptions.find((description) => description.shared)?.shared
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
+  // The header X-See-As is looked at wherever somebody is.
+  if (path !== HEALTH) errors.push('see_as_refused')
   if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type', 'rate_limited')
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
