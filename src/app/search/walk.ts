@@ -16,7 +16,7 @@ type Walk<Row> = Range & {
   /** Rows that are enough. */
   readonly limit: number
   /** Ids to look through at most. */
-  readonly most?: number
+  readonly most?: number | undefined
   /** At most `limit` rows in the range, the highest id first. */
   read(range: Range, limit: number): Promise<readonly Row[]>
 }

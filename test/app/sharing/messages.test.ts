@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import * as fc from 'fast-check'
 import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
+import { messages } from '../../../src/db/schema.ts'
 import { outcomeOf } from '../../support/answers.ts'
-import type { Client } from '../../support/app.ts'
+import { type Client, START } from '../../support/app.ts'
 import { createTestMesh, FAR, LOCAL, myInfo, packet, store, type TestMesh, text } from '../../support/mesh/mesh.ts'
 
 let mesh: TestMesh
@@ -57,6 +58,26 @@ test('a page is full and gives the start of the next one, however many are left 
   const first = Object(await (await anna.send('GET', '/api/messages?limit=1')).json())
   expect(first.messages.map((message: { text: string }) => message.text)).toEqual(['again'])
   expect(await words(anna, `?limit=1&before=${first.nextBefore}`)).toEqual(['on the first'])
+})
+
+test('a time is a limit too where there are many messages since then', async () => {
+  await give({ read: [0], write: [] })
+  const { store: database } = mesh.app
+  const said = (index: number, timestamp: number) => ({
+    packetId: 0x70000000 + index,
+    fromNodeNum: FAR,
+    toNodeNum: BROADCAST,
+    channel: 2,
+    text: 'hidden',
+    timestamp,
+    direction: 'in' as const,
+  })
+  const later = START + 3_600_000
+  for (let at = 0; at < 5100; at += 300) {
+    await database.db.insert(messages).values(Array.from({ length: 300 }, (_, index) => said(at + index, later)))
+  }
+  expect(await words(anna, `?since=${later}`)).toEqual([])
+  expect(await words(anna)).toEqual(['on the first'])
 })
 
 test('the receptions of an invisible message are answered as if it did not exist', async () => {

@@ -13,9 +13,13 @@ export type MessageSearch = {
   readonly before?: number | undefined
   /** Time in milliseconds, inclusive. */
   readonly since?: number | undefined
+  /** Time in milliseconds, exclusive. */
+  readonly until?: number | undefined
   readonly channel?: number | undefined
   /** Direct messages from and to this node. */
   readonly with?: number | undefined
+  /** Messages from this node. */
+  readonly from?: number | undefined
   /** Part of the text. */
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
@@ -57,21 +61,17 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   if (by.since !== undefined && (await isFew(store, by.since))) return all(await byTime(store, by, whole, limit))
   if (by.with !== undefined) {
     const read = (range: Range, count: number) => byConversation(store, by, range, count)
-    const isAlone = [by.since, by.channel, by.q, by.signed].every((filter) => filter === undefined)
+    const isAlone = [by.since, by.until, by.channel, by.from, by.q, by.signed].every((filter) => filter === undefined)
     return isAlone ? all(await read(whole, limit)) : { ...(await walkBack({ ...whole, limit, read })), from }
   }
-  const { visible, channel, signed } = by
-  if (
-    visible !== undefined &&
-    visible.channels !== 'all' &&
-    by.q === undefined &&
-    channel === undefined &&
-    signed !== true
-  ) {
+  const { visible, ...others } = by
+  if (visible !== undefined && visible.channels !== 'all' && isOnly('before', others)) {
     return all(await byChannels(store, visible, whole, limit))
   }
   const plain = (range: Range, count: number) => byId(store, by, range, count)
-  if (by.q === undefined) return { ...(await walkBack({ ...whole, limit, read: plain })), from }
+  // Those of one sender or of a time long ago may be far back.
+  const most = by.from === undefined && by.until === undefined ? undefined : MOST_READ
+  if (by.q === undefined) return { ...(await walkBack({ ...whole, limit, most, read: plain })), from }
   const match = matching(by.q)
   const indexedFrom =
     match === null ? before : Math.min(before, Math.max(from, await readIndexedFrom(store, 'messages')))
@@ -82,6 +82,11 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   const rest = { from, before: indexedFrom, limit: limit - found.length, most: MOST_READ, read: plain }
   const older = await walkBack(rest)
   return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
+}
+
+/** Whether no other filter than this one is in use. */
+function isOnly(name: keyof By, by: By): boolean {
+  return Object.entries(by).every(([other, value]) => other === name || value === undefined)
 }
 
 async function isFew({ db }: Store, since: number): Promise<boolean> {
@@ -151,11 +156,13 @@ function isDirect({ with: nodeNum }: By): SQL | undefined {
 }
 
 /** All but `before` and `with`. */
-function conditions({ since, channel, q, signed, visible }: By): (SQL | undefined)[] {
+function conditions({ since, until, channel, from, q, signed, visible }: By): (SQL | undefined)[] {
   return [
     // No index: the rows at hand are few.
     since === undefined ? undefined : sql`+${messages.timestamp} >= ${since}`,
+    until === undefined ? undefined : sql`+${messages.timestamp} < ${until}`,
     channel === undefined ? undefined : eq(messages.channel, channel),
+    from === undefined ? undefined : sql`+${messages.fromNodeNum} = ${from}`,
     q === undefined ? undefined : contains(messages.text, q),
     signed === undefined ? undefined : sql`signed`,
     visible === undefined ? undefined : messagesSeenBy(visible),

@@ -140,8 +140,8 @@ export async function listMessages(store: Store, filters: MessageSearch, scope: 
   return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)
 }
 
-function needsSearch({ since, with: nodeNum, q, channel, signed, visible }: MessageSearch): boolean {
-  const isFiltered = since !== undefined || nodeNum !== undefined || q !== undefined
+function needsSearch({ since, until, with: nodeNum, from, q, channel, signed, visible }: MessageSearch): boolean {
+  const isFiltered = [since, until, nodeNum, from, q].some((filter) => filter !== undefined)
   // Of a few channels the newest messages may be far back: they are found channel by channel.
   const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
   return isFiltered || isNarrow || (channel !== undefined && signed === true)

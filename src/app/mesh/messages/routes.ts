@@ -37,8 +37,10 @@ export const messageRoutes = new Hono<AppEnv>()
         limit: integerQuery(1, MAX_MESSAGES).default(100).describe('Maximum number of entries in the response'),
         before: idSchema.optional().describe('ID of a message: returns those that arrived before it'),
         since: timeQuery.optional().describe('Time in ms since the epoch: messages of that time or later'),
+        until: timeQuery.optional().describe('Time in ms since the epoch: messages before that time'),
         channel: integerQuery(0, MAX_NUMBER).optional().describe('Number as in GET /api/channels'),
         with: nodeNumSchema.optional().describe('Node number or !hex: direct messages from and to this node'),
+        from: nodeNumSchema.optional().describe('Node number or !hex: messages from this node'),
         q: z.string().min(1).max(MAX_SEARCH).optional().describe('Part of the text'),
         signed: z
           .literal('true')

@@ -216,21 +216,34 @@ describe('GET /api/messages', () => {
       packet(text('to others'), { from: 8, to: 9, channel: 5 }),
     ])
     expect(texts(await list(`?since=${START + 3}`))).toStrictEqual(['FIVE%', 'four'])
+    expect(texts(await list(`?since=${START + 1}&until=${START + 3}`))).toStrictEqual(['three', 'two'])
     expect(texts(await list('?channel=1'))).toStrictEqual(['four', 'two'])
+    expect(texts(await list(`?from=${LOCAL}`))).toStrictEqual(['from us'])
+    expect(texts(await list('?from=8&q=TO'))).toStrictEqual(['to others'])
+    expect(texts(await list(`?from=!a0cb0002&with=${LOCAL}`))).toStrictEqual(['to us'])
     expect(texts(await list('?q=five%25'))).toStrictEqual(['FIVE%'])
     expect(texts(await list('?q=o%25'))).toStrictEqual([])
     expect(texts(await list('?with=!a0cb0002'))).toStrictEqual(['from us', 'to us'])
     expect(texts(await list(`?with=${FAR}&limit=1`))).toStrictEqual(['from us'])
   })
 
-  it.each(['limit=0', 'limit=1001', 'limit=x', 'before=0', 'before=x', 'since=-1', 'channel=1048832', 'with=x', 'q='])(
-    'refuses %s',
-    async (query) => {
-      const answer = await admin.send('GET', `/api/messages?${query}`)
-      expect(answer.status).toBe(400)
-      expect(await answer.json()).toMatchObject({ code: 'invalid_request' })
-    },
-  )
+  it.each([
+    'limit=0',
+    'limit=1001',
+    'limit=x',
+    'before=0',
+    'before=x',
+    'since=-1',
+    'until=x',
+    'from=x',
+    'channel=1048832',
+    'with=x',
+    'q=',
+  ])('refuses %s', async (query) => {
+    const answer = await admin.send('GET', `/api/messages?${query}`)
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ code: 'invalid_request' })
+  })
 
   it('needs read access to messages', async () => {
     const before = auditRows(mesh.app).length
