@@ -22,6 +22,7 @@ export * from './schema/topology.ts'
 export const EPHEMERAL_TABLES = [
   'sessions',
   'provider_sessions',
+  'invitations',
   'rate_limits',
   'revisions',
   'collector_outbox',

@@ -13,6 +13,8 @@ export const MAX_SEARCH = 200
 export const MAX_USERNAME = 64
 export const MAX_DISPLAY_NAME = 100
 export const MAX_EMAIL = 254
+/** Of a user at an OpenID provider: OpenID Connect Core 1.0, section 2. */
+export const MAX_SUBJECT = 255
 /** A user name in the sign-in form: longer than any valid one, so that a long one is simply wrong. */
 export const MAX_SIGN_IN_NAME = 1024
 /** A password in a form; the limit in bytes for new passwords is a separate rule. */

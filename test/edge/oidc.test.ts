@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { describeLinking } from '../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
 import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
@@ -62,3 +63,4 @@ function migrations(): string[] {
 function byText(a: string, b: string): number {
   return a < b ? -1 : 1
 }
+describeLinking('workerd', open)

@@ -95,7 +95,7 @@ export async function resolveViewer(
 async function distantViewer(c: Context, ctx: Ctx) {
   const { bySession } = queries(ctx.store)
   const found = await findSessionWith(c, ctx, async (tokenHash) => bySession.get({ tokenHash }))
-  const owner = found === null ? null : ifOpen(ctx, accountOf(found.account))
+  const owner = found === null ? null : ifOpen(ctx, accountOf(found.account), found.session)
   if (found === null || owner === null || owner.epoch !== found.session.epoch) {
     return { viewer: null }
   }
@@ -113,7 +113,7 @@ function bySessionOf(
 async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
   const session = await findSession(c, ctx)
   if (session === null) return null
-  const found = await findAccount(ctx, session.userId)
+  const found = await findAccount(ctx, session.userId, session)
   if (found === null || found.epoch !== session.epoch) return null
   await unlessUnwritable(touchSession(ctx, session))
   return bySessionOf(found, session)
@@ -157,7 +157,7 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
 
 /** Who an earlier viewer is by now; null when the session or token has ended. Does not count as a use of either. */
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
-  const found = await findAccount(ctx, user.id)
+  const found = await findAccount(ctx, user.id, credential.kind === 'session' ? credential.session : null)
   if (found === null) return null
   const { mustChangePassword, secondFactor } = found
   if (credential.kind === 'session') {
@@ -213,17 +213,33 @@ function accountOf(row: AccountRow) {
   }
 }
 
-/** Null also for a user whose way in is closed: local ones by DISABLE_LOCAL_AUTH, those of an issuer that is not configured. */
-async function findAccount(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
+/**
+ * Null also for a user whose way in is closed: a session, by where it began; a token, by every way in of its owner.
+ * Local ways are closed by DISABLE_LOCAL_AUTH, those of a provider that is not configured are too.
+ */
+async function findAccount(
+  ctx: Pick<Ctx, 'store' | 'config' | 'providers'>,
+  id: number,
+  session: StoredSession | null = null,
+) {
   const account = await readAccount(ctx.store, id)
-  return account === null ? null : ifOpen(ctx, account)
+  return account === null ? null : ifOpen(ctx, account, session)
 }
 
-function ifOpen(ctx: Pick<Ctx, 'config' | 'providers'>, account: ReturnType<typeof accountOf>) {
-  const isLocal = account.user.authProvider === 'local'
-  const isOpen = isLocal
-    ? !ctx.config.DISABLE_LOCAL_AUTH
-    : ctx.providers.some(({ issuer }) => issuer === account.oidcIssuer)
+function ifOpen(
+  { config, providers }: Pick<Ctx, 'config' | 'providers'>,
+  account: ReturnType<typeof accountOf>,
+  session: StoredSession | null,
+) {
+  const isLocal = account.user.authProvider === 'local' && !config.DISABLE_LOCAL_AUTH
+  const isLinked = account.user.oidcSubject !== null && providers.some(({ issuer }) => issuer === account.oidcIssuer)
+  const began = session?.oidcIssuer ?? null
+  const isOpen =
+    session === null
+      ? isLocal || isLinked
+      : began === null
+        ? isLocal || (account.user.authProvider === 'oidc' && isLinked)
+        : isLinked && began === account.oidcIssuer
   return isOpen ? account : null
 }
 

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { demandFreshProof, requireFreshProof } from '../auth/fresh-proof.ts'
 import { resetSecondFactor } from '../auth/factors/factors.ts'
+import { invitationRoutes } from '../auth/oidc/invitation-routes.ts'
 import { listSessions, revokeSession, revokeSessions, sessionSchema } from '../auth/sessions/sessions.ts'
 import { listTokens, revokeToken, revokeTokens, tokenSchema } from '../auth/tokens/tokens.ts'
 import { requireAdmin, requireLocalAuth } from '../http/access.ts'
@@ -55,6 +56,7 @@ const permissionsBody = z.strictObject({
 })
 
 export const userRoutes = new Hono<AppEnv>()
+  .route('/', invitationRoutes)
   .get(
     '/',
     requireAdmin,

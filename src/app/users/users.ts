@@ -114,7 +114,8 @@ export function userIdByName(username: string): SQL {
   return sql`(select ${users.id} from ${users} where ${isNamed(username)})`
 }
 
-function isNamed(username: string): SQL {
+/** A condition on `users`: the name, without regard to case. */
+export function isNamed(username: string): SQL {
   return sql`lower(${users.username}) = lower(${username})`
 }
 

@@ -26,6 +26,10 @@ export type Attempt = AttemptSecrets & {
   readonly issuer: string
   readonly returnTo: string
   readonly askedSince: number | null
+  /** The user whose account is to be linked; null: nobody's. */
+  readonly link: number | null
+  /** Hash of the token of an invitation; null: none. */
+  readonly invitation: string | null
 }
 
 const sealedSchema = z.strictObject({
@@ -34,6 +38,8 @@ const sealedSchema = z.strictObject({
   returnTo: z.string(),
   /** Since when the user must have been asked there who they are, ms; null: whenever. */
   askedSince: z.number().nullable().default(null),
+  link: z.number().nullable().default(null),
+  invitation: z.string().nullable().default(null),
   expiresAt: z.number(),
 })
 
@@ -61,7 +67,7 @@ export async function handOutAttempt(
   c: Context,
   ctx: Ctx,
   { id, seed }: NewAttempt,
-  purpose: Pick<Attempt, 'issuer' | 'returnTo' | 'askedSince'>,
+  purpose: Omit<Attempt, keyof AttemptSecrets>,
 ): Promise<void> {
   const content: z.infer<typeof sealedSchema> = { ...purpose, seed, expiresAt: ctx.now() + LIFETIME_MS }
   const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(id), JSON.stringify(content))
@@ -95,7 +101,7 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   const sealed = getCookie(c, cookie)
   const content = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, labelOf(id), sealed)
   if (content === null) throw new OidcFailure('attempt_unknown')
-  const { seed, issuer, returnTo, askedSince, expiresAt } = sealedSchema.parse(JSON.parse(content))
+  const { seed, expiresAt, ...purpose } = sealedSchema.parse(JSON.parse(content))
   const secrets = secretsOf(id, seed)
   if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
   deleteCookie(c, cookie, options)
@@ -105,7 +111,7 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   // Kept for longer than the attempt itself would be good for.
   const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
   if (count > 1) throw new OidcFailure('attempt_used')
-  return { ...secrets, issuer, returnTo, askedSince }
+  return { ...secrets, ...purpose }
 }
 
 function labelOf(id: string): string {

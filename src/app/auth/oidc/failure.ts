@@ -44,6 +44,10 @@ export const OIDC_FAILURES = {
   claim_auth_time: 'oidc_failed',
   userinfo_sub: 'oidc_failed',
 
+  link_of_another_user: 'oidc_state_invalid',
+  already_linked: 'oidc_identity_taken',
+  identity_taken: 'oidc_identity_taken',
+  invitation_invalid: 'oidc_invitation_invalid',
   group_missing: 'oidc_not_allowed',
   user_unknown: 'oidc_user_unknown',
   user_inactive: 'oidc_user_inactive',

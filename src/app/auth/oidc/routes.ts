@@ -1,12 +1,15 @@
 import type { Provider } from './provider.ts'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import * as z from 'zod'
-import { anyone } from '../../http/access.ts'
+import { anyone, requireSession } from '../../http/access.ts'
 import { basePath } from '../../config/config.ts'
 import type { AppEnv, Ctx } from '../../context.ts'
 import { answers, describe } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
+import { validate } from '../../http/validate.ts'
+import { requireFreshProof } from '../fresh-proof.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
+import { linkSchema, readLink, refuseSecondLink, unlink } from './links.ts'
 import { sitePath } from './return-to.ts'
 
 const loginQuery = z.object({
@@ -15,7 +18,11 @@ const loginQuery = z.object({
     .string()
     .optional()
     .describe('Which provider, as GET /api/auth/status names them; without it the first one'),
+  invitation: z.string().optional().describe('The token of a link by which somebody takes over a prepared account'),
   reauthenticate: z.literal('true').optional().describe('Asks also whoever is signed in there already'),
+})
+const linkBody = z.strictObject({
+  provider: z.string().max(64).optional().describe('As GET /api/auth/status names it; without it the first one'),
 })
 const callbackQuery = z.object({
   state: z.string().optional().describe('As the sign-in began'),
@@ -45,11 +52,12 @@ export const oidcRoutes = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var
       const returnTo = sitePath(c.req.query('returnTo')) ?? `${basePath(ctx.config)}/`
+      const invitation = c.req.query('invitation') ?? null
       const how = c.req.query('reauthenticate') === 'true' ? 'anew' : 'as-usual'
       return redirect(
         c,
         ctx,
-        await beginSignIn(c, ctx, chosenProvider(ctx, c.req.query('provider'), how), { returnTo, how }),
+        await beginSignIn(c, ctx, chosenProvider(ctx, c.req.query('provider'), how), { returnTo, how, invitation }),
       )
     },
   )
@@ -68,6 +76,46 @@ export const oidcRoutes = new Hono<AppEnv>()
       return redirect(c, ctx, await finishSignIn(c, ctx, c.req.queries()))
     },
   )
+  .get(
+    '/link',
+    requireSession,
+    answers('The account at an OpenID provider that is linked to yours; null: none', {
+      200: z.object({ link: linkSchema.nullable() }),
+    }),
+    async (c) => c.json({ link: await readLink(c.var.ctx) }),
+  )
+  .post(
+    '/link',
+    requireSession,
+    requireFreshProof,
+    answers(
+      'Begin to link your account to one at an OpenID provider. Open the location in this browser and sign in there',
+      { 200: z.object({ location: z.string() }) },
+      ['oidc_disabled', 'not_a_local_user', 'already_linked'],
+    ),
+    validate('json', linkBody),
+    async (c) => {
+      const { ctx } = c.var
+      refuseSecondLink(ctx)
+      const returnTo = `${basePath(ctx.config)}/account?linked=1`
+      const provider = chosenProvider(ctx, c.req.valid('json').provider, 'as-usual')
+      const begun = await beginSignIn(c, ctx, provider, { returnTo, how: 'as-usual', link: ctx.viewer.user.id })
+      return c.json({ location: begun.ok ? begun.location : failureAt(ctx, begun) })
+    },
+  )
+  .delete(
+    '/link',
+    requireSession,
+    requireFreshProof,
+    answers('Unlink your account from the one at the OpenID provider. Sessions that began there end', { 204: null }, [
+      'not_found',
+      'last_way_in',
+    ]),
+    async (c) => {
+      await unlink(c.var.ctx)
+      return c.body(null, 204)
+    },
+  )
 
 /** Whoever proves again who they are does so where they signed in. Throws `oidc_disabled`, also for an unknown one. */
 function chosenProvider({ providers, viewer }: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
@@ -81,6 +129,10 @@ function chosenProvider({ providers, viewer }: Ctx, wanted: string | undefined, 
   return provider
 }
 
+function failureAt({ config }: Ctx, { page, error }: OidcOutcome & { ok: false }): string {
+  return `${basePath(config)}${page}?error=${error}`
+}
+
 function redirect(c: Context, ctx: Ctx, outcome: OidcOutcome): Response {
-  return c.redirect(outcome.ok ? outcome.location : `${basePath(ctx.config)}/login?error=${outcome.error}`)
+  return c.redirect(outcome.ok ? outcome.location : failureAt(ctx, outcome))
 }

@@ -6,19 +6,32 @@ import { addressKey } from '../local/login-limiter.ts'
 import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
 import { errorCode } from './protocol/token.ts'
+import { refuseStrangerToGroups } from './groups.ts'
+import { acceptInvitation } from './invitations.ts'
+import { linkIdentity } from './links.ts'
 import { signInIdentity } from './users.ts'
+import { hashToken } from '../sessions/session-token.ts'
 import { startSession } from '../sessions/sessions.ts'
 
 export type OidcOutcome =
   | { readonly ok: true; readonly location: string }
-  | { readonly ok: false; readonly error: (typeof OIDC_FAILURES)[OidcReason] }
+  | { readonly ok: false; readonly error: (typeof OIDC_FAILURES)[OidcReason]; readonly page: '/login' | '/account' }
+
+type SignInPurpose = {
+  readonly returnTo: string
+  readonly how: 'as-usual' | 'anew'
+  /** The user whose account is linked by it. */
+  readonly link?: number | null
+  /** The token of an invitation. */
+  readonly invitation?: string | null
+}
 
 /** Begins a sign-in that ends at `returnTo`: the address at the provider, and a cookie that binds it to the browser. */
 export async function beginSignIn(
   c: Context,
   ctx: Ctx,
   provider: Provider,
-  { returnTo, how }: { readonly returnTo: string; readonly how: 'as-usual' | 'anew' },
+  { returnTo, how, link = null, invitation = null }: SignInPurpose,
 ): Promise<OidcOutcome> {
   const attempt = newAttempt()
   try {
@@ -27,39 +40,57 @@ export async function beginSignIn(
       issuer: provider.issuer,
       returnTo,
       askedSince: how === 'anew' ? ctx.now() : null,
+      link,
+      invitation: invitation === null ? null : hashToken(invitation),
     })
     return { ok: true, location }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
     // Nobody has tried to be anybody yet: this is the provider's failure, for the log alone.
     logFailure(ctx, error)
-    return { ok: false, error: OIDC_FAILURES[error.reason] }
+    return { ok: false, error: OIDC_FAILURES[error.reason], page: pageOf(link) }
   }
 }
 
-/** Finishes a sign-in with what the provider's redirect brought: starts the session, or records why not. */
+/** Where somebody is told of a failure: who links an account is signed in. */
+function pageOf(link: number | null): '/login' | '/account' {
+  return link === null ? '/login' : '/account'
+}
+
+/**
+ * Finishes a sign-in with what the provider's redirect brought: starts the session, or links the account of the viewer,
+ * or records why not.
+ */
 export async function finishSignIn(
   c: Context,
   ctx: Ctx,
   query: Readonly<Record<string, readonly string[]>>,
 ): Promise<OidcOutcome> {
+  let page: '/login' | '/account' = '/login'
   try {
     if (Object.values(query).some((values) => values.length > 1)) {
       throw new OidcFailure(query['state']?.length === 1 ? 'parameter_repeated' : 'state_invalid')
     }
     const attempt = await takeAttempt(c, ctx, query['state']?.[0])
+    page = pageOf(attempt.link)
     const provider = ctx.providers.find(({ issuer }) => issuer === attempt.issuer)
     if (provider === undefined) throw new OidcFailure('attempt_of_another_issuer')
     const identity = await identify(provider, attempt, query)
     const { authenticatedAt, factors } = identity
     refuseOldProof(attempt, authenticatedAt)
+    refuseStrangerToGroups(provider.settings, identity.groups)
+    if (attempt.link !== null) {
+      await linkIdentity(ctx, attempt.link, identity)
+      return { ok: true, location: attempt.returnTo }
+    }
+    if (attempt.invitation !== null) await acceptInvitation(ctx, attempt.invitation, identity)
     const { id, epoch } = await signInIdentity(ctx, provider.settings, identity)
     await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors, authenticatedAt })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
     await recordFailure(ctx, error)
-    return { ok: false, error: OIDC_FAILURES[error.reason] }
+    return { ok: false, error: OIDC_FAILURES[error.reason], page }
   }
 }
 

@@ -5,10 +5,11 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { users } from '../../../db/schema.ts'
 import type { Statement, Store } from '../../../db/store.ts'
 import { audit, SYSTEM } from '../../audit/audit.ts'
+import type { User } from '../../users/user.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ctx } from '../../context.ts'
 import { writePermissions } from '../../users/permissions.ts'
-import { refuseStrangerToGroups, roleStatements } from './groups.ts'
+import { roleStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './protocol/profile.ts'
 import { randomId } from '../sessions/session-token.ts'
@@ -22,6 +23,7 @@ type Account = {
   readonly username: string
   readonly isActive: boolean
   readonly isAdmin: boolean
+  readonly authProvider: User['authProvider']
   readonly epoch: number
 }
 
@@ -34,12 +36,12 @@ export async function signInIdentity(
   settings: ProviderSettings,
   identity: Identity,
 ): Promise<{ id: number; epoch: number }> {
-  refuseStrangerToGroups(settings, identity.groups)
   const account = (await findAccount(ctx.store, identity)) ?? (await createAccount(ctx, settings, identity))
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
-  const { displayName, email } = identity.profile
+  // A linked local account has a profile of its own.
+  const { displayName, email } = account.authProvider === 'oidc' ? identity.profile : { displayName: null, email: null }
   const roles = await roleStatements(ctx, settings, account, identity.groups)
   await ctx.store.atomic([
     ctx.store.db
@@ -54,13 +56,18 @@ export async function signInIdentity(
   return { id, epoch }
 }
 
-async function findAccount(store: Store, { issuer, subject }: Identity): Promise<Account | null> {
+/** The account of somebody at a provider, active or not; null: none. */
+export async function findAccount(
+  store: Store,
+  { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,
+): Promise<Account | null> {
   const account = await store.db
     .select({
       id: users.id,
       username: users.username,
       isActive: users.isActive,
       isAdmin: users.isAdmin,
+      authProvider: users.authProvider,
       epoch: users.sessionEpoch,
     })
     .from(users)

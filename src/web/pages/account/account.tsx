@@ -10,6 +10,7 @@ import { refreshStatus, status, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { theme, THEMES } from '../../theme.ts'
 import { Factors } from './factors.tsx'
+import { LinkedAccount } from './link.tsx'
 import { Tokens } from './tokens.tsx'
 
 export function AccountPage() {
@@ -53,6 +54,7 @@ export function AccountPage() {
         </Card>
       </div>
       {me.authProvider === 'local' && !status.value?.localAuthDisabled && <Factors />}
+      {(status.value?.providers.length ?? 0) > 0 && <LinkedAccount />}
       <Sessions />
       <Tokens />
     </Page>

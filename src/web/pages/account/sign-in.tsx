@@ -63,6 +63,7 @@ export function SignInPage() {
     location.replace(signInAt(first.id, returnTo))
   }, [first?.id])
   if (known === null) return null
+  const isInvited = place.value.query.has('invitation')
   return (
     <main class="alone">
       <div class="sign-in">
@@ -77,8 +78,11 @@ export function SignInPage() {
           </div>
         )}
         <ProviderFailure code={place.value.query.get('error')} />
-        {!known.localAuthDisabled && <LocalForm half={half} />}
-        {half.value === null && known.oidcEnabled && !known.localAuthDisabled && <div class="or">{t.signIn.or}</div>}
+        {isInvited && <p class="measure">{t.signIn.invited}</p>}
+        {!known.localAuthDisabled && !isInvited && <LocalForm half={half} />}
+        {half.value === null && known.oidcEnabled && !known.localAuthDisabled && !isInvited && (
+          <div class="or">{t.signIn.or}</div>
+        )}
         {half.value === null && <ProviderButtons known={known} returnTo={returnTo} />}
         {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
       </div>
@@ -107,7 +111,9 @@ function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string 
 /** Where the sign-in at a provider begins. */
 function signInAt(provider: string, returnTo: string): string {
   const which = provider === 'default' ? '' : `provider=${encodeURIComponent(provider)}&`
-  return `${href('/api/auth/oidc/login')}?${which}returnTo=${encodeURIComponent(href(returnTo))}`
+  const token = place.value.query.get('invitation')
+  const invitation = token === null ? '' : `&invitation=${encodeURIComponent(token)}`
+  return `${href('/api/auth/oidc/login')}?${which}returnTo=${encodeURIComponent(href(returnTo))}${invitation}`
 }
 
 /**
@@ -117,7 +123,15 @@ function signInAt(provider: string, returnTo: string): string {
  */
 function takeStraightWay({ autoLogin, authenticated }: Status): boolean {
   const { query } = place.peek()
-  if (!autoLogin || authenticated || hasEnded.peek() || query.has('error') || query.has('local')) return false
+  if (
+    !autoLogin ||
+    authenticated ||
+    hasEnded.peek() ||
+    query.has('error') ||
+    query.has('local') ||
+    query.has('invitation')
+  )
+    return false
   try {
     const last = Number(sessionStorage.getItem(STRAIGHT_KEY) ?? 0)
     if (sessionStorage.getItem(SIGNED_OUT_KEY) !== null || Date.now() - last < STRAIGHT_MS) return false

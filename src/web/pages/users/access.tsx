@@ -34,10 +34,26 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
       say(userTexts.factorsReset)
     },
   }
+  const unlink: Step = {
+    name: userTexts.unlink,
+    help: userTexts.unlinkHelp,
+    sure: userTexts.unlinkSure(name),
+    isDangerous: true,
+    act: async () => {
+      await send(api.users[':id'].link.$delete({ param }))
+      say(userTexts.unlinked)
+    },
+  }
+  const isLinked = user.authProvider === 'local' && user.oidcSubject !== null
   const canReset = user.authProvider === 'local' && user.isActive && !isSelf && !status.value?.localAuthDisabled
   const steps = isSelf
     ? []
-    : [...(canReset ? [reset, resetFactors] : []), ...roleSteps(user, name), activeStep(user, name)]
+    : [
+        ...(canReset ? [reset, resetFactors] : []),
+        ...(isLinked ? [unlink] : []),
+        ...roleSteps(user, name),
+        activeStep(user, name),
+      ]
   return (
     <Card title={userTexts.danger}>
       {isSelf && <p class="faint">{userTexts.self}</p>}

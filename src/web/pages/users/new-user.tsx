@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { CopyText } from '../../parts/copy.tsx'
-import { Actions, Field, Submit } from '../../parts/form/field.tsx'
+import { Actions, Field, Segments, Select, Submit } from '../../parts/form/field.tsx'
 import { typedInto, useKept } from '../../parts/form/kept.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
@@ -13,13 +13,16 @@ import { type Permissions, permissionsFrom, PRESETS } from '../../../shared/acce
 import { scopesOf } from '../../../shared/access/token-scopes.ts'
 import { NEW_SCOPE, type Scope } from '../../../shared/access/scope.ts'
 import { href } from '../../router.ts'
-import type { User } from '../../state/session.ts'
+import { status, type User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
-import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
+import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_SUBJECT, MAX_USERNAME } from '../../../shared/limits.ts'
 
-type Made = { readonly user: User; readonly password: string }
+/** A password, or a link to the account; null: made for a subject, which needs neither. */
+type Secret = { readonly kind: 'password' | 'link'; readonly text: string } | null
+type Made = { readonly user: User; readonly secret: Secret }
+type Way = User['authProvider']
 
 export function NewUserPage() {
   const made = useSignal<Made | null>(null)
@@ -30,10 +33,14 @@ export function NewUserPage() {
       <NewUserForm onMade={(result) => (made.value = result)} />
     </Page>
   ) : (
-    <Page title={userTexts.createdTitle(made.value.user.username)} up={up} key="made">
+    <Page title={titleOf(made.value)} up={up} key="made">
       <MadeCard made={made.value} onAnother={() => (made.value = null)} />
     </Page>
   )
+}
+
+function titleOf({ user: { username }, secret }: Made): string {
+  return secret?.kind === 'password' ? userTexts.createdTitle(username) : userTexts.preparedTitle(username)
 }
 
 function useUserDraft() {
@@ -41,6 +48,7 @@ function useUserDraft() {
     username: useKept('new-user-username'),
     displayName: useKept('new-user-name'),
     email: useKept('new-user-email'),
+    subject: useKept('new-user-subject'),
     permissions: useKept('new-user-permissions', writePermissions(PRESETS.viewer)),
     scope: useKept('new-user-scope', JSON.stringify(NEW_SCOPE)),
   }
@@ -67,6 +75,10 @@ function readScope(text: string): Scope {
 function NewUserForm({ onMade }: { onMade(made: Made): void }) {
   const { busy, error, run } = useAction()
   const draft = useUserDraft()
+  const providers = status.value?.providers ?? []
+  const isLocalOpen = status.value?.localAuthDisabled === false
+  const way = useSignal<Way>(isLocalOpen ? 'local' : 'oidc')
+  const provider = useSignal('')
   const permissions = useSignal<Permissions>(readPermissions(draft.permissions.value.peek()))
   useEffect(() => effect(() => void (draft.permissions.value.value = writePermissions(permissions.value))), [])
   const scope = useSignal<Scope>(readScope(draft.scope.value.peek()))
@@ -82,15 +94,62 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
         scope: scope.value,
         ...profile,
       }
-      const { user, password = '' } = await ask(api.users.$post({ json }))
+      const made = way.value === 'local' ? await createLocal(json) : await prepare(json)
       for (const kept of Object.values(draft)) kept.forget()
-      onMade({ user, password })
+      onMade(made)
     })
+  }
+  type New = { username: string; permissions: Permissions; email: string | null; displayName: string | null }
+  const createLocal = async (json: New): Promise<Made> => {
+    const { user, password = '' } = await ask(api.users.$post({ json }))
+    return { user, secret: { kind: 'password', text: password } }
+  }
+  const prepare = async (json: New): Promise<Made> => {
+    const subject = draft.subject.value.value.trim()
+    const chosen = provider.value === '' && subject !== '' ? providers[0]?.id : provider.value
+    const named = { ...(chosen && { provider: chosen }), ...(subject !== '' && { subject }) }
+    const { user, invitation } = await ask(api.users.prepared.$post({ json: { ...json, ...named } }))
+    return { user, secret: invitation === null ? null : { kind: 'link', text: invitation.url } }
   }
   return (
     <form onSubmit={submit} class="cards">
       <Card title={userTexts.profile}>
         <div class="stack">
+          {providers.length > 0 && isLocalOpen && (
+            <Segments
+              label={userTexts.way}
+              value={way.value}
+              options={[
+                ['local', userTexts.ways.local],
+                ['oidc', userTexts.ways.oidc],
+              ]}
+              onChange={(chosen) => (way.value = chosen)}
+            />
+          )}
+          {way.value === 'oidc' && (
+            <>
+              {providers.length > 1 && (
+                <Select
+                  label={userTexts.providerName}
+                  value={provider.value}
+                  options={[
+                    ['', userTexts.anyProvider],
+                    ...providers.map(({ id, name }) => [id, name ?? userTexts.organisation] as const),
+                  ]}
+                  onChange={(chosen) => (provider.value = chosen)}
+                />
+              )}
+              <Field
+                label={userTexts.subject}
+                name="subject"
+                hint={userTexts.subjectHelp}
+                maxLength={MAX_SUBJECT}
+                {...typedInto(draft.subject)}
+                autocomplete="off"
+                spellcheck={false}
+              />
+            </>
+          )}
           <Field
             label={userTexts.username}
             name="username"
@@ -137,14 +196,21 @@ function NewUserForm({ onMade }: { onMade(made: Made): void }) {
 }
 
 function MadeCard({ made, onAnother }: { made: Made; onAnother(): void }) {
+  const { user, secret } = made
+  const [title, help] =
+    secret === null
+      ? [user.oidcSubject ?? '', undefined]
+      : secret.kind === 'password'
+        ? [userTexts.temporary, userTexts.onceHelp]
+        : [userTexts.link, userTexts.linkOnce]
   return (
-    <Card title={userTexts.temporary} help={userTexts.onceHelp}>
-      <CopyText text={made.password} label={userTexts.temporary} />
+    <Card title={title} {...(help !== undefined && { help })}>
+      {secret !== null && <CopyText text={secret.text} label={title} />}
       <Actions>
         <button type="button" class="button" onClick={onAnother}>
           {userTexts.another}
         </button>
-        <a class="button primary" href={href(`/users/${made.user.id}`)}>
+        <a class="button primary" href={href(`/users/${user.id}`)}>
           {userTexts.open}
         </a>
       </Actions>

@@ -18,6 +18,7 @@ import { t } from '../../strings.ts'
 import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { UserAccess } from './access.tsx'
+import { InvitationCard } from './invitation.tsx'
 import { UserCredentials } from './credentials.tsx'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_USERNAME } from '../../../shared/limits.ts'
 
@@ -47,6 +48,7 @@ export function UserPage({ id }: { id: string }) {
           <div class="stack">
             <Profile user={found.user} onSaved={reload} />
             <UserAccess user={found.user} onChanged={reload} />
+            {isOpenAccount(found.user) && <InvitationCard user={found.user} />}
           </div>
           <div class="stack">
             <PermissionCard {...found} stored={found.permissions} storedScope={found.scope} onSaved={reload} />
@@ -56,6 +58,11 @@ export function UserPage({ id }: { id: string }) {
       )}
     </Page>
   )
+}
+
+/** Prepared for somebody at a provider who has not come yet. */
+function isOpenAccount({ authProvider, oidcSubject, isActive }: User): boolean {
+  return authProvider === 'oidc' && oidcSubject === null && isActive
 }
 
 type Grants = InferResponseType<(typeof api.users)[':id']['permissions']['$get']>['grants']

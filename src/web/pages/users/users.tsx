@@ -41,7 +41,7 @@ export function UsersPage() {
     <Page
       title={userTexts.title}
       actions={
-        !status.value?.localAuthDisabled && (
+        (!status.value?.localAuthDisabled || status.value.oidcEnabled) && (
           <a class="button primary" href={href('/users/new')}>
             <Icon name="plus" />
             {userTexts.new}

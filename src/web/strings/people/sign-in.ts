@@ -7,6 +7,7 @@ export const signIn = {
   working: 'Signing in…',
   oidc: 'Sign in with your organisation',
   oidcNamed: (name: string) => `Sign in with ${name}`,
+  invited: 'You have been invited. Sign in where you have an account: it opens yours here from then on.',
   or: 'or',
   oidcOnly: 'Your organisation manages the accounts of this service.',
   cookie:
@@ -23,6 +24,9 @@ export const signIn = {
       'Your organisation’s answer could not be trusted, so nobody was signed in. Try again; if it fails again, an administrator can find the reason in the audit log.',
     oidc_state_invalid: 'This sign-in took too long or was started in another window. Please start again.',
     oidc_not_allowed: 'Your organisation did not put you in a group that may sign in here. Ask an administrator.',
+    oidc_identity_taken: 'This account of your organisation already signs in to another account here.',
+    oidc_invitation_invalid:
+      'This link has expired, or somebody has used it already. Ask an administrator for another one.',
     oidc_user_unknown: 'You have no account here yet. Ask an administrator to let you in.',
     oidc_user_inactive: 'Your account here is deactivated. Ask an administrator to reactivate it.',
     oidc_unavailable: 'Your organisation’s sign-in does not respond right now. Try again in a minute.',

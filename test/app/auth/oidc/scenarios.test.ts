@@ -1,3 +1,4 @@
+import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
 import type { OpenOidcService } from '../../../contract/oidc/service.ts'
@@ -19,3 +20,4 @@ const open: OpenOidcService = async (env) => {
 
 describeOidc('Node', open)
 describeProviders('Node', open)
+describeLinking('Node', open)

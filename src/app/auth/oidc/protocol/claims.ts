@@ -1,4 +1,5 @@
 import type { OidcReason } from '../failure.ts'
+import { MAX_SUBJECT } from '../../../../shared/limits.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -7,8 +8,6 @@ const LEEWAY_S = 60
 
 /** A token older than the oldest attempt can't have been issued for one. */
 const MAX_AGE_S = 600
-
-const MAX_SUBJECT_LENGTH = 255
 
 export type Expected = {
   readonly issuer: string
@@ -56,7 +55,7 @@ export function claimAt(claims: Claims, path: string): unknown {
 /** Whether this is a valid `sub`. */
 export function isSubject(sub: unknown): sub is string {
   // A database stores every lone surrogate as the same replacement character: two subjects would become one.
-  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !/[\p{Cc}\p{Cs}]/u.test(sub)
+  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && !/[\p{Cc}\p{Cs}]/u.test(sub)
 }
 
 /** Whether `aud` names this client, and others only where `azp` says that the token was issued to this one. */

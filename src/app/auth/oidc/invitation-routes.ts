@@ -1,0 +1,99 @@
+import { type Context, Hono } from 'hono'
+import * as z from 'zod'
+import { basePath } from '../../config/config.ts'
+import type { AppEnv, SignedIn } from '../../context.ts'
+import { requireAdmin } from '../../http/access.ts'
+import { answers } from '../../http/describe.ts'
+import { timeField } from '../../http/fields.ts'
+import { idParam, validate } from '../../http/validate.ts'
+import { userSchema } from '../../users/user.ts'
+import { requireFreshProof } from '../fresh-proof.ts'
+import { unlinkUser } from './links.ts'
+import {
+  invitationBody,
+  invitationSchema,
+  inviteUser,
+  prepareUser,
+  preparedUserSchema,
+  readInvitation,
+  withdrawInvitation,
+} from './invitations.ts'
+
+const openInvitation = z.object({ createdAt: timeField, expiresAt: timeField }).nullable()
+
+/** Where browsers reach this service. */
+function siteOf(c: Context<SignedIn>): string {
+  return c.var.ctx.config.PUBLIC_URL ?? c.var.ctx.origin(c)
+}
+
+/** Below /api/users: accounts that somebody at a provider takes over. */
+export const invitationRoutes = new Hono<AppEnv>()
+  .post(
+    '/prepared',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Create an account for somebody at an OpenID provider: for a subject, or for whoever uses the link in the answer first',
+      { 201: z.object({ user: userSchema, invitation: invitationSchema.nullable() }) },
+      ['username_taken', 'identity_taken', 'oidc_disabled'],
+    ),
+    validate('json', preparedUserSchema),
+    async (c) => {
+      const prepared = await prepareUser(c.var.ctx, c.req.valid('json'), siteOf(c))
+      return c.json(prepared, 201, { Location: `${basePath(c.var.ctx.config)}/api/users/${prepared.user.id}` })
+    },
+  )
+  .get(
+    '/:id/invitation',
+    requireAdmin,
+    answers(
+      'The open link to a prepared account, without the link itself',
+      {
+        200: z.object({ invitation: openInvitation }),
+      },
+      ['user_not_found'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json({ invitation: await readInvitation(c.var.ctx, c.req.valid('param').id) }),
+  )
+  .post(
+    '/:id/invitation',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Make a new link to a prepared account that nobody has taken over. It works once; an earlier one ends',
+      { 200: z.object({ invitation: invitationSchema }) },
+      ['user_not_found', 'user_inactive', 'identity_taken', 'oidc_disabled'],
+    ),
+    validate('param', idParam),
+    validate('json', invitationBody),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      return c.json({ invitation: await inviteUser(c.var.ctx, id, c.req.valid('json'), siteOf(c)) })
+    },
+  )
+  .delete(
+    '/:id/invitation',
+    requireAdmin,
+    answers('Withdraw the link to a prepared account', { 204: null }, ['user_not_found', 'not_found']),
+    validate('param', idParam),
+    async (c) => {
+      await withdrawInvitation(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )
+  .delete(
+    '/:id/link',
+    requireAdmin,
+    requireFreshProof,
+    answers(
+      'Unlink a local user from an account at an OpenID provider, for example one that somebody else linked. Sessions that began there end',
+      { 204: null },
+      ['user_not_found', 'not_found', 'not_a_local_user'],
+    ),
+    validate('param', idParam),
+    async (c) => {
+      await unlinkUser(c.var.ctx, c.req.valid('param').id)
+      return c.body(null, 204)
+    },
+  )

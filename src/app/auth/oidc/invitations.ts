@@ -1,0 +1,247 @@
+import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
+import { invitations, users } from '../../../db/schema.ts'
+import type { Statement } from '../../../db/store.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Ctx, SignedInCtx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { timeField } from '../../http/fields.ts'
+import { NEW_SCOPE_ROW } from '../../sharing/scope.ts'
+import { isEverything, permissionsSchema, writePermissions } from '../../users/permissions.ts'
+import { stillAdmin } from '../../users/still-admin.ts'
+import type { User } from '../../users/user.ts'
+import {
+  displayNameSchema,
+  emailSchema,
+  findUserByName,
+  getUser,
+  isNamed,
+  userIdByName,
+  usernameSchema,
+} from '../../users/users.ts'
+import { ALL_PERMISSIONS, DEFAULT_PERMISSIONS, permissionsFrom } from '../../../shared/access/resources.ts'
+import { DAY_MS } from '../../../shared/time.ts'
+import { hashToken, randomToken } from '../sessions/session-token.ts'
+import { OidcFailure } from './failure.ts'
+import { isSubject } from './protocol/claims.ts'
+import type { Identity } from './provider.ts'
+import { findAccount } from './users.ts'
+
+const LIFETIME_DAYS = 7
+const MAX_LIFETIME_DAYS = 30
+
+const days = z.int().min(1).max(MAX_LIFETIME_DAYS).default(LIFETIME_DAYS).describe('Days until the link expires')
+
+export const invitationBody = z.strictObject({ expiresInDays: days })
+
+export const preparedUserSchema = z
+  .strictObject({
+    username: usernameSchema,
+    provider: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('As GET /api/auth/status names it. Required with a subject; without one any provider will do'),
+    subject: z
+      .string()
+      .refine(isSubject)
+      .optional()
+      .describe('`sub` at the provider. Without it the answer holds a link by which somebody takes the account over'),
+    email: emailSchema.nullish(),
+    displayName: displayNameSchema.nullish(),
+    isAdmin: z.boolean().optional(),
+    permissions: permissionsSchema.partial().optional(),
+    expiresInDays: days,
+  })
+  .refine(({ provider, subject }) => subject === undefined || provider !== undefined, {
+    path: ['provider'],
+    message: 'a subject is of one provider',
+  })
+  .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
+    path: ['permissions'],
+    message: 'an administrator holds every permission',
+  })
+
+export const invitationSchema = z
+  .object({
+    url: z.string().describe('The link, shown this once: whoever opens it first and signs in has the account'),
+    expiresAt: timeField,
+  })
+  .meta({ id: 'Invitation' })
+
+export type Invitation = z.infer<typeof invitationSchema>
+
+/**
+ * Makes an account for somebody at a provider who never signed in: of this subject, or of whoever uses the link first.
+ * `site` is the address of this service, with which the link begins.
+ * Throws `oidc_disabled`, `username_taken`, `identity_taken`.
+ */
+export async function prepareUser(
+  ctx: SignedInCtx,
+  input: z.infer<typeof preparedUserSchema>,
+  site: string,
+): Promise<{ user: User; invitation: Invitation | null }> {
+  const { username, subject = null, isAdmin = false, permissions: given } = input
+  const issuer = issuerOf(ctx, input.provider)
+  const { store } = ctx
+  if ((await findUserByName(store, username)) !== null) throw new AppError('username_taken')
+  if (subject !== null && issuer !== null && (await findAccount(store, { issuer, subject })) !== null) {
+    throw new AppError('identity_taken')
+  }
+  const row = { username, email: input.email ?? null, displayName: input.displayName ?? null, isAdmin }
+  const permissions = isAdmin ? ALL_PERMISSIONS : permissionsFrom((name) => given?.[name] ?? DEFAULT_PERMISSIONS[name])
+  const identity = { oidcIssuer: issuer, oidcSubject: subject }
+  const id = userIdByName(username)
+  const made = subject === null ? newInvitation(ctx, input.expiresInDays, site) : null
+  await store
+    .atomic([
+      store.db.insert(users).values({
+        ...row,
+        ...identity,
+        authProvider: 'oidc',
+        createdAt: ctx.now(),
+        createdBy: ctx.viewer.user.id,
+        ...NEW_SCOPE_ROW,
+      }),
+      writePermissions(store, isNamed(username), permissions, { at: ctx.now(), by: ctx.viewer.user.id }),
+      audit(ctx, 'user_created', { ...row, userId: id, issuer, subject, ...(given !== undefined && { permissions }) }),
+      ...(made === null ? [] : [insertInvitation(ctx, id, made), told(ctx, { id, username }, made)]),
+      ...stillAdmin(ctx),
+    ])
+    .catch((error: unknown) => {
+      throw isIdentityTaken(error) ? new AppError('identity_taken', undefined, { cause: error }) : error
+    })
+  const user = await findUserByName(store, username)
+  if (user === null) throw new Error('a user that was just made is gone')
+  return { user, invitation: made?.invitation ?? null }
+}
+
+/** Throws `oidc_disabled`. */
+function issuerOf({ providers }: Ctx, id: string | undefined): string | null {
+  if (providers.length === 0) throw new AppError('oidc_disabled')
+  if (id === undefined) return null
+  const provider = providers.find(({ settings }) => settings.id === id)
+  if (provider === undefined) throw new AppError('oidc_disabled', 'No such provider')
+  return provider.issuer
+}
+
+function isIdentityTaken(error: unknown): boolean {
+  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if (/UNIQUE.*users\.oidc_issuer/.test(e.message)) return true
+  }
+  return false
+}
+
+type NewInvitation = { readonly tokenHash: string; readonly invitation: Invitation }
+
+function newInvitation(ctx: SignedInCtx, expiresInDays: number, site: string): NewInvitation {
+  const token = randomToken()
+  const url = `${site}/login?invitation=${token}`
+  return { tokenHash: hashToken(token), invitation: { url, expiresAt: ctx.now() + expiresInDays * DAY_MS } }
+}
+
+/** An earlier one of the same user ends. */
+function insertInvitation(
+  { store, viewer, now }: SignedInCtx,
+  userId: ReturnType<typeof userIdByName> | number,
+  { tokenHash, invitation: { expiresAt } }: NewInvitation,
+): Statement {
+  const values = { tokenHash, createdAt: now(), expiresAt, createdBy: viewer.user.id }
+  return store.db
+    .insert(invitations)
+    .values({ userId: sql`${userId}`, ...values })
+    .onConflictDoUpdate({ target: invitations.userId, set: values })
+}
+
+function told(
+  ctx: SignedInCtx,
+  { id, username }: { id: ReturnType<typeof userIdByName> | number; username: string },
+  { invitation: { expiresAt } }: NewInvitation,
+): Statement {
+  return audit(ctx, 'user_invited', { userId: id, username, expiresAt })
+}
+
+/**
+ * Makes another link to an account that nobody has taken over yet; an earlier one ends. Throws `user_not_found`,
+ * `user_inactive`, `identity_taken`, `oidc_disabled`.
+ */
+export async function inviteUser(
+  ctx: SignedInCtx,
+  id: number,
+  { expiresInDays }: z.infer<typeof invitationBody>,
+  site: string,
+): Promise<Invitation> {
+  if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
+  const user = await getUser(ctx.store, id)
+  if (!user.isActive) throw new AppError('user_inactive')
+  if (user.authProvider !== 'oidc' || user.oidcSubject !== null) throw new AppError('identity_taken')
+  const made = newInvitation(ctx, expiresInDays, site)
+  await ctx.store.atomic([insertInvitation(ctx, id, made), told(ctx, user, made), ...stillAdmin(ctx)])
+  return made.invitation
+}
+
+/** Whether a link to the account is open, and until when; null: none. Throws `user_not_found`. */
+export async function readInvitation(ctx: Ctx, id: number): Promise<{ createdAt: number; expiresAt: number } | null> {
+  await getUser(ctx.store, id)
+  const { createdAt, expiresAt, userId } = invitations
+  const open = and(eq(userId, id), gt(expiresAt, ctx.now()))
+  return (await ctx.store.db.select({ createdAt, expiresAt }).from(invitations).where(open).get()) ?? null
+}
+
+/** Ends a link that was not used. Throws `user_not_found`, `not_found`. */
+export async function withdrawInvitation(ctx: SignedInCtx, id: number): Promise<void> {
+  const { username } = await getUser(ctx.store, id)
+  if ((await readInvitation(ctx, id)) === null) throw new AppError('not_found')
+  await ctx.store.atomic([
+    ctx.store.db.delete(invitations).where(eq(invitations.userId, id)),
+    audit(ctx, 'invitation_withdrawn', { userId: id, username }, { onlyIfChanged: true }),
+    ...stillAdmin(ctx),
+  ])
+}
+
+/**
+ * Gives the account of an unused link to somebody whom a provider vouches for; of several at one instant one gets it.
+ * Throws an `OidcFailure`, for an identity that has an account already too.
+ */
+export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Identity): Promise<void> {
+  const { store } = ctx
+  const { issuer, subject } = identity
+  const owner = await findAccount(store, identity)
+  if (owner !== null) throw new OidcFailure('identity_taken', { userId: owner.id })
+  const open = sql`exists (select 1 from ${invitations}
+    where ${and(eq(invitations.tokenHash, tokenHash), gt(invitations.expiresAt, ctx.now()))}
+    and "invitations"."user_id" = "users"."id")`
+  const free = and(
+    open,
+    isNull(users.oidcSubject),
+    eq(users.authProvider, 'oidc'),
+    eq(users.isActive, true),
+    or(isNull(users.oidcIssuer), eq(users.oidcIssuer, issuer)),
+  )
+  const mine = and(eq(users.oidcIssuer, issuer), eq(users.oidcSubject, subject))
+  const one = (column: typeof users.id | typeof users.username) => sql`(select ${column} from ${users} where ${mine})`
+  const refusal = await store
+    .atomic([
+      store.db.update(users).set({ oidcIssuer: issuer, oidcSubject: subject }).where(free),
+      audit(
+        ctx,
+        'account_linked',
+        { by: 'invitation', userId: one(users.id), issuer, subject },
+        {
+          actor: { id: one(users.id), username: null },
+          onlyIfChanged: true,
+        },
+      ),
+      store.db
+        .delete(invitations)
+        .where(and(eq(invitations.tokenHash, tokenHash), sql`"invitations"."user_id" = ${one(users.id)}`)),
+    ])
+    .then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
+  const account = await findAccount(store, identity)
+  if (account !== null) return
+  if (refusal !== null) throw refusal.error
+  throw new OidcFailure('invitation_invalid')
+}
