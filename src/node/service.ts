@@ -173,14 +173,14 @@ function inTurn<T>(config: Config, open: () => T): T {
 function beginDuties(
   needs: Parameters<typeof openRadio>[0] &
     Parameters<typeof startUpkeep>[0] &
-    Omit<Parameters<typeof startAlerting>[0], 'radio'>,
+    Omit<Parameters<typeof startAlerting>[0], 'radio' | 'monotonic'>,
   backups: ReturnType<typeof serveBackups>,
 ): Duties {
   const radio = openRadio(needs)
   const automation = startAutomation({ ...needs, radio }, clock)
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
-  const alerting = startAlerting({ ...needs, radio }, clock)
+  const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
   backups.start().catch((error: unknown) => needs.log.error('The schedule of backups failed', { error }))
   return {
     radio,

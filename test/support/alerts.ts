@@ -1,6 +1,6 @@
 import { evaluateRules } from '../../src/app/alerts/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../../src/app/alerts/outbox/outbox.ts'
-import type { Outbound, OutboundRequest } from '../../src/app/alerts/outbox/ports.ts'
+import type { Mail, Outbound, OutboundRequest } from '../../src/app/alerts/outbox/ports.ts'
 import type { LinkInfo, Radio } from '../../src/app/mesh/radios/radio.ts'
 import { createIngest, type Ingest } from '../../src/app/mesh/ingest/ingest.ts'
 import { type Client, createTestApp, START, type TestApp } from './app.ts'
@@ -19,6 +19,8 @@ export type TestAlerts = {
   readonly ingest: Ingest
   readonly admin: Client
   readonly links: TestLink[]
+  /** When the service began to watch. */
+  startedAt: number
   /** Messages sent to destinations, unchanged. */
   readonly sent: OutboundRequest[]
   /** Their bodies. */
@@ -34,7 +36,12 @@ export type TestAlerts = {
   alerts(client?: Client): Promise<Record<string, unknown>[]>
 }
 
-export async function createTestAlerts(): Promise<TestAlerts> {
+/** `outbound`: instead of one that only keeps what is sent. */
+export async function createTestAlerts({
+  outbound: other,
+  mail = null,
+  env = {},
+}: { outbound?: Outbound; mail?: Mail | null; env?: Record<string, string> } = {}): Promise<TestAlerts> {
   const links: TestLink[] = [{ name: RADIO.name, state: 'connected', since: START - DAY }]
   const sent: OutboundRequest[] = []
   const outbound: Outbound = {
@@ -43,10 +50,10 @@ export async function createTestAlerts(): Promise<TestAlerts> {
       return test.answer(request)
     },
   }
-  const app = await createTestApp({ ports: { outbound, radio: radioOf(links) } })
+  const app = await createTestApp({ env, ports: { outbound: other ?? outbound, mail, radio: radioOf(links) } })
   const admin = await app.admin()
   const look = async () => {
-    await evaluateRules({ ...app.ports, startedAt: START - DAY }, async () => true)
+    await evaluateRules({ ...app.ports, startedAt: test.startedAt }, async () => true)
     await tidyOutbox(app.ports)
     while ((await deliverDue(app.ports)) > 0);
   }
@@ -63,6 +70,7 @@ export async function createTestAlerts(): Promise<TestAlerts> {
     links,
     sent,
     bodies: () => sent.map(({ body }) => JSON.parse(String(body))),
+    startedAt: START - DAY,
     answer: () => ({ status: 200, retryAfterMs: null }),
     look,
     async pass(ms) {

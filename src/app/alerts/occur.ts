@@ -123,7 +123,7 @@ const queries = prepareOnce((db) => ({
     .where(
       and(
         isNotNull(alerts.firedAt),
-        sql`rule_id in (select value from json_each(${value('ruleIds')})) and fired_at > ${value('since')}`,
+        sql`rule_id in (select value from json_each(${value('ruleIds')})) and fired_at > ${value('since')} and fired_at <= ${value('now')}`,
       ),
     )
     .groupBy(alerts.ruleId, alerts.subject)
@@ -192,7 +192,7 @@ export function sendOut(
 export async function readHolds(store: Store, ruleIds: readonly number[], now: number) {
   const counts = new Map<string, { n: number; held: number }>()
   if (ruleIds.length > 0) {
-    const rows = await queries(store).firedLately.all({ ruleIds: JSON.stringify(ruleIds), since: now - HOUR_MS })
+    const rows = await queries(store).firedLately.all({ ruleIds: JSON.stringify(ruleIds), since: now - HOUR_MS, now })
     for (const { ruleId, subject, n, held } of rows) counts.set(`${ruleId} ${subject}`, { n, held })
   }
   return (ruleId: number, subject: string): { isHeld: boolean; isQuiet: boolean } => {

@@ -3,7 +3,7 @@ import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } 
 import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { isWeakKey } from '../../meshtastic/crypto/public-key.ts'
 import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
-import { MINUTE_MS } from '../../shared/time.ts'
+import { isFuture, MINUTE_MS } from '../../shared/time.ts'
 import type { Radio } from '../mesh/radios/radio.ts'
 import { listSources } from '../mesh/radios/sources.ts'
 import type { Pause } from '../upkeep/slices.ts'
@@ -143,10 +143,12 @@ export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldN
 
 /** Connections of this service, and collectors, which are up while something comes from them. */
 async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ links: WorldLink[]; marks: Statement[] }> {
+  // A clock that was ahead says nothing of when a link came up.
+  const known = (since: number) => (isFuture(since, now, MINUTE_MS) ? (startedAt ?? now) : since)
   const links: WorldLink[] = (radio?.links() ?? []).map(({ name, state, since }) => ({
     name,
     isUp: state === 'connected',
-    since,
+    since: known(since),
   }))
   const delivering = (await listSources(store)).filter(({ kind }) => kind === 'ingest')
   if (delivering.length === 0) return { links, marks: [] }
@@ -159,7 +161,7 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
     if (isUp && upSince === undefined)
       marks.push(store.db.insert(alertMarks).values({ name: mark, value: now }).onConflictDoNothing())
     if (!isUp && upSince !== undefined) marks.push(store.db.delete(alertMarks).where(eq(alertMarks.name, mark)))
-    const since = isUp ? Math.max(upSince ?? now, startedAt ?? 0) : (lastReceivedAt ?? startedAt ?? now)
+    const since = isUp ? Math.max(known(upSince ?? now), startedAt ?? 0) : (lastReceivedAt ?? startedAt ?? now)
     links.push({ name, isUp, since })
   }
   return { links, marks }

@@ -9,12 +9,18 @@ import { createPace } from '../upkeep/pace.ts'
 /** How often it is looked for messages that are due. */
 const LOOK_MS = 1000
 
-type Needs = OutboxNeeds & Pick<Ports, 'radio' | 'events' | 'startedAt'> & { readonly mayWrite: () => boolean }
+type Needs = OutboxNeeds &
+  Pick<Ports, 'radio' | 'events'> & {
+    readonly mayWrite: () => boolean
+    /** Milliseconds since any moment; never set back or forth. */
+    readonly monotonic: () => number
+  }
 
 /** Looks at rules each minute, and sends what is due. `stop` waits for what is under way. */
 export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<void> } {
   let isStopping = false
-  const { log, mayWrite } = needs
+  const { log, mayWrite, monotonic } = needs
+  const begun = monotonic()
   const repeat = (name: string, everyMs: number, work: () => Promise<unknown>) => {
     const timer = createTimer(clock)
     let running = Promise.resolve()
@@ -38,7 +44,9 @@ export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<voi
   const pause = (): Pause => createPace(() => !isStopping && mayWrite()).pause
   const ends = [
     repeat('Looking at alert rules', MINUTE_MS, async () => {
-      await evaluateRules(needs, pause())
+      // How long it has watched, whatever was done to the clock meanwhile.
+      const startedAt = Math.round(needs.now() - (monotonic() - begun))
+      await evaluateRules({ ...needs, startedAt }, pause())
       await tidyOutbox(needs)
     }),
     repeat('Sending alerts', LOOK_MS, async () => {

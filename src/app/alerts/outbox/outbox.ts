@@ -52,7 +52,9 @@ const queries = prepareOnce((db) => ({
   sent: db
     .select({ n: sql<number>`count(*)`, first: sql<number | null>`min(tried_at)` })
     .from(alertDeliveries)
-    .where(sql`destination_id = ${value('id')} and tried_at > ${value('since')} and ${isOfAlerts}`)
+    .where(
+      sql`destination_id = ${value('id')} and tried_at > ${value('since')} and tried_at <= ${value('now')} and ${isOfAlerts}`,
+    )
     .prepare(),
   merge: db
     .update(alertDeliveries)
@@ -228,7 +230,10 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
   }
   if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.told)) {
-    const { n, first } = (await prepared.sent.get({ id: destinationId, since: at - HOUR_MS })) ?? { n: 0, first: null }
+    const { n, first } = (await prepared.sent.get({ id: destinationId, since: at - HOUR_MS, now: at })) ?? {
+      n: 0,
+      first: null,
+    }
     if (n >= MOST_IN_AN_HOUR) {
       return store.atomic([
         bind(prepared.merge, { id: destinationId, now: at }),

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestAlerts, DAY, HOUR, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import type { Client } from '../../support/app.ts'
+import { FAR, heard, packet, seconds, telemetry, text } from '../../support/mesh/mesh.ts'
+
+let alerts: TestAlerts
+let id = 5000
+
+beforeEach(async () => {
+  alerts = await createTestAlerts()
+})
+afterEach(() => alerts.app.close())
+
+const YEAR = 365 * DAY
+const NODES = Array.from({ length: 300 }, (_, index) => 7000 + index)
+const SILENT = { kind: 'node_silent', name: 'Silent', nodes: { kind: 'all' }, afterMinutes: 15 }
+
+const hear = (nodes: readonly number[]) =>
+  alerts.ingest.store(nodes.map((from) => heard(packet(text('hi'), { from, id: ++id }), { at: alerts.app.clock.now })))
+const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
+
+test('a service that starts again after a day gives everybody their time, and tells of those still silent at once', async () => {
+  await hear(NODES)
+  await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
+  alerts.app.clock.advance(DAY)
+  alerts.startedAt = alerts.app.clock.now
+  Object.assign(alerts.links[0] ?? {}, { since: alerts.app.clock.now })
+  await alerts.pass(10 * MINUTE)
+  await hear(NODES.slice(0, 290))
+  await alerts.pass(4 * MINUTE)
+  expect(told()).toStrictEqual([])
+  await alerts.pass(2 * MINUTE)
+  expect(told()).toStrictEqual([['alert.fired', 'Silent', 10]])
+})
+
+test('of two radios the one that is away keeps quiet only those whom it alone heard', async () => {
+  alerts.links.push({ name: 'second', state: 'connected', since: alerts.app.clock.now - DAY })
+  await hear([FAR])
+  const second = { kind: 'tcp', name: 'second' } as const
+  const at = alerts.app.clock.now
+  await alerts.ingest.store([{ ...heard(packet(text('hi'), { from: 7000, id: ++id }), { at }), source: second }])
+  await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
+  Object.assign(alerts.links[1] ?? {}, { state: 'waiting', since: alerts.app.clock.now })
+  await alerts.pass(HOUR)
+  expect((await alerts.alerts()).map(({ nodeNum }) => nodeNum)).toStrictEqual([FAR])
+})
+
+test('a clock that was a year ahead leaves nothing waiting, held or quiet for a year', async () => {
+  const destinations = [await alerts.webhook()]
+  await hear([FAR])
+  await alerts.rule({ kind: 'message', name: 'Words', match: { words: ['help'] }, destinations })
+  const say = () =>
+    alerts.ingest.store([heard(packet(text('help'), { from: FAR, id: ++id }), { at: alerts.app.clock.now })])
+  alerts.app.clock.advance(YEAR)
+  // The link came up while the clock was wrong.
+  Object.assign(alerts.links[0] ?? {}, { since: alerts.app.clock.now })
+  for (let n = 0; n < 8; n++) await say()
+  alerts.app.clock.advance(-YEAR)
+  await alerts.pass(3 * MINUTE)
+  expect(told()).toStrictEqual([['alert.fired', 'Words', 7]])
+  await say()
+  await alerts.pass(3 * MINUTE)
+  expect(told().at(-1)).toStrictEqual(['alert.fired', 'Words', 1])
+
+  // What corrects the times of nodes when the clock is right again is not part of alerts.
+  alerts.app.store.sqlite.prepare('update nodes set last_heard = ?').run(alerts.app.clock.now)
+  await alerts.rule({ ...SILENT, destinations })
+  await alerts.pass(20 * MINUTE)
+  expect(told().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
+})
+
+/** What takes a right away from a user, while a message about it waits. */
+const LOSSES: Readonly<Record<string, (ann: Client & { id: number }) => Promise<Response>>> = {
+  'the right to see nodes': (ann) =>
+    alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, {
+      permissions: { nodes: { read: false, write: false } },
+    }),
+  'the channel': (ann) =>
+    alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, {
+      permissions: {},
+      scope: { channels: { read: [3], write: [] }, direct: { read: false, write: false } },
+    }),
+  'the account': (ann) => alerts.admin.send('DELETE', `/api/users/${ann.id}`),
+}
+const METRIC = {
+  kind: 'metric',
+  name: 'Battery',
+  nodes: { kind: 'all' },
+  metric: 'deviceMetrics.batteryLevel',
+  is: 'below',
+  limit: 20,
+  forMinutes: 10,
+}
+
+test.each(Object.entries(LOSSES))(
+  'who loses %s is told nothing any more of what was pending or waits',
+  async (_, lose) => {
+    const ann = await alerts.app.user('ann')
+    const at = alerts.app.clock.now
+    const measured = telemetry({ time: seconds(at), variant: { case: 'deviceMetrics', value: { batteryLevel: 5 } } })
+    await alerts.ingest.store([heard(packet(measured, { from: FAR, id: ++id, rxTime: seconds(at) }), { at })])
+    const destinations = [await alerts.webhook(ann)]
+    await alerts.rule({ ...METRIC, destinations }, ann)
+    await alerts.rule({ ...METRIC, forMinutes: 0, destinations }, ann)
+    alerts.answer = () => ({ status: 503, retryAfterMs: null })
+    await alerts.pass(2 * MINUTE)
+    const before = alerts.sent.length
+    expect(before).toBeGreaterThan(0)
+    expect((await lose(ann)).status).toBeLessThan(300)
+    alerts.answer = () => ({ status: 200, retryAfterMs: null })
+    await alerts.pass(3 * HOUR)
+    expect(alerts.sent).toHaveLength(before)
+    const left = "select count(*) from alert_deliveries where state = 'waiting'"
+    expect(alerts.app.store.sqlite.prepare(left).pluck().get()).toBe(0)
+    if (ann.cookie !== null) expect(await (await ann.send('GET', '/api/alerts')).text()).not.toContain('batteryLevel')
+  },
+)
