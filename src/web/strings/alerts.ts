@@ -49,6 +49,11 @@ export const alertTexts = {
   hysteresis: 'Over when it is back by',
   when: 'When it',
   areaEvents: { enters: 'enters an area', leaves: 'leaves an area', moves: 'moves' },
+  shape: 'Area',
+  shapes: { circle: 'A circle', polygon: 'A polygon' },
+  corners: 'Corners',
+  cornersHint: 'Latitude and longitude of each corner, a line each, such as 46.95, 7.44',
+  cornersWrong: 'At least three corners, a line each: latitude, comma, longitude',
   latitude: 'Latitude',
   longitude: 'Longitude',
   metres: 'Metres',
@@ -62,6 +67,11 @@ export const alertTexts = {
   repeat: 'Again every hours while it lasts',
   repeatHint: 'Empty: never',
   tellResolved: 'Tell me as well when it is over',
+  others: 'Other users',
+  othersHelp: 'What other users watch, and where they are told. Administrators can delete it.',
+  showOthers: 'Show what others watch',
+  noOthers: 'Nobody else has rules or destinations.',
+  deleteOthers: (name: string, owner: string) => `Delete “${name}” of ${owner}?`,
   silencedUntil: 'Quiet until',
   silence: 'Quiet for a day',
   unsilence: 'Not quiet any more',
@@ -108,7 +118,7 @@ export const ALERT_KIND_TEXTS: Readonly<Record<AlertKind, string>> = {
 }
 
 export const DESTINATION_TEXTS: Readonly<Record<DestinationKind, string>> = {
-  web_push: 'This browser',
+  web_push: 'Browser',
   email: 'E-mail',
   webhook: 'Webhook',
   ntfy: 'ntfy',

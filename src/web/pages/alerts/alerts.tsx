@@ -14,11 +14,12 @@ import { Card, Page } from '../../parts/page.tsx'
 import { href, place, setQuery } from '../../router.ts'
 import { noteFiring } from '../../state/firing.ts'
 import { useAction, useLoad } from '../../state/load.ts'
-import { can } from '../../state/session.ts'
+import { can, isAdmin } from '../../state/session.ts'
 import { useNodes } from '../../state/mesh.ts'
 import { ALERT_KIND_TEXTS, alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { type Destination, Destinations } from './destinations.tsx'
+import { Everybody } from './everybody.tsx'
 import { freshRule, type NewRule, PRESETS, sentence, type ShownRule } from './rule.ts'
 import { RuleForm } from './rule-form.tsx'
 
@@ -72,6 +73,7 @@ export function AlertsPage() {
           </ul>
         </Card>
       )}
+      {isAdmin.value && <Everybody />}
       {page !== null && <History alerts={page.alerts.filter(({ state }) => state === 'resolved')} />}
     </Page>
   )

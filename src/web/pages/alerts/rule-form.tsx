@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
 import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
-import { dateTime } from '../../format.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Actions, Field, Select } from '../../parts/form/field.tsx'
 import { Group } from '../../parts/form/labelled.tsx'
@@ -12,7 +12,8 @@ import { useAction } from '../../state/load.ts'
 import { ALERT_KIND_TEXTS, alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import type { Destination } from './destinations.tsx'
-import { freshRule, type NewRule, sentence, type ShownRule, type Watched } from './rule.ts'
+import { Preview } from './preview.tsx'
+import { freshRule, type NewRule, readCorners, sentence, showCorners, type ShownRule, type Watched } from './rule.ts'
 
 type Props = {
   /** Null: a new one. */
@@ -107,39 +108,6 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
     </Dialog>
   )
 }
-
-function Preview({ rule }: { rule: NewRule }) {
-  const looking = useAction()
-  const found = useSignal<Awaited<ReturnType<typeof lookBack>> | null>(null)
-  const look = () =>
-    void looking.run(async () => {
-      const name = rule.name.trim() === '' ? ALERT_KIND_TEXTS[rule.kind] : rule.name
-      found.value = await lookBack({ ...rule, name })
-    })
-  return (
-    <div class="stack">
-      <button type="button" class="button" disabled={looking.busy.value} onClick={look}>
-        {looking.busy.value ? alertTexts.previewing : alertTexts.preview}
-      </button>
-      <Failure error={looking.error.value} />
-      {found.value !== null && (
-        <div role="status">
-          <strong>{alertTexts.previewTotal(found.value.total, found.value.messages)}</strong>
-          {found.value.note !== null && <p class="faint">{found.value.note}</p>}
-          <ul class="rows tight">
-            {found.value.fires.slice(0, 10).map(({ at, what, nodeNum }) => (
-              <li key={`${at} ${nodeNum}`}>
-                <span class="grow break">{what}</span> <span class="faint">{dateTime(at)}</span>
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-    </div>
-  )
-}
-
-const lookBack = (json: NewRule) => ask(api.alerts.rules.preview.$post({ json }))
 
 type FieldsProps = { draft: Signal<NewRule>; set(changes: object): void }
 
@@ -251,7 +219,7 @@ function KindFields({ draft, set }: FieldsProps) {
           {rule.when === 'moves' ? (
             <NumberField label={alertTexts.metres} value={rule.metres} min={10} set={(metres) => set({ metres })} />
           ) : (
-            <CircleFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />
+            <ShapeFields shape={rule.shape ?? CIRCLE} set={(shape) => set({ shape })} />
           )}
         </>
       )
@@ -309,34 +277,70 @@ function KindFields({ draft, set }: FieldsProps) {
   }
 }
 
-type Shape = { kind: 'circle'; latitude: number; longitude: number; metres: number }
-const CIRCLE: Shape = { kind: 'circle', latitude: 0, longitude: 0, metres: 1000 }
+type Shape = NonNullable<Extract<NewRule, { kind: 'area' }>['shape']>
+const CIRCLE = { kind: 'circle' as const, latitude: 0, longitude: 0, metres: 1000 }
 
-/** A polygon was made by the API, and stays as it is. */
-function CircleFields({ shape, set }: { shape: Shape | { kind: 'polygon' }; set(shape: Shape): void }) {
-  if (shape.kind === 'polygon') return null
+/** A circle by its middle, or a polygon by its corners. */
+function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) {
+  const id = useId()
+  const problem = useSignal<string | null>(null)
+  const begin = (kind: Shape['kind']): Shape => (kind === 'circle' ? CIRCLE : { kind, points: [] })
   return (
     <>
-      <NumberField
-        label={alertTexts.latitude}
-        value={shape.latitude}
-        min={-90}
-        max={90}
-        set={(latitude) => set({ ...shape, latitude })}
+      <Select
+        label={alertTexts.shape}
+        value={shape.kind}
+        options={[
+          ['circle', alertTexts.shapes.circle],
+          ['polygon', alertTexts.shapes.polygon],
+        ]}
+        onChange={(kind) => set(begin(kind))}
       />
-      <NumberField
-        label={alertTexts.longitude}
-        value={shape.longitude}
-        min={-180}
-        max={180}
-        set={(longitude) => set({ ...shape, longitude })}
-      />
-      <NumberField
-        label={alertTexts.metres}
-        value={shape.metres}
-        min={10}
-        set={(metres) => set({ ...shape, metres })}
-      />
+      {shape.kind === 'polygon' ? (
+        <div class="field">
+          <label for={id}>{alertTexts.corners}</label>
+          <textarea
+            id={id}
+            rows={5}
+            required
+            aria-describedby={`${id}-about`}
+            aria-invalid={problem.value !== null}
+            defaultValue={showCorners(shape.points)}
+            onChange={(event) => {
+              const points = readCorners(event.currentTarget.value)
+              problem.value = points === null ? alertTexts.cornersWrong : null
+              event.currentTarget.setCustomValidity(problem.value ?? '')
+              if (points !== null) set({ kind: 'polygon', points })
+            }}
+          />
+          <div id={`${id}-about`} class="about">
+            {problem.value === null ? alertTexts.cornersHint : <span class="bad">{problem.value}</span>}
+          </div>
+        </div>
+      ) : (
+        <>
+          <NumberField
+            label={alertTexts.latitude}
+            value={shape.latitude}
+            min={-90}
+            max={90}
+            set={(latitude) => set({ ...shape, latitude })}
+          />
+          <NumberField
+            label={alertTexts.longitude}
+            value={shape.longitude}
+            min={-180}
+            max={180}
+            set={(longitude) => set({ ...shape, longitude })}
+          />
+          <NumberField
+            label={alertTexts.metres}
+            value={shape.metres}
+            min={10}
+            set={(metres) => set({ ...shape, metres })}
+          />
+        </>
+      )}
     </>
   )
 }

@@ -117,3 +117,20 @@ export function sentence(rule: NewRule): string {
       return rule satisfies never
   }
 }
+
+/** Corners as people write them: latitude and longitude, a line each. */
+export function showCorners(points: readonly (readonly [number, number])[]): string {
+  return points.map(([latitude, longitude]) => `${latitude}, ${longitude}`).join('\n')
+}
+
+/** Null: not three corners, or not on earth. */
+export function readCorners(text: string): [number, number][] | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const points = lines.map((line): [number, number] | null => {
+    const found = /^\s*(-?\d{1,2}(?:\.\d+)?)\s*[,;\s]\s*(-?\d{1,3}(?:\.\d+)?)\s*$/.exec(line)
+    const [latitude, longitude] = [Number(found?.[1]), Number(found?.[2])]
+    return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 ? [latitude, longitude] : null
+  })
+  const good = points.filter((point) => point !== null)
+  return good.length === lines.length && good.length >= 3 ? good : null
+}

@@ -9,6 +9,8 @@ import { useAction } from '../../state/load.ts'
 import { type Node, nodeName } from '../../state/mesh.ts'
 import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
+import { Preview } from '../alerts/preview.tsx'
+import type { NewRule } from '../alerts/rule.ts'
 
 /** One button: to be told, by all own destinations, when this node falls silent. */
 export function WatchNode({ node }: { node: Node }) {
@@ -16,15 +18,18 @@ export function WatchNode({ node }: { node: Node }) {
   const minutes = useSignal('120')
   const saving = useAction()
   const name = nodeName(node)
+  const rule: NewRule = {
+    kind: 'node_silent',
+    name: Array.from(alertTexts.watchName(name)).slice(0, 32).join('').trim(),
+    nodes: { kind: 'list', nodes: [node.nodeNum] },
+    afterMinutes: Number(minutes.value),
+  }
   const save = (event: SubmitEvent) => {
     event.preventDefault()
     void saving.run(async () => {
       const { destinations } = await ask(api.alerts.destinations.$get({ query: {} }))
       const json = {
-        kind: 'node_silent' as const,
-        name: Array.from(alertTexts.watchName(name)).slice(0, 32).join('').trim(),
-        nodes: { kind: 'list' as const, nodes: [node.nodeNum] },
-        afterMinutes: Number(minutes.value),
+        ...rule,
         destinations: destinations.filter(({ confirmed, enabled }) => confirmed && enabled).map(({ id }) => id),
       }
       await ask(api.alerts.rules.$post({ json }))
@@ -50,6 +55,7 @@ export function WatchNode({ node }: { node: Node }) {
               value={minutes.value}
               onInput={(event) => (minutes.value = event.currentTarget.value)}
             />
+            <Preview rule={rule} />
             <Failure error={saving.error.value} />
             <Actions>
               <Submit busy={saving.busy.value} idle={t.common.save} working={t.common.saving} />
