@@ -57,6 +57,13 @@ const ADDITIONS = [
     others: ['src/app/automation/rules.ts', 'src/web/pages/automation/kinds/kinds.ts'],
   },
   {
+    name: 'more_destinations',
+    table: 'src/shared/alerts/destination-kinds.ts',
+    begin: 'export const DESTINATION_KINDS = {\n',
+    line: 'more_destinations: { url: { secret: true } },\n',
+    others: ['src/app/alerts/destinations/kinds.ts', 'src/web/strings/alerts.ts'],
+  },
+  {
     name: 'moreToken',
     table: 'src/shared/automation/tokens.ts',
     begin: 'export const TOKENS = {\n',

@@ -18,7 +18,7 @@ import { plainName } from '../names.ts'
 import { testMessage } from '../outbox/outbox.ts'
 import { isConfirmToken } from './confirm-token.ts'
 import { attempt } from './send.ts'
-import { SETTINGS } from './settings.ts'
+import { KINDS } from './kinds.ts'
 
 const settingsSchema = z
   .record(z.string().max(40), z.string().max(4096))
@@ -121,7 +121,7 @@ async function findDestination({ store, viewer }: SignedInCtx, id: number, whose
 }
 
 function checkSettings(kind: DestinationKind, settings: Readonly<Record<string, string>>): object {
-  const result = SETTINGS[kind].safeParse(settings)
+  const result = KINDS[kind].settings.safeParse(settings)
   if (result.success) return result.data
   const issues = result.error.issues.map(({ path, message }) => ({
     path: ['settings', ...path].map(String).join('.'),

@@ -8,13 +8,13 @@ const LABEL = 'push-keys'
 const keysSchema = z.strictObject({ publicKey: z.string(), privateKey: z.string() })
 export type PushKeys = z.infer<typeof keysSchema>
 
-type Needs = Pick<Ports, 'store' | 'config' | 'now'>
+export type PushNeeds = Pick<Ports, 'store' | 'config' | 'now'>
 
 /**
  * The keys by which push services know this service (VAPID, RFC 8292), base64url: made once, and anew when SESSION_SECRET
  * no longer opens them. Of several processes that make some, all get the same.
  */
-export async function readPushKeys(needs: Needs): Promise<PushKeys> {
+export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
   const kept = await keptKeys(needs)
   if (kept !== null) return kept
   const { store, config, now } = needs
@@ -31,7 +31,16 @@ export async function readPushKeys(needs: Needs): Promise<PushKeys> {
   return made
 }
 
-async function keptKeys({ store, config }: Needs): Promise<PushKeys | null> {
+/** Push services want somebody to turn to; a service without a public address names none. */
+const SUBJECT = 'mailto:nobody@localhost.localdomain'
+
+/** The keys, and whom a push service can turn to. */
+export async function readPushIdentity(needs: PushNeeds) {
+  const { PUBLIC_URL: url } = needs.config
+  return { keys: await readPushKeys(needs), subject: url?.startsWith('https:') === true ? url : SUBJECT }
+}
+
+async function keptKeys({ store, config }: PushNeeds): Promise<PushKeys | null> {
   const row = await store.db.select().from(alertPushKeys).get()
   const text = row === undefined ? null : await unseal(config.SESSION_SECRET, LABEL, row.sealed)
   return text === null ? null : keysSchema.parse(JSON.parse(text))

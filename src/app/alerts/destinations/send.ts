@@ -2,19 +2,7 @@ import type { DestinationKind } from '../../../shared/alerts/destination-kinds.t
 import type { Ports } from '../../context.ts'
 import { type OutboundAnswer, SendFailure } from '../outbox/ports.ts'
 import type { ToldMessage } from '../outbox/told-message.ts'
-import { readPushKeys } from './push-keys.ts'
-import { SETTINGS } from './settings.ts'
-import { toApprise } from './senders/apprise.ts'
-import { toDiscord } from './senders/discord.ts'
-import { toGotify } from './senders/gotify.ts'
-import { toMatrix } from './senders/matrix.ts'
-import { toNtfy } from './senders/ntfy.ts'
-import { toPushover } from './senders/pushover.ts'
-import type { Sending } from './senders/sending.ts'
-import { toSlack } from './senders/slack.ts'
-import { toTelegram } from './senders/telegram.ts'
-import { toWebhook } from './senders/webhook.ts'
-import { toWebPush } from './senders/web-push.ts'
+import { emailSettings, KINDS } from './kinds.ts'
 
 export type SendNeeds = Pick<Ports, 'store' | 'config' | 'now' | 'outbound' | 'mail'>
 
@@ -47,48 +35,11 @@ async function sendTo(
   message: ToldMessage,
 ): Promise<Attempt> {
   const stored: unknown = JSON.parse(settings)
-  if (kind === 'email') return sendLetter(needs, SETTINGS.email.parse(stored).address, message)
+  if (kind === 'email') return sendLetter(needs, emailSettings.parse(stored).address, message)
   if (needs.outbound === null) throw new SendFailure('this runtime sends nothing')
-  const sending = await formOf(needs, kind, stored, message)
+  const sending = await KINDS[kind].request(stored, message, needs)
   return judge(kind, await needs.outbound.send({ ...sending, mayBePrivate }))
 }
-
-async function formOf(
-  needs: SendNeeds,
-  kind: Exclude<DestinationKind, 'email'>,
-  stored: unknown,
-  message: ToldMessage,
-): Promise<Sending> {
-  switch (kind) {
-    case 'web_push': {
-      const subject = needs.config.PUBLIC_URL?.startsWith('https:') === true ? needs.config.PUBLIC_URL : SUBJECT
-      return toWebPush(SETTINGS.web_push.parse(stored), message, { keys: await readPushKeys(needs), subject })
-    }
-    case 'webhook':
-      return toWebhook(SETTINGS.webhook.parse(stored), message)
-    case 'ntfy':
-      return toNtfy(SETTINGS.ntfy.parse(stored), message)
-    case 'gotify':
-      return toGotify(SETTINGS.gotify.parse(stored), message)
-    case 'discord':
-      return toDiscord(SETTINGS.discord.parse(stored), message)
-    case 'slack':
-      return toSlack(SETTINGS.slack.parse(stored), message)
-    case 'telegram':
-      return toTelegram(SETTINGS.telegram.parse(stored), message)
-    case 'matrix':
-      return toMatrix(SETTINGS.matrix.parse(stored), message)
-    case 'pushover':
-      return toPushover(SETTINGS.pushover.parse(stored), message)
-    case 'apprise':
-      return toApprise(SETTINGS.apprise.parse(stored), message)
-    default:
-      return kind satisfies never
-  }
-}
-
-/** Push services want somebody to turn to; a service without a public address names none. */
-const SUBJECT = 'mailto:nobody@localhost.localdomain'
 
 async function sendLetter({ mail }: SendNeeds, to: string, { uid, title, text, url }: ToldMessage): Promise<Attempt> {
   if (mail === null) throw new SendFailure('e-mail is not set up on this service')

@@ -1,9 +1,12 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { address } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 
+export const appriseSettings = z.strictObject({ url: address })
+
 /** github.com/caronc/apprise-api, *Persistent Storage Solution*: `/notify/{key}`. Apprise itself knows how much its services take. */
-export function toApprise({ url }: SettingsOf<'apprise'>, message: ToldMessage): Sending {
+export function toApprise({ url }: z.output<typeof appriseSettings>, message: ToldMessage): Sending {
   const type = message.told === 'resolved' ? 'success' : message.told === 'fired' ? 'warning' : 'info'
   const body = bodyText(message, 4000, inCodePoints)
   return json(url, { title: withoutMentions(message.title), body, type, format: 'text' })

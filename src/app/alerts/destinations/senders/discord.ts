@@ -1,13 +1,21 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { address } from './fields.ts'
 import { json, type Sending } from './sending.ts'
+
+export const discordSettings = z.strictObject({
+  url: address.refine(
+    (value) => /^https:\/\/(?:(?:ptb|canary)\.)?discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]+$/.test(value),
+    'the URL of a webhook of Discord',
+  ),
+})
 
 const MOST = 2000
 
 const escaped = (text: string) => text.replaceAll(/[\\*_~`|>#[\]()<]/gu, String.raw`\$&`)
 
 /** discord.com/developers/docs/resources/webhook: at most 2000 characters; nobody is mentioned, no link is shown larger. */
-export function toDiscord({ url }: SettingsOf<'discord'>, { title, text, url: link }: ToldMessage): Sending {
+export function toDiscord({ url }: z.output<typeof discordSettings>, { title, text, url: link }: ToldMessage): Sending {
   const head = `**${escaped(withoutMentions(title))}**\n`
   const tail = link === null ? '' : `\n${link}`
   const room = MOST - head.length - tail.length

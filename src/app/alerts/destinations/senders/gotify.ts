@@ -1,9 +1,12 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { server, text } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 
+export const gotifySettings = z.strictObject({ server, token: text(200) })
+
 /** gotify.net/docs/pushmsg and gotify.net/docs/msgextras */
-export function toGotify({ server, token }: SettingsOf<'gotify'>, message: ToldMessage): Sending {
+export function toGotify({ server, token }: z.output<typeof gotifySettings>, message: ToldMessage): Sending {
   const { told, title, url } = message
   const click = url === null ? {} : { 'client::notification': { click: { url } } }
   const body = {

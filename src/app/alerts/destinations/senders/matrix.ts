@@ -1,12 +1,22 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { server, text } from './fields.ts'
 import { json, type Sending } from './sending.ts'
+
+export const matrixSettings = z.strictObject({
+  server,
+  room: z
+    .string()
+    .max(255)
+    .regex(/^![\x21-\x7e]+$/, 'the id of a room, such as !abc:example.org'),
+  token: text(1000),
+})
 
 /** An event has at most 65,536 bytes, with signatures and what JSON escapes. */
 const MOST = 16_000
 
 /** spec.matrix.org, *Sending events to a room*: the transaction id makes a repeat the same message. */
-export function toMatrix({ server, room, token }: SettingsOf<'matrix'>, message: ToldMessage): Sending {
+export function toMatrix({ server, room, token }: z.output<typeof matrixSettings>, message: ToldMessage): Sending {
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(room)}/send/m.room.message/${message.uid}`
   const body = `${withoutMentions(message.title)}\n${bodyText(message, MOST, inUtf8)}`
   const sending = json(

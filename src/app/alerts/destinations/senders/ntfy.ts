@@ -1,9 +1,16 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inUtf8, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { server, text } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 
+export const ntfySettings = z.strictObject({
+  server: server.default('https://ntfy.sh'),
+  topic: z.string().regex(/^[-\w]{1,64}$/, '1–64 letters, digits, - and _'),
+  token: text(200).optional(),
+})
+
 /** docs.ntfy.sh/publish, *Publish as JSON*: a message has at most 4096 bytes, or it becomes a file. */
-export function toNtfy({ server, topic, token }: SettingsOf<'ntfy'>, message: ToldMessage): Sending {
+export function toNtfy({ server, topic, token }: z.output<typeof ntfySettings>, message: ToldMessage): Sending {
   const { text, url, title, told } = message
   const body = {
     topic,

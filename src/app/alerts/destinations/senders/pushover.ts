@@ -1,9 +1,14 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
 import { json, type Sending } from './sending.ts'
 
+export const pushoverSettings = z.strictObject({
+  user: z.string().regex(/^[A-Za-z0-9]{20,40}$/),
+  token: z.string().regex(/^[A-Za-z0-9]{20,40}$/),
+})
+
 /** pushover.net/api: a message has at most 1024 characters, a title 250, a URL 512. */
-export function toPushover({ user, token }: SettingsOf<'pushover'>, message: ToldMessage): Sending {
+export function toPushover({ user, token }: z.output<typeof pushoverSettings>, message: ToldMessage): Sending {
   const { text, url, title } = message
   const link = url === null || url.length > 512 ? {} : { url }
   return json('https://api.pushover.net/1/messages.json', {

@@ -1,6 +1,9 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { address } from './fields.ts'
 import { json, type Sending } from './sending.ts'
+
+export const slackSettings = z.strictObject({ url: address })
 
 /** A longer text becomes several messages. */
 const MOST = 4000
@@ -9,7 +12,7 @@ const MOST = 4000
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 /** docs.slack.dev, *Sending messages using incoming webhooks*. */
-export function toSlack({ url }: SettingsOf<'slack'>, message: ToldMessage): Sending {
+export function toSlack({ url }: z.output<typeof slackSettings>, message: ToldMessage): Sending {
   const head = escaped(`${withoutMentions(message.title)}\n`)
   const text = head + escaped(bodyText(message, MOST - head.length, (part) => escaped(part).length))
   return json(url, { text, mrkdwn: false, unfurl_links: false, unfurl_media: false })

@@ -1,12 +1,19 @@
-import type { SettingsOf } from '../settings.ts'
+import * as z from 'zod'
 import { bodyText, inUtf16, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { server } from './fields.ts'
 import { json, type Sending } from './sending.ts'
+
+export const telegramSettings = z.strictObject({
+  token: z.string().regex(/^\d{1,20}:[\w-]{10,100}$/, 'the token of a bot'),
+  chat: z.string().regex(/^(?:-?\d{1,20}|@\w{1,64})$/, 'the id of a chat, or @name'),
+  server: server.default('https://api.telegram.org'),
+})
 
 /** Counted in UTF-16, as its entities are. */
 const MOST = 4096
 
 /** core.telegram.org/bots/api#sendmessage: at most 4096 characters; without a parse mode the text is plain. */
-export function toTelegram({ server, token, chat }: SettingsOf<'telegram'>, message: ToldMessage): Sending {
+export function toTelegram({ server, token, chat }: z.output<typeof telegramSettings>, message: ToldMessage): Sending {
   const head = `${withoutMentions(message.title)}\n`
   const text = head + bodyText(message, MOST - head.length, inUtf16)
   return json(`${server}/bot${token}/sendMessage`, { chat_id: chat, text, link_preview_options: { is_disabled: true } })

@@ -1,15 +1,22 @@
 import { buildPushPayload } from '@block65/webcrypto-web-push'
+import * as z from 'zod'
 import type { PushKeys } from '../push-keys.ts'
-import type { SettingsOf } from '../settings.ts'
 import { bodyText, fit, inCodePoints, type ToldMessage, withoutMentions } from '../../outbox/told-message.ts'
+import { address, base64Of } from './fields.ts'
 import type { Sending } from './sending.ts'
+
+export const webPushSettings = z.strictObject({
+  endpoint: address.refine((value) => value.startsWith('https:'), 'an https URL'),
+  p256dh: base64Of(65),
+  auth: base64Of(16),
+})
 
 /** A push service keeps a message for a device that is off for so long, in seconds. */
 const KEPT_S = 86_400
 
 /** Web Push: RFC 8030, encrypted by RFC 8291, signed by RFC 8292. `subject`: whom a push service can turn to. */
 export async function toWebPush(
-  { endpoint, p256dh, auth }: SettingsOf<'web_push'>,
+  { endpoint, p256dh, auth }: z.output<typeof webPushSettings>,
   message: ToldMessage,
   { keys, subject }: { readonly keys: PushKeys; readonly subject: string },
 ): Promise<Sending> {

@@ -1,10 +1,25 @@
+import * as z from 'zod'
 import { formatNodeId } from '../../../../meshtastic/node-id.ts'
-import type { SettingsOf } from '../settings.ts'
 import type { ToldAlert, ToldMessage } from '../../outbox/told-message.ts'
+import { address, bytesOf } from './fields.ts'
 import { json, type Sending } from './sending.ts'
 
+/** By Standard Webhooks: 24 to 64 random bytes. */
+const webhookSecret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/)
+  .refine(
+    (value) => (bytesOf(value.slice(6))?.length ?? 0) >= 24 && (bytesOf(value.slice(6))?.length ?? 0) <= 64,
+    'whsec_ and base64 of 24 to 64 bytes',
+  )
+
+export const webhookSettings = z.strictObject({ url: address, secret: webhookSecret.optional() })
+
 /** JSON, signed as standardwebhooks.com asks for: `webhook-id`, `webhook-timestamp`, `webhook-signature`. */
-export async function toWebhook({ url, secret }: SettingsOf<'webhook'>, message: ToldMessage): Promise<Sending> {
+export async function toWebhook(
+  { url, secret }: z.output<typeof webhookSettings>,
+  message: ToldMessage,
+): Promise<Sending> {
   const { uid, told, at, title, text, rule, alerts, total } = message
   const body = JSON.stringify({
     type: `alert.${told}`,

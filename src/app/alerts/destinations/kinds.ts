@@ -1,0 +1,48 @@
+import * as z from 'zod'
+import type { DestinationKind } from '../../../shared/alerts/destination-kinds.ts'
+import type { ToldMessage } from '../outbox/told-message.ts'
+import { type PushNeeds, readPushIdentity } from './push-keys.ts'
+import { appriseSettings, toApprise } from './senders/apprise.ts'
+import { discordSettings, toDiscord } from './senders/discord.ts'
+import { gotifySettings, toGotify } from './senders/gotify.ts'
+import { matrixSettings, toMatrix } from './senders/matrix.ts'
+import { ntfySettings, toNtfy } from './senders/ntfy.ts'
+import { pushoverSettings, toPushover } from './senders/pushover.ts'
+import { slackSettings, toSlack } from './senders/slack.ts'
+import { telegramSettings, toTelegram } from './senders/telegram.ts'
+import { webPushSettings, toWebPush } from './senders/web-push.ts'
+import { webhookSettings, toWebhook } from './senders/webhook.ts'
+import type { Sending } from './senders/sending.ts'
+
+/** Of stored settings and a message: the request that takes it there. */
+type Request = (stored: unknown, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>
+
+type Kind = {
+  /** What a destination is made of, as it is stored. */
+  readonly settings: z.ZodType<object>
+  readonly request: Request
+}
+
+const kind = <S extends object>(
+  settings: z.ZodType<S>,
+  request: (settings: S, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>,
+): Kind => ({ settings, request: (stored, message, needs) => request(settings.parse(stored), message, needs) })
+
+/** A destination by e-mail, which a mail server takes and no request. */
+export const emailSettings = z.strictObject({ address: z.email().max(254) })
+
+export const KINDS: { readonly [K in DestinationKind]: K extends 'email' ? Pick<Kind, 'settings'> : Kind } = {
+  web_push: kind(webPushSettings, async (settings, message, needs) =>
+    toWebPush(settings, message, await readPushIdentity(needs)),
+  ),
+  email: { settings: emailSettings },
+  webhook: kind(webhookSettings, toWebhook),
+  ntfy: kind(ntfySettings, toNtfy),
+  gotify: kind(gotifySettings, toGotify),
+  discord: kind(discordSettings, toDiscord),
+  slack: kind(slackSettings, toSlack),
+  telegram: kind(telegramSettings, toTelegram),
+  matrix: kind(matrixSettings, toMatrix),
+  pushover: kind(pushoverSettings, toPushover),
+  apprise: kind(appriseSettings, toApprise),
+}
