@@ -7,16 +7,21 @@ import { flag } from './flag.ts'
 
 // The tables of alerts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
+/** What somebody made and named: theirs alone, and gone with them. */
+const ofOwner = () => ({
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  /** Random: finds the row that was just made. */
+  uid: text('uid').notNull().unique(),
+  ownerId: integer('owner_id')
+    .notNull()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  name: text('name').notNull(),
+})
+
 export const alertRules = sqliteTable(
   'alert_rules',
   {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    /** Random: finds the row that was just made. */
-    uid: text('uid').notNull().unique(),
-    ownerId: integer('owner_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
-    name: text('name').notNull(),
+    ...ofOwner(),
     kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
     enabled: flag('enabled').notNull(),
     /** JSON: the whole rule. */
@@ -83,12 +88,7 @@ export const alerts = sqliteTable(
 export const alertDestinations = sqliteTable(
   'alert_destinations',
   {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    uid: text('uid').notNull().unique(),
-    ownerId: integer('owner_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
-    name: text('name').notNull(),
+    ...ofOwner(),
     kind: text('kind', { enum: DESTINATION_KIND_NAMES }).notNull(),
     enabled: flag('enabled').notNull(),
     /** JSON, secrets among it: never leaves the service but in a backup. */

@@ -10,18 +10,19 @@ import { UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
 
-const IS_READABLE = sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`
+/** The columns of an arrival, of the packet log as `p`. */
+const ARRIVAL = {
+  from: sql<number>`p.from_node_num`,
+  id: sql<number>`p.packet_id`,
+  at: sql<number>`p.t`,
+  hopsAway: sql<number | null>`p.hops_away`,
+  isReadable: sql<number>`p.payload ->> 'kind' not in (${literals(UNREADABLE)})`,
+  standing: sql<Voice>`coalesce(p.standing, 'plain')`,
+} as const
 
 const queries = prepareOnce((db) => ({
   seen: db
-    .select({
-      from: sql<number>`p.from_node_num`,
-      id: sql<number>`p.packet_id`,
-      at: sql<number>`p.t`,
-      hopsAway: sql<number | null>`p.hops_away`,
-      isReadable: IS_READABLE,
-      standing: sql<Voice>`coalesce(p.standing, 'plain')`,
-    })
+    .select(ARRIVAL)
     .from(
       sql`json_each(${sql.placeholder('packets')}) k cross join packets p
         on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
@@ -32,14 +33,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   // The log is in the order of arrival: nothing but its end is looked at.
   recent: db
-    .select({
-      from: sql<number>`p.from_node_num`,
-      id: sql<number>`p.packet_id`,
-      at: sql<number>`p.t`,
-      hopsAway: sql<number | null>`p.hops_away`,
-      isReadable: IS_READABLE,
-      standing: sql<Voice>`coalesce(p.standing, 'plain')`,
-    })
+    .select(ARRIVAL)
     .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
     .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
     .orderBy(sql`p.id`)
