@@ -204,7 +204,7 @@ export async function deleteAutomation(ctx: Ctx, id: number, wanted: Preconditio
 }
 
 /** Forgets times that a clock noted when it was ahead: rules would wait for them. */
-export async function distrustFuture(store: Store, now: number): Promise<void> {
+export async function forgetFutureAnchors(store: Store, now: number): Promise<void> {
   await queries(store).distrust.run({ now, limit: now + MAX_AHEAD_MS })
 }
 

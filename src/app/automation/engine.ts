@@ -9,7 +9,7 @@ import { isSuspected } from '../mesh/ingest/trust/judge.ts'
 import { recallPackets } from '../mesh/ingest/seen-packets.ts'
 import { type Automatic, type SendCtx, sendMessage } from '../mesh/messages/send.ts'
 import { requestTraceroute } from '../mesh/topology/traceroutes.ts'
-import { distrustFuture, isCurrent, listAutomations } from './automations.ts'
+import { forgetFutureAnchors, isCurrent, listAutomations } from './automations.ts'
 import { readFacts, readSpeaker, type SpeakerFacts } from './facts.ts'
 import { answerBlock, slotBlock } from './guards.ts'
 import type { Said } from './kinds/kind.ts'
@@ -49,7 +49,7 @@ export function createEngine(needs: Needs): Engine {
   return {
     async runDue() {
       const now = needs.now()
-      await distrustFuture(needs.store, now)
+      await forgetFutureAnchors(needs.store, now)
       const next: number[] = []
       const { automations } = await listAutomations(needs, 'enabled')
       withdrawStale(needs, automations)

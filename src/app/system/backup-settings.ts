@@ -86,7 +86,7 @@ export async function recordScheduledRun(
 }
 
 /** Forgets times that a clock noted when it was a day or more ahead: the schedule would wait for them. */
-export async function distrustFuture(ctx: AuditContext): Promise<void> {
+export async function forgetFutureRuns(ctx: AuditContext): Promise<void> {
   const now = ctx.now()
   const { settings, run } = await readBackupSchedule(ctx.store)
   const isWrong = (at: number | null) => at !== null && isFuture(at, now, DAY_MS)

@@ -8,16 +8,19 @@ import { LINK_TIMINGS, type LinkTimings } from './timings.ts'
 import { backOff } from '../../shared/back-off.ts'
 import type { OwnKind } from '../../shared/mesh/link-kinds.ts'
 
-export type LinkOptions = {
-  readonly name: string
-  readonly kind: OwnKind
-  readonly connect: Connect
+export type LinkListener = {
   /** Gets each message whole, including secrets, before `onFrames`: it must not store or pass on any of it. */
   onMessage?(message: FromRadio): void
   /** Gets events in order, immediately; must not throw. Packets have their own `replayed` flag. */
   onFrames(batch: readonly ReceivedEvent[]): void
   /** Called after each change of state. */
   onState?(info: LinkInfo): void
+}
+
+export type LinkOptions = LinkListener & {
+  readonly name: string
+  readonly kind: OwnKind
+  readonly connect: Connect
   readonly clock?: Clock
   /** Numbers from 0 to below 1. */
   readonly random?: () => number
@@ -36,6 +39,11 @@ export type Link = {
   expectRestart(): void
   /** Asks the radio for everything again, without hanging up; false unless the link is connected. */
   readAgain(): boolean
+}
+
+export type RadioLink = Link & {
+  /** Adds a listener, called after those before it: for what is made of the link. Only before `start`. */
+  listen(listener: LinkListener): void
 }
 
 type State = LinkInfo['state']
@@ -59,12 +67,13 @@ type Memory = {
   restartUntil: number
 }
 
-export function createLink(options: LinkOptions): Link {
+export function createLink(options: LinkOptions): RadioLink {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
   const timings: LinkTimings = { ...LINK_TIMINGS, ...options.timings }
   const memory = createMemory(clock.now())
   const retry = createTimer(clock)
+  const listeners: LinkListener[] = [options]
   let session: Session | null = null
 
   const info = () => describe(options, memory)
@@ -73,16 +82,19 @@ export function createLink(options: LinkOptions): Link {
     if (next !== memory.state) memory.since = clock.now()
     memory.state = next
     memory.reason = reason
-    options.onState?.(info())
+    for (const listener of listeners) listener.onState?.(info())
   }
   const onPhase = (phase: 'handshake' | 'connected') => {
     if (phase === 'connected') noteConnected(memory, clock.now())
     enter(phase, phase === 'connected' ? null : 'reading settings and nodes')
   }
+  const onMessage = (message: FromRadio) => {
+    for (const listener of listeners) listener.onMessage?.(message)
+  }
   const onEvents = (batch: readonly ReceivedEvent[]) => {
     memory.lastFrameAt = clock.now()
     for (const { event } of batch) noteEvent(memory, event, clock.now() + timings.restartMs)
-    options.onFrames(batch)
+    for (const listener of listeners) listener.onFrames(batch)
   }
   const onEnd = (reason: string, hungUp: boolean) => {
     session = null
@@ -93,11 +105,12 @@ export function createLink(options: LinkOptions): Link {
   const open = () => {
     session?.close()
     enter('connecting', memory.reason)
-    const { connect, onMessage } = options
+    const { connect } = options
     session = openSession({ connect, clock, random, timings, onMessage, onPhase, onEvents, onEnd })
   }
   return {
     info,
+    listen: (listener) => listeners.push(listener),
     start() {
       if (memory.state === 'stopped') open()
     },

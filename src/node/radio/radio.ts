@@ -213,16 +213,6 @@ function openLink(
   readonly forgetting: Forgetting
 } {
   const tell = createTeller(log)
-  const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
-    log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', {
-      link: name,
-      severity: level,
-      words: message,
-      packetId,
-    })
-    if (packetId === null) records.add(() => noteDuringChange(store, name, message, receivedAt))
-    tellLink(link.info())
-  }
   const hearings = createHearings()
   const later = (run: () => Promise<void>) => records.add(run)
   const unfenced = createLink({
@@ -231,23 +221,8 @@ function openLink(
     connect: fenced(connect, mayWrite),
     clock,
     random,
-    onMessage: (message) => configurator.take(message),
-    onFrames(batch) {
-      take(batcher, kind, name, batch)
-      for (const { event } of batch) {
-        transmitter.observe(event)
-        hearings.observe(event)
-        configurator.observe(event)
-        forgetting.observe(event)
-        if (event.type === 'notification') hearWord(event)
-      }
-    },
-    onState(info) {
-      tell(info)
-      transmitter.onState(info)
-      configurator.onState(info)
-      tellLink(info)
-    },
+    onFrames: (batch) => take(batcher, kind, name, batch),
+    onState: tell,
   })
   // What may not be written was not sent either.
   const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
@@ -277,6 +252,33 @@ function openLink(
         publish([changeEvent(name, { id, section, ...outcome })])
         log.info('Configuration change', { source: name, section, state: outcome.state, reason: outcome.reason })
       }),
+  })
+  const hearWord = ({ level, message, packetId, receivedAt }: Extract<RadioEvent, { type: 'notification' }>) => {
+    log[QUIET_LEVELS.has(level) ? 'info' : 'warn']('The radio says', {
+      link: name,
+      severity: level,
+      words: message,
+      packetId,
+    })
+    if (packetId === null) records.add(() => noteDuringChange(store, name, message, receivedAt))
+    tellLink(link.info())
+  }
+  unfenced.listen({
+    onMessage: (message) => configurator.take(message),
+    onFrames(batch) {
+      for (const { event } of batch) {
+        transmitter.observe(event)
+        hearings.observe(event)
+        configurator.observe(event)
+        forgetting.observe(event)
+        if (event.type === 'notification') hearWord(event)
+      }
+    },
+    onState(info) {
+      transmitter.onState(info)
+      configurator.onState(info)
+      tellLink(info)
+    },
   })
   return { link, transmitter, configurator, hearings, forgetting }
 }

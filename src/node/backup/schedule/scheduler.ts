@@ -3,7 +3,7 @@ import type { Backups } from '../../../app/system/backup.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import type { AuditContext } from '../../../app/audit/audit.ts'
 import type { Ports } from '../../../app/context.ts'
-import { distrustFuture, readBackupSchedule, recordScheduledRun } from '../../../app/system/backup-settings.ts'
+import { forgetFutureRuns, readBackupSchedule, recordScheduledRun } from '../../../app/system/backup-settings.ts'
 import { createBackup, deleteBackup } from '../../../app/system/backups.ts'
 import { type Clock, createTimer } from '../../clock.ts'
 import type { BackupStore } from '../backups.ts'
@@ -76,7 +76,7 @@ export function createScheduler(options: {
     if (isAtWork || isStopped) return
     isAtWork = true
     try {
-      await distrustFuture(context)
+      await forgetFutureRuns(context)
       const due = dueAt(await readBackupSchedule(ports.store), now(), timeZone)
       if (due !== null && Math.max(due, busyUntil) <= now() && mayRun()) await run()
     } finally {

@@ -17,9 +17,9 @@ import type { FromRadio } from '../../../meshtastic/gen/stream_pb.ts'
 import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
-import { createEdit, type Edit } from './edit.ts'
+import { createEdit } from './edit.ts'
 import type { Link } from '../link.ts'
-import { createRestart, type Restart } from './restart.ts'
+import { createRestart, type Exchange } from './restart.ts'
 import { derivePublicKey } from '../sending/x25519.ts'
 import type { OwnKind } from '../../../shared/mesh/link-kinds.ts'
 
@@ -62,10 +62,10 @@ export function createConfigurator(options: ConfiguratorOptions): Configurator {
   let config: RadioConfig | null = null
   let readAt = 0
   let sections: readonly LiveSection[] = []
-  let edit: Edit | null = null
+  let edit: Exchange | null = null
   let isReserved = false
   let lost: readonly BegunChange[] = []
-  let recovery: Restart | null = null
+  let recovery: Exchange | null = null
 
   const current = () => (link.info().state === 'connected' ? config : null)
   const send = (message: Uint8Array, known: RadioConfig) => current() === known && link.send(message)

@@ -1,14 +1,11 @@
-import type { LinkInfo } from '../../../app/mesh/radios/radio.ts'
 import type { ChangeOutcome } from '../../../app/device-config/records.ts'
 import { encodeAdminPacket } from '../../../meshtastic/link/admin-packets.ts'
 import { findDiffering, isAsBefore, type SectionPlan } from '../../../meshtastic/config/change.ts'
 import { type RadioConfig, sectionBytes } from '../../../meshtastic/config/sections.ts'
 import { viewSection } from '../../../meshtastic/config/values.ts'
-import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { readAnswer } from './admin-answer.ts'
-import { createTimer, type Clock } from '../../clock.ts'
-import type { Link } from '../link.ts'
-import { createRestart, HANG_UP_MS, type Restart } from './restart.ts'
+import { createTimer } from '../../clock.ts'
+import { createRestart, type Exchange, type ExchangeNeeds, HANG_UP_MS } from './restart.ts'
 
 /** All in milliseconds. */
 export const EDIT_TIMINGS = {
@@ -22,36 +19,15 @@ export const EDIT_TIMINGS = {
   limitMs: 240_000,
 } as const satisfies Record<string, number>
 
-export type EditOptions = {
+export type EditOptions = ExchangeNeeds & {
   readonly plan: SectionPlan
   /** The encoded messages of it, from the beginning to the saving. */
   readonly steps: readonly Uint8Array[]
   /** The settings that the plan was made of, and when they were read. */
   readonly config: RadioConfig
   readonly readAt: number
-  readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
-  /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
-  readonly send: (message: Uint8Array, config: RadioConfig) => boolean
-  readonly clock: Clock
-  readonly nextId: () => number
   /** `isFinal` false: the radio did not come back in time, which may still change. */
   onOutcome(outcome: ChangeOutcome, isFinal: boolean): void
-}
-
-/**
- * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One
- * that was begun and can't go on ends with a restart that saves nothing.
- */
-export type Edit = {
-  start(): void
-  /** Processes the radio's events. */
-  observe(event: RadioEvent): void
-  /** The link has another state. */
-  onState(state: LinkInfo['state']): void
-  /** The radio reported all its settings again. */
-  onRead(config: RadioConfig): void
-  /** Ends it, with an outcome only where the radio is not left in the middle of it. */
-  stop(): void
 }
 
 /**
@@ -70,10 +46,15 @@ type Progress = {
   /** Why it can't go on, and the settings read last, once the link can record the failure. */
   obstacle: { readonly reason: string; readonly read: RadioConfig } | null
   /** Gives it up. */
-  restart: Restart | null
+  restart: Exchange | null
 }
 
-export function createEdit(options: EditOptions): Edit {
+/**
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One
+ * that was begun and can't go on ends with a restart that saves nothing. `stop` ends it, with an outcome only where the
+ * radio is not left in the middle of it.
+ */
+export function createEdit(options: EditOptions): Exchange {
   const { plan, steps, link, send, clock, nextId, onOutcome } = options
   const patience = createTimer(clock)
   const limit = createTimer(clock)

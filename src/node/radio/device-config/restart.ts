@@ -9,14 +9,30 @@ import type { Link } from '../link.ts'
 /** A radio ordered to restart disconnects within seconds; if it has not by then, its settings are read as they are. */
 export const HANG_UP_MS = 60_000
 
-type RestartOptions = {
-  /** The radio's latest report, on this connection. */
-  readonly config: RadioConfig
+/** What an exchange with a connected radio needs. */
+export type ExchangeNeeds = {
   readonly link: Pick<Link, 'expectRestart' | 'readAgain'>
   /** Sends an encoded ToRadio; false, and nothing sent, unless the link is connected and `config` its latest. */
   readonly send: (message: Uint8Array, config: RadioConfig) => boolean
   readonly clock: Clock
   readonly nextId: () => number
+}
+
+/** An exchange with a connected radio that outlives its connection. */
+export type Exchange = {
+  start(): void
+  /** Processes the radio's events. */
+  observe(event: RadioEvent): void
+  /** The link has another state. */
+  onState(state: LinkInfo['state']): void
+  /** The radio reported all its settings again. */
+  onRead(config: RadioConfig): void
+  stop(): void
+}
+
+type RestartOptions = ExchangeNeeds & {
+  /** The radio's latest report, on this connection. */
+  readonly config: RadioConfig
   /** Comes once, and last. */
   onEnd(read: RadioConfig, hasRestarted: boolean): void
 }
@@ -26,15 +42,7 @@ type RestartOptions = {
  * changes its memory with each step, including other sections, saves only at the commit, and has no command to abandon.
  * The settings reported afterwards are the saved ones.
  */
-export type Restart = {
-  start(): void
-  observe(event: RadioEvent): void
-  onState(state: LinkInfo['state']): void
-  onRead(config: RadioConfig): void
-  stop(): void
-}
-
-export function createRestart({ config, link, send, clock, nextId, onEnd }: RestartOptions): Restart {
+export function createRestart({ config, link, send, clock, nextId, onEnd }: RestartOptions): Exchange {
   const packetId = nextId()
   const patience = createTimer(clock)
   const at = { isOver: false, isAnswered: false, isReading: false, wasLost: false }
