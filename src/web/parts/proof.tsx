@@ -5,10 +5,10 @@ import { useAction } from '../state/load.ts'
 import { wantedProof } from '../state/proof.ts'
 import { user } from '../state/session.ts'
 import { proveByPasskey } from '../passkeys.ts'
-import { MAX_TYPED_CODE } from '../../shared/limits.ts'
 import { t } from '../strings.ts'
 import { factorTexts } from '../strings/people/factors.ts'
 import { Dialog } from './dialog.tsx'
+import { CODE_FIELD } from './form/code-field.ts'
 import { Actions, Field, formText, Submit } from './form/field.tsx'
 import { Failure } from './notice.tsx'
 
@@ -64,16 +64,7 @@ function Here({ ways, onProved }: { ways: readonly string[]; onProved(): void })
       <p class="measure">{factorTexts.proofHelp}</p>
       <Failure error={error.value} />
       {byCode.value ? (
-        <Field
-          label={factorTexts.code}
-          name="code"
-          autocomplete="one-time-code"
-          inputmode="numeric"
-          pattern="\s*[0-9]{6}\s*"
-          maxLength={MAX_TYPED_CODE}
-          required
-          autofocus
-        />
+        <Field {...CODE_FIELD} name="code" required autofocus />
       ) : (
         <>
           <input type="hidden" autocomplete="username" value={user.value?.username} />

@@ -174,7 +174,23 @@ function TabBar() {
   )
 }
 
-export function Logo() {
+/** A page beside the application: whoever sees it can go nowhere else. */
+export function Alone({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <main class="alone">
+      <div class="sign-in">
+        <div class="brand">
+          <Logo />
+          {APP_NAME}
+        </div>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  )
+}
+
+function Logo() {
   return (
     <svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
       <rect width="32" height="32" rx="7" />

@@ -6,12 +6,13 @@ import { useAction, useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
 import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
+import { CODE_FIELD } from '../../parts/form/code-field.ts'
 import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { canUsePasskeys, createPasskey } from '../../passkeys.ts'
 import { refreshStatus, status } from '../../state/session.ts'
-import { MAX_PASSKEY_NAME, MAX_TYPED_CODE } from '../../../shared/limits.ts'
+import { MAX_PASSKEY_NAME } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 
@@ -247,15 +248,7 @@ function ConfirmTotp({ begun, onAdded }: ConfirmProps) {
         <CopyText text={begun.secret} label={factorTexts.secret} />
       </div>
       <Failure error={error.value} />
-      <Field
-        label={factorTexts.code}
-        name="code"
-        autocomplete="one-time-code"
-        inputmode="numeric"
-        pattern="\s*[0-9]{6}\s*"
-        maxLength={MAX_TYPED_CODE}
-        required
-      />
+      <Field {...CODE_FIELD} name="code" required />
       <Actions>
         <Submit busy={busy.value} idle={factorTexts.confirm} working={t.common.saving} />
       </Actions>

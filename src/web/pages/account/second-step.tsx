@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
+import { CODE_FIELD } from '../../parts/form/code-field.ts'
 import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { signInByPasskey } from '../../passkeys.ts'
-import { MAX_RECOVERY_CODE, MAX_TYPED_CODE } from '../../../shared/limits.ts'
+import { MAX_RECOVERY_CODE } from '../../../shared/limits.ts'
 import { t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
@@ -79,13 +80,7 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
 /** What the field of each factor is like. */
 function fieldOf(factor: 'totp' | 'recovery') {
   return factor === 'totp'
-    ? ({
-        label: factorTexts.code,
-        autocomplete: 'one-time-code',
-        inputmode: 'numeric',
-        pattern: '\\s*[0-9]{6}\\s*',
-        maxLength: MAX_TYPED_CODE,
-      } as const)
+    ? CODE_FIELD
     : ({
         label: factorTexts.recovery,
         autocomplete: 'off',

@@ -5,7 +5,7 @@ import { api, ask } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
 import { Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure } from '../../parts/notice.tsx'
-import { Logo } from '../../parts/shell.tsx'
+import { Alone } from '../../parts/shell.tsx'
 import { href, place, safeReturn, setQuery } from '../../router.ts'
 import {
   hasEnded,
@@ -65,28 +65,21 @@ export function SignInPage() {
   if (known === null) return null
   const isInvited = place.value.query.has('invitation')
   return (
-    <main class="alone">
-      <div class="sign-in">
-        <div class="brand">
-          <Logo />
-          {APP_NAME}
+    <Alone title={t.signIn.title}>
+      {hasEnded.value && (
+        <div class="notice" role="status">
+          {t.signIn.ended}
         </div>
-        <h1>{t.signIn.title}</h1>
-        {hasEnded.value && (
-          <div class="notice" role="status">
-            {t.signIn.ended}
-          </div>
-        )}
-        <ProviderFailure code={place.value.query.get('error')} />
-        {isInvited && <p class="measure">{t.signIn.invited}</p>}
-        {!known.localAuthDisabled && !isInvited && <LocalForm half={half} />}
-        {half.value === null && known.oidcEnabled && !known.localAuthDisabled && !isInvited && (
-          <div class="or">{t.signIn.or}</div>
-        )}
-        {half.value === null && <ProviderButtons known={known} returnTo={returnTo} />}
-        {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
-      </div>
-    </main>
+      )}
+      <ProviderFailure code={place.value.query.get('error')} />
+      {isInvited && <p class="measure">{t.signIn.invited}</p>}
+      {!known.localAuthDisabled && !isInvited && <LocalForm half={half} />}
+      {half.value === null && known.oidcEnabled && !known.localAuthDisabled && !isInvited && (
+        <div class="or">{t.signIn.or}</div>
+      )}
+      {half.value === null && <ProviderButtons known={known} returnTo={returnTo} />}
+      {known.localAuthDisabled && <p class="faint">{t.signIn.oidcOnly}</p>}
+    </Alone>
   )
 }
 

@@ -6,7 +6,7 @@ import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { Copyable } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
-import { Actions, Field, formText, Select } from '../../parts/form/field.tsx'
+import { Field, formText, SaveOrCancel, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -174,14 +174,7 @@ function AddDestination({ hasMail, onDone }: { hasMail: boolean; onDone(): void 
           />
         ))}
         <Failure error={saving.error.value} />
-        <Actions>
-          <button type="button" class="button" onClick={onDone}>
-            {t.common.cancel}
-          </button>
-          <button class="button primary" disabled={saving.busy.value}>
-            {saving.busy.value ? t.common.saving : t.common.save}
-          </button>
-        </Actions>
+        <SaveOrCancel busy={saving.busy.value} onCancel={onDone} />
       </form>
     </Dialog>
   )

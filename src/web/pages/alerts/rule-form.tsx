@@ -4,7 +4,7 @@ import { ALERT_KIND_NAMES } from '../../../shared/alerts/alert-kinds.ts'
 import { MAX_RULE_NAME } from '../../../shared/limits.ts'
 import { api, ask } from '../../api.ts'
 import { Dialog } from '../../parts/dialog.tsx'
-import { Actions, Field, Select } from '../../parts/form/field.tsx'
+import { Field, SaveOrCancel, Select } from '../../parts/form/field.tsx'
 import { Group } from '../../parts/form/labelled.tsx'
 import { Switch } from '../../parts/form/switch.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
@@ -96,14 +96,7 @@ export function RuleForm({ saved, initial, destinations, onDone }: Props) {
         </Switch>
         <Preview rule={rule} />
         <Failure error={saving.error.value} />
-        <Actions>
-          <button type="button" class="button" onClick={onDone}>
-            {t.common.cancel}
-          </button>
-          <button class="button primary" disabled={saving.busy.value}>
-            {saving.busy.value ? t.common.saving : t.common.save}
-          </button>
-        </Actions>
+        <SaveOrCancel busy={saving.busy.value} onCancel={onDone} />
       </form>
     </Dialog>
   )

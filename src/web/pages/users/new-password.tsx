@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Logo } from '../../parts/shell.tsx'
+import { Alone } from '../../parts/shell.tsx'
 import { say } from '../../parts/notice.tsx'
 import { PasswordForm } from '../../parts/form/password-form.tsx'
 import { refreshStatus, signOut, temporaryPassword, user } from '../../state/session.ts'
@@ -16,19 +16,12 @@ export function NewPasswordPage() {
     await refreshStatus()
   }
   return (
-    <main class="alone">
-      <div class="sign-in">
-        <div class="brand">
-          <Logo />
-          {APP_NAME}
-        </div>
-        <h1>{t.password.title}</h1>
-        <p class="faint">{t.password.why}</p>
-        <PasswordForm username={user.value?.username ?? ''} current={temporaryPassword.value} onDone={done} />
-        <button type="button" class="button quiet wide" onClick={() => void signOut().catch(refreshStatus)}>
-          {t.shell.signOut}
-        </button>
-      </div>
-    </main>
+    <Alone title={t.password.title}>
+      <p class="faint">{t.password.why}</p>
+      <PasswordForm username={user.value?.username ?? ''} current={temporaryPassword.value} onDone={done} />
+      <button type="button" class="button quiet wide" onClick={() => void signOut().catch(refreshStatus)}>
+        {t.shell.signOut}
+      </button>
+    </Alone>
   )
 }

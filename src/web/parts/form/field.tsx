@@ -159,6 +159,18 @@ export function formText(form: HTMLFormElement): (name: string) => string {
   }
 }
 
+/** At the end of a form in a window. */
+export function SaveOrCancel({ busy, onCancel }: { busy: boolean; onCancel(): void }) {
+  return (
+    <Actions>
+      <button type="button" class="button" onClick={onCancel}>
+        {t.common.cancel}
+      </button>
+      <Submit busy={busy} idle={t.common.save} working={t.common.saving} />
+    </Actions>
+  )
+}
+
 export function Actions({ children }: { children: ComponentChildren }) {
   return <div class="form-actions">{children}</div>
 }
