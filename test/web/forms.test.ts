@@ -45,12 +45,12 @@ test('a new user and a changed profile survive the end of the session; saving re
   const { page, goto } = visitor
   await page.getByLabel('Username').fill('greta')
   await page.getByLabel('Name', { exact: true }).fill('Greta of the lighthouse')
-  await page.getByLabel('Messages: write').check()
+  await page.getByLabel('Messages: write', { exact: true }).check()
   await endAndReturn(visitor)
   await page.getByRole('heading', { name: 'New user' }).waitFor()
   await expect.poll(() => page.getByLabel('Username').inputValue()).toBe('greta')
   await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('Greta of the lighthouse')
-  await expect.poll(() => page.getByLabel('Messages: write').isChecked()).toBe(true)
+  await expect.poll(() => page.getByLabel('Messages: write', { exact: true }).isChecked()).toBe(true)
   await page.getByRole('button', { name: 'Create user' }).click()
   await page.getByRole('heading', { name: 'greta can sign in now' }).waitFor()
   await page.getByRole('link', { name: 'Open the user' }).click()
@@ -61,7 +61,7 @@ test('a new user and a changed profile survive the end of the session; saving re
   await page.getByText('User saved').waitFor()
   await goto('/users/new')
   await expect.poll(() => page.getByLabel('Username').inputValue()).toBe('')
-  await expect.poll(() => page.getByLabel('Messages: write').isChecked()).toBe(false)
+  await expect.poll(() => page.getByLabel('Messages: write', { exact: true }).isChecked()).toBe(false)
 })
 
 test('a password being typed is not stored anywhere', async () => {

@@ -62,8 +62,8 @@ test('a user created with a preset sees what it allows, and is told what is miss
   await page.getByLabel('Username').fill('anna')
   await page.getByLabel('Name', { exact: true }).fill('Anna on the bike')
   await page.getByRole('radio', { name: 'Operator' }).check()
-  await page.getByLabel('Messages: read').uncheck()
-  await expect.poll(() => page.getByLabel('Messages: write').isChecked()).toBe(false)
+  await page.getByLabel('Messages: read', { exact: true }).uncheck()
+  await expect.poll(() => page.getByLabel('Messages: write', { exact: true }).isChecked()).toBe(false)
   await page.getByRole('button', { name: 'Create user' }).click()
   await page.getByRole('heading', { name: 'anna can sign in now' }).waitFor()
   const password = (await page.getByLabel('Temporary password').textContent()) ?? ''
@@ -99,7 +99,7 @@ test('a password reset shows the new one once, and is in the audit log', async (
   await page.getByRole('heading', { name: 'New password for Anna on the bike' }).waitFor()
   await expect.poll(() => page.getByLabel('Temporary password').textContent()).toMatch(/^[A-Za-z0-9]{20}$/)
   await page.getByRole('button', { name: 'Close' }).click()
-  await page.getByLabel('Messages: read').check()
+  await page.getByLabel('Messages: read', { exact: true }).check()
   await page.getByRole('button', { name: 'Save' }).last().click()
   await page.getByText('Permissions saved').waitFor()
 
