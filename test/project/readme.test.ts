@@ -27,7 +27,17 @@ test('the README is short enough to read', () => {
 const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.md'),
 )
-const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pages.map((name) => `docs/${name}`)]
+const forms = readdirSync(new URL('.github', root), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `.github/${name}`)
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  ...forms,
+  ...pages.map((name) => `docs/${name}`),
+]
 const links = documents.flatMap((page) =>
   [...read(page).matchAll(/\]\((?!http|#)([^)#]+)[^)]*\)/g)].map(([, path]) => ({ page, path: path ?? '' })),
 )
@@ -36,11 +46,15 @@ test.each(links)('$page links to $path, which exists', ({ page, path }) => {
   expect(readFileSync(new URL(path, new URL(page, root))).length).toBeGreaterThan(0)
 })
 
+/** Also inside of a command; what has a placeholder is no path. */
+const PATH =
+  /(?<![\w./<-])(?:src|test|bench|scripts|drizzle|deploy|docs|\.ci|\.github)(?:\/[\w./-]+(?![\w./<*{…-])|(?=`))/g
 const named = documents.flatMap((page) =>
-  [...read(page).matchAll(/`((?:src|test|bench|scripts|drizzle|deploy)(?:\/[\w./-]+)?)`/g)].map(([, path]) => ({
-    page,
-    path: path ?? '',
-  })),
+  [
+    ...read(page)
+      .replaceAll(/^```[^]*?^```/gm, '')
+      .matchAll(/`[^`]+`/g),
+  ].flatMap(([words]) => [...words.matchAll(PATH)].map(([path]) => ({ page, path }))),
 )
 
 test('the page about the architecture names files', () => {
