@@ -19,33 +19,44 @@ const LATEST_PACKETS = 30
 
 const value = sql.placeholder
 
+const nodeColumns = {
+  id: nodes.id,
+  nodeNum: nodes.nodeNum,
+  longName: nodes.longName,
+  role: nodes.role,
+  isFavorite: nodes.isFavorite,
+  isLocal: nodes.isLocal,
+  isIgnored: nodes.isIgnored,
+  firstHeard: nodes.firstHeard,
+  lastHeard: nodes.lastHeard,
+  latitude: nodes.latitude,
+  longitude: nodes.longitude,
+  precisionBits: nodes.precisionBits,
+  positionChannel: nodes.positionChannel,
+  publicKey: nodes.publicKey,
+  previousPublicKey: nodes.previousPublicKey,
+  refusedPublicKey: nodes.refusedPublicKey,
+  keyMismatch: nodes.keyMismatch,
+  spoofSuspected: nodes.spoofSuspected,
+  spoofClaim: nodes.spoofClaim,
+}
+
 const queries = prepareOnce((db) => ({
   nodes: db
-    .select({
-      id: nodes.id,
-      nodeNum: nodes.nodeNum,
-      longName: nodes.longName,
-      role: nodes.role,
-      isFavorite: nodes.isFavorite,
-      isLocal: nodes.isLocal,
-      isIgnored: nodes.isIgnored,
-      firstHeard: nodes.firstHeard,
-      lastHeard: nodes.lastHeard,
-      latitude: nodes.latitude,
-      longitude: nodes.longitude,
-      precisionBits: nodes.precisionBits,
-      positionChannel: nodes.positionChannel,
-      publicKey: nodes.publicKey,
-      previousPublicKey: nodes.previousPublicKey,
-      refusedPublicKey: nodes.refusedPublicKey,
-      keyMismatch: nodes.keyMismatch,
-      spoofSuspected: nodes.spoofSuspected,
-      spoofClaim: nodes.spoofClaim,
-    })
+    .select(nodeColumns)
     .from(nodes)
     .where(gt(nodes.id, value('after')))
     .orderBy(nodes.id)
     .limit(NODES_AT_ONCE)
+    .prepare(),
+  // Those that have one key tell of each other.
+  some: db
+    .select(nodeColumns)
+    .from(nodes)
+    .where(
+      sql`node_num in (select value from json_each(${value('nums')})) or public_key in
+        (select public_key from nodes where node_num in (select value from json_each(${value('nums')})))`,
+    )
     .prepare(),
   ways: db
     .selectDistinct({ name: sources.name })
@@ -214,6 +225,23 @@ export async function readWorldFor(
     anchors: new Map(),
     weakKeys: kinds.includes('key') ? await findWeakKeys(known) : new Set(),
     backups: kinds.includes('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
+  }
+}
+
+/** These nodes as they are now, with those that have the key of one of them, for rules about places and keys. */
+export async function readWorldOf(store: Store, nums: readonly number[], now: number): Promise<World> {
+  const rows = await queries(store).some.all({ nums: JSON.stringify(nums) })
+  const known = rows.map(({ longName, ...row }) => ({ ...row, name: shownName(row.nodeNum, longName) }))
+  return {
+    now,
+    startedAt: null,
+    nodes: known,
+    links: [],
+    heardBy: new Map(),
+    latest: new Map(),
+    anchors: await readAnchors(store),
+    weakKeys: await findWeakKeys(known),
+    backups: { succeededAt: null, failure: null },
   }
 }
 

@@ -9,6 +9,7 @@ import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
 import { alertsOfBatch } from '../../alerts/heard.ts'
+import { readChanging, settleChanged } from '../../alerts/changed.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { liftSuspicions, writeNodes } from './nodes.ts'
@@ -110,6 +111,7 @@ export function createIngest(
       const present = await leaveOutDeleted(store, plan)
       const admission = await admitNewcomers(store, present, batch, first.event.receivedAt)
       const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
+      const changing = await readChanging(store, plan)
       const [statement, ...others] = [
         ...statementsOf(store, plan, admission, memory),
         ...writeOutbox(store, kept),
@@ -118,7 +120,8 @@ export function createIngest(
       if (statement !== undefined) await store.atomic([statement, ...others])
       sightings.commit()
       for (const crowd of admission.crowds) onCrowd(crowd)
-      if (alerted.owners.length > 0) onAlerts(alerted.owners)
+      const owners = [...alerted.owners, ...(await settleStored(store, changing, now))]
+      if (owners.length > 0) onAlerts(owners)
       if (selection !== null) {
         selection.commit()
         collector?.onKept(kept.length, selection.filtered)
@@ -163,15 +166,26 @@ export async function storeBatch(
   const plan = readContent(() => planBatch(batch, judgements, { ...memory, table }, sightings))
   const admission = await admitNewcomers(store, await leaveOutDeleted(store, plan), batch, now)
   const alerted = await alertsOfBatch(store, { plan, newNodes: admission.newNodes, now })
+  const changing = await readChanging(store, plan)
   const [statement, ...others] = [...statementsOf(store, plan, admission, memory), ...alerted.statements]
   if (statement !== undefined) await store.atomic([statement, ...others])
+  const owners = [...alerted.owners, ...(await settleStored(store, changing, now))]
   const { news, duplicates } = plan
   return {
     news,
     crowds: admission.crowds,
-    alerted: alerted.owners,
+    alerted: owners,
     duplicates: duplicates.length,
     counts: countBatch(batch, judgements),
+  }
+}
+
+/** The batch is stored, whatever becomes of this: the look of each minute makes up for it. */
+async function settleStored(store: Store, changed: readonly number[], now: number): Promise<readonly number[]> {
+  try {
+    return await settleChanged(store, changed, now)
+  } catch {
+    return []
   }
 }
 

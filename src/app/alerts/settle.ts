@@ -1,0 +1,165 @@
+import { alertAnchors, alerts } from '../../db/schema.ts'
+import type { Statement, Store } from '../../db/store.ts'
+import { HOUR_MS } from '../../shared/time.ts'
+import { findInArea, newAnchors } from './kinds/area.ts'
+import { findBackups } from './kinds/backup.ts'
+import type { Finding, OpenAlerts } from './kinds/finding.ts'
+import { findKeys } from './kinds/key.ts'
+import { findDown } from './kinds/link.ts'
+import { findBeyond } from './kinds/metric.ts'
+import { findSilent } from './kinds/node-silent.ts'
+import {
+  fire,
+  forgetPending,
+  HELD_WORDS,
+  newStep,
+  noteOccurrences,
+  type Occurrence,
+  readHolds,
+  resolve,
+  sendOut,
+  setInhibited,
+  tellAgain,
+} from './occur.ts'
+import { isSilenced } from './rules/rule.ts'
+import { ofKind, type WatchingRule } from './rules/watch-list.ts'
+import type { World } from './world.ts'
+
+export type OpenRow = typeof alerts.$inferSelect
+
+/** What the rule finds; null: it does not look at how things are. */
+function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[] | null {
+  const only = [watching]
+  switch (watching.rule.kind) {
+    case 'node_silent':
+      return ofKind(only, 'node_silent').flatMap((each) => findSilent(each, world, open))
+    case 'metric':
+      return ofKind(only, 'metric').flatMap((each) => findBeyond(each, world, open))
+    case 'area':
+      return ofKind(only, 'area').flatMap((each) => findInArea(each, world, open))
+    case 'key':
+      return ofKind(only, 'key').flatMap((each) => findKeys(each, world, open))
+    case 'link':
+      return ofKind(only, 'link').flatMap((each) => findDown(each, world, open))
+    case 'backup':
+      return ofKind(only, 'backup').flatMap((each) => findBackups(each, world, open))
+    case 'node_new':
+    case 'node_restarted':
+    case 'message':
+    case 'sign_in':
+      return null
+    default:
+      return watching.rule satisfies never
+  }
+}
+
+/** Brings the alerts of one rule to what it finds, as one step. True: something changed, which its owner wants to see. */
+export async function settle(
+  store: Store,
+  watching: WatchingRule,
+  { world, open }: { world: World; open: readonly OpenRow[] },
+): Promise<boolean> {
+  const { id: ruleId, rule } = watching
+  const { now } = world
+  const bySubject = new Map(open.map((row) => [row.subject, row]))
+  const found = find(watching, world, bySubject)
+  if (found === null) return false
+  const changes = compare(watching, found, { bySubject, now })
+  const anchors = ofKind([watching], 'area').flatMap((each) => newAnchors(each, world))
+  const fired = changes.begun.filter(({ state }) => state === 'firing').length + changes.matured.length
+  const hold = await readHolds(store, fired > 0 ? [ruleId] : [], now)
+  const quieten = (subject: string, nodeNum: number | null) => {
+    const { isHeld, isQuiet } = hold(ruleId, subject)
+    return { isHeld, isQuiet: isQuiet || isSilenced(rule, nodeNum, now) }
+  }
+  const said = (what: string, isHeld: boolean) => (isHeld ? what + HELD_WORDS : what)
+  const begun = changes.begun.map(({ finding, state }): Occurrence => {
+    const { subject, key, nodeNum, channel, since, what } = finding
+    const quiet = state === 'firing' ? quieten(subject, nodeNum) : { isHeld: false, isQuiet: true }
+    return {
+      ruleId,
+      state,
+      subject,
+      key,
+      nodeNum,
+      channel,
+      direct: false,
+      startedAt: since,
+      what: said(what, quiet.isHeld),
+      ...quiet,
+    }
+  })
+  const matured = changes.matured.map(({ row: { id }, finding: { subject, nodeNum, what } }) => {
+    const quiet = quieten(subject, nodeNum)
+    return { id, what: said(what, quiet.isHeld), ...quiet }
+  })
+  const steps = { fired: newStep(), resolved: newStep(), repeated: newStep() }
+  const ids = (rows: readonly OpenRow[]) => rows.map(({ id }) => id)
+  const isFiring = begun.some(({ state }) => state === 'firing') || matured.length > 0 || changes.unsaid.length > 0
+  const hasChanged = Object.values(changes).some((rows) => rows.length > 0)
+  await run(store, [
+    ...anchors.map((anchor) => store.db.insert(alertAnchors).values(anchor).onConflictDoNothing()),
+    ...setInhibited(store, ids(changes.lost), true),
+    ...setInhibited(store, ids(changes.regained), false),
+    ...forgetPending(store, ids(changes.withdrawn)),
+    ...resolve(store, { ids: ids(changes.over), now, step: steps.resolved }),
+    ...noteOccurrences(store, begun, { now, step: steps.fired }),
+    ...fire(store, matured, { now, step: steps.fired }),
+    ...tellAgain(store, { ids: ids(changes.unsaid), now, step: steps.fired }),
+    ...tellAgain(store, { ids: ids(changes.repeated), now, step: steps.repeated }),
+    ...(isFiring ? sendOut(store, { step: steps.fired, told: 'fired', now, waitMs: 0 }) : []),
+    ...(changes.over.length > 0 ? sendOut(store, { step: steps.resolved, told: 'resolved', now, waitMs: 0 }) : []),
+    ...(changes.repeated.length > 0 ? sendOut(store, { step: steps.repeated, told: 'repeated', now, waitMs: 0 }) : []),
+  ])
+  return hasChanged
+}
+
+type Matured = { readonly row: OpenRow; readonly finding: Finding }
+
+/** What is to be done about the open alerts of a rule, and what is not open yet. Pure. */
+function compare(
+  { rule }: Pick<WatchingRule, 'rule'>,
+  found: readonly Finding[],
+  { bySubject, now }: { readonly bySubject: ReadonlyMap<string, OpenRow>; readonly now: number },
+) {
+  const changes = {
+    begun: [] as { finding: Finding; state: 'pending' | 'firing' }[],
+    matured: [] as Matured[],
+    /** Pending ones that came to nothing. */
+    withdrawn: [] as OpenRow[],
+    over: [] as OpenRow[],
+    lost: [] as OpenRow[],
+    regained: [] as OpenRow[],
+    /** Fired while they were silenced. */
+    unsaid: [] as OpenRow[],
+    repeated: [] as OpenRow[],
+  }
+  const subjects = new Set(found.map(({ subject }) => subject))
+  for (const row of bySubject.values()) {
+    if (!subjects.has(row.subject)) (row.state === 'pending' ? changes.withdrawn : changes.over).push(row)
+  }
+  for (const finding of found) {
+    const row = bySubject.get(finding.subject)
+    const isLongEnough = now - (row?.startedAt ?? finding.since) >= finding.forMs
+    if (row === undefined) {
+      if (finding.isKnown) changes.begun.push({ finding, state: isLongEnough ? 'firing' : 'pending' })
+    } else if (!finding.isKnown) {
+      if (!row.inhibited) changes.lost.push(row)
+    } else {
+      if (row.inhibited) changes.regained.push(row)
+      if (row.state === 'pending') {
+        if (isLongEnough) changes.matured.push({ row, finding })
+      } else if (!isSilenced(rule, row.nodeNum, now) && row.acknowledgedAt === null) {
+        if (row.toldAt === null) {
+          if (!row.held) changes.unsaid.push(row)
+        } else if (rule.repeatHours !== null && now - row.toldAt >= rule.repeatHours * HOUR_MS)
+          changes.repeated.push(row)
+      }
+    }
+  }
+  return changes
+}
+
+export async function run(store: Store, [first, ...others]: readonly Statement[]): Promise<void> {
+  if (first !== undefined) await store.atomic([first, ...others])
+}
