@@ -2,6 +2,7 @@ import type { Pause } from '../app/upkeep/slices.ts'
 import { evaluateRules } from '../app/alerts/evaluate.ts'
 import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { sealAudit } from '../app/audit/chain.ts'
+import { sweepProviderSessions } from '../app/auth/oidc/ending.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import type { Ports } from '../app/context.ts'
 import { buildTextIndexes } from '../app/search/text-index.ts'
@@ -16,12 +17,13 @@ const SLICES = 75
 /** How often wrangler.toml fires the trigger. */
 const EVERY_MS = 10 * MINUTE_MS
 
-type Needs = Pick<Ports, 'store' | 'sessions' | 'log' | 'now'>
+type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
 
 /** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
   await sweepSessions(ports)
+  await sweepProviderSessions(ports)
   await sealAudit(ports.store, countSlices())
   await keepUp(ports, countSlices())
   await keepBounds(ports, countSlices())

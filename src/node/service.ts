@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { createApp } from '../app/app.ts'
+import { sweepProviderSessions } from '../app/auth/oidc/ending.ts'
 import { sweepSessions } from '../app/auth/sessions/sessions.ts'
 import { createProviders } from '../app/auth/oidc/oidc.ts'
 import type { Config } from '../app/config/config.ts'
@@ -194,7 +195,9 @@ function beginDuties(
 }
 
 function sweep(ports: Ports): void {
-  sweepSessions(ports).catch((error: unknown) => ports.log.error('Sweeping sessions failed', { error }))
+  Promise.all([sweepSessions(ports), sweepProviderSessions(ports)]).catch((error: unknown) =>
+    ports.log.error('Sweeping sessions failed', { error }),
+  )
 }
 
 async function announceFirstAdmin(ports: Ports): Promise<void> {

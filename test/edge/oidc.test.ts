@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { describeEnding } from '../contract/oidc/ending-scenarios.ts'
 import { describeLinking } from '../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../contract/oidc/scenarios.ts'
@@ -64,3 +65,4 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 describeLinking('workerd', open)
+describeEnding('workerd', open)

@@ -17,7 +17,7 @@ import { isFactorMissing } from './factors/required.ts'
 import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
-import { providerLogoutUrl } from './oidc/sign-in.ts'
+import { providerLogoutUrl } from './oidc/ending.ts'
 import {
   listSessions,
   revokeOtherSessions,

@@ -89,13 +89,17 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** OpenID providers send a form here. */
+const FORM_PATH = '/api/auth/oidc/backchannel-logout'
+
 /** Refuses a body that is not JSON or is larger than `MAX_BODY_BYTES`, before anything reads it. */
 export const limitBody: MiddlewareHandler = async (c, next) => {
   const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
   const length = c.req.header('content-length')
   const isUntyped = type === undefined && (Number(length ?? 0) > 0 || c.req.header('transfer-encoding') !== undefined)
-  if (isUntyped || (type !== undefined && type !== 'application/json' && length !== '0')) {
-    throw new AppError('unsupported_media_type', 'A request body must be application/json')
+  const wanted = c.req.path === FORM_PATH ? 'application/x-www-form-urlencoded' : 'application/json'
+  if (isUntyped || (type !== undefined && type !== wanted && length !== '0')) {
+    throw new AppError('unsupported_media_type', `A request body must be ${wanted}`)
   }
   // A body of known length stays unread: the server can then discard it.
   const isMeasured = length !== undefined && c.req.header('transfer-encoding') === undefined

@@ -41,6 +41,9 @@ export const OIDC_FAILURES = {
   claim_nbf: 'oidc_failed',
   claim_nonce: 'oidc_failed',
   claim_at_hash: 'oidc_failed',
+  claim_events: 'oidc_failed',
+  claim_jti: 'oidc_failed',
+  claim_sid: 'oidc_failed',
   claim_auth_time: 'oidc_failed',
   userinfo_sub: 'oidc_failed',
 

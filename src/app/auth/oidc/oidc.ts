@@ -4,17 +4,21 @@ import { CodeChallengeMethod, OAuth2Client } from 'arctic'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ports } from '../../context.ts'
 import { createAllowance } from './protocol/allowance.ts'
-import { authenticationTime, factorsOf, wrongClaim } from './protocol/claims.ts'
+import { authenticationTime, type Claims, factorsOf, wrongClaim } from './protocol/claims.ts'
 import { createDiscovery, type Metadata } from './protocol/discovery.ts'
 import { OidcFailure } from './failure.ts'
 import { askWithin } from './protocol/http.ts'
 import { readGroups } from './groups.ts'
 import { createKeys, type Verified } from './protocol/keys.ts'
+import { readLogout } from './protocol/logout-token.ts'
 import { profileOf } from './protocol/profile.ts'
 import { type Client, createRedemption } from './protocol/token.ts'
 import { readUserInfo } from './protocol/userinfo.ts'
 
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
+
+/** Of the header of a logout token: section 2.4. */
+const LOGOUT_TYPE = 'LOGOUT+JWT'
 
 /** A sign-out need not wait for a provider that doesn't answer. */
 const LOGOUT_TIMEOUT_MS = 3000
@@ -49,6 +53,8 @@ function createProvider(
     now,
     onDate: (date) => clockWatch?.agree('the OpenID provider', date),
   })
+  // Anybody can send a logout token: the log is not theirs.
+  const complaints = createAllowance(10, 60_000, now)
   const redeem = createRedemption(client)
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
   return {
@@ -96,9 +102,27 @@ function createProvider(
         factors: factorsOf(verified.claims),
         groups: groupsClaim === null ? 'missing' : readGroups(claims, groupsClaim),
         profile: profileOf(claims, usernameClaim),
+        sid: sessionName(verified.claims),
+        idToken,
       }
     },
-    logoutUrl: async () => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client),
+    logoutUrl: async (idToken) => logoutUrl(await discovery.current(askWithin(LOGOUT_TIMEOUT_MS)), client, idToken),
+    checkLogout: async (token) => {
+      try {
+        const ask = askWithin(BEGIN_TIMEOUT_MS)
+        const { jwks_uri: keys } = await discovery.current(ask)
+        const { claims } = await verify(ask, keys, token, LOGOUT_TYPE)
+        const ended = readLogout(claims, { issuer, clientId: client.id, now: now() })
+        if (typeof ended === 'string') throw new OidcFailure(ended)
+        return ended
+      } catch (error) {
+        if (error instanceof OidcFailure && complaints.take()) {
+          const why = { provider: settings.id, reason: error.reason, ...error.details }
+          log.warn('A logout token of the OpenID provider was refused', why)
+        }
+        throw error
+      }
+    },
   }
 }
 
@@ -170,12 +194,18 @@ async function halfHash(hash: string, accessToken: string): Promise<string> {
   return encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
 }
 
-/** OpenID Connect RP-Initiated Logout 1.0, section 2. Without an ID token as hint, as none is stored. */
-function logoutUrl(metadata: Metadata, client: Client): string | null {
+/** How the provider calls the session of an ID token. OpenID Connect Back-Channel Logout 1.0, 2.1. */
+function sessionName({ sid }: Claims): string | null {
+  return typeof sid === 'string' && sid !== '' && sid.length <= 255 ? sid : null
+}
+
+/** OpenID Connect RP-Initiated Logout 1.0, section 2. */
+function logoutUrl(metadata: Metadata, client: Client, idToken: string | null): string | null {
   const endpoint = metadata.end_session_endpoint ?? null
   if (endpoint === null) return null
   const url = new URL(endpoint)
   url.searchParams.set('client_id', client.id)
+  if (idToken !== null) url.searchParams.set('id_token_hint', idToken)
   url.searchParams.set('post_logout_redirect_uri', signedOutPage(client.redirectUri))
   return url.href
 }

@@ -20,6 +20,17 @@ export type Identity = {
   readonly factors: 1 | 2 | null
   readonly groups: ProviderGroups
   readonly profile: Profile
+  /** How the provider calls its session; null: it does not say. */
+  readonly sid: string | null
+  readonly idToken: string
+}
+
+/** What a provider says has ended there: a session, or all of a user; at least one of the two is named. */
+export type EndedSession = {
+  /** Of the message, unique at the provider. */
+  readonly id: string
+  readonly sid: string | null
+  readonly subject: string | null
 }
 
 /** An OpenID provider, contacted over HTTP when needed. Each method throws an `OidcFailure` with the reason. */
@@ -31,7 +42,9 @@ export interface Provider {
   /** Redeems the code of a callback and checks all that comes of it. */
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
   /** Where the browser goes to sign out there as well; null when the provider has no such page. */
-  logoutUrl(): Promise<string | null>
+  logoutUrl(idToken: string | null): Promise<string | null>
+  /** Checks a token by which the provider says that something has ended there. */
+  checkLogout(token: string): Promise<EndedSession>
 }
 
 /** Display data of a user from the provider; never a permission. */

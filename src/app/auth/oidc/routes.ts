@@ -8,6 +8,7 @@ import { answers, describe } from '../../http/describe.ts'
 import { AppError } from '../../http/errors.ts'
 import { validate } from '../../http/validate.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
+import { endByProvider } from './ending.ts'
 import { beginSignIn, finishSignIn, type OidcOutcome } from './sign-in.ts'
 import { linkSchema, readLink, refuseSecondLink, unlink } from './links.ts'
 import { sitePath } from './return-to.ts'
@@ -114,6 +115,22 @@ export const oidcRoutes = new Hono<AppEnv>()
     async (c) => {
       await unlink(c.var.ctx)
       return c.body(null, 204)
+    },
+  )
+  .post(
+    '/backchannel-logout',
+    anyone,
+    answers(
+      'By which an OpenID provider ends sessions. The body is a form with a logout_token (OpenID Connect Back-Channel Logout 1.0)',
+      { 200: null },
+      ['invalid_request', 'payload_too_large', 'unsupported_media_type', 'oidc_disabled'],
+    ),
+    async (c) => {
+      const tokens = new URLSearchParams(await c.req.text()).getAll('logout_token')
+      const [token] = tokens
+      if (token === undefined || tokens.length > 1) throw new AppError('invalid_request', 'Expected one logout_token')
+      await endByProvider(c.var.ctx, token)
+      return c.body(null, 200)
     },
   )
 

@@ -4,6 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
 import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
+import { noteProviderSession } from './ending.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
 import { errorCode } from './protocol/token.ts'
 import { refuseStrangerToGroups } from './groups.ts'
@@ -85,7 +86,9 @@ export async function finishSignIn(
     }
     if (attempt.invitation !== null) await acceptInvitation(ctx, attempt.invitation, identity)
     const { id, epoch } = await signInIdentity(ctx, provider.settings, identity)
-    await startSession(c, ctx, { id, epoch, oidcIssuer: identity.issuer, factors, authenticatedAt })
+    const { issuer: oidcIssuer } = identity
+    const tokenHash = await startSession(c, ctx, { id, epoch, oidcIssuer, factors, authenticatedAt })
+    await noteProviderSession(ctx, tokenHash, { userId: id, identity })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
@@ -160,20 +163,4 @@ async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
 
 function logFailure(ctx: Ctx, { reason, details }: OidcFailure): void {
   ctx.log.warn('Sign-in with OpenID Connect failed', { requestId: ctx.requestId, reason, ...details })
-}
-
-/**
- * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, and
- * when the provider can't be asked.
- */
-export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
-  const credential = ctx.viewer?.credential
-  if (credential?.kind !== 'session') return null
-  const provider = ctx.providers.find(({ issuer }) => issuer === credential.session.oidcIssuer)
-  if (provider === undefined) return null
-  return provider.logoutUrl().catch((error: unknown) => {
-    if (!(error instanceof OidcFailure)) throw error
-    ctx.log.warn('The OpenID provider does not say where to sign out', { reason: error.reason, ...error.details })
-    return null
-  })
 }

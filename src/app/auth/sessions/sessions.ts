@@ -43,7 +43,10 @@ export function isSecure(c: Context, ctx: Ctx): boolean {
   return COOKIE_SECURE === 'auto' ? arrivedByHttps(c, ctx) : COOKIE_SECURE === 'true'
 }
 
-/** A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie. */
+/**
+ * A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie; answers
+ * the hash of the token.
+ */
 export async function startSession(
   c: Context,
   ctx: Ctx,
@@ -57,7 +60,7 @@ export async function startSession(
     /** When a provider asked who it is; without it, now. */
     authenticatedAt?: number | null
   },
-): Promise<void> {
+): Promise<string> {
   await endPresentedSession(c, ctx)
   const token = randomToken()
   const now = ctx.now()
@@ -85,6 +88,7 @@ export async function startSession(
     secure,
     maxAge: Math.min(ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS, 400 * 86_400),
   })
+  return hashToken(token)
 }
 
 async function endSurplus(ctx: Ctx, userId: number, newest: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { describeEnding } from '../../../contract/oidc/ending-scenarios.ts'
 import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
 import { describeOidc } from '../../../contract/oidc/scenarios.ts'
@@ -21,3 +22,4 @@ const open: OpenOidcService = async (env) => {
 describeOidc('Node', open)
 describeProviders('Node', open)
 describeLinking('Node', open)
+describeEnding('Node', open)

@@ -77,8 +77,8 @@ export function createKeys(refetches: Refetches, now: () => number) {
   }
 
   /** The claims of a token with a good signature. Throws an `OidcFailure`. */
-  return async (ask: AskProvider, uri: string, token: string): Promise<Verified> => {
-    const header = readHeader(token)
+  return async (ask: AskProvider, uri: string, token: string, type = 'JWT'): Promise<Verified> => {
+    const header = readHeader(token, type)
     const { hashes } = ALGORITHMS[header.alg]
     const cached = known !== null && known.uri === uri && Math.abs(now() - known.at) < LIFETIME_MS ? known.keys : null
     const keys = cached ?? (await fetched(ask, uri))
@@ -114,13 +114,14 @@ type Header = { readonly alg: AlgorithmName; readonly kid: string | undefined }
 
 const headerSchema = z.looseObject({ alg: z.unknown(), kid: z.string().max(1024).optional() })
 
-function readHeader(token: string): Header {
+/** `type` is accepted besides JWT, in capitals. */
+function readHeader(token: string, type: string): Header {
   const parts = token.split('.')
   const parsed = parts.length === 3 ? headerSchema.safeParse(decodeJson(parts[0] ?? '')) : null
   if (!parsed?.success) throw new OidcFailure('id_token_malformed')
   const { alg, kid, typ, crit } = parsed.data
   if (!isAlgorithm(alg)) throw new OidcFailure('id_token_alg')
-  if (typ !== undefined && !(typeof typ === 'string' && typ.toUpperCase() === 'JWT')) {
+  if (typ !== undefined && !(typeof typ === 'string' && ['JWT', type].includes(typ.toUpperCase()))) {
     throw new OidcFailure('id_token_typ')
   }
   if (crit !== undefined) throw new OidcFailure('id_token_crit')

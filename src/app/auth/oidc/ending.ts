@@ -1,0 +1,140 @@
+import { and, eq, inArray, lt } from 'drizzle-orm'
+import { providerSessions, users } from '../../../db/schema.ts'
+import { audit, SYSTEM } from '../../audit/audit.ts'
+import type { Ctx } from '../../context.ts'
+import { AppError } from '../../http/errors.ts'
+import { MINUTE_MS } from '../../../shared/time.ts'
+import { seal, unseal } from '../sealing.ts'
+import { hashToken } from '../sessions/session-token.ts'
+import { OidcFailure } from './failure.ts'
+import { issuerIn } from './protocol/logout-token.ts'
+import type { EndedSession, Identity } from './provider.ts'
+import { findAccount } from './users.ts'
+
+/** A longer ID token would make an address that servers refuse. */
+const MAX_HINT_LENGTH = 4000
+
+/** A logout token is good for less than this. */
+const REPLAY_MS = 30 * MINUTE_MS
+
+const labelOf = (tokenHash: string) => `id-token:${tokenHash}`
+
+/** Keeps what ends a session on both sides: how the provider calls it, and the ID token, sealed, as a hint. */
+export async function noteProviderSession(
+  ctx: Ctx,
+  tokenHash: string,
+  { userId, identity }: { readonly userId: number; readonly identity: Identity },
+): Promise<void> {
+  const { idToken, issuer, sid } = identity
+  const hint = idToken.length > MAX_HINT_LENGTH ? null : idToken
+  const values = {
+    tokenHash,
+    userId,
+    issuer,
+    sid,
+    idToken: hint === null ? null : await seal(ctx.config.SESSION_SECRET, labelOf(tokenHash), hint),
+    createdAt: ctx.now(),
+  }
+  await ctx.store.db.insert(providerSessions).values(values).onConflictDoNothing().run()
+}
+
+/**
+ * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, and
+ * when the provider can't be asked. Forgets what was kept of the session.
+ */
+export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
+  const credential = ctx.viewer?.credential
+  if (credential?.kind !== 'session') return null
+  const { oidcIssuer, tokenHash } = credential.session
+  const provider = ctx.providers.find(({ issuer }) => issuer === oidcIssuer)
+  if (provider === undefined) return null
+  const hint = await takeHint(ctx, tokenHash)
+  return provider.logoutUrl(hint).catch((error: unknown) => {
+    if (!(error instanceof OidcFailure)) throw error
+    ctx.log.warn('The OpenID provider does not say where to sign out', { reason: error.reason, ...error.details })
+    return null
+  })
+}
+
+async function takeHint({ store, config, log }: Ctx, tokenHash: string): Promise<string | null> {
+  try {
+    const mine = eq(providerSessions.tokenHash, tokenHash)
+    const row = await store.db.select({ sealed: providerSessions.idToken }).from(providerSessions).where(mine).get()
+    if (row === undefined) return null
+    await store.db.delete(providerSessions).where(mine).run()
+    return row.sealed === null ? null : await unseal(config.SESSION_SECRET, labelOf(tokenHash), row.sealed)
+  } catch (error) {
+    // A database that takes nothing keeps nobody signed in.
+    log.warn('What was kept of a session at the provider can not be read', { error })
+    return null
+  }
+}
+
+/**
+ * Ends the sessions that a logout token names, of one browser (`sid`) or of a user (`sub`). OpenID Connect Back-Channel
+ * Logout 1.0, section 2.6. Throws `invalid_request` for any other token, `oidc_disabled`.
+ */
+export async function endByProvider(ctx: Ctx, token: string): Promise<void> {
+  if (ctx.providers.length === 0) throw new AppError('oidc_disabled')
+  const issuer = issuerIn(token)
+  const provider = ctx.providers.find((each) => each.issuer === issuer)
+  if (provider === undefined) throw refused()
+  const ended = await provider.checkLogout(token).catch((error: unknown) => {
+    throw error instanceof OidcFailure ? refused() : error
+  })
+  const { count } = await ctx.sessions.hit(
+    `oidc:logout:${hashToken(`${provider.issuer} ${ended.id}`)}`,
+    REPLAY_MS,
+    ctx.now(),
+  )
+  if (count > 1) throw refused()
+  await endSessions(ctx, provider.issuer, ended)
+}
+
+function refused(): AppError {
+  return new AppError('invalid_request', 'This logout token is not valid')
+}
+
+async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSession): Promise<void> {
+  const { db } = ctx.store
+  const owner = subject === null ? null : await findAccount(ctx.store, { issuer, subject })
+  if (subject !== null && owner === null) return
+  const named = and(
+    eq(providerSessions.issuer, issuer),
+    sid === null ? undefined : eq(providerSessions.sid, sid),
+    owner === null ? undefined : eq(providerSessions.userId, owner.id),
+  )
+  const { tokenHash, userId } = providerSessions
+  const rows = await db.select({ tokenHash, userId }).from(providerSessions).where(named).all()
+  // A user's sessions that began before anything was kept of them end too.
+  const unnoted =
+    sid === null && owner !== null
+      ? (await ctx.sessions.list(owner.id, ctx.now())).filter(({ oidcIssuer }) => oidcIssuer === issuer)
+      : []
+  const found = new Map([...rows, ...unnoted].map((row) => [row.tokenHash, row.userId]))
+  const counts = new Map<number, number>()
+  for (const [hash, id] of found) {
+    if (await ctx.sessions.remove(hash)) counts.set(id, (counts.get(id) ?? 0) + 1)
+    await db.delete(providerSessions).where(eq(tokenHash, hash)).run()
+  }
+  if (counts.size === 0) return
+  const who = await db
+    .select({ id: users.id, username: users.username })
+    .from(users)
+    .where(inArray(users.id, [...counts.keys()]))
+    .all()
+  for (const { id, username } of who) {
+    const details = { userId: id, username, by: 'the OpenID provider', sessions: counts.get(id) }
+    await ctx.store.atomic([audit(ctx, 'session_revoked', details, { actor: SYSTEM })])
+  }
+}
+
+/** Forgets sessions that have ended by their age. */
+export async function sweepProviderSessions({
+  store,
+  config,
+  now,
+}: Pick<Ctx, 'store' | 'config' | 'now'>): Promise<void> {
+  const oldest = now() - config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
+  await store.db.delete(providerSessions).where(lt(providerSessions.createdAt, oldest)).run()
+}
