@@ -18,6 +18,7 @@ import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
 import { later } from './parts/list/later.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
+import { guardKept } from './state/kept.ts'
 import { wantedProof } from './state/proof.ts'
 import { forgetLinks } from './state/links.ts'
 import { keepLive } from './state/live.ts'
@@ -159,6 +160,7 @@ function forgetAtChange(): void {
 applyTheme()
 followLinks()
 keepStatus()
+guardKept()
 keepTime()
 watchHand()
 keepReadMarks()

@@ -80,8 +80,12 @@ function installable(): Plugin {
       order: 'post',
       handler: () => [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
     },
-    generateBundle() {
-      for (const fileName of ['sw.js', 'offline.html', 'icon-192.png', 'icon-512.png']) {
+    generateBundle(_options, bundle) {
+      const needed = Object.keys(bundle).filter((name) => /^assets\/first-.+\.(?:js|css)$/.test(name))
+      const worker = readFileSync(join(import.meta.dirname, 'sw/sw.js'), 'utf8')
+      const source = worker.replace("['%FIRST%']", () => JSON.stringify(needed))
+      this.emitFile({ type: 'asset', fileName: 'sw.js', source })
+      for (const fileName of ['offline.html', 'icon-192.png', 'icon-512.png']) {
         this.emitFile({ type: 'asset', fileName, source: readFileSync(join(import.meta.dirname, 'sw', fileName)) })
       }
       this.emitFile({ type: 'asset', fileName: 'manifest.webmanifest', source: JSON.stringify(description) })

@@ -9,11 +9,13 @@ import { NodeKeeper } from '../state/mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { href, place } from '../router.ts'
 import { can, isAdmin, signOut, user } from '../state/session.ts'
+import { keepFiles } from '../state/files.ts'
 import { APP_NAME, t } from '../strings.ts'
 import { Troubles } from './troubles.tsx'
 import { Icon } from './icon.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
 import { Failure } from './notice.tsx'
+import { Progress } from './progress.tsx'
 import { RevivedNotice } from './revived.tsx'
 import { Unread } from './unread.tsx'
 
@@ -26,6 +28,7 @@ function entries(): Entry[] {
 /** The frame of every page for signed-in users. */
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(warmPages, [])
+  useEffect(keepFiles, [])
   return (
     <div class="shell">
       <a class="skip" href="#content">
@@ -38,6 +41,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Sidebar />
       <TabBar />
       <div class="main">
+        <Progress />
         {isAdmin.value && <RevivedNotice />}
         <main id="content" tabIndex={-1}>
           {children}

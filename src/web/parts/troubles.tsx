@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isOwnKind } from '../../shared/mesh/link-kinds.ts'
 import { heardAt, online } from '../api.ts'
-import { clockSeconds, stamp } from '../format.ts'
+import { stamp } from '../format.ts'
 import { href } from '../router.ts'
+import { keptAt } from '../state/kept.ts'
 import { canSendWithout, type LostLink, lostLinks } from '../state/links.ts'
 import { liveState } from '../state/live.ts'
 import { can, refreshStatus } from '../state/session.ts'
@@ -46,7 +47,7 @@ function Connection() {
           <Icon name="warning" />
           <span>
             {isOnline ? t.shell.cut : navigator.onLine ? t.shell.offline : t.shell.offlineBrowser}{' '}
-            <span class="nowrap">{t.shell.asOf(clockSeconds(heardAt.peek()))}</span>
+            <span class="nowrap">{t.shell.asOf(stamp(keptAt.value ?? heardAt.peek()))}</span>
           </span>
         </div>
       )}

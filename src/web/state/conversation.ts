@@ -1,6 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { api, type ApiError, askAs } from '../api.ts'
 import { conversationOf } from './inbox.ts'
+import { useKept } from './kept.ts'
 import type { LiveEvent } from './live.ts'
 import { useAction, useLoad } from './load.ts'
 import type { Message, MessagePage } from './mesh.ts'
@@ -60,6 +61,7 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
     return true
   }
   const newest = useLoad(() => load(null), [], POLL_MS, ['message', 'delivery'], take)
+  useKept(`messages ${channel ?? ''} ${partner ?? ''} ${q}`, newest)
   useSignalEffect(() => {
     const page = newest.data.value
     if (page === null) return

@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, askAs } from '../api.ts'
+import { useKeptList } from './kept.ts'
 import type { LiveEvent } from './live.ts'
 import { asApiError, useFresh } from './load.ts'
 import { withNews } from './message-news.ts'
@@ -50,6 +51,7 @@ export function forgetInbox(): void {
 
 /** Where the inbox is kept fresh: once in the page. */
 export function InboxKeeper(): null {
+  useKeptList('inbox', inbox)
   useEffect(() => void refreshInbox(), [])
   useFresh(refreshInbox, POLL_MS, ['message', 'delivery'], takeEvent)
   return null

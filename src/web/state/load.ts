@@ -1,4 +1,4 @@
-import { effect, useSignal, useSignalEffect, type Signal } from '@preact/signals'
+import { effect, signal, useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
@@ -73,6 +73,19 @@ export function useFresh(
   }, [everyMs])
 }
 
+/** How many first answers the page waits for. */
+export const awaited = signal(0)
+
+/** Counts `work` among what the page waits for. */
+export async function whileAwaited<T>(work: Promise<T>): Promise<T> {
+  awaited.value++
+  try {
+    return await work
+  } finally {
+    awaited.value--
+  }
+}
+
 /** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. `take` never changes. */
 export function useLoad<T>(
   load: () => Promise<T>,
@@ -104,7 +117,7 @@ export function useLoad<T>(
     }
   }
   useEffect(() => {
-    void reload()
+    void whileAwaited(reload())
     return () => {
       turn.current++
     }

@@ -4,7 +4,8 @@ import type { Message } from '../../app/mesh/messages/messages.ts'
 import type { Node } from '../../app/mesh/nodes/nodes.ts'
 import { api, type ApiError, ask, askAs, isRecord, send } from '../api.ts'
 import { isTold, type LiveEvent } from './live.ts'
-import { asApiError, useFresh } from './load.ts'
+import { useKeptList } from './kept.ts'
+import { asApiError, useFresh, whileAwaited } from './load.ts'
 import { can } from './session.ts'
 import { t } from '../strings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
@@ -169,7 +170,7 @@ export function useNodes(): void {
       if (changed !== null && nodes.peek() !== null && isTold(['node'])) void refreshChanged()
       else {
         changed = new Map()
-        void refreshNodes()
+        void whileAwaited(refreshNodes())
       }
     }
     return () => {
@@ -180,6 +181,7 @@ export function useNodes(): void {
 
 /** Where the list is kept fresh: once in the page. */
 export function NodeKeeper(): null {
+  useKeptList('nodes', nodes)
   useFresh(
     async () => {
       if (users > 0) await refreshChanged()

@@ -31,7 +31,8 @@ export function can(resource: Resource, action: Action): boolean {
  */
 export const readerKey = signal(0)
 
-function mayReadLess(before: Status | null, next: Status): boolean {
+/** Whether what was loaded before must not be shown now. */
+export function mayReadLess(before: Status | null, next: Status): boolean {
   if (before?.user?.id !== next.user?.id) return true
   return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
 }
@@ -61,9 +62,41 @@ export async function refreshStatus(): Promise<void> {
       if (mayReadLess(before, next)) readerKey.value++
       status.value = next
     })
+    keepStatusOf(next)
   } catch (error) {
     statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
+    if (status.peek() === null && statusError.value.code === 'offline') status.value = readStatus()
   }
+}
+
+const STATUS_KEY = 'status'
+
+/** Who is signed in, for a page that is opened while the service is away; nobody, once nobody is. */
+function keepStatusOf(next: Status): void {
+  try {
+    const isWhole = next.authenticated && !next.mustChangePassword && !next.secondFactor.isMissing
+    if (isWhole) localStorage.setItem(STATUS_KEY, JSON.stringify({ version: import.meta.env.VERSION, status: next }))
+    else localStorage.removeItem(STATUS_KEY)
+  } catch {
+    // Storage is blocked: the page waits for the service.
+  }
+}
+
+/** Who was signed in last; null: nobody, as far as this browser knows. */
+export function readStatus(): Status | null {
+  try {
+    const found: { version: string; status: Status } | null = JSON.parse(localStorage.getItem(STATUS_KEY) ?? 'null')
+    return found?.version === import.meta.env.VERSION ? found.status : null
+  } catch {
+    return null
+  }
+}
+
+let leaving: (() => Promise<void>) | null = null
+
+/** What else is deleted here when somebody signs out. */
+export function whenLeaving(run: () => Promise<void>): void {
+  leaving = run
 }
 
 let isLeaving = false
@@ -95,6 +128,7 @@ export async function signOut(): Promise<void> {
   try {
     const { logoutUrl } = await ask(api.auth.logout.$post())
     dropDrafts()
+    await leaving?.()
     tellTabs()
     noteSignOut()
     if (logoutUrl === null) await refreshStatus()

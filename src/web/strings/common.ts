@@ -14,6 +14,7 @@ export const common = {
   loading: 'Loading…',
   more: 'Show more',
   newer: (n: number) => `${n} newer`,
+  notLoaded: 'This was not loaded before the connection was lost.',
   moved: 'Order has changed',
   none: '–',
   yes: 'Yes',

@@ -9,6 +9,7 @@ export const shell = {
   offlineBrowser: 'This device is offline.',
   cut: 'Live updates were interrupted. Reconnecting…',
   asOf: (time: string) => `This page shows data from ${time}.`,
+  keptFrom: (time: string) => `Shown below: what this browser knew at ${time}.`,
   back: 'Connected again',
   live: {
     off: '',

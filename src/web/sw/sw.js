@@ -1,12 +1,18 @@
-// The service worker: shows alerts that are pushed, and a page of its own while the service is away. Nothing else is kept,
-// and of the API nothing at all.
-const KEPT = 'offline-1'
+// The service worker: shows alerts that are pushed, and keeps the files of the application, so that it opens at once and
+// while the service is away. Of the API it keeps nothing at all.
+const SHELL = './'
 const OFFLINE_PAGE = 'offline.html'
+// The build names what the page needs at first, under the hashes of its contents.
+const FIRST = ['%FIRST%']
+// Another build, another cache: its files belong together.
+const KEPT = `files-${FIRST.join(' ')}`
+/** A network that answers nothing for so long is taken for none. */
+const PATIENCE_MS = 8000
 
 self.addEventListener('install', (event) => {
   const keep = async () => {
     const cache = await caches.open(KEPT)
-    await cache.add(new Request(OFFLINE_PAGE, { cache: 'reload' }))
+    await cache.addAll([...FIRST, ...[SHELL, OFFLINE_PAGE].map((name) => new Request(name, { cache: 'reload' }))])
     await self.skipWaiting()
   }
   event.waitUntil(keep())
@@ -21,16 +27,37 @@ self.addEventListener('activate', (event) => {
 })
 
 self.addEventListener('fetch', (event) => {
-  if (event.request.mode !== 'navigate') return
-  const load = async () => {
-    try {
-      return await fetch(event.request)
-    } catch {
-      return (await caches.match(OFFLINE_PAGE)) ?? Response.error()
-    }
-  }
-  event.respondWith(load())
+  const { request } = event
+  const { scope } = self.registration
+  if (request.method !== 'GET' || !request.url.startsWith(scope)) return
+  const path = request.url.slice(scope.length)
+  if (request.mode === 'navigate') {
+    // Downloads and the ways to a sign-in provider are the service's own.
+    if (!path.startsWith('api/')) event.respondWith(loadPage(request))
+  } else if (path.startsWith('assets/')) event.respondWith(loadFile(request))
 })
+
+/** The page as the service has it now, so that a new version is never missed; the kept one where that cannot be had. */
+async function loadPage(request) {
+  try {
+    const answer = await fetch(request, { signal: AbortSignal.timeout(PATIENCE_MS) })
+    // What a proxy says while the service is away.
+    if (answer.status !== 502 && answer.status !== 504) return answer
+  } catch {
+    // Unreachable, or too slow.
+  }
+  return (await caches.match(SHELL)) ?? (await caches.match(OFFLINE_PAGE)) ?? Response.error()
+}
+
+/** A file with a hash in its name never changes: kept once it was needed. */
+async function loadFile(request) {
+  const cache = await caches.open(KEPT)
+  const known = await cache.match(request)
+  if (known !== undefined) return known
+  const answer = await fetch(request)
+  if (answer.ok) await cache.put(request, answer.clone())
+  return answer
+}
 
 self.addEventListener('push', (event) => {
   const { id, title, text, path } = readPush(event.data)

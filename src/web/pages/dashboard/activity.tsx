@@ -8,7 +8,14 @@ import { t } from '../../strings.ts'
 type Dashboard = InferResponseType<typeof api.dashboard.$get, 200>
 
 /** The last day, hour by hour, and the state of the service. */
-export function Activity({ found }: { found: Dashboard }) {
+export function Activity({ found }: { found: Dashboard | null }) {
+  if (found === null) {
+    return (
+      <Card title={t.dashboard.activity}>
+        <div class="hours-awaited" />
+      </Card>
+    )
+  }
   const { hours, lastBackup, storage, counts } = found
   const most = Math.max(1, ...hours.map(({ packets }) => packets))
   return (

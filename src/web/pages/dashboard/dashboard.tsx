@@ -1,5 +1,6 @@
 import { api, ask } from '../../api.ts'
 import { inbox } from '../../state/inbox.ts'
+import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
 import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
@@ -21,20 +22,21 @@ const POLL_MS = 60_000
 
 /** What matters at a glance, from across the room too. */
 export function DashboardPage() {
-  const { data } = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
-  const found = data.value
+  const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
+  useKept('dashboard', loaded)
+  const found = loaded.data.value
   return (
     <Page title={t.dashboard.title}>
       {can('nodes', 'read') && <NodeFigures messages={found?.counts.messages ?? null} />}
-      {isAdmin.value && <Checklist />}
       <div class="cards">
         {can('nodes', 'read') && <JustHeard />}
         <div class="stack">
-          {found !== null && <Activity found={found} />}
-          {can('messages', 'read') && <LatestMessages />}
+          <Activity found={found} />
           {can('info', 'read') && <Radios />}
+          {can('messages', 'read') && <LatestMessages />}
         </div>
       </div>
+      {isAdmin.value && <Checklist />}
     </Page>
   )
 }
@@ -60,7 +62,7 @@ function JustHeard() {
         </Empty>
       ) : (
         <SteadyList steady={steady}>
-          <ul class="rows tight">
+          <ul class={all === null ? 'rows-awaited' : 'rows tight'}>
             {steady.rows.slice(0, SHOWN).map((node) => (
               <HeardRow node={node} key={node.nodeNum} />
             ))}

@@ -14,8 +14,10 @@ const RECENT_MS = 7 * DAY_MS
 /** The mesh in five numbers. `messages`: of the last day; null while that is not known. */
 export function NodeFigures({ messages }: { messages: number | null }) {
   useNodes()
-  const all = nodes.value
-  if (all === null) return <div class="figures" aria-busy="true" />
+  // Before they are known, the figures stand there without values: as high as they will be.
+  const isKnown = nodes.value !== null
+  const all = nodes.value ?? []
+  const shown = (n: number) => (isKnown ? count(n) : t.common.none)
   const active = all.filter((node) => isActive(node, now.value))
   const used = active.flatMap((node) => node.deviceMetrics?.channelUtilization ?? [])
   const mean = used.length === 0 ? null : used.reduce((sum, value) => sum + value, 0) / used.length
@@ -25,16 +27,16 @@ export function NodeFigures({ messages }: { messages: number | null }) {
     (node) => !isActive(node, now.value) && node.lastHeard !== null && now.value - node.lastHeard <= RECENT_MS,
   )
   return (
-    <div class="figures">
+    <div class="figures" aria-busy={!isKnown}>
       <Figure
         name={t.dashboard.nodesActive}
-        value={count(active.length)}
-        help={t.dashboard.ofKnown(count(all.length))}
+        value={shown(active.length)}
+        help={t.dashboard.ofKnown(shown(all.length))}
         to={nodesWith({ show: 'active' })}
       />
       <Figure
         name={t.dashboard.heardDirectly}
-        value={count(active.filter(({ hopsAway }) => hopsAway === 0).length)}
+        value={shown(active.filter(({ hopsAway }) => hopsAway === 0).length)}
         help={t.dashboard.heardHelp}
         to={nodesWith({ show: 'active', hops: '0' })}
       />
@@ -55,13 +57,13 @@ export function NodeFigures({ messages }: { messages: number | null }) {
       )}
       <Figure
         name={t.dashboard.silent}
-        value={count(silent.length)}
+        value={shown(silent.length)}
         help={silent.length === 0 ? t.dashboard.silentHelp : nameSome(silent)}
         to={nodesWith({ silent: 'inactive', heard: String(RECENT_MS / SECOND_MS) })}
       />
       <Figure
         name={t.dashboard.lowBattery}
-        value={count(low.length)}
+        value={shown(low.length)}
         help={low.length === 0 ? t.dashboard.lowBatteryHelp : nameSome(low)}
         to={nodesWith({ battery: String(LOW_BATTERY), sort: 'battery', order: 'up' })}
         mood={low.length > 0 ? 'warn' : undefined}

@@ -18,7 +18,7 @@ export function Radios() {
           <p class="faint">{t.dashboard.noRadioHelp}</p>
         </>
       )}
-      <ul class="rows tight">
+      <ul class={links === undefined ? 'rows-awaited one' : 'rows tight'}>
         {links?.map((link) => (
           <RadioRow link={link} key={link.name} />
         ))}

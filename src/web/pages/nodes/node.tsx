@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { decimal, duration, humanize, modelName } from '../../format.ts'
+import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { type Node, nodeName, precisionMeters, refreshNodes } from '../../state/mesh.ts'
 import { ExactAge } from '../../parts/age.tsx'
@@ -31,7 +32,9 @@ const POLL_MS = 10_000
 type NodeDetail = InferResponseType<(typeof api.nodes)[':id']['$get'], 200>
 
 export function NodePage({ id }: { id: string }) {
-  const { data, error, reload } = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
+  const loaded = useLoad(() => ask(api.nodes[':id'].$get({ param: { id } })), [id], POLL_MS, ['node'])
+  const { data, error, reload } = loaded
+  useKept(`node ${id}`, loaded)
   const node = data.value
   const up = { path: asLeft('/nodes'), name: t.nodes.title }
   if (error.value?.code === 'node_not_found') {

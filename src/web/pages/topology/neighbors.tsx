@@ -1,5 +1,6 @@
 import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
+import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
 import { isCalled, nodeByNum, nodeName } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -29,7 +30,9 @@ export function NeighborsPage() {
   const by = KEYS.find((key) => key === query.get('sort')) ?? 'signal'
   const isDown = query.get('order') === null ? by === 'signal' || by === 'told' : query.get('order') === 'down'
   const load = async () => (await ask(api.neighbors.$get())).neighbors
-  const { data, error, reload } = useLoad(load, [], POLL_MS)
+  const loaded = useLoad(load, [], POLL_MS)
+  const { data, error, reload } = loaded
+  useKept('neighbors', loaded)
   const wanted = q.trim().toLowerCase()
   const rows = (data.value ?? [])
     .filter(

@@ -3,6 +3,7 @@ import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
 import { api, ask, isRecord } from '../../api.ts'
 import { decimal } from '../../format.ts'
+import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { BROADCAST, nameOf, useNodes } from '../../state/mesh.ts'
 import { Select } from '../../parts/form/field.tsx'
@@ -110,6 +111,7 @@ function usePackets({ port, from }: Filter) {
       }),
     )
   const newest = useLoad(() => load(null), [], POLL_MS, ['node'])
+  useKept(`packets ${port} ${from}`, newest)
   useEffect(() => {
     const page = newest.data.value
     if (page === null) return

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
+import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nodeByNum, nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -23,7 +24,9 @@ const PAGE = 50
 export function TraceroutesPage() {
   const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
-  const { data, error, reload } = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
+  const loaded = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
+  const { data, error, reload } = loaded
+  useKept(`traceroutes ${node}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
   const hasMore = useSignal<boolean | null>(null)
   const more = useAction()

@@ -1,0 +1,191 @@
+import { computed, effect, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { DAY_MS } from '../../shared/time.ts'
+import type { Loaded } from './load.ts'
+import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
+
+/**
+ * What was seen last, kept in this browser for the user who saw it: it is shown at once while the latest is on its way,
+ * and while the service cannot be reached. Signing out deletes it. It is of one version of the pages, since another may
+ * read other fields.
+ */
+const DATABASE = 'kept'
+const STORE = 'answers'
+const VERSION = import.meta.env.VERSION
+/** Beyond so many answers the oldest go. */
+const MOST = 40
+/** Characters of JSON of one answer. */
+const LARGEST = 4_000_000
+const OLDEST_MS = 30 * DAY_MS
+/** The same answer is written once in so long: a list of all nodes changes each second. */
+const PAUSE_MS = 20_000
+
+type Row = {
+  readonly key: string
+  readonly userId: number
+  readonly version: string
+  readonly at: number
+  readonly json: string
+}
+export type Kept<T> = { readonly at: number; readonly data: T }
+
+let opened: Promise<IDBDatabase | null> | null = null
+
+/** Null where the browser keeps nothing, as in some private windows. */
+function open(): Promise<IDBDatabase | null> {
+  opened ??= new Promise((resolve) => {
+    try {
+      const request = indexedDB.open(DATABASE, 1)
+      request.addEventListener('upgradeneeded', () => {
+        request.result.createObjectStore(STORE, { keyPath: 'key' }).createIndex('at', 'at')
+      })
+      request.addEventListener('success', () => resolve(request.result))
+      request.addEventListener('error', () => resolve(null))
+      request.addEventListener('blocked', () => resolve(null))
+    } catch {
+      resolve(null)
+    }
+  })
+  return opened
+}
+
+/** Runs `work` on the store; null when that is not possible. */
+async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<T | null> {
+  const database = await open()
+  if (database === null) return null
+  return new Promise((resolve) => {
+    try {
+      const request = work(database.transaction(STORE, mode).objectStore(STORE))
+      request.addEventListener('success', () => resolve(request.result))
+      request.addEventListener('error', () => resolve(null))
+    } catch {
+      resolve(null)
+    }
+  })
+}
+
+/** What `userId` saw last by this name; null: nothing, or nothing of this version, or it is too old. */
+export async function readKept<T>(name: string, userId: number): Promise<Kept<T> | null> {
+  const row: Row | null = (await inStore('readonly', (store) => store.get(`${userId} ${name}`))) ?? null
+  if (row === null || row.userId !== userId || row.version !== VERSION || Date.now() - row.at > OLDEST_MS) return null
+  // It was written by `keep`, in this version.
+  const data: T = JSON.parse(row.json)
+  return { at: row.at, data }
+}
+
+const waiting = new Map<string, unknown>()
+let timer: ReturnType<typeof setTimeout> | undefined
+/** What was written since this page was opened. */
+const written = new Set<string>()
+
+/** Keeps an answer for the user who is signed in. */
+export function keep(name: string, data: unknown): void {
+  if (user.peek() === null) return
+  waiting.set(name, data)
+  if (!written.has(name)) {
+    written.add(name)
+    write()
+  } else timer ??= setTimeout(write, PAUSE_MS)
+}
+
+function write(): void {
+  clearTimeout(timer)
+  timer = undefined
+  const at = Date.now()
+  const userId = user.peek()?.id
+  const all = [...waiting]
+  waiting.clear()
+  if (userId === undefined) return
+  for (const [name, data] of all) {
+    const row: Row = { key: `${userId} ${name}`, userId, version: VERSION, at, json: JSON.stringify(data) }
+    if (row.json.length <= LARGEST) void inStore('readwrite', (store) => store.put(row))
+  }
+  void dropOldest()
+}
+
+async function dropOldest(): Promise<void> {
+  const keys = (await inStore('readonly', (store) => store.index('at').getAllKeys())) ?? []
+  for (const key of keys.slice(0, Math.max(0, keys.length - MOST))) {
+    void inStore('readwrite', (store) => store.delete(key))
+  }
+}
+
+/** Deletes all that was kept, for whomever. */
+export async function dropKept(): Promise<void> {
+  waiting.clear()
+  written.clear()
+  shown.value = new Map()
+  await inStore('readwrite', (store) => store.clear())
+}
+
+/** Deletes what was kept as soon as its user is gone or may read less, and writes before the page is left. */
+export function guardKept(): void {
+  let before = readStatus()
+  effect(() => {
+    const next = status.value
+    if (next === null || next === before) return
+    if (mayReadLess(before, next)) void dropKept()
+    before = next
+  })
+  whenLeaving(dropKept)
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'hidden' && waiting.size > 0) write()
+  })
+}
+
+/** By name: of when is what the page shows, where it is not the latest. */
+const shown = signal<ReadonlyMap<string, number>>(new Map())
+/** The oldest of them; null: the page shows what the service said. */
+export const keptAt = computed(() => (shown.value.size === 0 ? null : Math.min(...shown.value.values())))
+
+function setShown(name: string, at: number | null): void {
+  const next = new Map(shown.peek())
+  if (at === null) next.delete(name)
+  else next.set(name, at)
+  if (next.size > 0 || shown.peek().size > 0) shown.value = next
+}
+
+type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: T | null) => void): () => void }
+
+/** Fills a slot with what was kept by this name until something newer comes, and keeps that from then on. */
+function fill<T>(name: string, slot: Slot<T>, onFilled: () => void): () => void {
+  const userId = user.peek()?.id
+  if (userId === undefined) return () => {}
+  let isOver = false
+  let old: T | null = null
+  const stop = slot.subscribe((value) => {
+    if (value === null || value === old) return
+    setShown(name, null)
+    keep(name, value)
+  })
+  const show = async () => {
+    const found = await readKept<T>(name, userId)
+    if (isOver || found === null || slot.peek() !== null || user.peek()?.id !== userId) return
+    old = found.data
+    setShown(name, found.at)
+    slot.value = found.data
+    onFilled()
+  }
+  void show()
+  return () => {
+    isOver = true
+    stop()
+    setShown(name, null)
+  }
+}
+
+/** The same for a list that several pages share. */
+export function useKeptList<T>(name: string, slot: Slot<T>): void {
+  useEffect(() => fill(name, slot, () => {}), [name])
+}
+
+/** Shows what was loaded last by this name until the answer comes; also while the service cannot be reached. */
+export function useKept<T>(name: string, { data, error }: Pick<Loaded<T>, 'data' | 'error'>): void {
+  useEffect(
+    () =>
+      fill(name, data, () => {
+        if (error.peek()?.code === 'offline') error.value = null
+      }),
+    [name],
+  )
+}

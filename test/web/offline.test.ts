@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CutProxy, openCutProxy } from '../support/servers/cut-proxy.ts'
+import { user } from '../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite, SITE_PASSWORD } from '../support/radio/site.ts'
+import { openBrowser, type SiteBrowser, type Visitor } from '../support/web/site.ts'
+
+const READ = { read: true, write: false }
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+let mesh: RadioSite
+let proxy: CutProxy
+let browser: SiteBrowser
+let reader: Visitor & { readonly id: number }
+
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  proxy = await openCutProxy(Number(new URL(mesh.site.base).port))
+  browser = await openBrowser(proxy.base)
+  mesh.hear(user({ longName: 'Lighthouse', shortName: 'LITE' }), { from: 0xa0cb0010 })
+  reader = await mesh.join('reader', { nodes: READ, messages: READ, info: READ, dashboard: READ }, browser)
+})
+afterAll(async () => {
+  await browser.close()
+  await proxy.close()
+  await mesh.close()
+})
+
+/** The names of what the browser keeps of answers. */
+async function keptNames(page: Page): Promise<unknown> {
+  return page.evaluate(`new Promise((resolve, reject) => {
+    const request = indexedDB.open('kept')
+    request.onerror = () => reject(request.error)
+    request.onsuccess = () => {
+      const all = request.result.transaction('answers').objectStore('answers').getAllKeys()
+      all.onsuccess = () => { request.result.close(); resolve(all.result.map((key) => key.replace(/^\\d+ /, ''))) }
+    }
+  })`)
+}
+
+/** Until the files of the application are kept. */
+async function areFilesKept(page: Page): Promise<void> {
+  await expect
+    .poll(() => page.evaluate("navigator.serviceWorker.controller !== null && caches.match('/').then(Boolean)"))
+    .toBe(true)
+}
+
+test('the list that was known is shown at once with its age, and the new one takes its place', async () => {
+  const { page } = reader
+  await reader.goto('/nodes')
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await expect.poll(() => keptNames(page)).toContain('nodes')
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/api/nodes', async (route) => {
+    await released
+    await route.continue()
+  })
+  await reader.goto('/nodes')
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await page.getByText(/^Loading… Shown below: what this browser knew at \d\d:\d\d:\d\d\.$/).waitFor()
+  expect(await reader.violations()).toEqual([])
+  release()
+  await page.getByText('Shown below').waitFor({ state: 'detached' })
+  await page.unroute('**/api/nodes')
+})
+
+test('offline what was loaded stays readable after a reload too, and one bar says so', async () => {
+  const { page } = reader
+  await reader.goto('/nodes')
+  await areFilesKept(page)
+  await reader.goto('/packets')
+  await page.locator('tbody tr').first().waitFor()
+  await reader.goto('/')
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await expect.poll(() => keptNames(page)).toEqual(expect.arrayContaining(['nodes', 'dashboard', 'packets  ']))
+  proxy.setBroken(true)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Dashboard', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await page.getByText('The service does not respond. Trying again…').waitFor()
+  await page.getByText(/This page shows data from \d\d:\d\d:\d\d/).waitFor()
+  expect(await page.locator('.notice-bad').count()).toBe(0)
+  expect(await reader.violations()).toEqual([])
+  const nav = page.getByRole('navigation', { name: 'Main' }).first()
+  await nav.getByRole('link', { name: 'Nodes' }).click()
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await nav.getByRole('link', { name: 'Messages' }).click()
+  await nav.getByRole('link', { name: 'Traceroutes' }).click()
+  await nav.getByRole('link', { name: 'Packets' }).click()
+  await page.locator('tbody tr').first().waitFor()
+  expect(await page.locator('.notice-bad').count()).toBe(0)
+  proxy.setBroken(false)
+  await page.getByText('Connected again').waitFor()
+  await page.getByText('Trying again').waitFor({ state: 'detached' })
+  await isLive(reader)
+})
+
+test('signing out deletes what was kept, and the next user sees nothing of it', async () => {
+  const { page } = reader
+  await reader.goto('/nodes')
+  await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
+  await expect.poll(() => keptNames(page)).toContain('nodes')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await expect.poll(() => keptNames(page)).toEqual([])
+  expect(await page.evaluate("localStorage.getItem('status')")).toBe(null)
+  await mesh.join('newcomer', { messages: READ, nodes: { read: false, write: false } })
+  await reader.signIn('newcomer', SITE_PASSWORD)
+  await isLive(reader)
+  expect(await keptNames(page)).not.toContain('nodes')
+  proxy.setBroken(true)
+  await page.reload()
+  await page.getByText('The service does not respond.').first().waitFor()
+  expect(await page.getByText('Lighthouse').count()).toBe(0)
+  proxy.setBroken(false)
+})
+
+/** The site, whose files have another name as soon as `upgrade` was called. */
+async function openUpgrade(): Promise<{ readonly base: string; readonly server: Server; upgrade(): void }> {
+  const file = readdirSync(join(mesh.site.files, 'assets')).find((name) => /^first-.+\.js$/.test(name)) ?? ''
+  const next = 'first-upgraded.js'
+  let isUpgraded = false
+  const server = createServer((request, response) => {
+    const forward = async () => {
+      const path = (request.url ?? '/').replace(next, file)
+      const answer = await fetch(mesh.site.base + path, {
+        method: request.method ?? 'GET',
+        headers: { cookie: request.headers.cookie ?? '', accept: 'application/json' },
+      })
+      const isText = /html|javascript/.test(answer.headers.get('content-type') ?? '')
+      const body = isText && isUpgraded ? (await answer.text()).replaceAll(file, next) : await answer.arrayBuffer()
+      response.writeHead(isUpgraded && request.url?.includes(file) ? 404 : answer.status, {
+        'Content-Type': answer.headers.get('content-type') ?? 'text/plain',
+        'Cache-Control': 'no-cache',
+      })
+      response.end(typeof body === 'string' ? body : Buffer.from(body))
+    }
+    forward().catch(() => response.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the proxy has no port')
+  return { base: `http://127.0.0.1:${address.port}`, server, upgrade: () => (isUpgraded = true) }
+}
+
+test('a new version is there with the next page, and kept in place of the old one', async () => {
+  const { base, server, upgrade } = await openUpgrade()
+  const visitors = await openBrowser(base)
+  const { page, goto } = await visitors.visit(PHONE)
+  await goto('/login')
+  await page.evaluate(
+    "navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready).then(() => 1)",
+  )
+  await areFilesKept(page)
+  const script = () => page.evaluate("document.querySelector('script[src]').getAttribute('src')")
+  await goto('/login')
+  expect(await script()).not.toContain('upgraded')
+  upgrade()
+  await goto('/login')
+  expect(await script()).toContain('upgraded')
+  const names = 'caches.keys().then((names) => names.join())'
+  await expect.poll(() => page.evaluate(names)).toMatch(/^files-assets\/first-upgraded\.js[^,]*$/)
+  await visitors.close()
+  server.closeAllConnections()
+  server.close()
+})
