@@ -106,7 +106,8 @@ function migrateDatabase(sqlite: Database.Database): void {
   const applied = applyMigrations(sqlite, MIGRATIONS_DIR)
   // It reads every row: ten million take seconds, and only a migration can have broken one.
   const broken = applied === 0 ? [] : sqlite.pragma('foreign_key_check')
-  if (Array.isArray(broken) && broken.length > 0) throw new Error(`${broken.length} rows refer to rows that are gone`)
+  if (Array.isArray(broken) && broken.length > 0)
+    throw new Error(`${broken.length} rows refer to rows that no longer exist`)
   sqlite.pragma('foreign_keys = ON')
 }
 

@@ -17,18 +17,20 @@ export const alertSchema = z
     ruleId: z.int(),
     ruleName: z.string(),
     kind: z.enum(ALERT_KIND_NAMES),
-    state: z.enum(ALERT_STATES).describe('pending: not for long enough yet. An event is resolved as it happens'),
-    what: z.string().describe('A plain sentence'),
+    state: z
+      .enum(ALERT_STATES)
+      .describe('pending: the condition has not lasted long enough yet. Single events are resolved immediately'),
+    what: z.string().describe('What happened, as a sentence'),
     nodeNum: nodeNumField.nullable(),
     nodeId: nodeIdField.nullable(),
-    startedAt: timeField.describe('Since when it is so'),
+    startedAt: timeField.describe('Start of the condition'),
     firedAt: timeField.nullable(),
     resolvedAt: timeField.nullable(),
     acknowledgedAt: timeField.nullable(),
     acknowledgedBy: z.string().nullable(),
-    toldAt: timeField.nullable().describe('null: its owner was not told'),
-    held: z.boolean().describe('It fired too often in an hour: said once, then kept quiet'),
-    inhibited: z.boolean().describe('Its radios are down: nobody can tell whether it is still so'),
+    toldAt: timeField.nullable().describe('null: its owner has not been notified'),
+    held: z.boolean().describe('The rule fired too often within an hour: this was reported once, then it was muted'),
+    inhibited: z.boolean().describe('The radios are down, so nobody knows whether the condition still holds'),
     owner: z.object({ id: z.int(), username: z.string().nullable() }),
   })
   .meta({ id: 'Alert', description: 'One occurrence of what a rule watches for' })
@@ -36,8 +38,8 @@ type ShownAlert = z.infer<typeof alertSchema>
 
 export const alertPageSchema = z.object({
   alerts: z.array(alertSchema),
-  nextBefore: z.int().nullable().describe('For the next page; null: there is none'),
-  firing: z.int().describe('Own alerts that fire and are not acknowledged'),
+  nextBefore: z.int().nullable().describe('`before` of the next page; null: this is the last one'),
+  firing: z.int().describe('Number of your firing alerts that are not acknowledged'),
 })
 
 const columns = { row: alerts, username: users.username }
@@ -139,18 +141,18 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
 export const deliverySchema = z
   .object({
     id: z.int(),
-    uid: z.string().describe('What the receiver knows it by, such as webhook-id'),
+    uid: z.string().describe('ID for the receiver, e.g. as webhook-id'),
     told: z.enum(ALERT_TOLD),
     state: z.enum(ALERT_DELIVERY_STATES),
     ruleId: z.int().nullable(),
     destination: z.object({ id: z.int(), name: z.string(), kind: z.enum(DESTINATION_KIND_NAMES) }),
     createdAt: timeField,
-    dueAt: timeField.describe('When it goes out, or is tried again'),
+    dueAt: timeField.describe('Time of the next attempt'),
     attempts: z.int(),
     endedAt: timeField.nullable(),
-    result: z.string().nullable().describe('What came back last, in few words'),
+    result: z.string().nullable().describe('Result of the last attempt, in a few words'),
   })
-  .meta({ id: 'AlertDelivery', description: 'A message of alerts' })
+  .meta({ id: 'AlertDelivery', description: 'A message about alerts, and its delivery' })
 
 export const deliveryPageSchema = z.object({ deliveries: z.array(deliverySchema), nextBefore: z.int().nullable() })
 

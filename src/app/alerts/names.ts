@@ -6,8 +6,8 @@ export const plainName = z
   .string()
   .min(1)
   .max(MAX_RULE_NAME)
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
-  .refine((name) => name === name.trim(), 'no space at the ends')
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters or lone surrogates')
+  .refine((name) => name === name.trim(), 'no spaces at the ends')
 
 /** A name that a radio told, in a text for people: no line breaks, no marks that turn the direction of writing. */
 export function cleanText(text: string, most: number): string {

@@ -38,13 +38,13 @@ import {
 
 const shownRule = z.object({ rule: shownRuleSchema })
 const shownDestination = z.object({ destination: destinationSchema })
-const hasEtag = describing({ headers: { ETag: 'Of this version of the rule: what If-Match takes' } })
+const hasEtag = describing({ headers: { ETag: 'Version of the rule, for If-Match' } })
 const allQuery = z.object({
-  all: z.enum(['true', 'false']).optional().describe('true: of all users; for administrators'),
+  all: z.enum(['true', 'false']).optional().describe('true: those of all users (administrators only)'),
 })
 const pageQuery = {
-  limit: integerQuery(1, 500).default(100).describe('The most that one answer holds'),
-  before: idSchema.optional().describe('nextBefore of the answer before'),
+  limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
+  before: idSchema.optional().describe('`nextBefore` of the previous page'),
 }
 
 /** Throws `admin_required`. */
@@ -58,10 +58,11 @@ export const alertRoutes = new Hono<AppEnv>()
   .get(
     '/',
     requireSession,
-    answers('Alerts, newest first: own ones, with `all` those of everybody', { 200: alertPageSchema }, [
-      'admin_required',
-    ]),
-    validate('query', allQuery.extend({ ...pageQuery, state: z.enum(ALERT_STATES).optional().describe('Only those') })),
+    answers('Your alerts, newest first; with `all` those of all users', { 200: alertPageSchema }, ['admin_required']),
+    validate(
+      'query',
+      allQuery.extend({ ...pageQuery, state: z.enum(ALERT_STATES).optional().describe('Only alerts in this state') }),
+    ),
     async (c) => {
       const query = c.req.valid('query')
       return c.json(await listAlerts(c.var.ctx, wantsAll(c.var.ctx, query), query))
@@ -70,7 +71,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .get(
     '/rules',
     requireSession,
-    answers('Rules of alerts, oldest first: own ones, with `all` those of everybody', { 200: ruleListSchema }, [
+    answers('Your alert rules, oldest first; with `all` those of all users', { 200: ruleListSchema }, [
       'admin_required',
     ]),
     validate('query', allQuery),
@@ -79,7 +80,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .post(
     '/rules',
     requireSession,
-    answers('Create a rule. It sees with the eyes of its owner', { 201: shownRule }, [
+    answers('Create a rule. It watches only what its owner may see', { 201: shownRule }, [
       'too_many_alert_rules',
       'forbidden',
       'admin_required',
@@ -96,7 +97,7 @@ export const alertRoutes = new Hono<AppEnv>()
     requireSession,
     inTurn('read'),
     answers(
-      'When a rule would have fired in the last 7 days, by what is stored. Nothing is sent',
+      'When a rule would have fired in the last 7 days, according to stored data. Nothing is sent',
       { 200: previewSchema },
       ['forbidden', 'admin_required'],
     ),
@@ -106,7 +107,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .get(
     '/rules/:id',
     requireSession,
-    answers('One rule of alerts', { 200: shownRule }, ['alert_rule_not_found', 'alert_rule_unreadable']),
+    answers('One alert rule', { 200: shownRule }, ['alert_rule_not_found', 'alert_rule_unreadable']),
     hasEtag,
     validate('param', idParam),
     async (c) => {
@@ -117,7 +118,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .put(
     '/rules/:id',
     requireSession,
-    answers('Replace an own rule', { 200: shownRule }, [
+    answers('Replace one of your rules', { 200: shownRule }, [
       'alert_rule_not_found',
       'alert_rule_unreadable',
       'alert_rule_changed',
@@ -135,7 +136,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .delete(
     '/rules/:id',
     requireSession,
-    answers('Delete a rule: an own one, or as an administrator anybody’s', { 204: null }, [
+    answers('Delete one of your rules, or as an administrator any rule', { 204: null }, [
       'alert_rule_not_found',
       'alert_rule_changed',
     ]),
@@ -150,7 +151,7 @@ export const alertRoutes = new Hono<AppEnv>()
     '/destinations',
     requireSession,
     answers(
-      'Where alerts are sent: own ones, with `all` those of everybody. Secrets are never answered',
+      'Your destinations of alerts; with `all` those of all users. Secrets are never returned',
       { 200: z.object({ destinations: z.array(destinationSchema), maxDestinations: z.int() }) },
       ['admin_required'],
     ),
@@ -161,10 +162,10 @@ export const alertRoutes = new Hono<AppEnv>()
     '/destinations',
     requireSession,
     answers(
-      'Create a destination. An e-mail address is confirmed by a link before it is used',
+      'Create a destination. An e-mail address must be confirmed by a link before it is used',
       {
         201: shownDestination.extend({
-          secret: z.string().nullable().describe('Of a webhook that came without one; shown this once'),
+          secret: z.string().nullable().describe('Secret of a webhook that was created without one; shown once'),
         }),
       },
       ['too_many_destinations', 'email_disabled', 'rate_limited'],
@@ -175,7 +176,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .put(
     '/destinations/:id',
     requireSession,
-    answers('Change an own destination', { 200: shownDestination }, ['destination_not_found', 'rate_limited']),
+    answers('Change one of your destinations', { 200: shownDestination }, ['destination_not_found', 'rate_limited']),
     validate('param', idParam),
     validate('json', destinationChangesSchema),
     async (c) => {
@@ -186,7 +187,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .delete(
     '/destinations/:id',
     requireSession,
-    answers('Delete a destination: an own one, or as an administrator anybody’s', { 204: null }, [
+    answers('Delete one of your destinations, or as an administrator any destination', { 204: null }, [
       'destination_not_found',
     ]),
     validate('param', idParam),
@@ -200,8 +201,8 @@ export const alertRoutes = new Hono<AppEnv>()
     requireSession,
     inTurn('read'),
     answers(
-      'Send a test now',
-      { 200: z.object({ ok: z.boolean(), result: z.string().describe('What came back, in few words') }) },
+      'Send a test message now',
+      { 200: z.object({ ok: z.boolean(), result: z.string().describe('The result, in a few words') }) },
       ['destination_not_found', 'destination_unconfirmed', 'rate_limited'],
     ),
     validate('param', idParam),
@@ -210,7 +211,7 @@ export const alertRoutes = new Hono<AppEnv>()
   .post(
     '/destinations/:id/confirm',
     requireSession,
-    answers('Confirm an e-mail address by what the link in its letter holds', { 200: shownDestination }, [
+    answers('Confirm an e-mail address with the token of the link that was sent to it', { 200: shownDestination }, [
       'destination_not_found',
     ]),
     validate('param', idParam),
@@ -220,7 +221,7 @@ export const alertRoutes = new Hono<AppEnv>()
         token: z
           .string()
           .regex(/^[0-9a-f]{64}$/)
-          .describe('Of the link'),
+          .describe('Token of the link'),
       }),
     ),
     async (c) => {
@@ -231,10 +232,10 @@ export const alertRoutes = new Hono<AppEnv>()
   .get(
     '/push-key',
     requireSession,
-    answers('The key by which push services know this service (VAPID), for subscribing a browser', {
+    answers('The key that identifies this service to push services (VAPID), for subscribing a browser', {
       200: z.object({
         publicKey: z.string().describe('base64url'),
-        email: z.boolean().describe('Whether this service sends e-mail'),
+        email: z.boolean().describe('Whether this service can send e-mail'),
       }),
     }),
     async (c) => c.json({ publicKey: (await readPushKeys(c.var.ctx)).publicKey, email: c.var.ctx.mail !== null }),
@@ -242,17 +243,20 @@ export const alertRoutes = new Hono<AppEnv>()
   .get(
     '/deliveries',
     requireSession,
-    answers('Messages of own alerts, newest first', { 200: deliveryPageSchema }),
+    answers('Messages of your alerts, newest first', { 200: deliveryPageSchema }),
     validate(
       'query',
-      z.object({ ...pageQuery, state: z.enum(ALERT_DELIVERY_STATES).optional().describe('Only those') }),
+      z.object({
+        ...pageQuery,
+        state: z.enum(ALERT_DELIVERY_STATES).optional().describe('Only messages in this state'),
+      }),
     ),
     async (c) => c.json(await listDeliveries(c.var.ctx, c.req.valid('query'))),
   )
   .post(
     '/:id/acknowledge',
     requireSession,
-    answers('Acknowledge an own alert: it is not told again', { 200: z.object({ alert: alertSchema }) }, [
+    answers('Acknowledge one of your alerts: it is not repeated', { 200: z.object({ alert: alertSchema }) }, [
       'alert_not_found',
     ]),
     validate('param', idParam),

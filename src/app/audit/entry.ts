@@ -15,7 +15,7 @@ export const auditEntrySchema = z
     hash: z
       .string()
       .nullable()
-      .describe('Seals the entry and all before it; null until it is sealed, some seconds after it was written'),
+      .describe('Seals the entry and all before it; null until it is sealed, a few seconds after it was written'),
     previousHash: z
       .string()
       .nullable()

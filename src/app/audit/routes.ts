@@ -14,7 +14,7 @@ import { chainPartSchema, verifyChain } from './verify.ts'
 import { MAX_SEARCH } from '../../shared/limits.ts'
 
 const filters = z.object({
-  userId: idSchema.optional().describe('Who did it'),
+  userId: idSchema.optional().describe('Username'),
   action: z.string().max(100).optional().describe('Such as `login_failed`'),
   resource: z.string().max(100).optional().describe('Such as `users`'),
   from: timeQuery.optional().describe('At this time or later'),
@@ -34,7 +34,7 @@ export const auditRoutes = new Hono<AppEnv>()
       'query',
       filters.extend({
         limit: integerQuery(1, 500).default(100).describe('Maximum number of entries in the response'),
-        cursor: idSchema.optional().describe('`nextCursor` of the page before'),
+        cursor: idSchema.optional().describe('`nextCursor` of the previous page'),
       }),
     ),
     async (c) => {
@@ -65,7 +65,7 @@ export const auditRoutes = new Hono<AppEnv>()
     validate(
       'query',
       z.object({
-        after: idSchema.optional().describe('`next` of the part before'),
+        after: idSchema.optional().describe('`next` of the previous part'),
         limit: integerQuery(1, 10_000).default(10_000).describe('Maximum number of entries in the response'),
       }),
     ),

@@ -24,6 +24,6 @@ export async function trimAudit(ctx: AuditContext, trimmed: Trimmed, file: strin
     audit(ctx, 'audit_trimmed', { ...trimmed, file }, { onlyIf: isOurTurn }),
     store.db.update(auditChain).set({ trimmedId: lastId, trimmedHash: lastHash }).where(isOurTurn),
   ])
-  if ((await readChain(store)).trimmedId !== lastId) throw new Error('the audit log was trimmed by somebody else')
+  if ((await readChain(store)).trimmedId !== lastId) throw new Error('the audit log was trimmed by another process')
   await deleteTrimmed(store)
 }

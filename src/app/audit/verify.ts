@@ -35,7 +35,7 @@ export const chainPartSchema = z
     newestId: z.int().nullable(),
     next: z.int().nullable().describe('Where the next part begins; null at the end'),
   })
-  .meta({ id: 'AuditVerification', description: 'Whether a part of the audit log is as it was written' })
+  .meta({ id: 'AuditVerification', description: 'Whether a part of the audit log is unchanged' })
 export type ChainPart = z.infer<typeof chainPartSchema>
 
 type Until = NonNullable<ChainPart['until']>

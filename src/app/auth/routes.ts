@@ -47,19 +47,19 @@ const statusSchema = z.object({
     .describe('The OpenID providers, in the order of their buttons'),
   autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
-  passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at a bare address'),
+  passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at an IP address'),
   secondFactor: z.object({
     isSetUp: z.boolean(),
     isMissing: z.boolean().describe('REQUIRE_SECOND_FACTOR asks you to set one up before anything else'),
     resetAt: timeField
       .nullable()
-      .describe('When an administrator removed your second factors; null once you have read it'),
+      .describe('When an administrator removed your second factors; null after you have confirmed the notice'),
   }),
 })
 const loginAnswer = z.union([signedInSchema, z.object({ secondFactor: z.array(z.enum(SECOND_FACTORS)) })]).meta({
   type: 'object',
   description:
-    'Who is signed in; or secondFactor alone: the password was right, and one of these must follow within 5 minutes',
+    'The signed-in user; or only secondFactor: the password was right, and one of these must follow within 5 minutes',
 })
 const credentialsSchema = z.strictObject({
   username: z.string().min(1).max(MAX_SIGN_IN_NAME),
@@ -68,7 +68,7 @@ const credentialsSchema = z.strictObject({
 const passwordChangeSchema = z.strictObject({
   currentPassword: z.string().min(1).max(MAX_TYPED_PASSWORD),
   newPassword: z.string().max(MAX_TYPED_PASSWORD),
-  revokeTokens: z.boolean().optional().describe('true ends your API tokens, too'),
+  revokeTokens: z.boolean().optional().describe('true also ends your API tokens'),
 })
 
 const STATUS_SUMMARY =
@@ -173,7 +173,7 @@ export const authRoutes = new Hono<AppEnv>()
     requireEnrollingSession,
     requireLocalAuth,
     answers(
-      'Prove again who you are: some changes need a sign-in that is not older than 15 minutes. The session goes on under another cookie',
+      'Prove again who you are: some changes need a sign-in within the last 15 minutes. The session continues under another cookie',
       { 204: null },
       [
         'wrong_password',
@@ -197,7 +197,7 @@ export const authRoutes = new Hono<AppEnv>()
     '/reauthenticate/options',
     requireEnrollingSession,
     requireLocalAuth,
-    answers('What the browser needs to prove by a passkey who you are', { 200: optionsSchema }, [
+    answers('Passkey options for proving who you are', { 200: optionsSchema }, [
       'passkeys_unavailable',
       'local_auth_disabled',
     ]),

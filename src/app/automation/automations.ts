@@ -85,7 +85,10 @@ async function getRow(store: Store, id: number): Promise<Row> {
 function readable(needs: Needs, row: Row): Automation {
   const automation = readAutomation(needs, row)
   if (automation !== null) return automation
-  throw new AppError('automation_unreadable', 'Another version made this rule, or it is damaged; you can delete it')
+  throw new AppError(
+    'automation_unreadable',
+    'This rule is damaged or was written by another version; you can delete it',
+  )
 }
 
 /** The entity tag of a version: it covers only the rule, as only that is replaced. */
@@ -104,7 +107,7 @@ function changedBy(row: Pick<Row, 'updatedBy'>): AppError {
 /** Throws `automation_name_taken`, `too_many_automations`. */
 export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation> {
   if ((await queries(ctx.store).all.all()).length >= MAX_AUTOMATIONS) {
-    throw new AppError('too_many_automations', `There can be at most ${MAX_AUTOMATIONS} rules`)
+    throw new AppError('too_many_automations', `At most ${MAX_AUTOMATIONS} rules are possible`)
   }
   if ((await queries(ctx.store).byName.get({ name: rule.name })) !== undefined)
     throw new AppError('automation_name_taken')
@@ -123,7 +126,7 @@ export async function createAutomation(ctx: Ctx, rule: Rule): Promise<Automation
     audit(ctx, 'automation_updated', { automationId: id, name, kind, before: null, after: rule }),
   ])
   const made = await queries(ctx.store).byName.get({ name })
-  if (made === undefined) throw new Error('an automation that was just made is gone')
+  if (made === undefined) throw new Error('the automation that was just created is gone')
   return readable(ctx, made)
 }
 

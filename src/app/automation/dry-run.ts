@@ -84,7 +84,7 @@ export const dryRunSchema = z
     sample: z
       .object({
         isHeard: z.boolean().describe('The message matches the rule'),
-        skippedBy: reasonSchema.nullable().describe('Why it would not be answered all the same'),
+        skippedBy: reasonSchema.nullable().describe('Why it would still not be answered'),
       })
       .nullable(),
   })

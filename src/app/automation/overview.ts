@@ -11,7 +11,7 @@ import type { Automation } from './stored-rule.ts'
 import { timeField } from '../http/fields.ts'
 
 const version = z.object({
-  revision: z.int().describe('Another one after each change; in double quotes it is the ETag'),
+  revision: z.int().describe('Changes with every change of the rule; in double quotes it is the ETag'),
   createdAt: timeField,
   updatedAt: timeField,
   updatedBy: z.string().nullable(),
@@ -23,7 +23,7 @@ export const automationSchema = z
     rule: ruleSchema,
     state: z.enum(['off', 'ready', 'blocked']).describe('blocked: it is on, and nothing could be sent right now'),
     blockedBy: reasonSchema.nullable().describe('Why it is blocked'),
-    runs: z.boolean().describe('false: this runtime has no radios, so that nothing here ever runs it, on or off'),
+    runs: z.boolean().describe('false: this runtime has no radios, so the rule never runs, on or off'),
     nextRunAt: timeField.nullable().describe('Outside quiet hours; null: the rule is off, or it answers messages'),
     lastRun: lastRunSchema.nullable(),
     ...version.shape,
@@ -35,7 +35,7 @@ export const automationListSchema = z.object({
   automations: z.array(automationSchema),
   unreadable: z
     .array(z.object({ id: z.int(), name: z.string(), kind: z.string(), ...version.shape }))
-    .describe('Rules that another version made, or that are damaged: they never run, and can be deleted'),
+    .describe('Rules that are damaged or were written by another version: they never run, and can be deleted'),
   maxAutomations: z.int(),
   answersLastHour: z.int().describe('Total of all rules'),
   maxAnswersPerHour: z.int(),

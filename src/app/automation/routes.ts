@@ -21,7 +21,7 @@ import { newRuleSchema } from './rules.ts'
 import { listRuns, runPageSchema } from './runs.ts'
 
 const shown = z.object({ automation: automationSchema })
-const hasEtag = describing({ headers: { ETag: 'Of this version of the rule: what If-Match takes' } })
+const hasEtag = describing({ headers: { ETag: 'Version of the rule, for If-Match' } })
 
 export const automationRoutes = new Hono<AppEnv>()
   .get(

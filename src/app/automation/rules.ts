@@ -23,7 +23,7 @@ const schemaOf = <Name extends keyof Kinds>(name: Name): Kinds[Name]['schema'] =
 /** A rule as stored. Parts that depend on the runtime, such as its time zones, were checked when it was saved. */
 export const ruleSchema = z
   .discriminatedUnion('kind', [schemaOf(first), ...others.map(schemaOf)])
-  .meta({ id: 'Rule', description: 'What is sent by itself, and when' })
+  .meta({ id: 'Rule', description: 'What is sent automatically, and when' })
 export type Rule = z.infer<typeof ruleSchema>
 
 type RuleBy<How> = {

@@ -28,7 +28,7 @@ export const REASONS = {
   no_target: 'There is no node to trace',
   too_soon: 'It ran shortly before',
   own_message: 'One of this service’s radios sent it',
-  spoof_suspected: 'Somebody else seems to have sent it in the name of its sender',
+  spoof_suspected: 'Probably forged: another node seems to have sent it in its sender’s name',
   ignored_node: 'Its sender is ignored',
   bot: 'Its sender is an unattended device, or it reads like an automatic answer',
   is_answer: 'It is a reply or a reaction',
@@ -40,8 +40,8 @@ export const REASONS = {
   cooldown: 'Somebody was answered in the last 10 seconds',
   hourly_limit: 'Rules sent 20 answers in the last hour',
   changed: 'The rule was changed, switched off or deleted before the radio had it',
-  interrupted: 'The service stopped in the middle: it may have been sent or not',
-  error: 'Something went wrong, which is in the log of the service',
+  interrupted: 'The service stopped during the run: it may have been sent or not',
+  error: 'Something went wrong; see the log of the service',
 } as const
 
 export type Reason = keyof typeof REASONS

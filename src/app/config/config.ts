@@ -260,7 +260,7 @@ export const VARIABLES = {
   REQUIRE_SECOND_FACTOR: variable(
     z.enum(['none', 'admins', 'all']).default('none'),
     'none, admins or all',
-    'Who must set up a second factor before anything else; whom a provider signs in is its business',
+    'Who must set up a second factor before anything else; for users of a provider, the provider decides',
   ),
   WRITES_PER_MINUTE: variable(
     integer(1, 60_000, 120),
@@ -315,7 +315,7 @@ export const VARIABLES = {
       .url({ protocol: /^(mqtts?|wss?)$/ })
       .nullable()
       .default(null),
-    'an mqtt://, mqtts://, ws:// or wss:// URL, with user name and password if the broker wants them',
+    'an mqtt://, mqtts://, ws:// or wss:// URL, with user name and password if the broker requires them',
     'A broker to listen to',
     true,
   ),
@@ -384,11 +384,11 @@ export const VARIABLES = {
       .url({ protocol: /^smtps?$/ })
       .nullable()
       .default(null),
-    'an smtp:// or smtps:// URL, with user name and password if the server wants them',
+    'an smtp:// or smtps:// URL, with user name and password if the server requires them',
     'The mail server that sends alerts',
     true,
   ),
-  SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'Sender of these letters'),
+  SMTP_FROM: variable(z.email().max(254).nullable().default(null), 'an e-mail address', 'Sender of these messages'),
   MAP_TILE_URL: variable(
     z.string().max(2048).refine(isTileUrl).nullable().default(null),
     'an https URL (http only on loopback) or a path of this site, with {z}, {x} and {y}',

@@ -29,7 +29,7 @@ export const configurationRoutes = new Hono<AppEnv>()
     '/:section',
     requirePermission('configuration', 'read'),
     answers(
-      "A section of a radio's settings. Secrets are left out; `fields` says what an editor needs to know",
+      "A section of a radio's settings. Secrets are left out; `fields` describes each field for an editor",
       { 200: sectionSchema },
       ['source_not_found', 'section_not_found'],
     ),
@@ -43,9 +43,9 @@ export const configurationRoutes = new Hono<AppEnv>()
     requirePermission('configuration', 'write'),
     requireFreshProof,
     answers(
-      "Change a section of a radio's settings. The radio saves it and restarts, and the section is read again; GET tells what became of the change",
+      "Change a section of a radio's settings. The radio saves it and restarts, and the section is read again; GET shows the result",
       {
-        200: z.object({ change: z.null() }).describe('Nothing differs from what the radio has'),
+        200: z.object({ change: z.null() }).describe('The radio already has these values'),
         202: z.object({ change: changeSchema }),
       },
       [

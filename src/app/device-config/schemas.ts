@@ -11,16 +11,16 @@ export const changeSchema = z
   .object({
     id: z.string(),
     section: z.string(),
-    state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than those given'),
+    state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than requested'),
     at: timeField,
     settledAt: timeField.nullable().describe('Null: the change is not finished, and its state may still change'),
-    by: z.string().nullable().describe('Username, as it was then'),
+    by: z.string().nullable().describe('Username at that time'),
     fields: paths.describe('The requested changes; secrets are shown by path only'),
-    differing: paths.describe('What of it the radio did not take over'),
+    differing: paths.describe('The requested values that the radio did not apply'),
     reason: z.string().nullable(),
-    notice: z.string().optional().describe('What the radio said while it was made, in its own words'),
+    notice: z.string().optional().describe("Text of the radio's notifications during the change"),
   })
-  .meta({ id: 'ConfigurationChange', description: 'A change of a radio’s settings, and what became of it' })
+  .meta({ id: 'ConfigurationChange', description: 'A change of a radio’s settings, and its result' })
 export type Change = z.infer<typeof changeSchema>
 
 const sectionEntry = {
@@ -45,10 +45,10 @@ const fieldSchema = z
     type: z
       .enum(FIELD_TYPES)
       .describe(
-        'bytes: base64; ipv4: four numbers with dots; flags: a list of options, and e.g. UNKNOWN_10 for a bit that is not among them',
+        'bytes: base64; ipv4: four numbers with dots; flags: a list of options, and e.g. UNKNOWN_10 for an unnamed bit',
       ),
     list: z.boolean(),
-    options: z.array(z.string()).nullable().describe('Of enum and flags; flags that are not options stay as they are'),
+    options: z.array(z.string()).nullable().describe('For enum and flags; flags that are not options stay as they are'),
     min: z.number().nullable(),
     max: z.number().nullable(),
     maxBytes: z.int().nullable().describe('Bytes of UTF-8'),
@@ -58,7 +58,7 @@ const fieldSchema = z
     readOnly: z.boolean(),
     risk: z.enum(RISKS).nullable().describe('Not null: a change must be confirmed'),
   })
-  .meta({ id: 'ConfigurationField', description: 'What an editor must know of a field' })
+  .meta({ id: 'ConfigurationField', description: 'The properties of a field, for an editor' })
 
 export const secretStateSchema = z.object({ isSet: z.boolean(), kind: z.enum(KEY_KINDS).nullable() })
 
@@ -85,7 +85,7 @@ const path = z.string().min(1).max(100)
 export const sectionChangeSchema = z.strictObject({
   values: z.record(z.string().max(100), z.unknown()).default({}).describe('Nested; contains only the fields to change'),
   secrets: z.record(path, z.string().max(500).nullable()).default({}).describe('By path; null clears'),
-  confirm: z.array(path).max(100).default([]).describe('Paths of risky fields whose change is confirmed'),
+  confirm: z.array(path).max(100).default([]).describe('Paths of the risky fields that are confirmed'),
   revision: z
     .string()
     .max(100)

@@ -10,7 +10,7 @@ export const timeField = z.int().meta({
 
 export const nodeNumField = z.int().meta({
   id: 'NodeNum',
-  description: 'Number of a node, unsigned 32 bits; as a recipient 4294967295 is everybody',
+  description: 'Number of a node, unsigned 32 bits; 4294967295 as a recipient means broadcast',
   examples: [2_698_706_945],
 })
 

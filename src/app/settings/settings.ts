@@ -11,15 +11,15 @@ const days = z.int().min(1).max(MAX_RETENTION_DAYS)
 
 /** Every setting: its schema, its default and its description. */
 const SETTINGS = {
-  telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Measurements are kept so many days' },
-  telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Their hourly values are kept so many days' },
-  packetRetentionDays: { schema: days, fallback: 7, meaning: 'The packet log is kept so many days' },
-  positionRetentionDays: { schema: days, fallback: 90, meaning: 'Tracks of nodes are kept so many days' },
-  messageRetentionDays: { schema: days, fallback: 365, meaning: 'Messages are kept so many days' },
+  telemetryRetentionDays: { schema: days, fallback: 30, meaning: 'Days for which measurements are kept' },
+  telemetryHourlyRetentionDays: { schema: days, fallback: 400, meaning: 'Days for which hourly values are kept' },
+  packetRetentionDays: { schema: days, fallback: 7, meaning: 'Days for which the packet log is kept' },
+  positionRetentionDays: { schema: days, fallback: 90, meaning: 'Days for which tracks of nodes are kept' },
+  messageRetentionDays: { schema: days, fallback: 365, meaning: 'Days for which messages are kept' },
   nodeActiveSeconds: {
     schema: z.int().min(60).max(MAX_ACTIVE_SECONDS),
     fallback: 7200,
-    meaning: 'A node heard in the last so many seconds counts as active',
+    meaning: 'Seconds since it was last heard for which a node counts as active',
   },
 } as const satisfies Record<string, { schema: z.ZodType; fallback: unknown; meaning: string }>
 

@@ -23,10 +23,10 @@ export const scopeSchema = z
             message: 'write needs read',
           }),
       ])
-      .describe('`all`, or the channels as GET /api/channels numbers them'),
+      .describe('`all`, or channel numbers as in GET /api/channels'),
     direct: grantSchema.describe('Direct messages between any nodes'),
   })
-  .meta({ id: 'Scope', description: 'What of the contents of the mesh a user sees; it narrows the permissions' })
+  .meta({ id: 'Scope', description: 'Which contents of the mesh a user sees; it narrows the permissions' })
 
 /** The columns of `users` that hold a scope. */
 export const scopeColumns = { channels: users.channels, directRead: users.directRead, directWrite: users.directWrite }

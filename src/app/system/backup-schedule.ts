@@ -8,14 +8,14 @@ export const backupSettingsSchema = z.strictObject({
     .min(1)
     .max(365)
     .describe(
-      'Scheduled backups that are kept, the newest: with one a day, days. The schedule never deletes manual ones',
+      'Number of scheduled backups to keep, the newest ones; with one a day, days. The schedule never deletes manual backups',
     ),
   keepWeekly: z
     .int()
     .min(0)
     .max(520)
     .describe(
-      'Besides these, the newest scheduled backup of each of so many latest weeks, Monday to Sunday, that have one',
+      'Besides these, the newest scheduled backup of each of this many latest weeks (Monday to Sunday) that have one',
     ),
   keepMonthly: z.int().min(0).max(240).describe('The same for months'),
   backupTime: z
@@ -44,7 +44,7 @@ export const storedSettings = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.default(0),
   keepMonthly: keepMonthly.default(0),
   since: timeField.describe(
-    'Since when the schedule is enabled for this time of day: what lies before it was not missed',
+    'Since when the schedule is enabled for this time of day: earlier runs count as not missed',
   ),
 })
 
@@ -52,7 +52,7 @@ export const storedRun = z.strictObject({
   at: timeField,
   ok: z.boolean(),
   error: z.string().nullable(),
-  succeededAt: timeField.nullable().describe('When the latest run that succeeded began'),
+  succeededAt: timeField.nullable().describe('When the latest successful run began'),
   failures: z.int().describe('Failures since then'),
 })
 

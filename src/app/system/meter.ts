@@ -97,13 +97,13 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       {
         name: 'mesh_alert_deliveries_total',
         type: 'counter',
-        help: 'Attempts to send a message of alerts since the start, by kind of destination.',
+        help: 'Attempts to send an alert message since the start, by kind of destination.',
         samples: [...alertDeliveries.values()],
       },
       {
         name: 'mesh_automation_runs_total',
         type: 'counter',
-        help: 'Runs of automation since the start, by kind of rule. sent: all of it was given to a radio to send.',
+        help: 'Runs of automation since the start, by kind of rule. sent: all packets were passed on to a radio.',
         samples: [...runs.values()],
       },
       {
@@ -115,13 +115,13 @@ export function createMeter({ now, process }: { now(): number; process(): readon
       {
         name: 'mesh_signatures_total',
         type: 'counter',
-        help: 'Packets since the start by their signature. valid: verified; invalid: it does not fit the key; none: not signed; missing: its sender signs, and this one came without; unchecked: no key is known, or the source sent more than is verified.',
+        help: 'Packets since the start by their signature. valid: verified; invalid: it does not match the key; none: not signed; missing: its sender signs, but this packet is not signed; unchecked: the key is unknown, or the source sent more than can be verified.',
         samples: [...signatures].map(([result, value]) => ({ labels: { result }, value })),
       },
       {
         name: 'mesh_refused_values_total',
         type: 'counter',
-        help: 'Values that no radio can send, left out of what was heard since the start, by field.',
+        help: 'Values that no radio can send, left out of received packets since the start, by field.',
         samples: [...refusedValues].map(([field, value]) => ({ labels: { field }, value })),
       },
       {

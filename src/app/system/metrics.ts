@@ -32,16 +32,21 @@ export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
     {
       name: 'mesh_new_nodes_refused_total',
       type: 'counter',
-      help: 'Numbers that were not stored as nodes, since their source brought too many new ones in an hour.',
+      help: 'Node numbers that were not stored, because their source brought too many new ones in an hour.',
       samples: (await listRefused(store)).map(({ source, refused }) => ({ labels: { source }, value: refused })),
     },
     single('mesh_database_size_bytes', 'gauge', 'Size of the database.', await store.sizeBytes()),
-    single('mesh_alerts_firing', 'gauge', 'Alerts that fire, of all users.', await countFiring(store)),
-    single('mesh_sessions', 'gauge', 'Sessions that are signed in.', await countSessions(ctx, now)),
+    single('mesh_alerts_firing', 'gauge', 'Firing alerts, of all users.', await countFiring(store)),
+    single('mesh_sessions', 'gauge', 'Signed-in sessions.', await countSessions(ctx, now)),
     ...(await backupFamilies(ctx)),
     ...(ctx.radio === null ? [] : linkFamilies(ctx.radio.links())),
     ...collectorFamilies(ctx.radio?.collector() ?? null),
-    single('mesh_ingest_queue_events', 'gauge', 'Events heard and not stored yet.', ctx.radio?.waiting() ?? null),
+    single(
+      'mesh_ingest_queue_events',
+      'gauge',
+      'Events that are heard but not stored yet.',
+      ctx.radio?.waiting() ?? null,
+    ),
     ...(ctx.meter?.families() ?? []),
   ]
 }
@@ -80,7 +85,7 @@ function collectorFamilies(collector: CollectorInfo | null): Family[] {
       Number(reason === null),
     ),
     single('mesh_collector_waiting', 'gauge', 'Messages that are not delivered yet.', waiting),
-    single('mesh_collector_last_delivery_timestamp_seconds', 'gauge', 'When something was delivered last.', at),
+    single('mesh_collector_last_delivery_timestamp_seconds', 'gauge', 'When something was last delivered.', at),
     single('mesh_collector_delivered_total', 'counter', 'Messages delivered since the start.', delivered),
     single('mesh_collector_dropped_total', 'counter', 'Messages given up since the start.', dropped),
     single('mesh_collector_filtered_total', 'counter', 'Messages left out by the filter since the start.', filtered),
@@ -116,7 +121,7 @@ function linkFamilies(links: readonly LinkInfo[]): Family[] {
     {
       name: 'mesh_link_reconnects_total',
       type: 'counter',
-      help: 'Times that a link connected again.',
+      help: 'Number of reconnections of a link.',
       samples: links.map((link) => of(link, link.reconnects)),
     },
   ]

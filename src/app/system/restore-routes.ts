@@ -39,7 +39,7 @@ export const restoreRoutes = new Hono<AppEnv>()
     '/reapply',
     requireAdmin,
     answers(
-      'Take the chosen ones away again. `refused` says which could not be taken away, and why',
+      'Revoke the chosen ones again. `refused` lists those that could not be revoked, and why',
       { 200: reapplicationSchema },
       ['not_found'],
     ),

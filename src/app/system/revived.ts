@@ -32,8 +32,8 @@ export const revivedSchema = z
     permissions: permissionsSchema
       .partial()
       .nullable()
-      .describe('What the user could do after it, of resources that the restore gave back'),
-    at: timeField.nullable().describe('When it was done and by whom, as the audit log knows; null when it does not'),
+      .describe('The permissions after that change, for the resources that the restore gave back'),
+    at: timeField.nullable().describe('When it was done and by whom, according to the audit log; null: unknown'),
     by: z.string().nullable(),
   })
   .meta({ id: 'Revived', description: 'What the latest restore gave back to a user' })

@@ -120,7 +120,7 @@ function refuseOtherGrants(grants: readonly StoredGrant[], repeated: readonly St
   const keys = ['id', 'userId', 'resource', 'canRead', 'canWrite', 'grantedAt', 'grantedBy'] as const
   const isKept = (one: StoredGrant) => grants.some((grant) => keys.every((key) => grant[key] === one[key]))
   if (repeated.every(isKept)) return
-  const message = 'not as they are; what is to change stands in permissions'
+  const message = 'differs from the present grants; put changes into permissions'
   throw new AppError('invalid_request', `grants: ${message}`, { issues: [{ path: 'grants', message }] })
 }
 

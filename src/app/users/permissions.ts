@@ -19,11 +19,11 @@ export type PermissionChanges = { readonly [R in Resource]?: Grant | undefined }
 export const grantSchema = z
   .strictObject({ read: z.boolean(), write: z.boolean() })
   .refine((grant) => grant.read || !grant.write, { message: 'write needs read' })
-  .meta({ id: 'Grant', description: 'What may be done with a resource; `write` needs `read`' })
+  .meta({ id: 'Grant', description: 'What is allowed with a resource; `write` needs `read`' })
 
 export const permissionsSchema = z
   .strictObject(forEachResource(() => grantSchema))
-  .meta({ id: 'Permissions', description: 'What a user may do with each resource' })
+  .meta({ id: 'Permissions', description: 'The permissions of a user by resource' })
 
 /** Whether nothing that is named here is withheld. */
 export function isEverything(permissions: PermissionChanges): boolean {
@@ -50,7 +50,7 @@ export const storedGrantSchema = z
     canRead: z.boolean(),
     canWrite: z.boolean(),
     grantedAt: timeField,
-    grantedBy: z.int().nullable().describe('null: the service itself, its console, or not known'),
+    grantedBy: z.int().nullable().describe('null: the service itself, its console, or unknown'),
   })
   .meta({ id: 'StoredGrant', description: 'A permission, and who granted it when' })
 export type StoredGrant = z.infer<typeof storedGrantSchema>

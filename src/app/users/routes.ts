@@ -45,13 +45,13 @@ const changesBody = userChangesSchema
   .extend({ user: userChangesSchema.optional().describe('The same fields as in the response of GET') })
   .refine(({ user, ...beside }) => user === undefined || Object.keys(beside).length === 0, {
     path: ['user'],
-    message: 'the fields stand here or beside it, not in both places',
+    message: 'the fields may be here or beside it, but not in both places',
   })
 
 /** Also a body as GET answers it: of two fields that say the same, `permissions` is the one to change. */
 const permissionsBody = z.strictObject({
   permissions: permissionsSchema.partial(),
-  scope: scopeSchema.optional().describe('What of the contents the user sees; without it that stays as it is'),
+  scope: scopeSchema.optional().describe('Which contents the user sees; unchanged if missing'),
   grants: z.array(storedGrantSchema).max(RESOURCE_NAMES.length).optional(),
 })
 
@@ -103,7 +103,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id',
     requireAdmin,
     answers(
-      'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same goes for e-mail and display name of an OpenID Connect user',
+      'Change username, email, displayName and isActive. The body may repeat the other fields of a user, but not change them; the same applies to e-mail and display name of an OpenID Connect user',
       { 200: userAnswer },
       ['user_not_found', 'username_taken', 'self_change_forbidden', 'last_admin'],
     ),
@@ -133,7 +133,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers(
-      'Make a user an administrator, or a regular user again. An administrator has every permission, a regular user then has those of a new user. Without isAdmin the role is toggled',
+      'Make a user an administrator or a regular user. An administrator has every permission, a demoted one gets those of a new user. Without isAdmin the role is toggled',
       { 200: userAnswer },
       ['user_not_found', 'self_change_forbidden', 'last_admin'],
     ),
@@ -159,7 +159,7 @@ export const userRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers(
-      'Remove the second factors and recovery codes of somebody who lost them. Their sessions end, and they are told',
+      "Remove the second factors and recovery codes of a user who lost them. The user's sessions end, and the user is notified",
       { 204: null },
       ['user_not_found', 'no_second_factor', 'self_change_forbidden'],
     ),
@@ -172,7 +172,7 @@ export const userRoutes = new Hono<AppEnv>()
   .get(
     '/:id/permissions',
     requireAdmin,
-    answers('What a user may do, and who granted it when', { 200: permissionsAnswer }, ['user_not_found']),
+    answers('The permissions of a user, and who granted them when', { 200: permissionsAnswer }, ['user_not_found']),
     validate('param', idParam),
     async (c) => c.json(await readPermissions(c.var.ctx.store, c.req.valid('param').id)),
   )
@@ -180,7 +180,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id/permissions',
     requireAdmin,
     answers(
-      'Set the named permissions. The others stay as they are. The body may repeat `grants` as GET answered them; different ones are refused',
+      'Set the named permissions. The others stay as they are. The body may repeat `grants` unchanged; different ones are refused',
       { 200: permissionsAnswer },
       ['user_not_found'],
     ),
@@ -206,7 +206,9 @@ export const userRoutes = new Hono<AppEnv>()
   .get(
     '/:id/sessions',
     requireAdmin,
-    answers('The open sessions of a user', { 200: z.object({ sessions: z.array(sessionSchema) }) }, ['user_not_found']),
+    answers('The active sessions of a user', { 200: z.object({ sessions: z.array(sessionSchema) }) }, [
+      'user_not_found',
+    ]),
     validate('param', idParam),
     async (c) => c.json({ sessions: await listSessions(c.var.ctx, c.req.valid('param').id) }),
   )

@@ -67,14 +67,14 @@ const printable = (max: number) =>
 export const usernameSchema = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9._@-]{1,${MAX_USERNAME}}$`), `1–${MAX_USERNAME} letters, digits and . _ - @`)
-  .refine((name) => name.toLowerCase() !== SYSTEM.username, 'not the name by which the audit log calls the service')
+  .refine((name) => name.toLowerCase() !== SYSTEM.username, 'not the name that stands for the service in the audit log')
 export const emailSchema = printable(MAX_EMAIL).pipe(z.email())
 export const displayNameSchema = printable(MAX_DISPLAY_NAME).min(1)
 
 export const newUserSchema = z
   .strictObject({
     username: usernameSchema,
-    password: z.string().optional().describe('Without one the answer holds a random, temporary password, once'),
+    password: z.string().optional().describe('If missing, the response contains a random, temporary password, once'),
     email: emailSchema.nullish(),
     displayName: displayNameSchema.nullish(),
     authProvider: z.literal('local').optional(),
@@ -85,11 +85,11 @@ export const newUserSchema = z
       .describe(
         'Resources that are not named get the permissions of a new user; an administrator has every permission',
       ),
-    scope: scopeSchema.optional().describe('What of the contents the user sees; without it as a new user'),
+    scope: scopeSchema.optional().describe('Which contents the user sees; default: as for a new user'),
   })
   .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
     path: ['permissions'],
-    message: 'an administrator holds every permission',
+    message: 'an administrator has every permission',
   })
   .refine(({ isAdmin, scope }) => isAdmin !== true || scope === undefined || isSameScope(scope, WHOLE_SCOPE), {
     path: ['scope'],
@@ -196,7 +196,7 @@ export async function createUser(
     ...stillAdmin(ctx),
   ])
   const created = await findUserByName(ctx.store, username)
-  if (created === null) throw new Error('a user that was just made is gone')
+  if (created === null) throw new Error('the user that was just created is gone')
   return { user: created, password: random }
 }
 

@@ -19,7 +19,7 @@ async function warnIfSealedElsewhere(ports: Ports): Promise<void> {
   const users = unreadable.filter(Boolean).length
   if (users === 0) return
   ports.log.warn(
-    'Authenticator apps of users were set up under another SESSION_SECRET: they need recovery codes, or cli reset-second-factor',
+    'Authenticator apps of users were set up under another SESSION_SECRET: these users need recovery codes, or cli reset-second-factor',
     { users },
   )
 }

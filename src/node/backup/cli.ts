@@ -18,8 +18,8 @@ import { recoverRestore, restoreBackup } from './restore/restore.ts'
 import { backupOptions, databaseFile, restoreOptions } from './service.ts'
 import { systemClock } from '../clock.ts'
 
-export const BACKUP_USAGE = `  backup                      make a backup
-  verify <name>               read all of a backup and say what is wrong with it
+export const BACKUP_USAGE = `  backup                      create a backup
+  verify <name>               read all of a backup and list its problems
   restore <name>              replace the database by a backup; the service must not be running
 `
 
@@ -39,7 +39,7 @@ export function isBackupCommand(name: string): boolean {
 }
 
 /**
- * Runs `backup`, `verify <name>` or `restore <name>` on DATA_DIR. Answers the exit code: 0 done, 1 refused or damaged,
+ * Runs `backup`, `verify <name>` or `restore <name>` on DATA_DIR. Returns the exit code: 0 done, 1 refused or damaged,
  * 2 not understood. The result is on standard output; log and progress bar are on standard error.
  */
 export async function runBackupCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

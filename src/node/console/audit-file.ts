@@ -71,16 +71,16 @@ function idOf({ readings }: Line): number {
 function checkLine(line: Line): void {
   const { hash, previousHash, readings } = line
   if (hash === null || previousHash === null) {
-    throw new FileDamage(`Entry ${idOf(line)} is not sealed: export the log again in some seconds`)
+    throw new FileDamage(`Entry ${idOf(line)} is not sealed: export the log again in a few seconds`)
   }
   if (!readings.some((reading) => hashEntry(previousHash, reading) === hash)) {
-    throw new FileDamage(`Broken: entry ${idOf(line)} is not as it was sealed`)
+    throw new FileDamage(`Broken: entry ${idOf(line)} does not match its seal`)
   }
 }
 
 function checkNeighbours(a: Line, b: Line): void {
   const [low, high] = idOf(a) < idOf(b) ? [a, b] : [b, a]
-  if (idOf(low) === idOf(high)) throw new FileDamage(`Broken: entry ${idOf(low)} is there twice`)
+  if (idOf(low) === idOf(high)) throw new FileDamage(`Broken: entry ${idOf(low)} occurs twice`)
   if (idOf(low) + 1 === idOf(high) && high.previousHash !== low.hash) {
     throw new FileDamage(`Broken: entry ${idOf(high)} does not follow entry ${idOf(low)}`)
   }

@@ -12,13 +12,13 @@ import type { Store } from '../../db/store.ts'
 import { auditLog } from '../../db/schema.ts'
 import { FileDamage, type FileProof, formatOf, readExport } from './audit-file.ts'
 
-export const AUDIT_USAGE = `  audit verify                whether the audit log is as it was written, and until where
-  audit verify --export FILE  whether a file that was exported is, and belongs to this log
+export const AUDIT_USAGE = `  audit verify                whether the audit log is unchanged, and up to which entry
+  audit verify --export FILE  whether an exported file is unchanged and belongs to this log
   audit trim --before YYYY-MM-DD --export FILE
                               write all entries before that day (UTC) into a new file, then delete them from the log
 `
 
-/** Runs on a database; answers the exit code: 0 whole or done, 1 broken or refused. */
+/** Runs on a database; returns the exit code: 0 intact or done, 1 broken or refused. */
 type AuditCommand = (ctx: Ctx) => Promise<number>
 
 /** The command in the arguments after `audit`; null if they are invalid. */
@@ -47,10 +47,10 @@ async function verifyLog({ store }: Ctx): Promise<number> {
 }
 
 const BREAKS = {
-  changed: 'is not as it was sealed',
+  changed: 'does not match its seal',
   missing: 'is missing',
   unsealed: 'has lost its seal',
-  trim_unrecorded: 'was the last one trimmed, but no entry tells of it',
+  trim_unrecorded: 'was the last one trimmed, but the trim is not recorded',
 } as const
 
 function describeBreak({ id, reason }: NonNullable<ChainPart['broken']>): string {
@@ -60,7 +60,9 @@ function describeBreak({ id, reason }: NonNullable<ChainPart['broken']>): string
 function describeChain({ entries, until, unsealed, broken, trimmed }: ChainPart): string[] {
   const proven = until === null ? 'no entry' : `entry ${until.id} of ${new Date(until.timestamp).toISOString()}`
   return [
-    broken === null ? `Whole: ${entries} entries, until ${proven}` : `${describeBreak(broken)}; whole until ${proven}`,
+    broken === null
+      ? `Intact: ${entries} entries, up to ${proven}`
+      : `${describeBreak(broken)}; intact up to ${proven}`,
     ...(until === null ? [] : [`Hash of entry ${until.id}: ${until.hash}`]),
     ...(unsealed === 0 ? [] : [`Not sealed yet: ${unsealed} newer entries`]),
     ...(trimmed === null ? [] : [`Trimmed: entries up to ${trimmed.id}, of hash ${trimmed.hash}`]),
@@ -75,20 +77,20 @@ async function verifyFile(ctx: Ctx, file: string): Promise<number> {
     const proof = await readExport(file, async (id, hash) => {
       if (foreign.length === 0 && !(await isOfLog(id, hash))) foreign.push(id)
     })
-    print(...(proof === null ? ['Whole: no entries'] : describeFile(proof)))
+    print(...(proof === null ? ['Intact: no entries'] : describeFile(proof)))
   } catch (error) {
     if (!(error instanceof FileDamage)) throw error
     print(error.message)
     return 1
   }
   if (foreign.length > 0)
-    print(`Not of this log: entry ${foreign[0]} has another hash in the database, or is missing there`)
+    print(`From another log: entry ${foreign[0]} has another hash in the database, or is missing there`)
   return foreign.length > 0 ? 1 : 0
 }
 
 function describeFile({ entries, firstId, lastId, previousHash, lastHash, isComplete }: FileProof): string[] {
   return [
-    `Whole: ${entries} entries, from ${firstId} to ${lastId}, ${isComplete ? 'none left out' : 'a selection'}`,
+    `Intact: ${entries} entries, from ${firstId} to ${lastId}, ${isComplete ? 'none left out' : 'a selection'}`,
     `Hash before entry ${firstId}: ${previousHash}`,
     `Hash of entry ${lastId}: ${lastHash}`,
   ]
@@ -166,7 +168,7 @@ async function writeExport(store: Store, file: string, trimmed: Trimmed): Promis
     syncDirectory(dirname(file))
     const { isComplete, ...proof } = (await readExport(file)) ?? { isComplete: false }
     if (!isComplete || !isDeepStrictEqual(proof, trimmed)) {
-      throw new FileDamage(`${file} does not hold what was written to it; nothing was trimmed`)
+      throw new FileDamage(`${file} does not contain what was written to it; nothing was trimmed`)
     }
   } catch (error) {
     rmSync(file, { force: true })

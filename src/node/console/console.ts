@@ -28,7 +28,7 @@ import { type OpenSessions, openSessions } from '../sessions.ts'
 import { StartRefused } from '../start/problems.ts'
 import { systemClock } from '../clock.ts'
 
-const USAGE = `Administration of the database in DATA_DIR, for whoever is at the console. The service may be running.
+const USAGE = `Administration of the database in DATA_DIR from the console. The service may be running.
 
   list                        all users
   create-admin <username>     a new administrator with a temporary password
@@ -37,9 +37,9 @@ const USAGE = `Administration of the database in DATA_DIR, for whoever is at the
                               the user and of all addresses no longer count
   reset-second-factor <username>
                               remove the second factors and recovery codes of a user who lost them; sessions end
-  confirm-clock               the clock of this machine is right: data is deleted by its age again
-  reapply                     what the latest restore gave back to users and tokens
-  reapply <id>,<id>…|all      take these away again
+  confirm-clock               say that the clock of this machine is right: old data is deleted again
+  reapply                     list the access that the latest restore gave back to users and tokens
+  reapply <id>,<id>…|all      revoke this access again
 
 Audit log:
 
@@ -72,7 +72,7 @@ function takes({ argument }: Command, given: string): boolean {
   return argument === 'optional' || (given === '') === (argument === 'none')
 }
 
-/** Runs one command; answers the exit code: 0 done, 1 refused, 2 not understood. */
+/** Runs one command; returns the exit code: 0 done, 1 refused, 2 not understood. */
 export async function runConsole(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   try {
     return await runCommand(args, env)
@@ -117,7 +117,7 @@ function explain(usage: string, code: number): number {
   return code
 }
 
-/** Runs something that answers the exit code. */
+/** Runs something that returns the exit code. */
 async function withDatabase(env: NodeJS.ProcessEnv, run: (ctx: ConsoleCtx) => Promise<number>): Promise<number> {
   const parsed = readConfig(env)
   if (!parsed.ok) return refuse(parsed.problems.join('\n'))
@@ -165,7 +165,7 @@ async function listAll(ctx: Ctx): Promise<string> {
 
 async function sayClockIsRight({ store, now }: Ctx): Promise<string> {
   await confirmClock(store, now())
-  return `Confirmed: it is ${new Date(now()).toISOString()}. A service that runs believes it within a minute.\n`
+  return `Confirmed: it is ${new Date(now()).toISOString()}. A running service accepts it within a minute.\n`
 }
 
 async function createAdmin(ctx: Ctx, username: string): Promise<string> {
@@ -179,7 +179,7 @@ async function createAdmin(ctx: Ctx, username: string): Promise<string> {
     throw new AppError('invalid_request', 'A username is 1–64 letters, digits and . _ - @')
   }
   const { password } = await createUser(ctx, { username, isAdmin: true })
-  if (password === null) throw new Error('a user without a password was made')
+  if (password === null) throw new Error('a user was created without a password')
   return temporaryPassword(username, password)
 }
 
@@ -227,7 +227,8 @@ const IDS = /^\d{1,9}(?:,\d{1,9})*$/
 async function reapply(ctx: Ctx, chosen: string): Promise<string> {
   const { backup, revived } = await listRevived(ctx.store)
   if (backup === null) return 'Nothing waits for a decision\n'
-  if (chosen === '') return `Since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
+  if (chosen === '')
+    return `Done since ${backup} was made, and undone by its restore:\n${revived.map(revivedLine).join('')}`
   if (chosen !== 'all' && !IDS.test(chosen)) throw new AppError('invalid_request', 'Expected IDs such as 1,2, or all')
   const ids = chosen === 'all' ? 'all' : [...new Set(chosen.split(',').map(Number))]
   const { reapplied, refused } = await reapplyRevived(ctx, ids)

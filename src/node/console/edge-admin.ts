@@ -10,7 +10,7 @@ import { openDatabase } from '../database.ts'
 import { nativePasswordHasher } from '../passwords.ts'
 
 export const EDGE_ADMIN_USAGE = `  edge-admin <username> [file]
-                              the command that makes this user an administrator of a service on the edge, and a
+                              print a command that makes this user an administrator of a service on the edge, and a
                               temporary password; with a file, the SQL is written there
 `
 
@@ -26,13 +26,13 @@ export async function explainWayBack(username: string, file: string | null): Pro
   const statements = await writeStatements(username, await nativePasswordHasher().hash(password))
   if (file !== null) keep(file, statements.map((statement) => `${statement};\n`).join(''))
   const source = file === null ? `--command ${quote(statements.join('; '))}` : `--file ${quote(file)}`
-  return `Run this where wrangler.toml is:
+  return `Run this in the folder of wrangler.toml:
 
 npx wrangler d1 execute DB --remote ${source}
 
 Then sign in as ${username} with the temporary password  ${password}
 
-A user who signs in by OpenID Connect becomes an administrator and keeps that way in; the password is for a local user.
+A user of OpenID Connect becomes an administrator and still signs in by OpenID Connect; the password is for a local user.
 `
 }
 

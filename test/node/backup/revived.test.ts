@@ -278,7 +278,7 @@ test('the console shows the list and applies selected changes', async () => {
   const listed = await cli()
   expect(listed.err).toBe('')
   expect(listed.out.split('\n')).toStrictEqual([
-    `Since ${name} was made, and undone by its restore:`,
+    `Done since ${name} was made, and undone by its restore:`,
     expect.stringMatching(/^ {3}1 {2}anna: user_deleted at 2026-01-15T12:11:00\.000Z by admin$/),
     expect.stringMatching(/^ {3}2 {2}bea: admin_status_changed at /),
     expect.stringMatching(/^ {3}3 {2}carl: permissions_updated at /),

@@ -145,7 +145,7 @@ test('nothing is trimmed from a broken log, into an existing file, or without a 
   const sql = trigger.get() ?? ''
   sqlite.exec(`drop trigger audit_log_no_update; update audit_log set ip = 'x' where id = 4; ${sql}`)
   const broken = await cli('trim', '--before', '2026-01-20', '--export', join(dir, 'new'))
-  expect(broken).toMatchObject({ code: 1, err: expect.stringContaining('Broken: entry 4 is not as it was sealed') })
+  expect(broken).toMatchObject({ code: 1, err: expect.stringContaining('Broken: entry 4 does not match its seal') })
   expect(existsSync(join(dir, 'new'))).toBe(false)
   expect(sqlite.prepare('select count(*) from audit_log').pluck().get()).toBe(21)
 })
@@ -158,7 +158,7 @@ test('of two simultaneous trims one succeeds; the rows that a trim leaves are de
   const context = { ...app.ports, ip: null, requestId: null, viewer: null }
   app.store.sqlite.exec('create trigger slow before delete on audit_log begin select raise(ignore); end')
   await trimAudit(context, part, 'a')
-  await expect(trimAudit(context, { ...part, lastId: 8 }, 'b')).rejects.toThrow('trimmed by somebody else')
+  await expect(trimAudit(context, { ...part, lastId: 8 }, 'b')).rejects.toThrow('trimmed by another process')
   await sealAudit(app.store)
   const left = { entries: 12, broken: null, trimmed: { id: 10 }, until: { id: 22 } }
   expect(await verifyChain(app.store, { after: 0, limit: 100 })).toMatchObject(left)

@@ -139,13 +139,13 @@ test('audit verify reports whether the log is intact, up to where, and where it 
   await cli(['reset-password', 'root'])
   const whole = await cli(['audit', 'verify'])
   expect(whole).toMatchObject({ code: 0, err: '' })
-  expect(whole.out).toMatch(/^Whole: 3 entries, until entry 3 of \S+Z\nHash of entry 3: [0-9a-f]{64}\n$/)
+  expect(whole.out).toMatch(/^Intact: 3 entries, up to entry 3 of \S+Z\nHash of entry 3: [0-9a-f]{64}\n$/)
   const store = openDatabase(join(dir, 'mesh.db'))
   store.sqlite.exec("drop trigger audit_log_no_update; update audit_log set username = 'nobody' where id = 2")
   store.close()
   const broken = await cli(['audit', 'verify'])
   expect(broken).toMatchObject({ code: 1, err: '' })
-  expect(broken.out).toMatch(/^Broken: entry 2 is not as it was sealed; whole until entry 1 of /)
+  expect(broken.out).toMatch(/^Broken: entry 2 does not match its seal; intact up to entry 1 of /)
   for (const args of [['audit'], ['audit', 'verify', 'more'], ['audit', 'nothing']]) {
     expect(await cli(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining('audit verify') })
   }

@@ -55,7 +55,7 @@ async function signOut(): Promise<void> {
 async function add(name: string): Promise<void> {
   const { page } = owner
   await page.getByRole('button', { name: 'Add a passkey' }).click()
-  await page.getByLabel('What you call it').fill(name)
+  await page.getByLabel('Name of the passkey').fill(name)
   await page.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click()
 }
 

@@ -22,7 +22,7 @@ import { KINDS } from './kinds.ts'
 
 const settingsSchema = z
   .record(z.string().max(40), z.string().max(4096))
-  .describe('By field; what is secret is never answered')
+  .describe('By field; secrets are never returned')
 
 export const newDestinationSchema = z.strictObject({
   kind: z.enum(DESTINATION_KIND_NAMES),
@@ -34,7 +34,7 @@ export const newDestinationSchema = z.strictObject({
 export const destinationChangesSchema = z.strictObject({
   name: plainName.optional(),
   enabled: z.boolean().optional(),
-  settings: settingsSchema.optional().describe(`A secret that is absent or ${HIDDEN} stays`),
+  settings: settingsSchema.optional().describe(`A secret that is missing or ${HIDDEN} is kept`),
 })
 
 export const destinationSchema = z
@@ -42,15 +42,15 @@ export const destinationSchema = z
     id: z.int(),
     kind: z.enum(DESTINATION_KIND_NAMES),
     name: z.string(),
-    enabled: z.boolean().describe('false as well after its receiver said that it is gone'),
-    confirmed: z.boolean().describe('false: nothing is sent before the link in the letter was followed'),
-    settings: z.record(z.string(), z.string().nullable()).describe(`${HIDDEN}: a secret that is there`),
+    enabled: z.boolean().describe('Also false after the receiver reported that it is gone'),
+    confirmed: z.boolean().describe('false: nothing is sent until the link in the e-mail has been followed'),
+    settings: z.record(z.string(), z.string().nullable()).describe(`${HIDDEN}: a secret that is set`),
     lastResult: z.string().nullable(),
     lastAt: timeField.nullable(),
     createdAt: timeField,
     owner: z.object({ id: z.int(), username: z.string() }),
   })
-  .meta({ id: 'AlertDestination', description: 'Where somebody wants alerts to be sent' })
+  .meta({ id: 'AlertDestination', description: 'Where alerts are sent' })
 
 const columns = { row: alertDestinations, username: users.username }
 const value = sql.placeholder
@@ -148,7 +148,7 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
   const { kind, name, enabled } = input
   const { store, viewer } = ctx
   if (kind === 'email' && ctx.mail === null) {
-    throw new AppError('email_disabled', 'SMTP_URL is not set, or this service runs where there is no e-mail')
+    throw new AppError('email_disabled', 'SMTP_URL is not set, or this runtime cannot send e-mail')
   }
   const secret = kind === 'webhook' && input.settings['secret'] === undefined ? newSecret() : null
   const given = secret === null ? input.settings : { ...input.settings, secret }
@@ -178,7 +178,8 @@ export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof 
     ...(kind === 'email' ? [confirmLetter(ctx, uid, now)] : []),
   ])
   const made = await queries(store).byUid.get({ uid })
-  if (made === undefined) throw new AppError('too_many_destinations', `There can be ${MAX_DESTINATIONS} destinations`)
+  if (made === undefined)
+    throw new AppError('too_many_destinations', `At most ${MAX_DESTINATIONS} destinations are possible`)
   return { destination: publicDestination(made), secret }
 }
 
@@ -249,8 +250,11 @@ function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Reco
   const isElsewhere = server !== stored['server']
   const [lost] = kept
   if (isElsewhere && lost !== undefined) {
-    const issues = kept.map(([name]) => ({ path: `settings.${name}`, message: 'needed again for another server' }))
-    throw new AppError('invalid_request', `settings.${lost[0]}: needed again for another server`, { issues })
+    const issues = kept.map(([name]) => ({
+      path: `settings.${name}`,
+      message: 'must be entered again for another server',
+    }))
+    throw new AppError('invalid_request', `settings.${lost[0]}: must be entered again for another server`, { issues })
   }
   const plain = Object.fromEntries(Object.entries(given).filter(([, text]) => text !== HIDDEN))
   return checkSettings(row.kind, { ...Object.fromEntries(kept.map(([name]) => [name, stored[name] ?? ''])), ...plain })
@@ -274,7 +278,7 @@ export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<v
 /** Sends a test now, and says what came back. Throws `destination_not_found`, `destination_unconfirmed`, `rate_limited`. */
 export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ ok: boolean; result: string }> {
   const { row } = await findDestination(ctx, id, 'own')
-  if (row.confirmedAt === null) throw new AppError('destination_unconfirmed', 'Follow the link in the letter first')
+  if (row.confirmedAt === null) throw new AppError('destination_unconfirmed', 'Follow the link in the e-mail first')
   await take(ctx, 'tests', TESTS)
   const uid = `msg_${crypto.randomUUID().replaceAll('-', '')}`
   const message = testMessage({ uid, told: 'test', at: ctx.now(), publicUrl: ctx.config.PUBLIC_URL })

@@ -27,7 +27,7 @@ export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
       : insert.onConflictDoUpdate({ target: alertPushKeys.id, set: { sealed, createdAt: now() } }),
   ])
   const made = await keptKeys(needs)
-  if (made === null) throw new Error('the keys for push services that were just made can not be read')
+  if (made === null) throw new Error('the new keys for push services cannot be read')
   return made
 }
 

@@ -24,7 +24,7 @@ export async function attempt(needs: SendNeeds, target: Target, message: ToldMes
   try {
     return await sendTo(needs, target, message)
   } catch (error) {
-    const result = error instanceof SendFailure ? error.message : 'the message could not be made'
+    const result = error instanceof SendFailure ? error.message : 'the message could not be created'
     return { ok: false, result, retryAfterMs: null, isGone: false }
   }
 }
@@ -36,7 +36,7 @@ async function sendTo(
 ): Promise<Attempt> {
   const stored: unknown = JSON.parse(settings)
   if (kind === 'email') return sendLetter(needs, emailSettings.parse(stored).address, message)
-  if (needs.outbound === null) throw new SendFailure('this runtime sends nothing')
+  if (needs.outbound === null) throw new SendFailure('this runtime cannot send alerts')
   const sending = await KINDS[kind].request(stored, message, needs)
   return judge(kind, await needs.outbound.send({ ...sending, mayBePrivate }))
 }

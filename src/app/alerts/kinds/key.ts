@@ -32,7 +32,7 @@ function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNo
     ...(publicKey !== null && weakKeys.has(publicKey) ? ['its public key is known to be weak'] : []),
     ...(isShared ? ['another node has the same public key'] : []),
     ...(spoofSuspected
-      ? [isLocal ? 'somebody sends in the name of this own radio' : 'somebody seems to send in its name']
+      ? [isLocal ? 'somebody sends in the name of this radio of the service' : 'somebody seems to send in its name']
       : []),
   ]
 }

@@ -8,8 +8,8 @@ export const SIGN_IN_ACTIONS = {
   second_factor_added: 'A second factor was added to your account',
   second_factor_removed: 'A second factor of your account was removed',
   second_factor_reset: 'An administrator removed your second factors',
-  token_created: 'An API token was made in your name',
-  token_revoked: 'An API token of yours was revoked',
+  token_created: 'An API token was created in your name',
+  token_revoked: 'One of your API tokens was revoked',
 } as const satisfies Partial<Record<AuditAction, string>>
 
 export type SignInAction = keyof typeof SIGN_IN_ACTIONS

@@ -58,7 +58,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   merge: db
     .update(alertDeliveries)
-    .set({ state: 'merged', endedAt: sql`${value('now')}`, result: 'too many in an hour: counted in a summary' })
+    .set({ state: 'merged', endedAt: sql`${value('now')}`, result: 'too many within an hour: counted in a summary' })
     .where(
       sql`id in (select id from alert_deliveries where destination_id = ${value('id')} and state = 'waiting'
         and attempts = 0 and due_at <= ${value('now')} and ${isOfAlerts} limit ${AT_A_TIME})`,
@@ -206,7 +206,7 @@ export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = (
         return true
       } catch (error) {
         if (!known.has(destinationId))
-          log.error('A message of an alert could not be sent', { destination: destinationId, error })
+          log.error('An alert message could not be sent', { destination: destinationId, error })
         known.add(destinationId)
         return false
       }
@@ -226,7 +226,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const drop = (result: string) => store.atomic([bind(prepared.end, { deliveryId, state: 'dropped', now: at, result })])
   const owner = await findOwner(needs, destination.ownerId)
   if (owner === null || (!destination.enabled && delivery.told !== 'confirm')) {
-    const result = owner === null ? 'its owner can not sign in' : 'the destination is off'
+    const result = owner === null ? 'its owner cannot sign in' : 'the destination is off'
     return store.atomic([bind(prepared.endAll, { id: destinationId, state: 'dropped', now: at, result })])
   }
   if (delivery.attempts === 0 && ['fired', 'resolved', 'repeated'].includes(delivery.told)) {
@@ -245,7 +245,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
   const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
   if (claimed.length === 0) return
   const message = await compose(needs, delivery, { destination, owner })
-  if (message === null) return drop('its owner may not see it any more, or the rule is gone')
+  if (message === null) return drop('its owner may no longer see it, or the rule was deleted')
   const target = { kind: destination.kind, settings: destination.settings, mayBePrivate: owner.isAdmin }
   await note(needs, { destination, delivery }, await attempt(needs, target, message))
 }
@@ -301,7 +301,7 @@ async function compose(
   if (told === 'confirm') {
     const path = `/alerts?confirm=${destination.id}.${await confirmToken(config, destination)}`
     const text =
-      'Follow this link, signed in, to have alerts of your mesh sent to this address. Did you not ask for it? Then do nothing.'
+      'Sign in and follow this link to receive alerts of your mesh at this address. If you did not request this, ignore this message.'
     return tellPlain(about, 'Confirm this address', text, path)
   }
   if (told === 'summary') {
@@ -309,7 +309,7 @@ async function compose(
     return tellPlain(
       about,
       'More alerts',
-      `${n} more messages were not sent one by one: there were too many in an hour.`,
+      `${n} more messages were not sent one by one, because there were too many within an hour.`,
     )
   }
   const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
@@ -321,7 +321,7 @@ async function compose(
 }
 
 export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage {
-  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will come here.')
+  return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
 }
 
 /** How many alerts fire, for monitoring. */

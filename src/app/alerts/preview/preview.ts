@@ -25,7 +25,7 @@ const MOST_SHOWN = 200
 
 const fireSchema = z.object({
   at: timeField,
-  resolvedAt: timeField.nullable().describe('null: it would still fire, or it is an event'),
+  resolvedAt: timeField.nullable().describe('null: it would still fire, or it is a single event'),
   nodeNum: nodeNumField.nullable(),
   nodeId: nodeIdField.nullable(),
   what: z.string(),
@@ -37,8 +37,8 @@ export const previewSchema = z
     to: timeField,
     fires: z.array(fireSchema).max(MOST_SHOWN).describe('Newest first'),
     total: z.int().describe('How often it would have fired'),
-    messages: z.int().describe('How many messages that would have been, but for those that tell that it is over'),
-    note: z.string().nullable().describe('What the stored history does not tell'),
+    messages: z.int().describe('Number of messages, not counting those that report the end'),
+    note: z.string().nullable().describe('Limits of the stored history'),
   })
   .meta({ id: 'AlertPreview', description: 'What a rule would have done' })
 
@@ -114,7 +114,7 @@ async function look(ctx: SignedInCtx, rule: AlertRule, range: Range): Promise<Fo
         rule,
         range,
         (watching, world) => findKeys(watching, world, new Map()),
-        'Only how it is now is stored, not how it was.',
+        'Only the present state is stored, not the history.',
       )
     case 'backup':
       return now(
@@ -122,12 +122,12 @@ async function look(ctx: SignedInCtx, rule: AlertRule, range: Range): Promise<Fo
         rule,
         range,
         (watching, world) => findBackups(watching, world, new Map()),
-        'Only how it is now is shown.',
+        'Only the present state is shown.',
       )
     case 'link':
-      return { fires: [], note: 'Nothing is stored of when radios and brokers were down.' }
+      return { fires: [], note: 'Interruptions of radios and brokers are not stored.' }
     case 'sign_in':
-      return { fires: [], note: 'The audit log has what happened to your account.' }
+      return { fires: [], note: 'The audit log shows what happened to your account.' }
     default:
       return rule satisfies never
   }
@@ -167,7 +167,7 @@ async function lookAtSilence({ store }: SignedInCtx, rule: AlertRuleOf<'node_sil
   const hours = Math.floor((range.to - first) / 3_600_000)
   return {
     fires,
-    note: first > range.from + DAY_MS ? `Packets of the last ${hours} h alone are stored.` : null,
+    note: first > range.from + DAY_MS ? `Only packets of the last ${hours} h are stored.` : null,
   }
 }
 

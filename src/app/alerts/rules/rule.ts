@@ -20,15 +20,21 @@ const common = {
     .max(MAX_DESTINATIONS)
     .refine((ids) => new Set(ids).size === ids.length, 'each destination once')
     .default([])
-    .describe('Ids of own destinations; without one the alert is only shown'),
-  repeatHours: z.int().min(1).max(168).nullable().default(null).describe('Told again while firing; null: never'),
-  tellResolved: z.boolean().default(true).describe('Told as well when it is over'),
-  silencedUntil: timeField.nullable().default(null).describe('Nothing is told before'),
+    .describe('IDs of your destinations; with none, alerts are only shown on the page'),
+  repeatHours: z
+    .int()
+    .min(1)
+    .max(168)
+    .nullable()
+    .default(null)
+    .describe('Interval at which a firing alert is sent again; null: never'),
+  tellResolved: z.boolean().default(true).describe('Also sent when the alert is over'),
+  silencedUntil: timeField.nullable().default(null).describe('Nothing is sent before this time'),
   silencedNodes: z
     .array(z.strictObject({ node: watchedNode, until: timeField }))
     .max(50)
     .default([])
-    .describe('Of these nodes nothing is told before'),
+    .describe('Nothing is sent about these nodes before this time'),
 }
 
 const degrees = (most: number) => z.number().min(-most).max(most)
@@ -53,7 +59,7 @@ const nodeSilentSchema = z
     nodes: watchedSchema,
     afterMinutes: z.int().min(SILENT_MINUTES.min).max(SILENT_MINUTES.max),
   })
-  .meta({ id: 'NodeSilentRule', description: 'A watched node was not heard for so long' })
+  .meta({ id: 'NodeSilentRule', description: 'A watched node has not been heard for a while' })
 
 const metricSchema = z
   .strictObject({
@@ -63,10 +69,15 @@ const metricSchema = z
     metric: z
       .string()
       .regex(/^[A-Za-z]{1,40}\.[A-Za-z0-9]{1,60}$/, 'variant.metric')
-      .describe('As GET /api/telemetry names it, such as deviceMetrics.batteryLevel'),
+      .describe('Name as in GET /api/telemetry, e.g. deviceMetrics.batteryLevel'),
     is: z.enum(['above', 'below']),
     limit: z.number().min(-1e12).max(1e12),
-    hysteresis: z.number().min(0).max(1e12).default(0).describe('How far back beyond the limit it is over'),
+    hysteresis: z
+      .number()
+      .min(0)
+      .max(1e12)
+      .default(0)
+      .describe('How far the value must return beyond the limit before the alert is over'),
     forMinutes: z.int().min(METRIC_MINUTES.min).max(METRIC_MINUTES.max).default(0),
   })
   .meta({ id: 'MetricRule', description: 'A measurement of a watched node is above or below a limit' })
@@ -77,7 +88,7 @@ const nodeNewSchema = z
 
 const nodeRestartedSchema = z
   .strictObject({ kind: z.literal('node_restarted'), ...common, nodes: watchedSchema })
-  .meta({ id: 'NodeRestartedRule', description: "A watched node's uptime fell" })
+  .meta({ id: 'NodeRestartedRule', description: 'The uptime of a watched node fell, so it has restarted' })
 
 const areaSchema = z
   .strictObject({
@@ -85,8 +96,14 @@ const areaSchema = z
     ...common,
     nodes: watchedSchema,
     when: z.enum(AREA_EVENTS),
-    shape: shapeSchema.nullable().default(null).describe('Needed for enters and leaves'),
-    metres: z.int().min(10).max(1_000_000).nullable().default(null).describe('Needed for moves: from where it was'),
+    shape: shapeSchema.nullable().default(null).describe('Required for enters and leaves'),
+    metres: z
+      .int()
+      .min(10)
+      .max(1_000_000)
+      .nullable()
+      .default(null)
+      .describe('Required for moves: distance from the earlier position'),
   })
   .meta({ id: 'AreaRule', description: 'A watched node enters or leaves an area, or moves' })
 
@@ -95,18 +112,19 @@ const messageSchema = z
     kind: z.literal('message'),
     ...common,
     match: matchSchema.nullable().default(null).describe('null: any text'),
-    from: watchedList.nullable().default(null).describe('null: anybody'),
+    from: watchedList.nullable().default(null).describe('null: any sender'),
     channels: z
       .union([z.literal('all'), z.array(z.int().min(0).max(0xffff)).max(50)])
       .default('all')
-      .describe('As GET /api/channels numbers them'),
+      .describe('Numbers as in GET /api/channels'),
     direct: z.boolean().default(true).describe('Direct messages to radios of this service'),
   })
-  .meta({ id: 'MessageRule', description: 'Somebody says one of the words' })
+  .meta({ id: 'MessageRule', description: 'A message contains one of the words' })
 
 const keySchema = z.strictObject({ kind: z.literal('key'), ...common, nodes: watchedSchema }).meta({
   id: 'KeyRule',
-  description: "A watched node's public key changed, is another node's too or is weak, or somebody sends in its name",
+  description:
+    "A watched node's public key changed, is shared with another node or is weak, or somebody sends in its name",
 })
 
 const linkSchema = z
@@ -116,15 +134,15 @@ const linkSchema = z
     links: z.array(z.string().min(1).max(200)).min(1).max(50).nullable().default(null).describe('Names; null: all'),
     afterMinutes: z.int().min(1).max(SILENT_MINUTES.max),
   })
-  .meta({ id: 'LinkRule', description: 'A radio, a broker or a collector is down for so long' })
+  .meta({ id: 'LinkRule', description: 'A radio, a broker or a collector has been down for a while' })
 
 const backupSchema = z
   .strictObject({ kind: z.literal('backup'), ...common, afterHours: z.int().min(1).max(8760).default(48) })
-  .meta({ id: 'BackupRule', description: 'A backup failed, or none succeeded for so long' })
+  .meta({ id: 'BackupRule', description: 'A backup failed, or none succeeded for a while' })
 
 const signInSchema = z.strictObject({ kind: z.literal('sign_in'), ...common }).meta({
   id: 'SignInRule',
-  description: "A sign-in from an address not seen before, or a new password or API token, of the rule's owner",
+  description: "A sign-in from a new address, or a new password or API token, of the rule's owner",
 })
 
 /** A rule as it is stored. */
@@ -141,7 +159,7 @@ export const alertRuleSchema = z
     backupSchema,
     signInSchema,
   ])
-  .meta({ id: 'AlertRule', description: 'What somebody wants to be told' })
+  .meta({ id: 'AlertRule', description: 'What is watched, and where alerts are sent' })
 export type AlertRule = z.infer<typeof alertRuleSchema>
 export type AlertRuleOf<K extends AlertKind> = Extract<AlertRule, { kind: K }>
 
@@ -151,7 +169,7 @@ export const newAlertRuleSchema = alertRuleSchema.superRefine((rule, issues) => 
   if (rule.kind === 'area' && rule.when === 'moves' && rule.metres === null) add('metres', 'needed for moves')
   if (rule.kind === 'area' && rule.when !== 'moves' && rule.shape === null) add('shape', `needed for ${rule.when}`)
   if (rule.kind === 'message' && !rule.direct && rule.channels !== 'all' && rule.channels.length === 0)
-    add('channels', 'a channel, or direct messages')
+    add('channels', 'at least one channel, or direct messages')
 })
 
 /** The rule of a row; null when another version made it, or it is damaged. */

@@ -13,7 +13,7 @@ import { alertKindField, type AlertRule, alertRuleSchema, parseRule, watchedBy }
 
 const version = {
   id: z.int(),
-  revision: z.int().describe('Another one after each change; in double quotes it is the ETag'),
+  revision: z.int().describe('Changes with every change of the rule; in double quotes it is the ETag'),
   createdAt: timeField,
   updatedAt: timeField,
   owner: z.object({ id: z.int(), username: z.string() }),
@@ -23,16 +23,16 @@ export const shownRuleSchema = z
   .object({
     ...version,
     rule: alertRuleSchema,
-    firing: z.int().describe('Alerts of it that fire'),
-    sees: z.boolean().describe('false: its owner may not see what it watches, so that it does nothing'),
+    firing: z.int().describe('Number of its firing alerts'),
+    sees: z.boolean().describe('false: its owner may not see what it watches, so it does nothing'),
   })
-  .meta({ id: 'ShownAlertRule', description: 'A rule of alerts and its state' })
+  .meta({ id: 'ShownAlertRule', description: 'An alert rule and its state' })
 
 export const ruleListSchema = z.object({
   rules: z.array(shownRuleSchema),
   unreadable: z
     .array(z.object({ ...version, name: z.string(), kind: alertKindField }))
-    .describe('Rules that another version made, or that are damaged: they do nothing, and can be deleted'),
+    .describe('Rules that are damaged or were written by another version: they do nothing, and can be deleted'),
   maxRules: z.int(),
 })
 
@@ -114,7 +114,10 @@ async function findRule({ store, viewer }: SignedInCtx, id: number, whose: 'own'
 function readable(ctx: SignedInCtx, found: Found): Shown {
   const shown = show(ctx, found)
   if (shown === null)
-    throw new AppError('alert_rule_unreadable', 'Another version made this rule, or it is damaged; it can be deleted')
+    throw new AppError(
+      'alert_rule_unreadable',
+      'This rule is damaged or was written by another version; it can be deleted',
+    )
   return shown
 }
 
@@ -127,7 +130,7 @@ export async function getRule(ctx: SignedInCtx, id: number): Promise<Shown> {
 export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
   if (maySee(ownerOf(viewer), kind)) return
   const needs = ALERT_KINDS[kind]
-  if (needs === 'admin') throw new AppError('admin_required', 'Only administrators are told of backups')
+  if (needs === 'admin') throw new AppError('admin_required', 'Only administrators may watch backups')
   const resource = needs.find((each) => !viewer.permissions[each].read) ?? 'nodes'
   throw new AppError('forbidden', `This needs read access to ${resource}`, { required: { resource, action: 'read' } })
 }
@@ -135,7 +138,7 @@ export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
 async function demandOwnDestinations({ store, viewer }: SignedInCtx, { destinations }: AlertRule): Promise<void> {
   const own = new Set((await queries(store).destinations.all({ ownerId: viewer.user.id })).map(({ id }) => id))
   if (destinations.every((id) => own.has(id))) return
-  const message = 'ids of own destinations'
+  const message = 'ids of your own destinations'
   throw new AppError('invalid_request', `destinations: ${message}`, { issues: [{ path: 'destinations', message }] })
 }
 
@@ -162,7 +165,7 @@ export async function createRule(ctx: SignedInCtx, rule: AlertRule): Promise<Sho
     beginLog(store),
   ])
   const made = await queries(store).byUid.get({ uid })
-  if (made === undefined) throw new AppError('too_many_alert_rules', `There can be ${MAX_ALERT_RULES} rules`)
+  if (made === undefined) throw new AppError('too_many_alert_rules', `At most ${MAX_ALERT_RULES} rules are possible`)
   return readable(ctx, made)
 }
 
@@ -255,7 +258,7 @@ export async function deleteRule(ctx: SignedInCtx, id: number, wanted: Precondit
 }
 
 function changed(): AppError {
-  return new AppError('alert_rule_changed', 'It was changed meanwhile; read it again')
+  return new AppError('alert_rule_changed', 'The rule was changed meanwhile; read it again')
 }
 
 /** Those fields that differ. */

@@ -28,7 +28,7 @@ export const watchedSchema = z
   ])
   .meta({
     id: 'WatchedNodes',
-    description: 'Which nodes a rule watches. Ignored nodes are never among all, or those of a role',
+    description: 'Which nodes a rule watches. `all` and a role never include ignored nodes',
   })
 export type Watched = z.infer<typeof watchedSchema>
 

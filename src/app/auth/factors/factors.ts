@@ -18,7 +18,7 @@ const passkeySchema = z
     name: z.string(),
     createdAt: timeField,
     lastUsedAt: timeField.nullable(),
-    isBackedUp: z.boolean().describe('Whether it is kept in more than one place, by a password manager for example'),
+    isBackedUp: z.boolean().describe('Whether it is synchronised between devices, e.g. by a password manager'),
   })
   .meta({ id: 'Passkey' })
 
@@ -28,13 +28,13 @@ export const factorsSchema = z
       .object({
         createdAt: timeField,
         lastUsedAt: timeField.nullable(),
-        isReadable: z.boolean().describe('false: SESSION_SECRET is another one than when it was set up'),
+        isReadable: z.boolean().describe('false: SESSION_SECRET has changed since it was set up'),
       })
       .nullable(),
     passkeys: z.array(passkeySchema),
     recoveryCodesLeft: z.int(),
   })
-  .meta({ id: 'SecondFactors', description: 'What a user signs in with beside a password' })
+  .meta({ id: 'SecondFactors', description: 'A second factor for signing in' })
 
 /** What a user has. */
 export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typeof factorsSchema>> {
@@ -77,7 +77,7 @@ export async function listSecondFactors(ctx: Ctx, userId: number): Promise<Secon
   const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId)
   if (totp === null && keys.length === 0) return []
   if (totp?.isReadable === false) {
-    ctx.log.warn('A second factor can not be read: SESSION_SECRET is another one than when it was set up', { userId })
+    ctx.log.warn('A second factor cannot be read: SESSION_SECRET has changed since it was set up', { userId })
   }
   const offered: [isOffered: boolean, factor: SecondFactor][] = [
     [totp?.isReadable === true, 'totp'],

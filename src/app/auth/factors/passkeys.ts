@@ -63,7 +63,7 @@ export const assertionSchema = z
       userHandle: short.nullish(),
     }),
   })
-  .meta({ description: 'The answer of the browser, as WebAuthn Level 3 has it in JSON' })
+  .meta({ description: "The browser's answer, in the JSON form of WebAuthn Level 3" })
 
 export const newPasskeySchema = z.strictObject({
   name: z
@@ -71,7 +71,7 @@ export const newPasskeySchema = z.strictObject({
     .min(1)
     .max(MAX_PASSKEY_NAME)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u),
-  response: registrationSchema.meta({ description: 'The answer of the browser, as WebAuthn Level 3 has it in JSON' }),
+  response: registrationSchema.meta({ description: "The browser's answer, in the JSON form of WebAuthn Level 3" }),
 })
 
 /** What WebAuthn wants of the browser; its shape is that of the specification. */
@@ -239,7 +239,7 @@ export async function proveByPasskey(
   const { newCounter, credentialBackedUp } = verified.authenticationInfo
   const { id } = row
   if (newCounter <= row.counter && (newCounter > 0 || row.counter > 0)) {
-    ctx.log.warn('A passkey was refused: its counter did not grow, so there is a copy of it', { passkeyId: id })
+    ctx.log.warn('A passkey was refused: its counter did not increase, so a copy of it exists', { passkeyId: id })
     return null
   }
   const use = randomToken()

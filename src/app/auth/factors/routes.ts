@@ -14,11 +14,11 @@ import { beginTotp, confirmTotp, totpCodeSchema } from './totp.ts'
 const codesField = z.array(z.string())
 
 const codesAnswer = z.object({
-  recoveryCodes: codesField.nullable().describe('Shown this once; null: the earlier ones stay'),
+  recoveryCodes: codesField.nullable().describe('Shown once; null: the existing codes remain valid'),
 })
 
 const confirmSchema = z.strictObject({
-  enrolment: z.string().max(4096).describe('As the beginning answered it'),
+  enrolment: z.string().max(4096).describe('As returned by the first step'),
   code: totpCodeSchema,
 })
 
@@ -33,7 +33,7 @@ export const factorRoutes = new Hono<AppEnv>()
     requireFreshProof,
     requireLocalAuth,
     answers(
-      'Begin to set up an authenticator app. Nothing is stored until one of its codes is sent',
+      'Start setting up an authenticator app. Nothing is stored until one of its codes is sent',
       {
         200: z.object({
           secret: z.string().describe('Base32, to be typed into the app'),
@@ -52,7 +52,7 @@ export const factorRoutes = new Hono<AppEnv>()
     '/totp/confirm',
     requireEnrollingSession,
     requireLocalAuth,
-    answers('Finish setting up an authenticator app; it takes the place of an earlier one', { 200: codesAnswer }, [
+    answers('Finish setting up an authenticator app; it replaces an earlier one', { 200: codesAnswer }, [
       'wrong_code',
       'enrolment_ended',
       'local_auth_disabled',
@@ -75,7 +75,7 @@ export const factorRoutes = new Hono<AppEnv>()
     requireEnrollingSession,
     requireFreshProof,
     requireLocalAuth,
-    answers('What the browser needs to make a passkey', { 200: optionsSchema }, [
+    answers('Options for creating a passkey in the browser', { 200: optionsSchema }, [
       'local_auth_disabled',
       'not_a_local_user',
       'passkeys_unavailable',
@@ -90,7 +90,7 @@ export const factorRoutes = new Hono<AppEnv>()
     '/passkeys',
     requireEnrollingSession,
     requireLocalAuth,
-    answers('Store the passkey that the browser made', { 200: codesAnswer }, [
+    answers('Store the passkey created by the browser', { 200: codesAnswer }, [
       'enrolment_ended',
       'passkey_refused',
       'passkeys_unavailable',
@@ -115,9 +115,11 @@ export const factorRoutes = new Hono<AppEnv>()
     '/recovery-codes',
     requireEnrollingSession,
     requireFreshProof,
-    answers('Ten new recovery codes. The earlier ones are void', { 200: z.object({ recoveryCodes: codesField }) }, [
-      'no_second_factor',
-    ]),
+    answers(
+      'Create ten new recovery codes. The earlier ones become invalid',
+      { 200: z.object({ recoveryCodes: codesField }) },
+      ['no_second_factor'],
+    ),
     async (c) => {
       const { ctx } = c.var
       return c.json({ recoveryCodes: await renewCodes(ctx, hasFactor(ctx.viewer.user.id)) })
@@ -126,7 +128,7 @@ export const factorRoutes = new Hono<AppEnv>()
   .delete(
     '/reset-notice',
     requireEnrollingSession,
-    answers('You have read that an administrator removed your second factors', { 204: null }),
+    answers('Confirm the notice that an administrator removed your second factors', { 204: null }),
     async (c) => {
       await dismissReset(c.var.ctx)
       return c.body(null, 204)

@@ -52,7 +52,7 @@ export const factorSignInRoutes = new Hono<AppEnv>()
     anyone,
     requireLocalAuth,
     answers(
-      'What the browser needs to sign in with a passkey: as the second step of a sign-in, or without a password',
+      'Passkey options for the browser: for the second step of a sign-in, or for signing in without a password',
       { 200: optionsSchema },
       ['local_auth_disabled', 'passkeys_unavailable'],
     ),

@@ -64,7 +64,7 @@ export async function roleStatements(
 ): Promise<Statement[]> {
   if (!hasRoles(settings)) return []
   if (typeof groups === 'string') {
-    ctx.log.warn('The OpenID provider names no groups that can be read: the role stays', {
+    ctx.log.warn('The OpenID provider sends no readable groups: the role is unchanged', {
       requestId: ctx.requestId,
       userId: account.id,
       claim: groups,
@@ -74,7 +74,7 @@ export async function roleStatements(
   const role = roleOf(settings, groups)
   const isAdmin = role.isAdmin ?? account.isAdmin
   if (account.isAdmin && !isAdmin && !(await hasOtherAdmin(ctx, account.id))) {
-    ctx.log.warn('The last administrator is in no group of administrators, and stays one', { userId: account.id })
+    ctx.log.warn('The last administrator is in no group of administrators, but keeps the role', { userId: account.id })
   }
   const values = {
     issuer: settings.issuer,

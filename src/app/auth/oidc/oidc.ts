@@ -37,7 +37,7 @@ type Needs = Pick<Ports, 'log' | 'now'> &
 export function createProviders({ config, ...needs }: Needs & Pick<Ports, 'config'>): readonly Provider[] {
   for (const uri of new Set(config.OIDC_PROVIDERS.map(({ redirectUri }) => redirectUri))) {
     if (new URL(uri).pathname.endsWith(CALLBACK_PATH)) continue
-    needs.log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must lead it there`)
+    needs.log.warn(`OIDC_REDIRECT_URI does not end in ${CALLBACK_PATH}: a proxy must route it there`)
   }
   return config.OIDC_PROVIDERS.map((settings) => createProvider(settings, needs))
 }
@@ -93,7 +93,7 @@ function createProvider(
       const tell = () => readUserInfo(ask, metadata, accessToken, { issuer, clientId, subject }, verify)
       const first = await tell()
       const more = first.claims === null && (await hasMoved('userinfo_endpoint')) ? await tell() : first
-      if (more.claims === null) log.warn('No UserInfo: the claims of the ID token must do', { why: more.why })
+      if (more.claims === null) log.warn('No UserInfo: only the claims of the ID token are used', { why: more.why })
       const claims = { ...verified.claims, ...more.claims }
       return {
         issuer,

@@ -20,13 +20,13 @@ const loginQuery = z.object({
     .optional()
     .describe('Which provider, as GET /api/auth/status names them; without it the first one'),
   invitation: z.string().optional().describe('The token of a link by which somebody takes over a prepared account'),
-  reauthenticate: z.literal('true').optional().describe('Asks also whoever is signed in there already'),
+  reauthenticate: z.literal('true').optional().describe('The provider also asks users who are already signed in there'),
 })
 const linkBody = z.strictObject({
   provider: z.string().max(64).optional().describe('As GET /api/auth/status names it; without it the first one'),
 })
 const callbackQuery = z.object({
-  state: z.string().optional().describe('As the sign-in began'),
+  state: z.string().optional().describe('As at the start of the sign-in'),
   code: z.string().optional().describe('The code that is exchanged for tokens'),
   iss: z.string().optional().describe('Issuer (RFC 9207)'),
   error: z.string().optional().describe('Why there is no code'),

@@ -92,7 +92,7 @@ async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Ide
     if (account !== null) return account
     // Not made, and not by anybody else: then it is the name that was taken meanwhile, or the database failed.
     const mayRetry = round < MOST_ROUNDS && (await isTaken(ctx.store, username))
-    if (!mayRetry) throw refusal?.error ?? new Error('a user that was just made is gone')
+    if (!mayRetry) throw refusal?.error ?? new Error('the user that was just created is gone')
   }
 }
 

@@ -33,9 +33,9 @@ export const sessionSchema = z
     lastSeenAt: timeField,
     ip: z.string().nullable(),
     userAgent: z.string().nullable(),
-    current: z.boolean().describe('The one of this request'),
+    current: z.boolean().describe('Whether it is the session of this request'),
   })
-  .meta({ id: 'Session', description: 'A sign-in of a browser' })
+  .meta({ id: 'Session', description: 'A signed-in browser' })
 
 /** Whether this request's session cookie is, or would be, a Secure one. */
 export function isSecure(c: Context, ctx: Ctx): boolean {
@@ -193,7 +193,7 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
       if (await ctx.sessions.remove(tokenHash)) await ctx.store.atomic([audit(ctx, 'logout', {})])
       forgetEnd(ctx.sessions, tokenHash)
     } catch (error) {
-      ctx.log.error('A session ended that the store still holds: it is removed later', { error })
+      ctx.log.error('The store still contains a session that has ended: it will be removed later', { error })
     }
   }
   if (c.req.header('cookie') === undefined) return

@@ -23,7 +23,7 @@ export const tokenRoutes = new Hono<AppEnv>()
       {
         201: tokenSchema
           .extend({ token: z.string().describe('The text to send as Authorization: Bearer') })
-          .meta({ id: 'NewToken', description: 'A token with its text, which is shown this once' }),
+          .meta({ id: 'NewToken', description: 'A token with its text, which is shown once' }),
       },
       ['admin_required', 'too_many_tokens'],
     ),

@@ -19,7 +19,7 @@ export const matchSchema = z.strictObject({
     .array(printable(64).refine((word) => word.trim() !== '', 'not empty'))
     .min(1)
     .max(20)
-    .describe('One of them is enough; upper and lower case are the same'),
+    .describe('One of them is enough; case does not matter'),
 })
 
 const answerSchema = z.discriminatedUnion('kind', [
@@ -53,7 +53,9 @@ export const acknowledge = heardKind(acknowledgeSchema, {
   tokens: ALL_TOKEN_NAMES,
   textOf: ({ answer }) => (answer.kind === 'text' ? { path: ['answer', 'text'], text: answer.text } : null),
   problemsOf: ({ channels, direct }) =>
-    channels.length === 0 && !direct ? [{ path: ['channels'], message: 'a channel, or direct messages' }] : [],
+    channels.length === 0 && !direct
+      ? [{ path: ['channels'], message: 'at least one channel, or direct messages' }]
+      : [],
   listensTo(rule, said) {
     const isHeard = said.isDirect ? rule.direct : rule.channels.includes(said.channel)
     return isHeard && matches(rule.match, said.text)

@@ -22,7 +22,7 @@ const announceSchema = z
     channels: channelsSchema.min(1),
     text: templateSchema,
   })
-  .meta({ id: 'AnnounceRule', description: 'Sends a text to channels again and again' })
+  .meta({ id: 'AnnounceRule', description: 'Sends a text to channels at intervals' })
 
 /** Says something on channels again and again. */
 export const announce = timedKind(announceSchema, {

@@ -12,9 +12,9 @@ export const printable = (max: number) =>
     .string()
     .min(1)
     .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters and no half characters')
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters or lone surrogates')
 
-const nameSchema = printable(MAX_RULE_NAME).refine((name) => name === name.trim(), 'no space at the ends')
+const nameSchema = printable(MAX_RULE_NAME).refine((name) => name === name.trim(), 'no spaces at the ends')
 export const cronSchema = z
   .string()
   .regex(CRON_PATTERN, 'five fields: minute, hour, day of month, month, day of week')
@@ -28,12 +28,12 @@ export const templateSchema = z
   .string()
   .max(MAX_TEMPLATE)
   .refine((text) => text.trim() !== '', 'not empty')
-  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
-  .describe(`May hold tokens such as {longName}; at most ${MAX_TEXT_BYTES} bytes when they are filled in`)
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL or lone surrogates')
+  .describe(`May contain tokens such as {longName}; at most ${MAX_TEXT_BYTES} bytes when they are filled in`)
 
 const quietHoursSchema = z
   .strictObject({ from: timeOfDay, to: timeOfDay })
-  .refine(({ from, to }) => from !== to, 'from and to differ')
+  .refine(({ from, to }) => from !== to, 'from and to must differ')
   .describe('Nothing is sent from `from` to before `to`, in timeZone; may cross midnight')
   .meta({ id: 'QuietHours' })
 

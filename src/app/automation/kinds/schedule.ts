@@ -23,7 +23,7 @@ const scheduleSchema = z
     cron: cronSchema,
     action: actionSchema,
   })
-  .meta({ id: 'ScheduleRule', description: 'Sends a text or traces a route at certain times' })
+  .meta({ id: 'ScheduleRule', description: 'Sends a text or a traceroute at certain times' })
 
 const MIN_GAP_MS = MIN_RUN_MINUTES * MINUTE_MS
 

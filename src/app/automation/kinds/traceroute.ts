@@ -24,7 +24,7 @@ const targetsSchema = z.discriminatedUnion('kind', [
       .min(1)
       .max(720)
       .default(24)
-      .describe('Of the nodes heard in this many hours, the one whose last traceroute is the longest ago'),
+      .describe('Among the nodes heard in this many hours, the one whose last traceroute was longest ago'),
   }),
 ])
 

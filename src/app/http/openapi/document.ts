@@ -107,7 +107,7 @@ const PROBLEM = {
     type: { const: 'about:blank' },
     title: { type: 'string', description: 'The same for each code' },
     status: { type: 'integer', description: 'HTTP status' },
-    code: { enum: Object.keys(ERRORS), description: 'What programs decide by' },
+    code: { enum: Object.keys(ERRORS), description: 'The reason, for programs' },
     detail: { type: 'string', description: 'What was wrong this time, for people' },
     requestId: { type: 'string', description: 'As in the header X-Request-Id, the log and the audit log' },
     issues: {
@@ -127,8 +127,8 @@ const PROBLEM = {
     },
     ways: { type: 'array', items: { type: 'string' }, description: 'How you can prove again who you are' },
     confirm: { type: 'array', items: { type: 'string' }, description: 'Paths that must be confirmed' },
-    bytes: { type: 'integer', description: 'The size of what is too large' },
-    limit: { type: 'integer', description: 'The most that it may be, in bytes' },
+    bytes: { type: 'integer', description: 'The actual size' },
+    limit: { type: 'integer', description: 'The maximum, in bytes' },
   },
 }
 

@@ -41,17 +41,20 @@ const itemSchema = z
     z.string(),
     z.strictObject({
       data: z.string().describe('FromRadio, base64'),
-      receivedAt: receiptTime
+      receivedAt: receiptTime.optional().describe('When the collector received it, ms; overrides that of the delivery'),
+      replayed: z
+        .boolean()
         .optional()
-        .describe('When the collector received it, ms; goes before that of the delivery'),
-      replayed: z.boolean().optional().describe("Out of the radio's memory after a handshake, or kept by a broker"),
-      gateway: z.int().min(1).max(0xfffffffe).optional().describe('Node that published it at a broker'),
+        .describe("Replayed from the radio's memory after a handshake, or retained by a broker"),
+      gateway: z.int().min(1).max(0xfffffffe).optional().describe('Gateway that published it at a broker'),
       identity: z
         .string()
         .max(MAX_BYTES)
         .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5]):/)
         .optional()
-        .describe('Of a channel of a radio: its hash, a colon and its name, that of the modem preset if it has none'),
+        .describe(
+          'Of a channel of a radio: its hash, a colon and its name, or that of the modem preset if it has none',
+        ),
     }),
   ])
   .meta({ id: 'IngestItem', description: 'A message that a collector received' })
@@ -68,12 +71,12 @@ export const ingestSchema = z.strictObject({
     .min(1)
     .max(MAX_ITEMS)
     .describe(
-      'FromRadio messages in the order in which they were received, base64, those of the handshake among them. Settings and administration are not taken: they hold secrets',
+      'FromRadio messages in the order in which they were received, base64, including those of the handshake. Settings and admin messages are rejected, because they contain secrets',
     ),
   receivedAt: receiptTime
     .optional()
     .describe(
-      'When the collector received them, ms, at most 10 minutes ahead. Without it a packet was received when the radio says so, or, when the radio has no clock, now: a collector that delivers late tells it',
+      "When the collector received them, ms, at most 10 minutes in the future. Without it the radio's own time counts or, if the radio has no clock, the present time: a collector that delivers late must send it",
     ),
 })
 type Delivery = z.infer<typeof ingestSchema>

@@ -12,7 +12,7 @@ export const ingestRoutes = new Hono<AppEnv>().post(
   '/',
   requireToken('ingest'),
   answers(
-    'Store what a collector has heard. Repeating a delivery changes nothing. A source belongs to the token that delivers it, at most 20 sources to a token; without the token, what it said about radios and channels no longer counts. Favourites and ignored nodes of a radio are not taken over',
+    'Store what a collector has heard. Repeating a delivery changes nothing. A source belongs to the token that delivers it, at most 20 sources per token; when the token is gone, its reports about radios and channels no longer count. Favourites and ignored nodes of a radio are not copied',
     { 200: ingestAnswerSchema },
     ['source_taken', 'too_many_sources'],
   ),

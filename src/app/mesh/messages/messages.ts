@@ -20,7 +20,7 @@ export const messageSchema = z
     packetId: z.int().describe('Unique for one sender; 0: none'),
     fromNodeNum: nodeNumField,
     fromNodeId: nodeIdField,
-    toNodeNum: nodeNumField.describe('4294967295: everybody'),
+    toNodeNum: nodeNumField.describe('4294967295: broadcast'),
     toNodeId: nodeIdField,
     channel: z.int().describe('Number as in GET /api/channels; without meaning if pkiEncrypted'),
     text: z.string().meta({ examples: ['Is anybody on the hill?'] }),
@@ -36,7 +36,7 @@ export const messageSchema = z
     direction: z.enum(DIRECTIONS),
     deliveryState: z.enum(DELIVERY_STATES).nullable(),
     routingError: z.string().nullable(),
-    notice: z.string().optional().describe('What the radio that sends it said of it, in its own words'),
+    notice: z.string().optional().describe("Text of the sending radio's notification about it"),
     sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
     radio: z.string().nullable().describe('Name of the radio with which this service sends it; null for all others'),
   })
@@ -50,7 +50,7 @@ export const messagePageSchema = z
       .int()
       .nullable()
       .describe(
-        '`before` of the next page; null: this is the last one. With `q`, a page of fewer messages than `limit` that has a next one says that the search has not come to an end yet: go on',
+        '`before` of the next page; null: this is the last one. With `q`, a page may have fewer messages than `limit` although the search has not finished: continue while this is not null',
       ),
   })
   .meta({ id: 'MessagePage' })

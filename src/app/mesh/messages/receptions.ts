@@ -11,14 +11,16 @@ import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 export const receptionSchema = z
   .object({
     source: z.string().describe('The radio or broker that received it'),
-    gateway: nodeNumField.nullable().describe('Node that published it at the broker; null: the radio itself heard it'),
+    gateway: nodeNumField
+      .nullable()
+      .describe('Gateway that published it at the broker; null: the radio itself heard it'),
     gatewayId: nodeIdField.nullable(),
     timestamp: timeField,
     rxSnr: z.number().nullable().describe('dB, of the last transmitter'),
     rxRssi: z.int().nullable().describe('dBm, of the last transmitter'),
     hopsAway: z.int().nullable(),
   })
-  .meta({ id: 'Reception', description: 'One arrival of a message' })
+  .meta({ id: 'Reception', description: 'One reception of a message' })
 export type Reception = z.infer<typeof receptionSchema>
 
 const queries = prepareOnce((db) => ({

@@ -35,18 +35,16 @@ export const radioName = z
   .min(1)
   .max(300)
   .optional()
-  .describe(
-    'Name of the radio that sends, as in `links` of GET /api/info; without it the one that suits best is chosen',
-  )
+  .describe('Name of the radio that sends, as in `links` of GET /api/info; default: the most suitable one')
 
 export const newMessageSchema = z
   .strictObject({
     text: z
       .string()
       .refine((text) => text.trim() !== '', 'not empty')
-      .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL and half characters')
+      .refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL or lone surrogates')
       .describe(`At most ${MAX_TEXT_BYTES} bytes of UTF-8`),
-    to: bodyNodeNum.default(BROADCAST).describe('Node number or !hex; without it everybody'),
+    to: bodyNodeNum.default(BROADCAST).describe('Node number or !hex; default: broadcast'),
     channel: z.int().min(0).max(7).default(0).describe('Number as in GET /api/channels'),
     replyId: z.int().min(1).max(0xffffffff).optional().describe('packetId of the message this answers'),
     emoji: z.boolean().default(false).describe('The text is a reaction to replyId'),
@@ -56,7 +54,7 @@ export const newMessageSchema = z
   })
   .refine(({ emoji, replyId }) => !emoji || replyId !== undefined, {
     path: ['replyId'],
-    message: 'a reaction needs it',
+    message: 'required for a reaction',
   })
   .refine(({ wantAck, hopLimit }) => wantAck !== true || hopLimit !== 0, {
     path: ['wantAck'],
@@ -215,7 +213,7 @@ async function storeAndSend(
     throw error
   }
   const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, { nodeNum, packetId })
-  if (row === undefined) throw new Error('the message that was stored is gone')
+  if (row === undefined) throw new Error('the stored message no longer exists')
   outgoing.send(packet)
   ctx.events?.publish([await readDelivery(ctx.store, { nodeNum, packetId })])
   return publicMessage(row)
@@ -283,6 +281,6 @@ async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: New
 }
 
 function noSuchChannel(): AppError {
-  const message = 'switched off, or another one, in the radio that sends'
+  const message = 'disabled, or another channel, in the radio that sends'
   return new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

@@ -44,8 +44,11 @@ export const nodeSchema = z
       .object({
         batteryLevel: z.number().nullable().describe('Percent; 101: external power'),
         voltage: z.number().nullable().describe('Volts'),
-        channelUtilization: z.number().nullable().describe('Percent of the time in which it hears the channel busy'),
-        airUtilTx: z.number().nullable().describe('Percent of the last hour in which it sent'),
+        channelUtilization: z
+          .number()
+          .nullable()
+          .describe('Percent of the time in which the node hears the channel busy'),
+        airUtilTx: z.number().nullable().describe('Percent of the last hour in which the node transmitted'),
         uptimeSeconds: z.number().nullable(),
         time: timeField.nullable(),
       })
@@ -63,7 +66,7 @@ export const nodeSchema = z
     keyMismatch: z
       .boolean()
       .describe(
-        'Another public key was announced than is known: see previousPublicKey and refusedPublicKey of the node',
+        'The node announced a public key that differs from the known one: see previousPublicKey and refusedPublicKey of the node',
       ),
     signed: z
       .boolean()
@@ -71,11 +74,11 @@ export const nodeSchema = z
     spoofSuspected: z
       .boolean()
       .describe(
-        'Somebody else seems to send in the name of the node: of a radio of this service something came that it does not say on its own connection, a signature does not fit the key, a node that signs came without, or an announced key does not belong to the node number. Nothing of it is believed',
+        'Another node seems to send in its name: a packet in the name of a radio of this service did not come from its own connection, a signature does not match the key, a packet of a signing node is not signed, or an announced key does not belong to the node number. None of it is believed',
       ),
     notes: z.string(),
   })
-  .meta({ id: 'Node', description: 'A device of the mesh, as it was last heard' })
+  .meta({ id: 'Node', description: 'A device of the mesh' })
 export type Node = z.infer<typeof nodeSchema>
 
 /** One node; the list leaves out the fields that need another query. */
@@ -84,12 +87,12 @@ export const nodeDetailSchema = nodeSchema
     formerNodeNums: z
       .array(z.int())
       .describe(
-        'Numbers that the node had before, the oldest first: it announces their public key, and they are silent since. What is known of them is in this node',
+        'Earlier numbers of the node, oldest first: they had the same public key and have been silent since. Their data is in this node',
       ),
     previousPublicKey: z
       .string()
       .nullable()
-      .describe('Base64: the first public key of the node, when it announced a different one later'),
+      .describe('Base64: the first public key of the node, if it announced a different one later'),
     refusedPublicKey: z
       .string()
       .nullable()

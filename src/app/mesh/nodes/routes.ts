@@ -39,8 +39,8 @@ const nodeParam = z.object({ id: nodeNumSchema })
 
 const tellsRest = describing({
   headers: {
-    'X-Total-Count': 'Of a list without filters: how many nodes there are',
-    'X-Next-Cursor': 'Of a list without filters that is not whole: `cursor` of the next page',
+    'X-Total-Count': 'Of a list without filters: the number of nodes',
+    'X-Next-Cursor': 'Of an incomplete list without filters: `cursor` of the next page',
   },
 })
 
@@ -51,7 +51,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     requirePermission('nodes', 'read'),
     inTurn('read'),
     answers(
-      'All nodes, most recently heard first. Beyond 5,000 in pages: what changes meanwhile may come twice, and the later one counts. With an ETag',
+      'All nodes, most recently heard first. Beyond 5,000 in pages: a node that changes meanwhile may appear twice, and the later one counts. With an ETag',
       { 200: z.array(nodeSchema), 304: null },
     ),
     tellsRest,
@@ -74,11 +74,11 @@ export const nodeRoutes = new Hono<AppEnv>()
             .transform((text, { addIssue }) => {
               const cursor = parseNodeCursor(text)
               if (cursor !== null) return cursor
-              addIssue({ code: 'custom', message: 'X-Next-Cursor of the answer before' })
+              addIssue({ code: 'custom', message: 'X-Next-Cursor of the previous response' })
               return z.NEVER
             })
             .optional()
-            .describe('X-Next-Cursor of the answer before: the next page, by node number. Not with filters'),
+            .describe('X-Next-Cursor of the previous response: the next page, by node number. Not with filters'),
         })
         .refine(
           ({ cursor, since, q, activeWithin, signed }) =>
@@ -119,7 +119,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/:id',
     requirePermission('nodes', 'write'),
     answers(
-      'Forget a node until it is heard again. Its track and telemetry go too, and our radios forget it',
+      'Delete a node until it is heard again. Its track and telemetry are deleted too, and our radios forget it',
       { 204: null },
       ['node_not_found'],
     ),
@@ -134,7 +134,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     '/:id/key',
     requirePermission('nodes', 'write'),
     answers(
-      'Say which of the announced public keys belongs to the node. That key is kept, and the warnings end',
+      'Decide which of the announced public keys belongs to the node. That key is kept, and the warnings end',
       { 200: nodeDetailSchema },
       ['node_not_found'],
     ),

@@ -40,7 +40,7 @@ const linkSchema = linkStateSchema
     notice: z
       .object({ at: timeField, level: z.string(), message: z.string() })
       .optional()
-      .describe('What the radio last had to say to people, in its own words'),
+      .describe("Text of the radio's latest notification"),
   })
   .meta({ id: 'Link', description: 'The connection to a radio or a broker' })
 const collectorSchema = z
@@ -75,12 +75,12 @@ const infoSchema = z
     queue: queueSchema.nullable(),
     links: z.array(linkSchema),
     collector: collectorSchema.nullable(),
-    sources: z.array(sourceSchema).describe(`The latest ${MOST_SOURCES} of all that was ever listened to`),
+    sources: z.array(sourceSchema).describe(`The ${MOST_SOURCES} latest sources`),
     clock: z
       .object({ state: z.enum(CLOCK_STATES), confirmed: timeField })
       .optional()
       .describe(
-        'Whether the clock of the machine is believed, and the time from which ages count when data is deleted',
+        'Whether the clock of the machine is trusted, and the time from which ages are calculated when data is deleted',
       ),
   })
   .describe('All links, with the values of the first one; null without links, as always on the edge')

@@ -16,14 +16,14 @@ const querySchema = z
       .string()
       .regex(/^[A-Za-z][\w.]{0,99}$/, 'a metric such as deviceMetrics.voltage')
       .optional()
-      .describe('Without it: which metrics there are, of the node or of all'),
-    from: timeQuery.optional().describe('ms, inclusive; a day before `to` unless given'),
-    to: timeQuery.optional().describe('ms, inclusive; now unless given'),
+      .describe('Without it: the list of metrics, of the node or of all nodes'),
+    from: timeQuery.optional().describe('ms, inclusive; default: a day before `to`'),
+    to: timeQuery.optional().describe('ms, inclusive; default: now'),
     points: integerQuery(10, 5000).default(2000).describe('Maximum number of points'),
   })
   .refine(({ nodeId, metric }) => metric === undefined || nodeId !== undefined, {
     path: ['nodeId'],
-    message: 'a metric is of a node',
+    message: 'a metric needs a node',
   })
   .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
     path: ['from'],
@@ -35,7 +35,7 @@ export const telemetryRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   inTurn('read'),
   answers(
-    'A metric of a node over time, or the metrics that there are. Up to 2 days: single measurements; up to 60 days: by the hour; beyond: by the day',
+    'A metric of a node over time, or the list of metrics. Up to 2 days: single measurements; up to 60 days: by hour; beyond: by day',
     { 200: z.union([seriesSchema, metricsSchema]).meta({ type: 'object' }) },
     ['node_not_found'],
   ),

@@ -22,8 +22,8 @@ export const seriesSchema = z
   .object({
     metric: z.string(),
     unit: z.string().nullable(),
-    resolution: z.enum(RESOLUTIONS).describe('What it was read from: measurements, hours or days'),
-    series: z.array(point).describe('Oldest first; min, max and avg where several measurements are in one point'),
+    resolution: z.enum(RESOLUTIONS).describe('The source of the points: measurements, hours or days'),
+    series: z.array(point).describe('Oldest first; min, max and avg if a point combines several measurements'),
   })
   .meta({ id: 'Series', description: 'A metric of a node over time' })
 export type Series = z.infer<typeof seriesSchema>
@@ -32,7 +32,7 @@ export const metricsSchema = z
   .object({
     metrics: z.array(z.object({ metric: z.string(), unit: z.string().nullable() })),
   })
-  .meta({ id: 'Metrics', description: 'The metrics that there are' })
+  .meta({ id: 'Metrics', description: 'The stored metrics' })
 
 export type Range = {
   readonly nodeNum: number

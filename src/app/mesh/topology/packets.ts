@@ -19,9 +19,9 @@ export const packetSchema = z
     fromNodeId: nodeIdField,
     toNodeNum: nodeNumField,
     toNodeId: nodeIdField,
-    gateway: nodeNumField.nullable().describe('Node that published it at the broker'),
+    gateway: nodeNumField.nullable().describe('Gateway that published it at the broker'),
     channel: z.int().describe('Number as in GET /api/channels; for an undecrypted packet the hash in its header'),
-    port: z.int().nullable().describe('Null: nobody here could decrypt it'),
+    port: z.int().nullable().describe('Null: it could not be decrypted'),
     portName: z.string().nullable(),
     rxSnr: z.number().nullable(),
     rxRssi: z.int().nullable(),
@@ -29,14 +29,16 @@ export const packetSchema = z
     hopLimit: z.int(),
     viaMqtt: z.boolean(),
     pkiEncrypted: z.boolean(),
-    replayed: z.boolean().describe("Out of the radio's memory"),
+    replayed: z.boolean().describe("Replayed from the radio's memory"),
     signed: z.boolean().describe("The sender's signature was verified (firmware 2.8)"),
     spoofSuspected: z
       .boolean()
-      .describe('Somebody else seems to have sent it in the name of its sender: it is only in the packet log'),
+      .describe(
+        "Probably forged: another node seems to have sent it in its sender's name. It is only in the packet log",
+      ),
     payload: z
       .looseObject({ kind: z.string() })
-      .describe('Decoded; only its kind if the viewer cannot read messages or nodes'),
+      .describe('Decoded payload; only its kind if the viewer cannot read messages or nodes'),
   })
   .meta({ id: 'Packet', description: 'An entry of the packet log' })
 export type LoggedPacket = z.infer<typeof packetSchema>

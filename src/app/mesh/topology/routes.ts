@@ -48,7 +48,7 @@ export const waypointRoutes = new Hono<AppEnv>().get(
   async (c) => c.json({ waypoints: await listWaypoints(c.var.ctx.store, c.var.ctx.now()) }),
 )
 
-const everybody = z.union([
+const broadcast = z.union([
   z.literal('4294967295').transform(Number),
   z.literal('!ffffffff').transform(() => 0xffffffff),
 ])
@@ -65,7 +65,7 @@ export const packetRoutes = new Hono<AppEnv>().get(
       before: idSchema.optional().describe('ID of a logged packet: returns earlier ones'),
       since: timeQuery.optional().describe('ms, inclusive'),
       from: nodeNumSchema.optional().describe('Node number or !hex of the sender'),
-      to: z.union([nodeNumSchema, everybody]).optional().describe('Node number or !hex; !ffffffff: everybody'),
+      to: z.union([nodeNumSchema, broadcast]).optional().describe('Node number or !hex; !ffffffff: broadcast'),
       port: integerQuery(0, 511).optional().describe('Port number, e.g. 1 for texts'),
     }),
   ),

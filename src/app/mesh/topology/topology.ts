@@ -13,14 +13,14 @@ export const MAX_WAYPOINTS = 5000
 
 export const neighborSchema = z
   .object({
-    nodeNum: nodeNumField.describe('Who hears'),
+    nodeNum: nodeNumField.describe('The node that hears'),
     nodeId: nodeIdField,
-    neighborNum: nodeNumField.describe('Who is heard'),
+    neighborNum: nodeNumField.describe('The node that is heard'),
     neighborId: nodeIdField,
     snr: z.number().describe('dB'),
     timestamp: timeField,
   })
-  .meta({ id: 'Neighbor', description: 'A node that hears another one directly, by its own report' })
+  .meta({ id: 'Neighbor', description: 'A direct neighbour of a node, according to its own report' })
 
 export const channelSchema = z
   .object({
@@ -28,7 +28,7 @@ export const channelSchema = z
     index: z
       .int()
       .describe(
-        '`channel` of its messages: 0 to 7 is its slot in the radio, from 256 on it is one that only brokers have, or only a radio in whose slot an earlier one has another',
+        '`channel` of its messages: 0 to 7 is its slot in the radio; from 256 on it is a channel of brokers only, or of a radio whose slot number is already taken by another channel',
       ),
     name: z.string().describe('Empty: named after the modem preset'),
     role: z.enum(CHANNEL_ROLES),
@@ -49,7 +49,7 @@ export const waypointSchema = z
     expiresAt: timeField.nullable(),
     lockedTo: nodeNumField.nullable().describe('The only node that may change it'),
   })
-  .meta({ id: 'Waypoint', description: 'A named place that somebody shared' })
+  .meta({ id: 'Waypoint', description: 'A named place that a node shared' })
 
 const queries = prepareOnce((db) => ({
   neighbors: db.select().from(neighbors).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare(),

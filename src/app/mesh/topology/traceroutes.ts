@@ -20,21 +20,21 @@ const routeSchema = z.object({ route: hops, snrTowards: signal, routeBack: hops,
 export const tracerouteSchema = z
   .object({
     id: z.int(),
-    requestId: z.int().describe('Packet id of the question'),
+    requestId: z.int().describe('Packet id of the request'),
     fromNodeNum: nodeNumField,
     fromNodeId: nodeIdField,
     toNodeNum: nodeNumField,
     toNodeId: nodeIdField,
     timestamp: timeField,
     answeredAt: timeField.nullable(),
-    state: z.enum(DELIVERY_STATES).describe('delivered: there is an answer'),
+    state: z.enum(DELIVERY_STATES).describe('delivered: a reply has arrived'),
     routingError: z.string().nullable(),
     notice: z.string().optional().describe('The message of the radio that sent the request'),
-    route: hops.nullable().describe('Null until there is an answer'),
+    route: hops.nullable().describe('Null until a reply arrives'),
     snrTowards: signal.nullable(),
     routeBack: hops.nullable().describe('Empty: the reply had no route back'),
     snrBack: signal.nullable(),
-    requestedBy: z.string().nullable().describe('Username of who asked; null: overheard'),
+    requestedBy: z.string().nullable().describe('Username of the requester; null: overheard'),
     radio: z.string().nullable().describe('Name of the radio that sent the request; null: overheard'),
   })
   .meta({ id: 'Traceroute', description: 'A request for the route to a node, and its reply' })
@@ -146,7 +146,7 @@ async function storeAndAsk(
     }),
   ])
   const row = await queries(ctx.store).byRequest.get({ nodeNum, packetId })
-  if (row === undefined) throw new Error('the traceroute that was stored is gone')
+  if (row === undefined) throw new Error('the stored traceroute no longer exists')
   outgoing.send(encodeTraceroute({ to, channel: 0, id: packetId, hopLimit, wantAck: hopLimit > 0 }))
   return publicTraceroute(row)
 }

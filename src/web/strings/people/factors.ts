@@ -2,16 +2,16 @@ import { quantity } from '../mesh/quantity.ts'
 
 export const factorTexts = {
   title: 'Second factor',
-  help: 'A code from an app on your phone, or a passkey: then a stolen password alone opens nothing.',
+  help: 'A code from an app on your phone, or a passkey: with it, a stolen password alone is not enough to sign in.',
   totp: 'Authenticator app',
   passkey: 'Passkey',
   addPasskey: 'Add a passkey',
-  passkeyName: 'What you call it',
+  passkeyName: 'Name of the passkey',
   passkeyNameHint: 'For example “my phone” or “blue key”',
   passkeyHelp: 'A passkey is kept by this device, a phone or a security key. It signs you in without a password.',
   usePasskey: 'Use a passkey',
   stepPasskeyHelp: 'Your password was right. Now use your passkey.',
-  removePasskeySure: (name: string) => `Remove the passkey “${name}”? It opens nothing here any more.`,
+  removePasskeySure: (name: string) => `Remove the passkey “${name}”? You can no longer sign in with it.`,
   lastUsed: 'Last used',
   never: 'Never used',
   none: 'You sign in with your password alone.',
@@ -25,7 +25,7 @@ export const factorTexts = {
   added: 'The second factor is set up',
   codesTitle: 'Keep these recovery codes',
   codesHelp:
-    'Each opens your account once, should you lose your phone. They are shown this once: print them, or keep them in a password manager.',
+    'Each one signs you in once if you lose your phone. They are shown only this once: print them, or keep them in a password manager.',
   codesKept: 'I have kept them',
   codesLeft: (left: number) => `${quantity(left, 'recovery code', 'recovery codes')} left`,
   newCodes: 'New recovery codes',
@@ -35,10 +35,10 @@ export const factorTexts = {
   removeTotpSure: 'Remove the authenticator app? Its codes stop working at once.',
   removed: 'Removed',
   unreadable:
-    'The service can’t read this factor any more: it was restored without its old SESSION_SECRET. Set the app up again.',
+    'The service can’t read this factor any more, because it was restored without its old SESSION_SECRET. Set the app up again.',
   since: 'Set up',
   wasReset: (at: string) =>
-    `An administrator removed your second factors on ${at}. Set them up again; if you did not ask for it, talk to them.`,
+    `An administrator removed your second factors on ${at}. Set them up again. If you did not ask for this, contact an administrator.`,
   understood: 'Understood',
   stepHelp: 'Your password was right. Enter the six digits from your authenticator app.',
   recoveryHelp: 'Enter one of your recovery codes. It works once.',
@@ -47,12 +47,12 @@ export const factorTexts = {
   useTotp: 'Use the authenticator app',
   back: 'Start again',
   required: 'Set up a second factor',
-  requiredHelp: 'This service asks for a second factor. Set one up, then everything opens.',
+  requiredHelp: 'This service requires a second factor. Set one up to continue.',
   requiredAtProvider:
-    'This service asks for a second factor. Your organisation said that you signed in without one: sign out, and sign in there with one.',
+    'This service requires a second factor. Your organisation reported that you signed in without one: sign out, and sign in there with one.',
   proof: 'Confirm that it is you',
-  proofHelp: 'Your sign-in is older than 15 minutes. Confirm that it is you, and what you began goes on.',
+  proofHelp: 'Your sign-in is older than 15 minutes. Confirm that it is you to continue.',
   proofAtProvider:
-    'Your sign-in is older than 15 minutes. Sign in once more at your organisation, then repeat what you did.',
+    'Your sign-in is older than 15 minutes. Sign in at your organisation again, then repeat what you did.',
   usePassword: 'Use the password',
 } as const

@@ -1,15 +1,15 @@
 export const scopeTexts = {
   title: 'Channels and direct messages',
-  help: 'Narrows the permissions: whatever is not ticked here does not exist for this user.',
+  help: 'Narrows the permissions: channels that are not ticked are hidden from this user.',
   channels: 'Channels',
   all: 'All channels',
   chosen: 'Chosen channels',
-  allHelp: 'Sees what comes on any channel, also on those that are added later.',
+  allHelp: 'Sees messages and data of all channels, including those added later.',
   chosenHelp:
     'Sees messages, positions and measurements of the ticked channels only. Reading and writing still need the permission for the area.',
   what: 'Where',
   read: 'Read',
   write: 'Write',
   direct: 'Direct messages',
-  directHelp: 'Between any nodes, those of your radios included.',
+  directHelp: 'Between any nodes, including your radios.',
 } as const

@@ -98,9 +98,9 @@ export const userTexts = {
   resetSure: (name: string) => `Reset the password of ${name}? All of their sessions and API tokens end.`,
   resetDone: (name: string) => `New password for ${name}`,
   resetFactors: 'Remove second factors',
-  resetFactorsHelp: 'For somebody who lost phone and recovery codes. Their sessions end, and they are told.',
+  resetFactorsHelp: 'For users who lost phone and recovery codes. Their sessions end, and they are notified.',
   resetFactorsSure: (name: string) =>
-    `Remove the second factors of ${name}? Make sure that it is really them who asks: from then on the password is enough.`,
+    `Remove the second factors of ${name}? Make sure that the request really comes from them: afterwards the password alone is enough.`,
   factorsReset: 'Second factors removed',
   deactivate: 'Deactivate',
   deactivateHelp: 'Ends sessions and tokens at once. Nothing is deleted; you can reactivate the user.',

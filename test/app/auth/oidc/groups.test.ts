@@ -82,7 +82,7 @@ test.each([
   const rows = changes().length
   expect(await enter(groups)).toMatchObject({ to: '302 /', isAdmin: false, permissions: PRESETS.viewer })
   expect(changes().length).toBe(rows)
-  expect(app.logged.join('\n')).toContain('names no groups that can be read')
+  expect(app.logged.join('\n')).toContain('sends no readable groups')
 })
 
 test('10,000 groups are read, and the relevant one is found', async () => {
