@@ -34,19 +34,19 @@ export interface Ports {
   readonly radio: Radio | null
   readonly events: Events | null
   readonly meter: Meter | null
-  /** Null: whoever stands before the service compresses its answers, or nobody. */
+  /** Null: a proxy in front of the service compresses its answers, or nothing does. */
   readonly compressor: Compressor | null
   /** Sends alerts to addresses that users typed. */
   readonly outbound: Outbound | null
   /** Null: no SMTP_URL, or a runtime without e-mail. */
   readonly mail: Mail | null
-  /** The file of MAP_PMTILES, where there is a disk to keep it on. */
+  /** The file of MAP_PMTILES, if the runtime has a disk. */
   readonly mapArchive: MapArchive | null
-  /** Whether the clock of this machine is believed; null: it always is. */
+  /** Whether the clock of this machine is trusted; null: it always is. */
   readonly clockWatch: ClockWatch | null
-  /** Of the service, as package.json has it. */
+  /** Of the service, from package.json. */
   readonly version: string
-  /** Where the database is kept; null: it never fills up, or nobody can tell. */
+  /** The disk of the database; null: it never fills up, or that is unknown. */
   readonly disk: Disk | null
   /** When the process began to serve. */
   readonly startedAt: number
@@ -75,17 +75,17 @@ export type AppEnv = { Variables: { ctx: Ctx } }
 export type SignedInCtx = Ctx & { readonly viewer: Viewer }
 export type SignedIn = { Variables: { ctx: SignedInCtx } }
 
-/** Who is asking, read fresh on each request. */
+/** The caller, with present permissions. */
 export type Viewer = {
   readonly user: User
-  /** What this request may do: a token's scopes are already taken off. */
+  /** What this request may do: a token's scopes are already applied. */
   readonly permissions: Permissions
-  /** What of the contents the owner sees; it narrows the permissions. */
+  /** Which contents the owner sees; it narrows the permissions. */
   readonly scope: Scope
   readonly mustChangePassword: boolean
   readonly secondFactor: {
     readonly isSetUp: boolean
-    /** When an administrator took the second factors away; null once the user has read it. */
+    /** When an administrator removed the second factors; null once the user has confirmed the notice. */
     readonly resetAt: number | null
   }
   readonly credential:
@@ -98,7 +98,7 @@ export type Viewer = {
     | {
         readonly kind: 'token'
         readonly tokenId: number
-        /** Without those for which the owner does not hold enough now. */
+        /** Without those that need more permissions than the owner has now. */
         readonly scopes: readonly string[]
         /** What the owner may do. */
         readonly held: Permissions

@@ -22,7 +22,7 @@ export function d1Store(database: D1Database): Store {
   }
 }
 
-/** The same database, which tells how large it is at each batch. */
+/** The same database, which records its size at each batch. */
 function noting(database: D1Database, onSize: (bytes: number) => void): D1Database {
   return new Proxy(database, {
     get(target, name) {

@@ -5,9 +5,9 @@ const TOTAL_MS = 10_000
 const MAX_ANSWER_BYTES = 64 * 1024
 
 /**
- * Requests to addresses that users typed, by the platform's `fetch`. An address that stands in the URL, and names that
- * are never public, are refused; what another name leads to a worker can not look up, nor can it connect to one address
- * of several. Cloudflare's network reaches no private address of anybody's.
+ * Requests to addresses that users typed, by the platform's `fetch`. Non-public addresses in the URL, and names that
+ * are never public, are refused; a worker can neither resolve other names nor connect to one address of several.
+ * Cloudflare's network reaches no private addresses.
  */
 export function fetchOutbound(): Outbound {
   return {

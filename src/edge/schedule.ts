@@ -10,8 +10,8 @@ import { deleteOld, keepBounds, keepUp } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
 /**
- * Slices of one job in one run. A slice is four queries, of nodes eight, and one run of a worker may make 1000
- * (developers.cloudflare.com/d1/platform/limits). The next run goes on.
+ * Slices of one job in one run. A slice takes four queries, for nodes eight, and one run of a worker may make 1000
+ * (developers.cloudflare.com/d1/platform/limits). The next run continues.
  */
 const SLICES = 75
 /** How often wrangler.toml fires the trigger. */
@@ -20,7 +20,7 @@ const EVERY_MS = 10 * MINUTE_MS
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
 
-/** What the cron trigger does; what the retention settings say is done in the first run of an hour. */
+/** The work of the cron trigger; the first run of an hour applies the retention settings. */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
   await sweepSessions(ports)
   await sweepProviderSessions(ports)
@@ -31,9 +31,9 @@ export async function runSchedule(ports: Needs, scheduledTime: number): Promise<
   if (scheduledTime % HOUR_MS < EVERY_MS) await deleteOld(ports, countSlices())
 }
 
-/** Looks at the rules of alerts and sends what is due. */
+/** Evaluates the alert rules and sends what is due. */
 export async function runAlerts(ports: AlertNeeds): Promise<void> {
-  // An isolate begins whenever it likes, which says nothing of who was silent.
+  // An isolate may start at any time, so its start does not show which nodes were silent.
   await evaluateRules({ ...ports, startedAt: null }, countSlices())
   await tidyOutbox(ports)
   const goesOn = countSlices()

@@ -21,7 +21,7 @@ import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
 import { runAlerts, runSchedule } from './schedule.ts'
 
-/** The trigger of wrangler.toml that is for alerts alone. */
+/** The trigger of wrangler.toml that only handles alerts. */
 const EACH_MINUTE = '* * * * *'
 
 /** State that an isolate keeps between requests. */

@@ -46,7 +46,7 @@ const columns = { row: alerts, username: users.username }
 
 type Page = { readonly limit: number; readonly state?: AlertState | undefined; readonly before?: number | undefined }
 
-/** Newest first: own ones, of what their owner may see now; for an administrator those of all. */
+/** Newest first: those of the viewer that they may see now; for an administrator those of all. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
   const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
@@ -111,8 +111,8 @@ function show({ row, username }: { row: typeof alerts.$inferSelect; username: st
 }
 
 /**
- * Says that somebody has seen an own alert: it is not told again; that it is over still is. A doubtful key is over by that.
- * Once more changes nothing. Throws `alert_not_found`.
+ * Acknowledges one of the viewer's alerts: it is not repeated, but its end is still reported. A doubtful key is
+ * resolved by that. Repeating it changes nothing. Throws `alert_not_found`.
  */
 export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAlert> {
   const { store, viewer } = ctx
@@ -156,7 +156,7 @@ export const deliverySchema = z
 
 export const deliveryPageSchema = z.object({ deliveries: z.array(deliverySchema), nextBefore: z.int().nullable() })
 
-/** Newest first, of own alerts. */
+/** Messages of the viewer's alerts, newest first. */
 export async function listDeliveries(
   { store, viewer }: SignedInCtx,
   {

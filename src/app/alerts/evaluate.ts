@@ -28,7 +28,7 @@ type Needs = Pick<Ports, 'store' | 'log' | 'now' | 'config' | 'providers' | 'rad
   readonly startedAt: number | null
 }
 
-/** Audit entries that are looked at in one go. */
+/** Audit entries that are read at a time. */
 const ENTRIES = 500
 
 const queries = prepareOnce((db) => ({
@@ -68,8 +68,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * What rules find that look at how things are: silence, measurements, places, keys, links, backups, and what the audit log
- * tells of accounts. Runs each minute. A clock that is not believed decides nothing.
+ * Evaluates the rules about states: silence, measurements, positions, keys, links, backups, and accounts in the audit
+ * log. Runs each minute. Does nothing while the clock is not trusted.
  */
 export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   const { store, clockWatch } = needs
@@ -81,7 +81,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   const read = await readWorld({ ...needs, now }, rules, pause)
   if (read === null) return
   await run(store, read.marks)
-  // A run that may not go on has begun with others than the one before.
+  // A run that must stop early starts with other rules than the previous one.
   const first = rules.length === 0 ? 0 : Math.floor(now / MINUTE_MS) % rules.length
   for (const watching of [...rules.slice(first), ...rules.slice(0, first)]) {
     const about = { world: read.world, open: open.get(watching.id) ?? [] }
@@ -89,7 +89,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
     open.delete(watching.id)
     if (!(await pause())) return
   }
-  // Of rules that are gone or off, and of owners who may not see it any more: nothing is told.
+  // Rules that are gone or off, and owners who have lost the permission: their alerts end silently.
   const left = [...open.values()].flat()
   await run(store, [
     ...forgetPending(
@@ -101,7 +101,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   await lookAtAccounts(needs, ofKind(rules, 'sign_in'), now)
 }
 
-/** Rules of owners whose way in is open. */
+/** Rules whose owners can sign in. */
 async function listLive(needs: Needs): Promise<WatchingRule[]> {
   const rules = await listWatching(needs.store)
   const live = new Map<number, boolean>()
@@ -111,7 +111,7 @@ async function listLive(needs: Needs): Promise<WatchingRule[]> {
   return rules.filter(({ ownerId }) => live.get(ownerId) === true)
 }
 
-/** What the audit log tells of accounts since the last time. A log that was not looked at yet tells nothing. */
+/** Account events in the audit log since the last run. The first run reports nothing. */
 async function lookAtAccounts(needs: Needs, rules: readonly WatchingRule<'sign_in'>[], now: number): Promise<void> {
   const { store } = needs
   if (rules.length === 0) return

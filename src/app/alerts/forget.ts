@@ -4,7 +4,7 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { Pause } from '../upkeep/slices.ts'
 
-/** History of alerts. */
+/** Retention of the history of alerts. */
 const ALERTS_MS = 90 * DAY_MS
 const MOST_OF_AN_OWNER = 5000
 const DELIVERIES_MS = 30 * DAY_MS
@@ -42,7 +42,10 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Deletes alerts and messages that are long over, and of each owner the oldest beyond a bound. Answers how many alerts. */
+/**
+ * Deletes alerts and messages that ended long ago, and the oldest of each owner beyond a limit. Returns the number of
+ * alerts.
+ */
 export async function forgetAlerts(store: Store, now: number, pause: Pause): Promise<number> {
   const prepared = queries(store)
   while ((await prepared.deliveries.all({ before: now - DELIVERIES_MS })).length > 0) if (!(await pause())) return 0

@@ -18,7 +18,7 @@ import { listWatching, ofKind, type WatchingRule } from './rules/watch-list.ts'
 /** A batch that is about to be stored. `newNodes`: nodes that are not in the database. */
 type Batch = { readonly plan: Plan; readonly newNodes: ReadonlySet<number>; readonly now: number }
 
-/** What a batch means to rules: statements behind its own, and whose alerts they are. */
+/** The effect of a batch on rules: statements that run after its own, and the owners of the alerts. */
 export type HeardAlerts = { readonly statements: readonly Statement[]; readonly owners: readonly number[] }
 
 const NOTHING: HeardAlerts = { statements: [], owners: [] }
@@ -45,7 +45,7 @@ const known = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The events of a batch that rules want to be told of. Reads only when a rule may want one of them. */
+/** The events of a batch that match rules. Reads only if a rule may match one of them. */
 export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAlerts> {
   const rules = await listWatching(store)
   if (rules.length === 0) return NOTHING
@@ -80,7 +80,7 @@ type Found = Pick<Occurrence, 'subject' | 'key' | 'channel' | 'direct' | 'what'>
   readonly nodeNum: number
 }
 
-/** What is said by others, now, and for the first time. */
+/** Sent by other nodes, live, and received for the first time. */
 async function findMessages(
   store: Store,
   rules: readonly WatchingRule<'message'>[],
@@ -120,7 +120,7 @@ async function findMessages(
   }))
 }
 
-/** Nodes that nobody knew and that were heard just now; not while everything is new. */
+/** Unknown nodes that were heard just now; none while all nodes are new. */
 async function findNew(store: Store, rules: readonly WatchingRule<'node_new'>[], batch: Batch): Promise<Found[]> {
   const { plan, newNodes, now } = batch
   if (rules.length === 0 || newNodes.size === 0) return []
@@ -177,7 +177,7 @@ async function findRestarts(
   })
 }
 
-/** Names of nodes as they are after the batch. */
+/** Names of nodes after the batch. */
 async function readNames(store: Store, plan: Plan, nums: readonly number[]): Promise<(nodeNum: number) => string> {
   const rows = await known(store).nodes.all({ nums: JSON.stringify([...new Set(nums)]) })
   const names = new Map(rows.map(({ nodeNum, longName }) => [nodeNum, longName]))
@@ -187,7 +187,7 @@ async function readNames(store: Store, plan: Plan, nums: readonly number[]): Pro
   return (nodeNum) => shownName(nodeNum, names.get(nodeNum) ?? null)
 }
 
-/** What people call a node. */
+/** The displayed name of a node. */
 export function shownName(nodeNum: number, longName: string | null): string {
   const name = longName === null ? '' : cleanText(longName, 60)
   return name === '' ? formatNodeId(nodeNum) : name

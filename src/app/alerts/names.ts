@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { MAX_RULE_NAME } from '../../shared/limits.ts'
 
-/** What somebody calls a rule or a destination. */
+/** The name of a rule or a destination. */
 export const plainName = z
   .string()
   .min(1)
@@ -9,7 +9,7 @@ export const plainName = z
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'no control characters or lone surrogates')
   .refine((name) => name === name.trim(), 'no spaces at the ends')
 
-/** A name that a radio told, in a text for people: no line breaks, no marks that turn the direction of writing. */
+/** A name from a radio in a text for people: no line breaks, no direction marks. */
 export function cleanText(text: string, most: number): string {
   const plain = text
     .toWellFormed()

@@ -6,15 +6,15 @@ import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
 import type { AlertTold } from '../../shared/alerts/destination-kinds.ts'
 
-/** Alerts of one rule that happen within so long are one message. */
+/** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
-/** A rule and a node that fire more often in an hour are held. */
+/** A rule and a node that fire more often in an hour are muted. */
 export const MOST_IN_AN_HOUR = 6
 
-/** Something that a rule found. Times in milliseconds. */
+/** A finding of a rule. Times in milliseconds. */
 export type Occurrence = {
   readonly ruleId: number
-  /** `resolved`: an event, which is over as it happens. */
+  /** `resolved`: a single event, which is over immediately. */
   readonly state: AlertState
   readonly subject: string
   readonly key: string
@@ -23,7 +23,7 @@ export type Occurrence = {
   readonly direct: boolean
   readonly what: string
   readonly startedAt: number
-  /** Nothing is told of it now. */
+  /** It is not reported now. */
   readonly isQuiet: boolean
   readonly isHeld: boolean
 }
@@ -130,12 +130,12 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** A name for one step, which nobody else has. */
+/** A unique name for one step. */
 export function newStep(): string {
   return crypto.randomUUID()
 }
 
-/** Statements that note what happened; what is noted already changes nothing. */
+/** Statements that record alerts; recording the same one again changes nothing. */
 export function noteOccurrences(
   store: Store,
   rows: readonly Occurrence[],
@@ -155,7 +155,7 @@ export function fire(
 
 type ChangedIds = { readonly ids: readonly number[]; readonly now: number; readonly step: string }
 
-/** Statements by which firing alerts are told, for the first time or again. */
+/** Statements that report firing alerts, for the first time or again. */
 export function tellAgain(store: Store, { ids, ...at }: ChangedIds): Statement[] {
   return ids.length === 0 ? [] : [bind(queries(store).tell, { ids: JSON.stringify(ids), ...at })]
 }
@@ -164,7 +164,7 @@ export function resolve(store: Store, { ids, ...at }: ChangedIds): Statement[] {
   return ids.length === 0 ? [] : [bind(queries(store).resolve, { ids: JSON.stringify(ids), ...at })]
 }
 
-/** Pending alerts that came to nothing. */
+/** Pending alerts whose condition ended. */
 export function forgetPending(store: Store, ids: readonly number[]): Statement[] {
   return ids.length === 0 ? [] : [bind(queries(store).forget, { ids: JSON.stringify(ids) })]
 }
@@ -174,8 +174,8 @@ export function setInhibited(store: Store, ids: readonly number[], is: boolean):
 }
 
 /**
- * Statements that put messages of what a step changed into the outbox, behind those that change it: one for each rule and
- * destination. `waitMs`: so long others of the rule join them.
+ * Statements that put messages about a step's changes into the outbox; they run after the changes: one message for each
+ * rule and destination. `waitMs`: how long further alerts of the rule may join.
  */
 export function sendOut(
   store: Store,
@@ -186,8 +186,8 @@ export function sendOut(
 }
 
 /**
- * Decides of what happens whether it is held: a rule and a node that fired too often in an hour are told once more, and
- * then kept quiet.
+ * Decides whether an occurrence is muted: a rule and a node that fired too often within an hour are reported once more,
+ * and then muted.
  */
 export async function readHolds(store: Store, ruleIds: readonly number[], now: number) {
   const counts = new Map<string, { n: number; held: number }>()

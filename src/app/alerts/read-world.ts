@@ -11,10 +11,10 @@ import { shownName } from './heard.ts'
 import { ofKind, type WatchingRule } from './rules/watch-list.ts'
 import type { Measured, World, WorldLink, WorldNode } from './world.ts'
 
-/** A collector from which nothing came for so long counts as down. */
+/** A collector that sent nothing for this long counts as down. */
 const QUIET_MS = 30 * MINUTE_MS
 const NODES_AT_ONCE = 1000
-/** Of one node: enough to know by which links it is heard. */
+/** Per node: enough to know by which links it is heard. */
 const LATEST_PACKETS = 30
 
 const value = sql.placeholder
@@ -97,7 +97,7 @@ type Needs = {
   readonly startedAt: number | null
 }
 
-/** What these rules look at; only what some of them need is read. `marks`: statements that note which collectors are up. */
+/** Reads what these rules evaluate, and no more. `marks`: statements that record which collectors are up. */
 export async function readWorld(
   needs: Needs,
   rules: readonly WatchingRule[],
@@ -152,7 +152,7 @@ export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldN
   }
 }
 
-/** Connections of this service, and collectors, which are up while something comes from them. */
+/** Connections of this service, and collectors, which are up while they deliver. */
 async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ links: WorldLink[]; marks: Statement[] }> {
   // A clock that was ahead says nothing of when a link came up.
   const known = (since: number) => (isFuture(since, now, MINUTE_MS) ? (startedAt ?? now) : since)
@@ -180,7 +180,7 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
 
 const ways = new WeakMap<Store['db'], Map<number, { lastHeard: number; names: readonly string[] }>>()
 
-/** By which links each node was heard that may be silent; of one that was not heard since, as it was found before. */
+/** The links by which each possibly silent node was heard; for one that was not heard since, as found before. */
 async function readWays(
   store: Store,
   known: readonly WorldNode[],
@@ -207,7 +207,7 @@ async function readWays(
   return found
 }
 
-/** As it is now, for rules of these kinds alone that look at no measurements; null: cut off. */
+/** The present state for rules of these kinds without measurements; null: cut off. */
 export async function readWorldFor(
   { store, now, startedAt }: Needs,
   kinds: readonly ('key' | 'backup')[],

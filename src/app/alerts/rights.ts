@@ -2,15 +2,15 @@ import { canReadChannel, type Scope } from '../../shared/access/scope.ts'
 import type { Permissions } from '../../shared/access/resources.ts'
 import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 
-/** With whose eyes a rule sees. */
+/** The permissions and scope with which a rule sees. */
 export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly scope: Scope }
 
-/** On which channel it came what an alert tells; `channel` null: on none, a radio of ours told it of itself. */
+/** The channel of an alert's data; `channel` null: none, our own radio reported it of itself. */
 export type Contents = { readonly channel: number | null; readonly direct: boolean } | null
 
 /**
- * Whether the owner may learn now what a rule of this kind watches, and these contents. Everything that an alert tells
- * passes here: when it happens, when it is listed, and when its message goes out.
+ * Whether the owner may see now what a rule of this kind watches, and these contents. Every alert is checked here: when
+ * it fires, when it is listed, and when its message is sent.
  */
 export function maySee(
   { isAdmin, permissions, scope }: AlertOwner,

@@ -1,8 +1,8 @@
-/** A node as rules see it. */
+/** A node as the rules see it. */
 export type WorldNode = {
   readonly id: number
   readonly nodeNum: number
-  /** For people: its long name, else its id. */
+  /** Its long name, or its id without one. */
   readonly name: string
   readonly role: number | null
   readonly isFavorite: boolean
@@ -13,7 +13,7 @@ export type WorldNode = {
   readonly latitude: number | null
   readonly longitude: number | null
   readonly precisionBits: number | null
-  /** The channel on which the position came; null: a radio of ours told it of itself. */
+  /** The channel of the position; null: our own radio reported it of itself. */
   readonly positionChannel: number | null
   readonly publicKey: string | null
   readonly previousPublicKey: string | null
@@ -28,18 +28,18 @@ export type WorldLink = { readonly name: string; readonly isUp: boolean; readonl
 
 export type Measured = { readonly t: number; readonly v: number; readonly channel: number | null }
 
-/** All that rules look at, as it is at one moment. */
+/** Everything that rules evaluate, at one moment. */
 export type World = {
   readonly now: number
   /** When this service began to watch; null: it never stops. */
   readonly startedAt: number | null
   readonly nodes: readonly WorldNode[]
   readonly links: readonly WorldLink[]
-  /** Names of the links by which a node was heard; none: nobody knows. */
+  /** Names of the links by which a node was heard; none: unknown. */
   readonly heardBy: ReadonlyMap<number, readonly string[]>
   /** The latest value of each node by its row id, by metric. */
   readonly latest: ReadonlyMap<string, ReadonlyMap<number, Measured>>
-  /** Where nodes were when a rule began to watch them, by rule and node. */
+  /** The positions of nodes when a rule began to watch them, by rule and node. */
   readonly anchors: ReadonlyMap<number, ReadonlyMap<number, Place>>
   readonly weakKeys: ReadonlySet<string>
   readonly backups: {

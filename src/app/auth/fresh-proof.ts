@@ -8,15 +8,15 @@ import { isFuture, MINUTE_MS } from '../../shared/time.ts'
 import { listFactors } from './factors/factors.ts'
 
 /**
- * For what an unattended browser must not do: whoever asks by session has proved who they are within 15 minutes. Stands
- * after the access rule. Tokens are not asked. Throws `reauthentication_required` with the ways.
+ * Protects actions that an unattended browser must not do: the user of a session must have proved who they are within
+ * 15 minutes. Follows the access rule. Tokens are exempt. Throws `reauthentication_required` with the possible ways.
  */
 export const requireFreshProof: MiddlewareHandler<SignedIn> = describe(
   (c, next) => (isProofNeeded(c.var.ctx) ? refuse(c.var.ctx) : next()),
   { errors: ['reauthentication_required'] },
 )
 
-/** As `requireFreshProof`, for what only some bodies ask for. */
+/** As `requireFreshProof`, for actions that need it only with some bodies. */
 export async function demandFreshProof(ctx: SignedInCtx): Promise<void> {
   if (isProofNeeded(ctx)) await refuse(ctx)
 }

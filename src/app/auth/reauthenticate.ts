@@ -21,9 +21,8 @@ export const proofSchema = z.union([
 ])
 
 /**
- * Proves again who the viewer is; a new session may take the place of the answered one. Both outcomes are recorded.
- * Throws `wrong_password`, `wrong_code`, `passkey_refused`,
- * `not_a_local_user`, `rate_limited`.
+ * Proves again who the viewer is; a new session may replace the returned one. Both outcomes are recorded. Throws
+ * `wrong_password`, `wrong_code`, `passkey_refused`, `not_a_local_user`, `rate_limited`.
  */
 export async function reauthenticate(
   c: Context,
@@ -60,7 +59,7 @@ async function isPassword(ctx: SignedInCtx, password: string): Promise<boolean> 
 
 const REFUSALS = { password: 'wrong_password', totp: 'wrong_code', passkey: 'passkey_refused' } as const
 
-/** Uses a proof up; false where somebody was faster. */
+/** Uses up a proof; false if another request was faster. */
 async function isClaimed(ctx: SignedInCtx, { userId, epoch }: StoredSession, proof: Proof | null): Promise<boolean> {
   if (proof === null) return false
   await ctx.store.atomic([proof.claim(isUnchanged(ctx.store, { userId, epoch }))])

@@ -74,13 +74,13 @@ const passwordChangeSchema = z.strictObject({
 const STATUS_SUMMARY =
   'Who you are and what you may do; without a sign-in, what public access shows. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
 
-/** What answers 501 here, so that nobody needs to try it. */
+/** Features that answer 501 here, so that nobody needs to try them. */
 function unsupportedBy(ports: Ports): Record<string, string> {
   const missing = (['backups', 'events', 'radio'] as const).filter((port) => ports[port] === null)
   return missing.length === 0 ? {} : { 'X-Unsupported': missing.join(', ') }
 }
 
-/** A session that takes the place of another one proves as much as that one. */
+/** A session that replaces another one proves as much as that one. */
 function factorsOf({ credential }: Viewer): number | null {
   return credential.kind === 'session' ? credential.session.factors : null
 }

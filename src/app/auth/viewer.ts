@@ -17,7 +17,7 @@ import { heldScopes, withinScopes } from './tokens/tokens.ts'
 import { ALL_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 
-/** A token's last use is written at most so often. */
+/** How often a token's last use is written. */
 const TOKEN_TOUCH_MS = 5 * MINUTE_MS
 
 const account = {
@@ -78,8 +78,8 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Who is asking, read fresh. An Authorization header decides alone: a token that is not good never falls back to a
- * cookie.
+ * Identifies the caller with the present permissions. An Authorization header decides alone: an invalid token never
+ * falls back to a cookie.
  */
 export async function resolveViewer(
   c: Context,
@@ -91,7 +91,7 @@ export async function resolveViewer(
   return { viewer: await sessionViewer(c, ctx) }
 }
 
-/** Where a query is a journey: one brings session and account, and what lists are asked for first. */
+/** Where a query is a round trip, one brings session, account and the revision that lists need. */
 async function distantViewer(c: Context, ctx: Ctx) {
   const { bySession } = queries(ctx.store)
   const found = await findSessionWith(c, ctx, async (tokenHash) => bySession.get({ tokenHash }))
@@ -130,7 +130,7 @@ async function tokenViewer(ctx: Ctx, authorization: string): Promise<Viewer | nu
   return byToken(found, row)
 }
 
-/** Who can't be noted as here may come in all the same: on a full disk administrators make room. */
+/** A caller whose use cannot be recorded is still admitted: on a full disk administrators free space. */
 async function unlessUnwritable(noting: Promise<void>): Promise<void> {
   try {
     await noting
@@ -155,7 +155,9 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
   }
 }
 
-/** Who an earlier viewer is by now; null when the session or token has ended. Does not count as a use of either. */
+/**
+ * The present state of an earlier viewer; null when the session or token has ended. Does not count as a use of either.
+ */
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
   const found = await findAccount(ctx, user.id, credential.kind === 'session' ? credential.session : null)
   if (found === null) return null
@@ -243,7 +245,7 @@ function ifOpen(
   return isOpen ? account : null
 }
 
-/** Somebody in whose name the service does something by itself, as they are now; null when they can not sign in. */
+/** A user in whose name the service acts by itself, with the present permissions; null when they cannot sign in. */
 export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
   const account = await findAccount(ctx, id)
   if (account === null) return null

@@ -53,10 +53,10 @@ export const requireAuth = rule({ kind: 'signed-in', tokens: true, temporaryPass
 /** Signed in by session: a token can't manage credentials. */
 export const requireSession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: false })
 
-/** As `requireSession`, and a temporary password will do. */
+/** As `requireSession`, but a temporary password is enough. */
 export const requireAnySession = rule({ kind: 'signed-in', tokens: false, temporaryPassword: true })
 
-/** As `requireSession`, and whoever must set up a second factor first may do this, too. */
+/** As `requireSession`, but also for users who must set up a second factor first. */
 export const requireEnrollingSession = rule({
   kind: 'signed-in',
   tokens: false,
@@ -71,7 +71,7 @@ export const requireAdminOrScope = (scope: SpecialScope) => rule({ kind: 'admin'
 
 export const requirePermission = (resource: Resource, action: Action) => rule({ kind: 'permission', resource, action })
 
-/** A bearer token with the scope: for machines, so a session will not do. */
+/** A bearer token with the scope: for machines, so a session is not enough. */
 export const requireToken = (scope: SpecialScope) => rule({ kind: 'token', scope })
 
 function rule(required: Rule): MiddlewareHandler<SignedIn> {

@@ -3,17 +3,17 @@ import type { Context } from 'hono'
 /** Names of the IANA registry of content codings. */
 export type Encoding = 'zstd' | 'gzip'
 
-/** Makes answers smaller, off the thread that answers. */
+/** Compresses answers on another thread. */
 export interface Compressor {
   /** The best first. */
   readonly encodings: readonly Encoding[]
   compress(encoding: Encoding, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>
 }
 
-/** Below so many bytes an answer fits into one packet anyway. */
+/** A smaller answer fits into one packet anyway. */
 const LEAST_BYTES = 1400
 
-/** The bytes of an answer that many ask for, each compressed form made once, and its entity tag. */
+/** The bytes of an answer for many readers, compressed once per encoding, and its entity tag. */
 export type Body = {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** With its quotes; a compressed form has its own tag. */

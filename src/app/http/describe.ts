@@ -5,7 +5,7 @@ import type { PublicResource } from '../../shared/access/public-access.ts'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 import type { SpecialScope } from '../../shared/access/token-scopes.ts'
 
-/** Who may use a route. `scope` lets in a bearer token that holds it besides administrators. */
+/** Who may use a route. `scope` also admits a bearer token that has it, besides administrators. */
 export type Rule =
   | { readonly kind: 'anyone' }
   | {
@@ -15,7 +15,7 @@ export type Rule =
       readonly enrolling?: true
     }
   | { readonly kind: 'permission'; readonly resource: Resource; readonly action: Action }
-  /** A bearer token that holds the scope. */
+  /** A bearer token that has the scope. */
   | { readonly kind: 'token'; readonly scope: SpecialScope }
   | { readonly kind: 'admin'; readonly scope: SpecialScope | null }
 

@@ -89,11 +89,11 @@ export type Issue = { path: string; message: string }
 type Extra = {
   issues?: readonly Issue[]
   required?: { resource: string; action: string }
-  /** How somebody can prove again who they are. */
+  /** How a user can prove again who they are. */
   ways?: readonly string[]
   /** What must be confirmed. */
   confirm?: readonly string[]
-  /** How large something is, and the most that it may be. */
+  /** How large something is, and the maximum. */
   size?: { bytes: number; limit: number }
   /** Seconds; sent as the Retry-After header. */
   retryAfter?: number
@@ -101,7 +101,7 @@ type Extra = {
   allow?: readonly string[]
   /** Sent as the Content-Range header. */
   contentRange?: string
-  /** Asks a server of HTTP/1 to take no other request on this connection. */
+  /** Tells an HTTP/1 server to take no other request on this connection. */
   closeConnection?: true
   cause?: unknown
 }
@@ -131,7 +131,7 @@ export function toAppError(error: unknown): AppError {
   return conflict ?? new AppError('internal', undefined, { cause: error })
 }
 
-// A trigger, `stillAdmin` and two unique indexes speak through the driver's message, which is where both drivers agree.
+// A trigger, `stillAdmin` and two unique indexes report through the driver's message, on which both drivers agree.
 function databaseConflict(error: unknown): AppError | null {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
     if (failedQuery(e) !== null) continue
@@ -152,7 +152,7 @@ function databaseConflict(error: unknown): AppError | null {
 
 export const DISK_FULL = 'The disk of this service is full'
 
-// SQLite's own codes, and what D1 says of itself (developers.cloudflare.com/d1/observability/debug-d1, error list).
+// SQLite's own codes, and D1's messages (developers.cloudflare.com/d1/observability/debug-d1, error list).
 const UNAVAILABLE =
   /SQLITE_(BUSY|FULL|IOERR|CANTOPEN|READONLY|CORRUPT)|D1_ERROR.*(D1 DB|storage|Network connection lost|maximum DB size|requests queued)/
 
@@ -165,7 +165,8 @@ export function problem(error: AppError, requestId: string): Response {
   const [status, title] = ERRORS[error.code]
   const { issues, required, ways, confirm, size, retryAfter, allow, contentRange, closeConnection } = error.extra
   const headers = new Headers({ 'content-type': 'application/problem+json' })
-  // RFC 9110, 15.5.2: a 401 says how to get in, with a parameter by RFC 6750, 3. No browser asks for a password by it.
+  // RFC 9110, 15.5.2: a 401 names the authentication scheme, with a parameter by RFC 6750, 3. No browser asks for a
+  // password because of it.
   if (status === 401) headers.set('www-authenticate', 'Bearer realm="mesh"')
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   if (allow !== undefined) headers.set('allow', allow.join(', '))

@@ -1,6 +1,6 @@
 /**
- * Answers a safe request for anything that is not the API: the web application, where the runtime serves it itself.
- * Called before anybody is looked up: the pages come up while the database does not answer.
+ * Answers a safe request for anything outside the API: the web application, where the runtime serves it itself. Called
+ * before the viewer is looked up, so that pages load while the database does not answer.
  */
 export type Pages = (request: Request) => Promise<Response>
 

@@ -22,7 +22,7 @@ export const takesIfMatch = describing({
 export function readIfMatch(header: string | undefined): Precondition {
   const text = header?.trim()
   if (text === undefined || text === '*') return null
-  // No quote is inside of a tag, though a comma may be.
+  // A tag contains no quotes, though it may contain a comma.
   const tags = text.split(/,(?=\s*(?:W\/)?")/).map((tag) => tag.trim())
   if (!tags.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(tag))) {
     const message = '* or entity tags in double quotes'

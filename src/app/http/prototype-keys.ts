@@ -6,7 +6,7 @@ const SUSPECT = /__proto__|constructor|prototype|\\u/
 const MAX_ISSUES = 50
 const MAX_PATH = 200
 
-/** Whether the text of a JSON body has to be looked at by `findPrototypeKeys`. */
+/** Whether the text of a JSON body must be searched by `findPrototypeKeys`. */
 export function maySpellPrototype(text: string): boolean {
   return SUSPECT.test(text)
 }
@@ -15,8 +15,8 @@ export function maySpellPrototype(text: string): boolean {
 type Way = { readonly outer: Way | null; readonly key: string | number; readonly length: number }
 
 /**
- * Where a value out of JSON has keys by which the prototype of an object is reached, in any depth: schemas would drop
- * them without a word. At most 50.
+ * The places of keys in a JSON value that reach the prototype of an object, at any depth: schemas would drop them
+ * silently. At most 50.
  */
 export function findPrototypeKeys(body: unknown): Issue[] {
   const issues: Issue[] = []

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { AppEnv } from '../context.ts'
 import { AppError } from './errors.ts'
 
-/** Has the process with the radios answer, when that is another one. Throws `radio_unavailable`. */
+/** Forwards the request to the process with the radios, if that is another one. Throws `radio_unavailable`. */
 export const whereTheRadioIs = asking((elsewhere) =>
   elsewhere().then((answer) => {
     if (answer === null)
@@ -22,7 +22,7 @@ function asking(ask: (elsewhere: AskElsewhere) => Promise<Response | null>): Mid
     if (elsewhere === null) return next()
     const answer = await ask(elsewhere)
     if (answer === null) return next()
-    // The entry in the audit log and the log of that process bear its number.
+    // The entry in the audit log and the log of that process have its request id.
     c.set('ctx', { ...c.get('ctx'), requestId: answer.headers.get('x-request-id') ?? c.get('ctx').requestId })
     return answer
   }

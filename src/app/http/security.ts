@@ -27,7 +27,7 @@ export const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** For the web application's pages: images may come from the host of the map's tiles as well, and from no other. */
+/** For the web application's pages: images may also come from the host of the map's tiles, and from no other. */
 export function pagePolicy({ MAP_TILE_URL }: Pick<Config, 'MAP_TILE_URL'>): string {
   const origin = MAP_TILE_URL === null ? null : tileOrigin(MAP_TILE_URL)
   return origin === null ? CSP : policy(`${OWN_IMAGES} ${origin}`)
@@ -48,8 +48,8 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
 }
 
 /**
- * Whether the client's browser is on HTTPS: by the request, or by PUBLIC_URL, which holds where a proxy does not tell or is
- * not believed.
+ * Whether the client's browser uses HTTPS: according to the request, or to PUBLIC_URL if a proxy does not say or is not
+ * trusted.
  */
 export function arrivedByHttps(c: Context, { origin, config }: Pick<Ports, 'origin' | 'config'>): boolean {
   return isPublishedByHttps(config) || origin(c).startsWith('https:')

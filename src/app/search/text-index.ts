@@ -9,7 +9,7 @@ import { partOf, type Share, wholeSlices } from '../upkeep/slice-share.ts'
 import type { Range } from './walk.ts'
 
 /**
- * What is found in a row, as the triggers of the migration put it into the index. FTS5 reads no further than a NUL: a text
+ * The searchable text of a row, as the triggers of the migration put it into the index. FTS5 stops at a NUL: a text
  * with one begins with `MARK`, which every search looks for too.
  */
 const TEXTS = {
@@ -23,10 +23,10 @@ const TEXT_TABLES: readonly TextTable[] = ['messages', 'nodes', 'audit_log']
 
 const MARK = '\u{e000}\u{e001}\u{e002}'
 
-/** Rows of a full slice, and pages that are merged with it: as many as it leaves, some milliseconds in all. */
+/** Rows of a full slice, and pages that are merged with it: as many as it leaves, a few milliseconds in total. */
 const SLICE = 250
 const MERGED_PAGES = 16
-/** Merges of each index in one run, beside new rows. */
+/** Merges of each index in one run, besides new rows. */
 const MERGES = 10
 
 const queries = prepareOnce((db) => ({
@@ -37,7 +37,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The lowest id that the index of a table has; below it nothing is indexed yet. 1 once it is whole. */
+/** The lowest id that the index of a table contains; below it nothing is indexed yet. 1 once it is complete. */
 export async function readIndexedFrom(store: Store, table: TextTable): Promise<number> {
   const row = await queries(store).indexedFrom.get({ table })
   if (row === undefined) throw new Error(`no text index of ${table}`)
@@ -45,21 +45,21 @@ export async function readIndexedFrom(store: Store, table: TextTable): Promise<n
 }
 
 /**
- * What the index is asked for, so that it finds all texts that have `part` in them, and some more. Null for one of fewer
- * than three characters, which the index does not find.
+ * The query to the index that finds all texts containing `part`, and some more. Null for one of fewer than three
+ * characters, which the index does not find.
  */
 export function matching(part: string): string | null {
   const characters = [...part]
   if (characters.length < 3) return null
   const last = characters.length - 3
-  // What is quoted is no syntax. Runs that overlap find little more, and each costs a look-up for every row.
+  // Quoted text is not syntax. Overlapping trigrams find little more, and each costs a look-up for every row.
   const starts = Array.from({ length: Math.ceil(last / 3) }, (_, run) => run * 3)
   const runs = [...starts, last].map((at) => characters.slice(at, at + 3).join(''))
   const known = runs.filter((run) => !run.includes('\0')).map((run) => `"${run.replaceAll('"', '""')}"`)
   return known.length === 0 ? `"${MARK}"` : `(${known.join(' AND ')}) OR "${MARK}"`
 }
 
-/** The index of each table. Virtual tables have no place in the schema, of which backups and migrations are made. */
+/** The index of each table. Virtual tables are not in the schema, from which backups and migrations are made. */
 function textRowsOf<Name extends string>(name: Name) {
   return sqliteTable(name, { rowid: integer('rowid'), text: textColumn('text') })
 }
@@ -79,14 +79,14 @@ const MERGED = {
   audit_log: commandsOf('audit_log_text'),
 } as const satisfies Record<TextTable, unknown>
 
-/** Rows that the index finds in one query: at first, and later. */
+/** Rows that the index returns in one query: at first, and later. */
 const FIRST_IDS = 250
 const MOST_IDS = 4000
 
 /**
- * Looks through the rows of a range that the index finds, from the highest id on, until there are enough. `keep` answers
- * those of some ids, at most so many, that are what is looked for, the highest id first. Other requests run between two
- * queries. No query has a lower end but the range's: FTS5 does not see it before it has found something.
+ * Searches the rows of a range that the index finds, from the highest id, until there are enough. `keep` returns those
+ * of some ids, up to a number, that match, the highest id first. Other requests run between two queries. No query has a
+ * lower bound except the range's: FTS5 does not use it before it has found something.
  */
 export async function walkMatches<Row>(
   { db }: Store,
@@ -111,8 +111,8 @@ export async function walkMatches<Row>(
 }
 
 /**
- * Brings into the indexes what an older version or a backup has left, the newest rows first, and merges the parts that
- * new rows have left in them.
+ * Indexes what an older version or a backup has left, the newest rows first, and merges the parts that new rows have
+ * left in the indexes.
  */
 export async function buildTextIndexes(
   { store, log }: Pick<Ports, 'store' | 'log'>,
@@ -138,14 +138,14 @@ function merge({ db }: Store, table: TextTable): Statement {
   return db.insert(MERGED[table]).values({ command: 'merge', rank: MERGED_PAGES })
 }
 
-/** Indexes the `rows` rows below `from`, and answers where the next slice goes on. */
+/** Indexes the `rows` rows below `from`, and returns where the next slice continues. */
 async function buildSlice(store: Store, table: TextTable, from: number, rows: number): Promise<number> {
   const { db } = store
   const name = sql.raw(table)
   const text = sql.raw(TEXTS[table])
   const below = sql`select id from ${name} where id < ${from} order by id desc limit 1 offset ${rows - 1}`
   const lowest = (await db.all<{ id: number }>(below))[0]?.id ?? 1
-  // Nothing of it happens when another instance was faster.
+  // Nothing of it happens if another instance was faster.
   const isOurTurn = and(eq(textIndexes.table, table), eq(textIndexes.indexedFrom, from))
   await store.atomic(
     [

@@ -7,24 +7,26 @@ export type Range = { readonly from: number; readonly before: number }
 
 /** How long one query of a search should hold the event loop, in milliseconds. */
 const AIM_MS = 6
-/** Ids that the first query looks through, and each one at least: so D1, which is slow to answer, is asked seldom. */
+/**
+ * Ids that the first query covers, and each later one at least, so that D1, which is slow to answer, gets few queries.
+ */
 const LEAST_IDS = 10_000
-/** The next query looks through at most so many times as many ids. */
+/** The next query covers at most this many times as many ids. */
 const MOST_GROWTH = 8
 
 type Walk<Row> = Range & {
-  /** Rows that are enough. */
+  /** Enough rows. */
   readonly limit: number
-  /** Ids to look through at most. */
+  /** The maximum number of ids to cover. */
   readonly most?: number | undefined
   /** At most `limit` rows in the range, the highest id first. */
   read(range: Range, limit: number): Promise<readonly Row[]>
 }
 
 /**
- * Looks through a range from its highest id on until there are enough rows. Other requests run between two queries, and
- * each query looks through as many ids as take some milliseconds. Answers what it found, and the id below which it did
- * not look: `from` when it has seen all.
+ * Searches a range from its highest id until there are enough rows. Other requests run between two queries, and each
+ * query covers as many ids as take a few milliseconds. Returns the rows found, and the id below which it did not
+ * search: `from` when it has covered all.
  */
 export async function walkBack<Row>({
   from,
@@ -49,7 +51,7 @@ export async function walkBack<Row>({
   return { found, seenFrom: end }
 }
 
-/** The ids of a table from its lowest one on, below `before` if that is given; none of a table without rows. */
+/** The ids of a table from its lowest one, below `before` if that is given; none for an empty table. */
 export async function rangeOf(
   { db }: Store,
   table: 'messages' | 'packets' | 'audit_log',

@@ -38,13 +38,13 @@ type ScopeRow = {
   readonly directWrite: boolean
 }
 
-/** Of an administrator it is everything, whatever the row says. */
+/** That of an administrator is everything, whatever the row contains. */
 export function scopeOf({ isAdmin, channels, directRead, directWrite }: ScopeRow): Scope {
   if (isAdmin) return WHOLE_SCOPE
   return { channels: channels ?? 'all', direct: { read: directRead, write: directWrite } }
 }
 
-/** The row that stands for a scope. */
+/** The row that stores a scope. */
 export function scopeRow({ channels, direct }: Scope) {
   return {
     channels: channels === 'all' ? null : { read: [...channels.read], write: [...channels.write] },
@@ -56,7 +56,7 @@ export function scopeRow({ channels, direct }: Scope) {
 /** The row of a new regular user. */
 export const NEW_SCOPE_ROW = scopeRow(NEW_SCOPE)
 
-/** Whether the row of `users` that a query is at holds another scope. */
+/** Whether the row of `users` in a query has another scope. */
 export function holdsOtherScope(scope: Scope): SQL {
   const { channels, directRead, directWrite } = scopeRow(scope)
   return sql`(${users.channels} is not ${channels === null ? null : JSON.stringify(channels)}

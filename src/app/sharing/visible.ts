@@ -3,9 +3,9 @@ import { messages } from '../../db/schema.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import { canReadChannel, canWriteChannel, type Scope } from '../../shared/access/scope.ts'
 
-// What of a row a viewer sees: the only place that decides it, for SQL and for what is told live.
+// Which parts of a row a viewer sees: decided only here, for SQL and for live events.
 
-/** Where a message was said: on a channel, or between two nodes. */
+/** Where a message was sent: on a channel, or between two nodes. */
 export type Place = { readonly channel: number; readonly isDirect: boolean }
 
 export function placeOfMessage({ channel, to }: { readonly channel: number; readonly to: number }): Place {
@@ -20,17 +20,19 @@ export function canWriteMessage(scope: Scope, { channel, isDirect }: Place): boo
   return isDirect ? scope.direct.write : canWriteChannel(scope, channel)
 }
 
-/** Whether the scope leaves out no message. */
+/** Whether the scope includes all messages. */
 export function seesAllMessages({ channels, direct }: Scope): boolean {
   return channels === 'all' && direct.read
 }
 
-/** Names what a scope lets read: two with the same name see the same messages, positions and measurements. */
+/**
+ * A key for what a scope permits to read: viewers with the same key see the same messages, positions and measurements.
+ */
 export function scopeKey({ channels, direct }: Scope): string {
   return `${channels === 'all' ? 'all' : channels.read.join('.')}${direct.read ? '+direct' : ''}`
 }
 
-/** The condition of `messages` for a prepared select that is run with `visibleValues`. */
+/** The condition on `messages` for a prepared select that is run with `visibleValues`. */
 export const visibleMessages: SQL = conditionOf({
   seesDirect: sql.placeholder('seesDirect'),
   seesAll: sql.placeholder('seesAll'),

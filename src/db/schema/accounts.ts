@@ -24,7 +24,7 @@ export const users = sqliteTable(
     createdAt: integer('created_at').notNull(),
     lastLoginAt: integer('last_login_at'),
     createdBy: integer('created_by').references((): AnySQLiteColumn => users.id),
-    /** Of which channels it may read and write the contents, as GET /api/channels numbers them; null: of all. */
+    /** The channels whose contents the user may read and write, with numbers as in GET /api/channels; null: all. */
     channels: text('channels', { mode: 'json' }).$type<{ readonly read: number[]; readonly write: number[] }>(),
     directRead: flag('direct_read').notNull().default(false),
     directWrite: flag('direct_write').notNull().default(false),
@@ -88,13 +88,13 @@ export const sessions = sqliteTable(
     oidcIssuer: text('oidc_issuer'),
     /** When the user last proved who they are; null: when the session began. */
     authenticatedAt: integer('authenticated_at'),
-    /** How many factors that took; null: not known. */
+    /** The number of factors used; null: unknown. */
     factors: integer('factors'),
   },
   (t) => [index('sessions_user').on(t.userId), index('sessions_expires').on(t.expiresAt)],
 )
 
-/** Attempts at passwords, and sign-ins that were used up, in their windows. Never in a backup. */
+/** Attempts at passwords, and used-up sign-ins, in their windows. Never in a backup. */
 export const rateLimits = sqliteTable(
   'rate_limits',
   {
@@ -106,8 +106,8 @@ export const rateLimits = sqliteTable(
 )
 
 /**
- * Append-only: triggers refuse UPDATE, DELETE and REPLACE, but for a hash that was null, and for entries that were
- * trimmed. No foreign keys, since entries outlive their subjects.
+ * Append-only: triggers refuse UPDATE, DELETE and REPLACE, except for setting the hash once and for trimmed entries. No
+ * foreign keys, because entries outlive their subjects.
  */
 export const auditLog = sqliteTable(
   'audit_log',
@@ -122,7 +122,7 @@ export const auditLog = sqliteTable(
     details: text('details').notNull(),
     ip: text('ip'),
     requestId: text('request_id'),
-    /** Hexadecimal SHA-256 of the hash of the entry before and of this entry; null until it is sealed. */
+    /** Hexadecimal SHA-256 of the previous entry's hash and this entry; null until it is sealed. */
     hash: text('hash'),
   },
   (t) => [
@@ -132,12 +132,12 @@ export const auditLog = sqliteTable(
   ],
 )
 
-/** How far the audit log is sealed and trimmed: one row, or none while nothing is. Triggers let both only grow. */
+/** How far the audit log is sealed and trimmed: one row, or none before the first seal. Triggers let both only grow. */
 export const auditChain = sqliteTable('audit_chain', {
   id: integer('id').primaryKey(),
-  /** Up to this id entries were trimmed; 0: none. */
+  /** Entries up to this id were trimmed; 0: none. */
   trimmedId: integer('trimmed_id').notNull(),
-  /** The hash of the last entry that was trimmed. */
+  /** The hash of the last trimmed entry. */
   trimmedHash: text('trimmed_hash').notNull(),
   sealedId: integer('sealed_id').notNull(),
   sealedHash: text('sealed_hash').notNull(),

@@ -27,7 +27,7 @@ export const alertRules = sqliteTable(
     /** JSON: the whole rule. */
     rule: text('rule').notNull(),
     revision: integer('revision').notNull(),
-    /** What happened before does not count: when the rule was made, switched on, or made to watch something else. */
+    /** Earlier events do not count: when the rule was created, switched on, or made to watch something else. */
     anchorAt: integer('anchor_at').notNull(),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
@@ -35,7 +35,7 @@ export const alertRules = sqliteTable(
   (t) => [index('alert_rules_owner').on(t.ownerId)],
 )
 
-/** No foreign key on the rule: what was told stays in the history. */
+/** No foreign key on the rule: sent alerts stay in the history. */
 export const alerts = sqliteTable(
   'alerts',
   {
@@ -45,30 +45,32 @@ export const alerts = sqliteTable(
     ruleName: text('rule_name').notNull(),
     kind: text('kind', { enum: ALERT_KIND_NAMES }).notNull(),
     state: text('state', { enum: ALERT_STATES }).notNull(),
-    /** What it is about: `node:` and a number, or the name of a radio. One alert of a rule is open for each. */
+    /** The subject: `node:` and a number, or the name of a radio. A rule has one open alert for each. */
     subject: text('subject').notNull(),
-    /** One occurrence: never a second alert of the rule. */
+    /** Identifies one occurrence: the rule never gets a second alert for it. */
     key: text('key').notNull(),
     nodeNum: integer('node_num'),
-    /** Of a message: the channel that it was said on; null: none. */
+    /** Of a message: its channel; null: none. */
     channel: integer('channel'),
-    /** Of a message: it was for one node alone. */
+    /** Of a message: it was direct. */
     direct: flag('direct').notNull().default(false),
-    /** A plain sentence. */
+    /** What happened, as a sentence. */
     what: text('what').notNull(),
-    /** Since when it has been so. */
+    /** Start of the condition. */
     startedAt: integer('started_at').notNull(),
     firedAt: integer('fired_at'),
     resolvedAt: integer('resolved_at'),
     acknowledgedAt: integer('acknowledged_at'),
     acknowledgedBy: text('acknowledged_by'),
-    /** When its owner was told last; null: not yet, as the rule or the node is silenced or it is held. */
+    /**
+     * When its owner was last notified; null: not yet, because the rule or the node is silenced or the alert is muted.
+     */
     toldAt: integer('told_at'),
-    /** It fired too often: said once, then kept quiet. */
+    /** It fired too often: reported once, then muted. */
     held: flag('held').notNull().default(false),
-    /** Nothing is heard of it while its radios are down. */
+    /** Its radios are down, so nothing is heard of it. */
     inhibited: flag('inhibited').notNull().default(false),
-    /** Names the step that changed it last, so that the same step finds it. */
+    /** Identifies the step that last changed it, so that the same step finds it. */
     step: text('step').notNull(),
   },
   (t) => [
@@ -91,13 +93,13 @@ export const alertDestinations = sqliteTable(
     ...ofOwner(),
     kind: text('kind', { enum: DESTINATION_KIND_NAMES }).notNull(),
     enabled: flag('enabled').notNull(),
-    /** JSON, secrets among it: never leaves the service but in a backup. */
+    /** JSON, including secrets: never leaves the service except in a backup. */
     settings: text('settings').notNull(),
-    /** Of an address: when its owner followed the link; others are confirmed when they are made. */
+    /** For an e-mail address: when its owner followed the link; others are confirmed on creation. */
     confirmedAt: integer('confirmed_at'),
-    /** Attempts that failed since the last one that did not. */
+    /** Failed attempts since the last success. */
     failures: integer('failures').notNull().default(0),
-    /** Nothing is sent before, after an attempt that failed. */
+    /** Nothing is sent before this time, after a failed attempt. */
     retryAt: integer('retry_at'),
     lastResult: text('last_result'),
     lastAt: integer('last_at'),
@@ -107,12 +109,12 @@ export const alertDestinations = sqliteTable(
   (t) => [index('alert_destinations_owner').on(t.ownerId)],
 )
 
-/** Messages that go out, or went. */
+/** Messages waiting to be sent, and sent ones. */
 export const alertDeliveries = sqliteTable(
   'alert_deliveries',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
-    /** What the receiver knows it by: the same at each attempt. */
+    /** ID for the receiver: the same at each attempt. */
     uid: text('uid').notNull().unique(),
     destinationId: integer('destination_id')
       .notNull()
@@ -123,13 +125,13 @@ export const alertDeliveries = sqliteTable(
     told: text('told', { enum: ALERT_TOLD }).notNull(),
     state: text('state', { enum: ALERT_DELIVERY_STATES }).notNull(),
     createdAt: integer('created_at').notNull(),
-    /** When it goes out, or is tried again. */
+    /** Time of the next attempt. */
     dueAt: integer('due_at').notNull(),
     attempts: integer('attempts').notNull().default(0),
-    /** When it was tried first. */
+    /** Time of the first attempt. */
     triedAt: integer('tried_at'),
     endedAt: integer('ended_at'),
-    /** What came back, in few words. */
+    /** The result, in a few words. */
     result: text('result'),
   },
   (t) => [
@@ -141,7 +143,7 @@ export const alertDeliveries = sqliteTable(
   ],
 )
 
-/** Which alerts a message tells. */
+/** The alerts of a message. */
 export const alertDeliveryItems = sqliteTable(
   'alert_delivery_items',
   {
@@ -155,7 +157,7 @@ export const alertDeliveryItems = sqliteTable(
   (t) => [primaryKey({ columns: [t.deliveryId, t.alertId] }), index('alert_delivery_items_alert').on(t.alertId)],
 )
 
-/** Where a node was when a rule began to watch whether it moves. */
+/** The position of a node when a rule began to watch whether it moves. */
 export const alertAnchors = sqliteTable(
   'alert_anchors',
   {
@@ -169,13 +171,13 @@ export const alertAnchors = sqliteTable(
   (t) => [primaryKey({ columns: [t.ruleId, t.nodeNum] })],
 )
 
-/** How far the audit log was looked through for alerts: one row. */
+/** How far the audit log has been searched for alerts: one row. */
 export const alertMarks = sqliteTable('alert_marks', {
   name: text('name').primaryKey(),
   value: integer('value').notNull(),
 })
 
-/** The keys by which push services know this service, sealed with SESSION_SECRET: one row. */
+/** The keys that identify this service to push services, sealed with SESSION_SECRET: one row. */
 export const alertPushKeys = sqliteTable('alert_push_keys', {
   id: integer('id').primaryKey(),
   sealed: text('sealed').notNull(),

@@ -15,13 +15,13 @@ export const automations = sqliteTable(
     rule: text('rule').notNull(),
     /** Incremented by every change: runs of an earlier version of the rule are dropped. */
     revision: integer('revision').notNull(),
-    /** Runs that were due until then are over: done, skipped, or before the rule was switched on. */
+    /** Runs that were due before this time are over: done, skipped, or from before the rule was switched on. */
     anchorAt: integer('anchor_at').notNull(),
     /** When the latest run began that was not skipped. */
     lastFiredAt: integer('last_fired_at'),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
-    /** Username, as it was then. */
+    /** Username at that time. */
     updatedBy: text('updated_by'),
   },
   (t) => [uniqueIndex('automations_name').on(sql`lower(${t.name})`)],

@@ -12,7 +12,7 @@ export const channels = sqliteTable(
     index: integer('channel_index').notNull(),
     name: text('name').notNull(),
     role: text('role', { enum: CHANNEL_ROLES }).notNull(),
-    /** As `identifyChannel` has it: the same for the same channel anywhere; null when it is off or not known. */
+    /** From `identifyChannel`: the same for the same channel everywhere; null when it is off or unknown. */
     identity: text('identity'),
     /** For a channel that is not in a slot of a radio: first and last time it was heard. */
     firstHeard: integer('first_heard'),

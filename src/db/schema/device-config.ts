@@ -29,15 +29,15 @@ export const deviceConfigChanges = sqliteTable(
     section: text('section').notNull(),
     id: text('id').notNull(),
     state: text('state', { enum: CHANGE_STATES }).notNull(),
-    /** JSON: paths of the fields that were to change, secrets among them. */
+    /** JSON: paths of the requested fields, including secrets. */
     fields: text('fields').notNull(),
-    /** JSON: those that the radio did not take over. */
+    /** JSON: those that the radio did not apply. */
     differing: text('differing').notNull(),
     reason: text('reason'),
     /** The radio's notification during the change. */
     notice: text('notice'),
     requestedAt: integer('requested_at').notNull(),
-    /** Username, as it was then. */
+    /** Username at that time. */
     requestedBy: text('requested_by'),
     settledAt: integer('settled_at'),
   },

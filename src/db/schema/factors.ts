@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqli
 import { users } from './accounts.ts'
 import { flag } from './flag.ts'
 
-// What users sign in with beside their passwords, as a part of schema.ts.
+// Second factors of users, as a part of schema.ts.
 
 /** One authenticator app for each user. */
 export const totpFactors = sqliteTable('totp_factors', {
@@ -11,9 +11,9 @@ export const totpFactors = sqliteTable('totp_factors', {
     .references(() => users.id, { onDelete: 'cascade' }),
   /** Sealed under SESSION_SECRET. */
   seed: text('seed').notNull(),
-  /** The latest time step whose code was accepted: none is good twice. RFC 6238, 5.2. */
+  /** The latest time step whose code was accepted: no code works twice. RFC 6238, 5.2. */
   lastStep: integer('last_step').notNull(),
-  /** Random, of the use that set `lastStep`: of two at one instant it tells which one won. */
+  /** Random, from the use that set `lastStep`: of two at one instant it shows which one won. */
   lastUse: text('last_use'),
   createdAt: integer('created_at').notNull(),
   lastUsedAt: integer('last_used_at'),
@@ -28,7 +28,7 @@ export const recoveryCodes = sqliteTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     /** SHA-256, hexadecimal. */
     codeHash: text('code_hash').notNull(),
-    /** Null while the code is good; random, of the use that took it. */
+    /** Null while the code is unused; random, from the use that took it. */
     usedBy: text('used_by'),
   },
   (t) => [uniqueIndex('recovery_codes_code').on(t.userId, t.codeHash)],
@@ -41,20 +41,20 @@ export const passkeys = sqliteTable(
     userId: integer('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
-    /** As its owner calls it. */
+    /** The owner's name for it. */
     name: text('name').notNull(),
     /** Base64url. */
     credentialId: text('credential_id').notNull().unique(),
     /** COSE, base64url. */
     publicKey: text('public_key').notNull(),
     counter: integer('counter').notNull(),
-    /** Whether it may be copied to other devices, and whether it was. */
+    /** Whether it can be copied to other devices, and whether it was. */
     isBackupEligible: flag('is_backup_eligible').notNull(),
     isBackedUp: flag('is_backed_up').notNull(),
     transports: text('transports', { mode: 'json' }).$type<string[]>().notNull(),
     /** The domain that it belongs to. */
     rpId: text('rp_id').notNull(),
-    /** Random, of the latest use: of two at one instant it tells which one won. */
+    /** Random, from the latest use: of two at one instant it shows which one won. */
     lastUse: text('last_use'),
     createdAt: integer('created_at').notNull(),
     lastUsedAt: integer('last_used_at'),
@@ -62,7 +62,7 @@ export const passkeys = sqliteTable(
   (t) => [index('passkeys_user').on(t.userId)],
 )
 
-/** Whose second factors an administrator took away, until the user has read it. */
+/** Users whose second factors an administrator removed, until they confirm the notice. */
 export const factorResets = sqliteTable('factor_resets', {
   userId: integer('user_id')
     .primaryKey()

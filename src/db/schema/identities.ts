@@ -2,9 +2,9 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { users } from './accounts.ts'
 import { flag } from './flag.ts'
 
-// What OpenID providers say of users, as a part of schema.ts.
+// What OpenID providers report about users, as a part of schema.ts.
 
-/** A link by which somebody takes over an account that was prepared: one use. */
+/** A single-use link by which somebody takes over a prepared account. */
 export const invitations = sqliteTable('invitations', {
   userId: integer('user_id')
     .primaryKey()
@@ -16,7 +16,7 @@ export const invitations = sqliteTable('invitations', {
   createdBy: integer('created_by').references(() => users.id),
 })
 
-/** What the groups at the provider gave a user at the latest sign-in. */
+/** The role and permissions that the groups at the provider gave a user at the latest sign-in. */
 export const providerRoles = sqliteTable('provider_roles', {
   userId: integer('user_id')
     .primaryKey()
@@ -29,7 +29,7 @@ export const providerRoles = sqliteTable('provider_roles', {
   appliedAt: integer('applied_at').notNull(),
 })
 
-/** What a provider calls a session, to end it on both sides. Never in a backup. */
+/** The provider's ID of a session, to end it on both sides. Never in a backup. */
 export const providerSessions = sqliteTable(
   'provider_sessions',
   {

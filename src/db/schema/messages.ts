@@ -30,9 +30,9 @@ export const messages = sqliteTable(
       enum: DELIVERY_STATES,
     }),
     routingError: text('routing_error'),
-    /** What the radio said of it, in its own words. */
+    /** The text of the radio's notification about it. */
     notice: text('notice'),
-    /** Username of the sender, as it was then, or `automation:<name>`; null for received messages. */
+    /** Username of the sender at that time, or `automation:<name>`; null for received messages. */
     sentBy: text('sent_by'),
   },
   (t) => [
@@ -48,7 +48,7 @@ export const messages = sqliteTable(
     index('messages_direct')
       .on(t.id)
       .where(sql`to_node_num <> 4294967295`),
-    // Direct conversations: what one node sent, and what it was sent.
+    // Direct conversations: messages from and to one node.
     index('messages_direct_from')
       .on(t.fromNodeNum, t.id)
       .where(sql`to_node_num <> 4294967295`),
@@ -58,7 +58,7 @@ export const messages = sqliteTable(
   ],
 )
 
-/** Each way by which a message came: another radio of ours, or another gateway that published it. */
+/** Each path by which a message arrived: another radio of ours, or another gateway that published it. */
 export const receptions = sqliteTable(
   'receptions',
   {

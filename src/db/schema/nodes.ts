@@ -19,14 +19,14 @@ export const nodes = sqliteTable(
     /** The first key seen, kept when a different one is announced later. */
     previousPublicKey: text('previous_public_key'),
     keyMismatch: flag('key_mismatch').notNull().default(false),
-    /** The latest key that was announced in the node's name and not believed. */
+    /** The latest key that was announced in the node's name and not accepted. */
     refusedPublicKey: text('refused_public_key'),
     spoofSuspected: flag('spoof_suspected').notNull().default(false),
-    /** What raised the suspicion, so that the node can lift it by saying the same itself; `*`: more than one thing. */
+    /** What raised the suspicion, so that the node can lift it by sending the same itself; `*`: more than one thing. */
     spoofClaim: text('spoof_claim'),
-    /** When the latest packet came whose signature by `publicKey` was verified. */
+    /** When the latest packet with a verified signature by `publicKey` came. */
     signedAt: integer('signed_at'),
-    /** Which of what is known was signed: only what is signed too, or a radio of ours itself, replaces it. */
+    /** Which data was signed: only signed data, or our own radio, replaces it. */
     keySigned: flag('key_signed').notNull().default(false),
     nameSigned: flag('name_signed').notNull().default(false),
     positionSigned: flag('position_signed').notNull().default(false),
@@ -57,17 +57,17 @@ export const nodes = sqliteTable(
     daysHeard: integer('days_heard'),
     /** The latest of them, in days since the epoch. */
     lastHeardDay: integer('last_heard_day'),
-    /** Heard by a radio of ours, not only told by a broker. */
+    /** Heard by one of our radios, not only reported by a broker. */
     heardByRadio: flag('heard_by_radio').notNull().default(false),
-    /** Source that told of it first. */
+    /** Source that reported it first. */
     sourceId: integer('source_id'),
-    /** The channel on which the position came, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    /** The channel of the position, numbered as in GET /api/channels; see `UNKNOWN_CHANNEL`. */
     positionChannel: integer('position_channel').default(UNKNOWN_CHANNEL),
     /** The one channel of the device metrics. */
     metricsChannel: integer('metrics_channel').default(UNKNOWN_CHANNEL),
-    /** Only those who may change nodes see it, and what it sends. */
+    /** Only users who may change nodes see it, and what it sends. */
     isHidden: flag('is_hidden').notNull().default(false),
-    /** What `revisions` said of the nodes when this one changed last; triggers see to it. */
+    /** The revision of the nodes at the latest change of this one; set by triggers. */
     revision: integer('revision').notNull().default(0),
   },
   (t) => [
@@ -78,7 +78,7 @@ export const nodes = sqliteTable(
   ],
 )
 
-/** WITHOUT ROWID in its migration. Rows of a node that is gone wait for their turn, as those of `telemetry` do. */
+/** WITHOUT ROWID in its migration. Rows of a deleted node wait for their turn, like those of `telemetry`. */
 export const positions = sqliteTable(
   'positions',
   {
@@ -88,20 +88,20 @@ export const positions = sqliteTable(
     longitude: real('longitude').notNull(),
     altitude: real('altitude'),
     precisionBits: integer('precision_bits'),
-    /** The channel it came on, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    /** Its channel, numbered as in GET /api/channels; see `UNKNOWN_CHANNEL`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
 )
 
-/** Nodes that go on under another number: their history went along. */
+/** Nodes that continue under another number, together with their history. */
 export const renumberings = sqliteTable(
   'renumberings',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     fromNodeNum: integer('from_node_num').notNull(),
     toNodeNum: integer('to_node_num').notNull(),
-    /** When the new number was first heard: what is later is its own. */
+    /** When the new number was first heard: later data is its own. */
     since: integer('since').notNull(),
     followedAt: integer('followed_at').notNull(),
     /** When the old number was heard again; null: it was not. */
@@ -111,12 +111,12 @@ export const renumberings = sqliteTable(
 )
 
 /**
- * Ids of nodes that are gone, by a trigger, while rows of their history are left. An id is never given again, so that
- * nobody finds those rows.
+ * Ids of deleted nodes, recorded by a trigger while rows of their history are left. An id is never reused, so nothing
+ * finds those rows.
  */
 export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })
 
-/** Nodes that somebody deleted and nobody has heard since: a trigger on `nodes` forgets the rest. */
+/** Nodes that a user deleted and that have not been heard since: a trigger on `nodes` removes the others. */
 export const deletedNodes = sqliteTable('deleted_nodes', {
   nodeNum: integer('node_num').primaryKey(),
   deletedAt: integer('deleted_at').notNull(),

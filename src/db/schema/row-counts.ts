@@ -1,8 +1,8 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /**
- * How many rows of a table are whose, kept by triggers. WITHOUT ROWID in its migration. `owner` is the node number of the
- * sender, or the id of the node in tables that have that.
+ * The number of rows of a table by owner, kept by triggers. WITHOUT ROWID in its migration. `owner` is the node number
+ * of the sender, or the id of the node in tables that have that.
  */
 export const rowCounts = sqliteTable(
   'row_counts',

@@ -26,6 +26,6 @@ export const newcomers = sqliteTable('newcomers', {
   hour: integer('hour').notNull(),
   /** In that hour. */
   asked: integer('asked').notNull(),
-  /** Beyond the bound, of all hours. */
+  /** Beyond the limit, over all hours. */
   refused: integer('refused').notNull(),
 })

@@ -15,7 +15,7 @@ export const telemetry = sqliteTable(
     metric: integer('metric').notNull(),
     t: integer('t').notNull(),
     v: real('v').notNull(),
-    /** The channel it came on, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    /** Its channel, numbered as in GET /api/channels; see `UNKNOWN_CHANNEL`. */
     channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
@@ -31,7 +31,7 @@ const rollUpColumns = () => ({
   max: real('max').notNull(),
   sum: real('sum').notNull(),
   last: real('last').notNull(),
-  /** The one channel of all that is summed up here; see `UNKNOWN_CHANNEL`. */
+  /** The one channel of all summarised measurements; see `UNKNOWN_CHANNEL`. */
   channel: integer('channel').default(UNKNOWN_CHANNEL),
 })
 

@@ -1,8 +1,8 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /**
- * How far each full-text index is built, newest rows first: what has this id or a higher one is in it, kept there by
- * triggers. The indexes themselves are virtual tables, made by the migration: `<table>_text`. Never in a backup.
+ * How far each full-text index is built, newest rows first: rows with this id or a higher one are in it, kept by
+ * triggers. The indexes themselves are virtual tables, created by the migration: `<table>_text`. Never in a backup.
  */
 export const textIndexes = sqliteTable('text_indexes', {
   table: text('table_name').primaryKey(),

@@ -2,13 +2,13 @@ import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from
 import { sources } from './sources.ts'
 import { DELIVERY_STATES } from '../../shared/mesh/delivery-states.ts'
 
-/** Ways through the mesh: asked for by us, or answers to others that passed by. */
+/** Traceroutes: requested by us, or overheard answers to others. */
 export const traceroutes = sqliteTable(
   'traceroutes',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     sourceId: integer('source_id').references(() => sources.id),
-    /** Packet id of the question. */
+    /** Packet id of the request. */
     requestId: integer('request_id').notNull(),
     fromNodeNum: integer('from_node_num').notNull(),
     toNodeNum: integer('to_node_num').notNull(),
@@ -18,9 +18,9 @@ export const traceroutes = sqliteTable(
     routingError: text('routing_error'),
     /** The radio's message about it. */
     notice: text('notice'),
-    /** JSON: node numbers and dB between the two ends, as `Route` has them; null until there is an answer. */
+    /** JSON: node numbers and dB between the two ends, in the form of `Route`; null until there is an answer. */
     route: text('route'),
-    /** Username of who asked; null for those that passed by. */
+    /** Username of the requester; null for overheard ones. */
     requestedBy: text('requested_by'),
   },
   (t) => [
@@ -29,7 +29,7 @@ export const traceroutes = sqliteTable(
   ],
 )
 
-/** Who hears whom: the latest word of each node. */
+/** Who hears whom: the latest report of each node. */
 export const neighbors = sqliteTable(
   'neighbors',
   {

@@ -1,5 +1,5 @@
-// In place of @peculiar/* in the worker (wrangler.toml): these read certificates, which come with attestations alone, and
-// none is asked for. What is left of them is the signature of a key on an elliptic curve.
+// Replaces @peculiar/* in the worker (wrangler.toml): these read certificates, which only attestations contain, and
+// none is requested. The only part still needed is the signature of an elliptic-curve key.
 
 /** RFC 3279, section 2.2.3: a SEQUENCE of two INTEGERs of less than 128 bytes. Throws for anything else. */
 export const AsnParser = {

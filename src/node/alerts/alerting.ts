@@ -6,7 +6,7 @@ import { type Clock, createTimer } from '../clock.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { createPace } from '../upkeep/pace.ts'
 
-/** How often it is looked for messages that are due. */
+/** How often due messages are looked for. */
 const LOOK_MS = 1000
 
 type Needs = OutboxNeeds &
@@ -16,7 +16,7 @@ type Needs = OutboxNeeds &
     readonly monotonic: () => number
   }
 
-/** Looks at rules each minute, and sends what is due. `stop` waits for what is under way. */
+/** Evaluates the rules each minute, and sends what is due. `stop` waits for work under way. */
 export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<void> } {
   let isStopping = false
   const { log, mayWrite, monotonic } = needs

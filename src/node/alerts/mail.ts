@@ -34,7 +34,7 @@ export function openMail(
   }
 }
 
-/** Its code and status alone: what a server says may quote the letter or the password. */
+/** Only its code and status: the server's text may quote the message or the password. */
 function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return 'the mail server could not be asked'
   if ('responseCode' in error && typeof error.responseCode === 'number')

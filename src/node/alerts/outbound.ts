@@ -34,7 +34,7 @@ export function openOutbound({
   }
 }
 
-/** The one address that is connected to. A name with any private address is refused: which one it is would be luck. */
+/** The only address to connect to. A name with any private address is refused: which one would be used is random. */
 async function choose(
   url: URL,
   { mayBePrivate }: OutboundRequest,
@@ -68,7 +68,7 @@ function exchange(
   signal: AbortSignal,
 ): Promise<OutboundAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>()
-  // Whatever is asked for: the address that was looked at.
+  // Always the address that was checked.
   const lookup: LookupFunction = (_hostname, options, done) =>
     options.all === true ? done(null, [{ address, family }]) : done(null, address, family)
   const send = url.protocol === 'https:' ? requestTls : requestPlain
@@ -116,7 +116,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'not reachable',
 }
 
-/** Of what the system says its code alone: a message could quote an address. */
+/** Only the code of a system error: its message could quote an address. */
 function wordsFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/.test(code)) return 'its certificate is not believed'

@@ -1,10 +1,10 @@
-/** What proves a second time who somebody is, in the order in which the page offers them. */
+/** Second factors, in the order in which the page offers them. */
 export const SECOND_FACTORS = ['totp', 'passkey', 'recovery'] as const
 export type SecondFactor = (typeof SECOND_FACTORS)[number]
 
-/** How somebody who is signed in proves again who they are. */
+/** How a signed-in user can prove again who they are. */
 export const PROOF_WAYS = ['password', 'totp', 'passkey', 'oidc'] as const
 export type ProofWay = (typeof PROOF_WAYS)[number]
 
-/** So long a proof counts as fresh. */
+/** How long a proof counts as fresh. */
 export const PROOF_MS = 15 * 60_000

@@ -3,7 +3,7 @@ import { type Action, ACTIONS, ALL_PERMISSIONS, type Permissions, type Resource,
 
 /** Scopes that are not permissions, and the requirement on the owner of a token for each. */
 export const SPECIAL_SCOPES = {
-  /** Delivers in the name of any node, texts among it: for those to whom the radios are entrusted. */
+  /** Delivers in the name of any node, including texts: only for users who may change the radios. */
   ingest: { resource: 'configuration', action: 'write' },
   backup: 'admin',
   metrics: { resource: 'info', action: 'read' },
@@ -36,7 +36,7 @@ export function mayUseScope({ isAdmin, permissions }: ScopeOwner, scope: Special
   return required === 'admin' ? isAdmin : permissions[required.resource][required.action]
 }
 
-/** The scopes that a token of this owner is good for now. */
+/** The scopes that a token of this owner can use now. */
 export function usableScopes(owner: ScopeOwner, order: readonly Resource[]): Scope[] {
   return [...scopesOf(owner.permissions, order), ...SPECIAL_NAMES.filter((scope) => mayUseScope(owner, scope))]
 }

@@ -1,7 +1,7 @@
 import { namesOf } from '../names.ts'
 import type { Resource } from '../access/resources.ts'
 
-/** What an alert rule watches, and what its owner must be able to read for it. */
+/** What an alert rule watches, and the permission that its owner needs. */
 export const ALERT_KINDS = {
   node_silent: ['nodes'],
   metric: ['nodes', 'info'],
@@ -18,11 +18,11 @@ export const ALERT_KINDS = {
 export type AlertKind = keyof typeof ALERT_KINDS
 export const ALERT_KIND_NAMES = namesOf(ALERT_KINDS)
 
-/** `pending`: what the rule watches for is so, but not for long enough. */
+/** `pending`: the condition holds, but not for long enough. */
 export const ALERT_STATES = ['pending', 'firing', 'resolved'] as const
 export type AlertState = (typeof ALERT_STATES)[number]
 
-/** What of an area a rule watches for. */
+/** The events of an area that a rule can watch. */
 export const AREA_EVENTS = ['enters', 'leaves', 'moves'] as const
 
 /** Of one user. */

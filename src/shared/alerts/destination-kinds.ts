@@ -1,7 +1,7 @@
 import { namesOf } from '../names.ts'
 
 type Field = {
-  /** Never answered again. */
+  /** Never returned again. */
   readonly secret?: true
   readonly optional?: true
   readonly example?: string
@@ -40,7 +40,7 @@ export const DESTINATION_KINDS = {
 export type DestinationKind = keyof typeof DESTINATION_KINDS
 export const DESTINATION_KIND_NAMES = namesOf(DESTINATION_KINDS)
 
-/** What stands for a secret that is there. */
+/** Stands for a secret that is set. */
 export const HIDDEN = '••••'
 
 /** The fields of a kind, in their order. */
@@ -48,9 +48,12 @@ export function fieldsOf(kind: DestinationKind): readonly (readonly [name: strin
   return Object.entries<Field>(DESTINATION_KINDS[kind])
 }
 
-/** What became of a message. `merged`: too many in an hour, it is counted in a summary. `dropped`: nobody may see it any more. */
+/**
+ * The result of a message. `merged`: too many within an hour, it is counted in a summary. `dropped`: nobody may see it
+ * any more.
+ */
 export const ALERT_DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'merged', 'dropped'] as const
 
-/** What a message tells. */
+/** The occasion of a message. */
 export const ALERT_TOLD = ['fired', 'resolved', 'repeated', 'summary', 'test', 'confirm'] as const
 export type AlertTold = (typeof ALERT_TOLD)[number]

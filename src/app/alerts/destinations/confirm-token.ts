@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 
 type Of = { readonly uid: string; readonly settings: string }
 
-/** What proves that somebody reads what is sent to an address: of this destination and address alone. */
+/** Proves that somebody reads e-mails to an address; valid for this destination and address only. */
 export async function confirmToken({ SESSION_SECRET }: Pick<Config, 'SESSION_SECRET'>, of: Of): Promise<string> {
   const [first = ''] = SESSION_SECRET
   return tokenBy(first, of)

@@ -112,7 +112,7 @@ function publicSettings(row: Pick<Row, 'kind' | 'settings'>): Record<string, str
   )
 }
 
-/** Own ones, and for administrators those of all. Throws `destination_not_found`. */
+/** Those of the viewer, and for administrators those of all. Throws `destination_not_found`. */
 async function findDestination({ store, viewer }: SignedInCtx, id: number, whose: 'own' | 'any'): Promise<Found> {
   const found = await queries(store).byId.get({ id })
   const isVisible = found?.row.ownerId === viewer.user.id || (whose === 'any' && viewer.user.isAdmin)
@@ -130,7 +130,7 @@ function checkSettings(kind: DestinationKind, settings: Readonly<Record<string, 
   throw new AppError('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), { issues })
 }
 
-/** Letters that ask for a confirmation, of one user: they go to addresses that somebody made up. */
+/** Confirmation e-mails of one user: they go to addresses that somebody may have invented. */
 const LETTERS: BucketSize = { most: 5, everyMs: 12 * 60_000 }
 const TESTS: BucketSize = { most: 10, everyMs: 60_000 }
 
@@ -141,8 +141,8 @@ async function take({ buckets, viewer, now }: SignedInCtx, name: string, size: B
 }
 
 /**
- * Throws `too_many_destinations`, `invalid_request`, `email_disabled`,
- * `rate_limited` for too many letters. A webhook without a secret gets one, which is answered this once.
+ * Throws `too_many_destinations`, `invalid_request`, `email_disabled`, `rate_limited` for too many confirmation
+ * e-mails. A webhook without a secret gets one, which is returned once.
  */
 export async function createDestination(ctx: SignedInCtx, input: z.infer<typeof newDestinationSchema>) {
   const { kind, name, enabled } = input
@@ -194,7 +194,7 @@ function newSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`
 }
 
-/** Throws `destination_not_found`, `invalid_request`. Another address asks for other secrets, and for a confirmation. */
+/** Throws `destination_not_found`, `invalid_request`. Another address needs its secrets and its confirmation again. */
 export async function changeDestination(
   ctx: SignedInCtx,
   id: number,
@@ -240,7 +240,7 @@ export async function changeDestination(
   return publicDestination(await findDestination(ctx, id, 'own'))
 }
 
-/** A secret goes to nobody but whom it was given for: with another server it must be told again. */
+/** A secret goes only to the server that it was entered for: another server needs it again. */
 function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Record<string, string>>): object {
   const stored = storedSettings(row)
   const fields = fieldsOf(row.kind)
@@ -260,7 +260,7 @@ function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Reco
   return checkSettings(row.kind, { ...Object.fromEntries(kept.map(([name]) => [name, stored[name] ?? ''])), ...plain })
 }
 
-/** Its messages go with it. Administrators may end those of all. Throws `destination_not_found`. */
+/** Deletes its messages too. Administrators may delete any destination. Throws `destination_not_found`. */
 export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<void> {
   const { row, username } = await findDestination(ctx, id, 'any')
   const { name, kind, enabled } = row
@@ -275,7 +275,9 @@ export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<v
   ])
 }
 
-/** Sends a test now, and says what came back. Throws `destination_not_found`, `destination_unconfirmed`, `rate_limited`. */
+/**
+ * Sends a test now, and returns the result. Throws `destination_not_found`, `destination_unconfirmed`, `rate_limited`.
+ */
 export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ ok: boolean; result: string }> {
   const { row } = await findDestination(ctx, id, 'own')
   if (row.confirmedAt === null) throw new AppError('destination_unconfirmed', 'Follow the link in the e-mail first')
@@ -302,7 +304,7 @@ export async function testDestination(ctx: SignedInCtx, id: number): Promise<{ o
   return { ok, result }
 }
 
-/** The owner followed the link that was sent to the address. Throws `destination_not_found`, also for a wrong token. */
+/** Confirms an address after its owner followed the link. Throws `destination_not_found`, also for a wrong token. */
 export async function confirmDestination(ctx: SignedInCtx, id: number, token: string) {
   const { row } = await findDestination(ctx, id, 'own')
   if (row.kind !== 'email' || !(await isConfirmToken(ctx.config, row, token)))

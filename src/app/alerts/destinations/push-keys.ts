@@ -11,8 +11,8 @@ export type PushKeys = z.infer<typeof keysSchema>
 export type PushNeeds = Pick<Ports, 'store' | 'config' | 'now'>
 
 /**
- * The keys by which push services know this service (VAPID, RFC 8292), base64url: made once, and anew when SESSION_SECRET
- * no longer opens them. Of several processes that make some, all get the same.
+ * The keys that identify this service to push services (VAPID, RFC 8292), base64url: created once, and again when
+ * SESSION_SECRET no longer decrypts them. Several processes that create them simultaneously get the same ones.
  */
 export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
   const kept = await keptKeys(needs)

@@ -6,7 +6,7 @@ import { emailSettings, KINDS } from './kinds.ts'
 
 export type SendNeeds = Pick<Ports, 'store' | 'config' | 'now' | 'outbound' | 'mail'>
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export type Attempt =
   | { readonly ok: true; readonly result: string }
   | {
@@ -19,7 +19,7 @@ export type Attempt =
 
 type Target = { readonly kind: DestinationKind; readonly settings: string; readonly mayBePrivate: boolean }
 
-/** Sends one message, once. Never throws for what the other side does. */
+/** Sends one message, once. Never throws for a failure of the receiver. */
 export async function attempt(needs: SendNeeds, target: Target, message: ToldMessage): Promise<Attempt> {
   try {
     return await sendTo(needs, target, message)
@@ -49,7 +49,7 @@ async function sendLetter({ mail }: SendNeeds, to: string, { uid, title, text, u
 
 function judge(kind: DestinationKind, { status, retryAfterMs }: OutboundAnswer): Attempt {
   const result = `status ${status}`
-  // Apprise API answers so when no service stands behind the key.
+  // The answer of the Apprise API if no service is configured for the key.
   if (status === 204 && kind === 'apprise')
     return { ok: false, result: `${result}: no service is set up there`, retryAfterMs, isGone: false }
   if (status >= 200 && status < 300) return { ok: true, result }

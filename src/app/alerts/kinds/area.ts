@@ -19,7 +19,7 @@ export function distanceMetres(a: Place, b: Place): number {
 
 type Shape = NonNullable<AlertRuleOf<'area'>['shape']>
 
-/** Whether a place is inside of a shape; a border counts to either side. */
+/** Whether a position is inside a shape; on the border either result is possible. */
 export function isInside(shape: Shape, place: Place): boolean {
   if (shape.kind === 'circle') return distanceMetres(shape, place) <= shape.metres
   let inside = false
@@ -33,19 +33,19 @@ export function isInside(shape: Shape, place: Place): boolean {
   return inside
 }
 
-/** How far from where it says a node may be that tells its place only roughly, in metres. */
+/** How far from its reported position a node with a rough position may be, in metres. */
 export function roughness(precisionBits: number | null): number {
   if (precisionBits === null || precisionBits >= 32) return 0
   return radians(2 ** (32 - precisionBits) * 1e-7) * EARTH_METRES
 }
 
-/** Whether it is so of a node at this place. `anchor`: where it was when the rule began to watch it. */
+/** Whether the condition holds for a node at this position. `anchor`: its position when the rule began to watch it. */
 export function isSo(rule: AlertRuleOf<'area'>, place: Place, anchor: Place | null, rough = 0): boolean {
   if (rule.when === 'moves') return anchor !== null && distanceMetres(anchor, place) - rough > (rule.metres ?? 0)
   return rule.shape !== null && isInside(rule.shape, place) === (rule.when === 'enters')
 }
 
-/** An event is a change: a node that is in the area when it is first seen has not entered it. */
+/** An event is a change: a node that is first seen inside the area has not entered it. */
 export function findInArea(watching: WatchingRule<'area'>, world: World, _open: OpenAlerts): Finding[] {
   const { rule, id } = watching
   const anchors = world.anchors.get(id)
@@ -72,7 +72,7 @@ export function findInArea(watching: WatchingRule<'area'>, world: World, _open: 
   })
 }
 
-/** Nodes whose place is the one that the rule measures from: where it first saw them, before it is so. */
+/** Nodes whose position becomes the reference of the rule: the first one seen, before the condition holds. */
 export function newAnchors(
   watching: WatchingRule<'area'>,
   world: World,

@@ -3,7 +3,7 @@ import type { WatchingRule } from '../rules/watch-list.ts'
 import type { World } from '../world.ts'
 import type { Finding, OpenAlerts } from './finding.ts'
 
-/** A run that was missed while the service was down happens soon after its start. */
+/** A run missed while the service was down happens soon after its start. */
 const CATCH_UP_MS = 15 * MINUTE_MS
 
 /** The latest backup failed, or none succeeded for too long. */

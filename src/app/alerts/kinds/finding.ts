@@ -1,19 +1,19 @@
-/** What a rule found to be so, about one node or one radio. */
+/** What a rule found about one node or one radio. */
 export type Finding = {
-  /** One alert of a rule is open for each. */
+  /** A rule has one open alert for each. */
   readonly subject: string
-  /** Names this occurrence: it fires once. */
+  /** Identifies this occurrence: it fires once. */
   readonly key: string
   readonly nodeNum: number | null
-  /** On which channel came what it tells; null: on none. */
+  /** The channel of the data; null: none. */
   readonly channel: number | null
-  /** Since when it is so. */
+  /** Start of the condition. */
   readonly since: number
-  /** For how long it must be so before it fires, in milliseconds. */
+  /** How long the condition must last before it fires, in milliseconds. */
   readonly forMs: number
-  /** False: nobody can tell now, and what is open stays as it is. */
+  /** False: the condition cannot be judged now, and open alerts stay as they are. */
   readonly isKnown: boolean
-  /** A plain sentence. */
+  /** What happened, as a sentence. */
   readonly what: string
 }
 

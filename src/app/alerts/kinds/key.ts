@@ -3,7 +3,7 @@ import type { WatchingRule } from '../rules/watch-list.ts'
 import type { World, WorldNode } from '../world.ts'
 import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
 
-/** Watched nodes whose public key is doubtful, or in whose name somebody else seems to send. */
+/** Watched nodes with a doubtful public key, or in whose name somebody else seems to send. */
 export function findKeys({ rule, anchorAt }: WatchingRule<'key'>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
   const sharing = Map.groupBy(
@@ -37,7 +37,7 @@ function problemsOf(node: WorldNode, { weakKeys }: World, same: readonly WorldNo
   ]
 }
 
-/** A node that goes on under another number is silent under the old one. */
+/** A node that continues under another number is silent under the old one. */
 function overlap(a: WorldNode, b: WorldNode): boolean {
   const [older, newer] = a.firstHeard <= b.firstHeard ? [a, b] : [b, a]
   return newer.lastHeard !== null && (older.lastHeard ?? 0) > newer.firstHeard

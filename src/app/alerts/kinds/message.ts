@@ -2,18 +2,18 @@ import { matchesFolded } from '../../automation/kinds/matcher.ts'
 import { cleanText } from '../names.ts'
 import type { AlertRuleOf } from '../rules/rule.ts'
 
-/** A text as rules look at it. */
+/** A text as the rules evaluate it. */
 export type Text = {
   readonly from: number
   readonly channel: number
-  /** It is for one node alone. */
+  /** It is a direct message. */
   readonly direct: boolean
   readonly text: string
-  /** The same as `foldText` makes it, once for all rules. */
+  /** Result of `foldText`, computed once for all rules. */
   readonly folded: string
 }
 
-/** Whether the rule wants to be told of a text. */
+/** Whether a text matches the rule. */
 export function isWanted({ match, from, channels, direct }: AlertRuleOf<'message'>, said: Text): boolean {
   if (said.direct ? !direct : channels !== 'all' && !channels.includes(said.channel)) return false
   if (from !== null && !from.includes(said.from)) return false

@@ -7,10 +7,10 @@ import type { WatchingRule } from '../rules/watch-list.ts'
 import type { World } from '../world.ts'
 import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
 
-/** What was measured longer ago says nothing of now. */
+/** Older measurements do not describe the present. */
 const STALE_MS = 2 * DAY_MS
 
-/** Whether a value is beyond the limit; one that was before is so until it is back by the hysteresis. */
+/** Whether a value is beyond the limit; once it is, it must return by the hysteresis. */
 export function isBeyond({ is, limit, hysteresis }: AlertRuleOf<'metric'>, value: number, was: boolean): boolean {
   const slack = was ? hysteresis : 0
   return is === 'above' ? value > limit - slack : value < limit + slack

@@ -2,7 +2,7 @@ import { inWords } from './durations.ts'
 
 export type Uptime = { readonly seconds: number; readonly t: number }
 
-/** Whether a node began anew between two tellings of how long it runs. */
+/** Whether a node restarted between two reports of its uptime. */
 export function isRestart(before: Uptime, after: Uptime): boolean {
   return after.t > before.t && after.seconds < before.seconds
 }

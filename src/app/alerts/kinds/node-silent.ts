@@ -6,8 +6,8 @@ import { inWords } from './durations.ts'
 import { type Finding, nodeSubject, type OpenAlerts } from './finding.ts'
 
 /**
- * Watched nodes that were not heard for long enough. The time counts from when something began to listen for the node:
- * the start of the service, or of the link by which it was heard. While all those links are down nobody can tell.
+ * Watched nodes that were not heard for long enough. The time counts from the moment when the service, or the link by
+ * which the node was heard, began to listen. While all those links are down the silence cannot be judged.
  */
 export function findSilent({ rule }: WatchingRule<'node_silent'>, world: World, open: OpenAlerts): Finding[] {
   const isWatched = watcher(rule.nodes)
@@ -36,7 +36,7 @@ export function findSilent({ rule }: WatchingRule<'node_silent'>, world: World, 
   })
 }
 
-/** Since when any link listens by which the node was heard; null: none does. */
+/** Since when any link by which the node was heard has been listening; null: none is. */
 function listeningSince({ nodeNum }: WorldNode, { links, heardBy, startedAt }: World): number | null {
   const names = heardBy.get(nodeNum) ?? []
   const ways = links.filter(({ name }) => names.includes(name))

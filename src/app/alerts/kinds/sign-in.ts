@@ -1,6 +1,6 @@
 import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 
-/** What of the audit log the owner of an account is told, and how. */
+/** The audit actions that are reported to the owner of an account, and their texts. */
 export const SIGN_IN_ACTIONS = {
   login_success: 'Somebody signed in to your account from an address not seen before',
   password_changed: 'Your password was changed',

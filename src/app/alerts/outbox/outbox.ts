@@ -9,24 +9,24 @@ import { type Attempt, attempt, type SendNeeds } from '../destinations/send.ts'
 import { maySee } from '../rights.ts'
 import { tellAlerts, tellPlain, type ToldMessage } from './told-message.ts'
 
-/** Between attempts, by how many have failed in a row. */
+/** Pauses between attempts, by the number of failures in a row. */
 const PAUSES_MS = [10, 30, 120, 300, 900, 1800, 3600].map((seconds) => seconds * SECOND_MS)
-/** Then a message is given up. */
+/** After this time a message is given up. */
 export const GIVEN_UP_MS = DAY_MS
-/** Messages in an hour to one destination; what is more is counted in a summary. */
+/** Messages in an hour to one destination; further ones are counted in a summary. */
 export const MOST_IN_AN_HOUR = 30
-/** Destinations that are sent to at the same time. */
+/** Destinations served at the same time. */
 const AT_ONCE = 8
-/** An attempt that was cut off is made again after so long. */
+/** An interrupted attempt is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
 
 const value = sql.placeholder
-/** Rows of one statement: some milliseconds. */
+/** Rows of one statement: a few milliseconds. */
 const AT_A_TIME = sql.raw('1000')
 const isOfAlerts = sql.raw(`told in ('fired', 'resolved', 'repeated')`)
 
 const queries = prepareOnce((db) => ({
-  // Whoever was sent to the longest ago comes first.
+  // The destination that has waited longest comes first.
   due: db
     .select({ destinationId: alertDestinations.id })
     .from(alertDestinations)
@@ -111,7 +111,7 @@ const queries = prepareOnce((db) => ({
       sql`id in (select id from alert_deliveries where state = 'waiting' and created_at < ${value('before')} limit ${AT_A_TIME})`,
     )
     .prepare(),
-  // Noted by a clock that was ahead: it would wait for it.
+  // Recorded by a clock that was ahead: it would wait until then.
   distrust: db
     .update(alertDeliveries)
     .set({ dueAt: sql`${value('now')}`, createdAt: sql`min(created_at, ${value('now')})` })
@@ -169,7 +169,7 @@ export type OutboxNeeds = SendNeeds & Pick<Ports, 'log' | 'providers' | 'meter' 
 type Destination = typeof alertDestinations.$inferSelect
 type Delivery = typeof alertDeliveries.$inferSelect
 
-/** Messages that wait for long enough are given up; those of a clock that was ahead go out. Runs each minute. */
+/** Gives up messages that waited too long, and releases those of a clock that was ahead. Runs each minute. */
 export async function tidyOutbox({
   store,
   now,
@@ -188,8 +188,8 @@ export async function tidyOutbox({
 const faulty = new WeakMap<Db, Set<number>>()
 
 /**
- * Sends what is due: one message to each destination at a time. Answers for how many destinations it did so, so that the
- * caller goes on. `mayWrite` is asked before each message: another process may have taken over.
+ * Sends what is due: one message to each destination at a time. Returns the number of destinations, so that the caller
+ * continues. `mayWrite` is checked before each message: another process may have taken over.
  */
 export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = () => true): Promise<number> {
   const { store, now, clockWatch, log } = needs
@@ -241,7 +241,7 @@ async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<v
       ])
     }
   }
-  // From here on no other process sends it, and no alert joins it: those that it tells are read behind.
+  // From here on no other process sends it, and no alert joins it: its alerts are read after this.
   const claimed = await prepared.claim.all({ deliveryId, now: at, until: at + CLAIM_MS })
   if (claimed.length === 0) return
   const message = await compose(needs, delivery, { destination, owner })
@@ -290,7 +290,7 @@ async function note(
 
 type Whose = { readonly destination: Destination; readonly owner: NonNullable<Awaited<ReturnType<typeof findOwner>>> }
 
-/** The words, as the owner may see them now; null: nothing of it. */
+/** The text, limited to what the owner may see now; null: nothing is left of it. */
 async function compose(
   { store, now, config }: OutboxNeeds,
   { id: deliveryId, uid, told, ruleId, createdAt }: Delivery,
@@ -324,7 +324,7 @@ export function testMessage(about: Parameters<typeof tellPlain>[0]): ToldMessage
   return tellPlain(about, 'Test', 'This is a test. Alerts of your mesh will arrive here.')
 }
 
-/** How many alerts fire, for monitoring. */
+/** The number of firing alerts, for monitoring. */
 export async function countFiring({ db }: Store): Promise<number> {
   const row = await db
     .select({ n: sql<number>`count(*)` })

@@ -4,19 +4,19 @@ export type OutboundRequest = {
   readonly method: 'POST' | 'PUT'
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array<ArrayBuffer>
-  /** Private and loopback addresses are for administrators alone. */
+  /** Private and loopback addresses are only for administrators. */
   readonly mayBePrivate: boolean
 }
 
 export type OutboundAnswer = {
   readonly status: number
-  /** What `Retry-After` asks for, in milliseconds; null: nothing. */
+  /** The value of `Retry-After` in milliseconds; null: absent. */
   readonly retryAfterMs: number | null
 }
 
 /**
- * Requests to addresses that users typed: resolved once, connected to that very address, no redirects, ten seconds in all,
- * 64 KB of answer that nobody sees. Throws `SendFailure`.
+ * Requests to addresses that users typed: resolved once, connected to that very address, no redirects, ten seconds in
+ * total, 64 KB of answer that is never shown. Throws `SendFailure`.
  */
 export interface Outbound {
   send(request: OutboundRequest): Promise<OutboundAnswer>
@@ -35,7 +35,7 @@ export interface Mail {
   send(letter: Letter): Promise<void>
 }
 
-/** Nothing was sent, or nobody can tell; the message is in few words, for people, and names no address. */
+/** Nothing was sent, or that is unknown; the message is short, for people, and contains no address. */
 export class SendFailure extends Error {
   override name = 'SendFailure'
 }

@@ -1,4 +1,7 @@
-/** Networks of IPv4 that are not the public internet, by the registry of special-purpose addresses (RFC 6890 and later). */
+/**
+ * Networks of IPv4 that are not the public internet, from the registry of special-purpose addresses (RFC 6890 and
+ * later).
+ */
 const SPECIAL: readonly (readonly [network: string, bits: number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -16,7 +19,7 @@ const SPECIAL: readonly (readonly [network: string, bits: number])[] = [
   ['224.0.0.0', 3],
 ]
 
-/** Whether an address is of the public internet; false for what is no address. IPv6 without brackets. */
+/** Whether an address is public; false for an invalid address. IPv6 without brackets. */
 export function isPublicAddress(address: string): boolean {
   const v4 = parseV4(address)
   if (v4 !== null) return isPublicV4(v4)
@@ -25,7 +28,7 @@ export function isPublicAddress(address: string): boolean {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   const embedded = g * 65_536 + h
   const isStart = (...zero: readonly number[]) => zero.every((group) => group === 0)
-  // IPv4-mapped, and NAT64 (RFC 6052), which leads to the address inside of it.
+  // IPv4-mapped, and NAT64 (RFC 6052), which contains an IPv4 address.
   if (isStart(a, b, c, d, e) && f === 0xffff) return isPublicV4(embedded)
   if (a === 0x64 && b === 0xff9b && isStart(c, d, e, f)) return isPublicV4(embedded)
   // Global unicast, without Teredo, ORCHID, benchmarks (2001::/23), documentation and 6to4.

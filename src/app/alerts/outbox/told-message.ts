@@ -3,7 +3,7 @@ import type { AlertTold } from '../../../shared/alerts/destination-kinds.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { cleanText } from '../names.ts'
 
-/** An alert as a message tells it. */
+/** An alert as a message shows it. */
 export type ToldAlert = {
   readonly id: number
   readonly what: string
@@ -13,7 +13,7 @@ export type ToldAlert = {
   readonly resolvedAt: number | null
 }
 
-/** What is sent, before a service's own form is given to it. */
+/** The contents of a message, before it takes the form of a service. */
 export type ToldMessage = {
   /** The same at each attempt. */
   readonly uid: string
@@ -21,7 +21,7 @@ export type ToldMessage = {
   readonly at: number
   readonly title: string
   readonly text: string
-  /** Where to look; null: PUBLIC_URL is not set. */
+  /** The address of the page; null: PUBLIC_URL is not set. */
   readonly url: string | null
   /** A path of this site. */
   readonly path: string
@@ -36,7 +36,7 @@ const LINES = 15
 
 type About = Pick<ToldMessage, 'uid' | 'told' | 'at'> & { readonly publicUrl: string | null }
 
-/** What a rule found, in words. */
+/** What a rule found, as a sentence. */
 export function tellAlerts(
   about: About,
   rule: NonNullable<ToldMessage['rule']>,
@@ -67,7 +67,7 @@ export function tellAlerts(
   }
 }
 
-/** A message that tells of no alert. */
+/** A message without an alert. */
 export function tellPlain(
   { uid, told, at, publicUrl }: About,
   title: string,
@@ -78,12 +78,12 @@ export function tellPlain(
   return { uid, told, at, title, text, url, path, rule: null, alerts: [], total: 0 }
 }
 
-/** A text with what would call somebody made plain. */
+/** A text in which mentions are made harmless. */
 export function withoutMentions(text: string): string {
   return text.replaceAll(/@(?=everyone|here|room|channel|all\b|[!&]?\d)|(?<![\p{L}\p{N}_.])@(?=[\p{L}_])/giu, '@\u200b')
 }
 
-/** How long a service counts a text to be. */
+/** The length of a text as a service counts it. */
 export type Measure = (text: string) => number
 export const inUtf16: Measure = ({ length }) => length
 export const inCodePoints: Measure = (text) => Array.from(text).length
@@ -92,7 +92,7 @@ export const inUtf8: Measure = (text) => utf8.encode(text).length
 
 const CUT = '… (shortened)'
 
-/** As much of a text as a service takes, without half a character; one that is cut says so. */
+/** As much of a text as a service accepts, without half a character; a cut text ends with an ellipsis. */
 export function fit(text: string, most: number, measure: Measure): string {
   if (measure(text) <= most) return text
   let room = most - measure(CUT)
@@ -105,7 +105,7 @@ export function fit(text: string, most: number, measure: Measure): string {
   return text.slice(0, end) + CUT
 }
 
-/** The text and where to look, as long as a service takes. */
+/** The text and the address of the page, up to the length that a service accepts. */
 export function bodyText({ text, url }: Pick<ToldMessage, 'text' | 'url'>, most: number, measure: Measure): string {
   const tail = url === null ? '' : `\n${url}`
   return fit(withoutMentions(text), most - measure(tail), measure) + tail

@@ -1,13 +1,13 @@
-/** Somebody was heard. */
+/** A node was heard. */
 export type HeardAt = { readonly from: number; readonly t: number }
 
 export type Gap = { readonly from: number; readonly to: number }
 type Range = Gap
 
-/** With nothing of anybody for so long it is not known who was silent. */
+/** If nothing was heard for this long, it is unknown which nodes were silent. */
 const DEAF_MS = 3_600_000
 
-/** Times in which nothing at all was heard. `heard`: oldest first. */
+/** Periods in which nothing at all was heard. `heard`: oldest first. */
 export function gapsOfAll(heard: readonly HeardAt[], { to }: Range): Gap[] {
   return heard.flatMap(({ t }, index) => {
     const next = heard[index + 1]?.t ?? to
@@ -15,7 +15,7 @@ export function gapsOfAll(heard: readonly HeardAt[], { to }: Range): Gap[] {
   })
 }
 
-/** How long these nodes were silent, when at least `leastMs`; the last time up to now. `heard`: oldest first. */
+/** The silences of these nodes of at least `leastMs`; the last one up to now. `heard`: oldest first. */
 export function findGaps(
   heard: readonly HeardAt[],
   nodes: ReadonlySet<number>,
@@ -36,7 +36,7 @@ export function findGaps(
   return gaps
 }
 
-/** When a silence fires: what lies within a time in which nothing was heard does not count. Null: it does not. */
+/** When a silence fires, not counting periods in which nothing at all was heard. Null: never. */
 export function firesIn(gap: Gap, deaf: readonly Gap[], afterMs: number): number | null {
   let start = gap.from
   for (const { from, to } of deaf) {

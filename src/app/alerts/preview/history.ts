@@ -11,7 +11,7 @@ import { readKnownNodes, readWorldFor } from '../read-world.ts'
 import type { World, WorldNode } from '../world.ts'
 import type { HeardAt } from './gaps.ts'
 
-/** Rows that are read before others have their turn. */
+/** Rows that are read before other work gets its turn. */
 const SLICE = 5000
 const MOST_POINTS = 20_000
 
@@ -24,7 +24,7 @@ export async function readNodes(store: Store): Promise<readonly WorldNode[]> {
   return (await readKnownNodes(store, goOn)) ?? []
 }
 
-/** Who was heard when, since a time, oldest first: what is kept of it. */
+/** Stored receptions of nodes since a time, oldest first. */
 export async function readHeard({ db }: Store, since: number): Promise<HeardAt[]> {
   const all: HeardAt[] = []
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
@@ -71,7 +71,7 @@ export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: numb
   return rows.filter(({ channel }) => canReadChannel(viewer.scope, channel))
 }
 
-/** What others said since a time, newest first. */
+/** Messages of other nodes since a time, newest first. */
 export async function readTexts({ db }: Store, since: number): Promise<(Text & { t: number })[]> {
   const all: (Text & { t: number })[] = []
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
@@ -100,13 +100,13 @@ export async function readTexts({ db }: Store, since: number): Promise<(Text & {
   }
 }
 
-/** From when on backups count: the first entry of the log, when that is later. */
+/** The time from which backups count: the first entry of the log, if that is later. */
 export async function readPast({ db }: Store, since: number): Promise<number> {
   const first = await db.select({ at: auditLog.timestamp }).from(auditLog).orderBy(asc(auditLog.id)).limit(1).get()
   return Math.max(since, first?.at ?? since)
 }
 
-/** All that rules about keys and backups look at. */
+/** Everything that rules about keys and backups evaluate. */
 export async function readWorldNow({ store, radio }: Ctx, now: number): Promise<World> {
   const world = await readWorldFor({ store, radio, now, startedAt: null }, ['key', 'backup'], goOn)
   if (world === null) throw new Error('reading was cut off')

@@ -50,7 +50,7 @@ export type Fire = {
 }
 type Found = { readonly fires: readonly Fire[]; readonly note: string | null }
 
-/** Runs a rule over stored history, with the eyes of who asks. Throws `forbidden`, `admin_required`. */
+/** Runs a rule over stored history, with the permissions of the viewer. Throws `forbidden`, `admin_required`. */
 export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infer<typeof previewSchema>> {
   demandSight(ctx, rule.kind)
   const to = ctx.now()
@@ -69,7 +69,7 @@ export async function preview(ctx: SignedInCtx, rule: AlertRule): Promise<z.infe
   }
 }
 
-/** Times that lie within a minute of the first of them count once. Newest first. */
+/** Times within a minute of the first of them count once. Newest first. */
 function countTogether(times: readonly number[]): number {
   let count = 0
   let first = Number.NEGATIVE_INFINITY

@@ -163,7 +163,7 @@ export const alertRuleSchema = z
 export type AlertRule = z.infer<typeof alertRuleSchema>
 export type AlertRuleOf<K extends AlertKind> = Extract<AlertRule, { kind: K }>
 
-/** A rule that somebody wants to save, or to try. */
+/** A rule to be saved or previewed. */
 export const newAlertRuleSchema = alertRuleSchema.superRefine((rule, issues) => {
   const add = (path: string, message: string) => issues.addIssue({ code: 'custom', path: [path], message })
   if (rule.kind === 'area' && rule.when === 'moves' && rule.metres === null) add('metres', 'needed for moves')
@@ -172,7 +172,7 @@ export const newAlertRuleSchema = alertRuleSchema.superRefine((rule, issues) => 
     add('channels', 'at least one channel, or direct messages')
 })
 
-/** The rule of a row; null when another version made it, or it is damaged. */
+/** The rule of a row; null if it is damaged or was written by another version. */
 export function parseRule(text: string): AlertRule | null {
   try {
     return newAlertRuleSchema.safeParse(JSON.parse(text)).data ?? null
@@ -183,12 +183,12 @@ export function parseRule(text: string): AlertRule | null {
 
 const TELLING = ['name', 'enabled', 'destinations', 'repeatHours', 'tellResolved', 'silencedUntil', 'silencedNodes']
 
-/** What a rule watches, without how it tells: alerts of another one are over. */
+/** What a rule watches, without its notifications: a change of it ends its alerts. */
 export function watchedBy(rule: AlertRule): string {
   return JSON.stringify(Object.entries(rule).filter(([name]) => !TELLING.includes(name)))
 }
 
-/** Whether nothing is told of this node now. */
+/** Whether this node is silenced now. */
 export function isSilenced(rule: AlertRule, nodeNum: number | null, now: number): boolean {
   if (rule.silencedUntil !== null && now < rule.silencedUntil) return true
   return rule.silencedNodes.some(({ node, until }) => node === nodeNum && now < until)

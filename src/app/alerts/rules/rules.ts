@@ -72,7 +72,7 @@ type Row = typeof alertRules.$inferSelect
 type Found = { readonly row: Row; readonly username: string; readonly firing: number }
 type Shown = z.infer<typeof shownRuleSchema>
 
-/** Own ones, or those of all for an administrator, oldest first. */
+/** Those of the viewer, or for an administrator those of all, oldest first. */
 export async function listRules(ctx: SignedInCtx, isAll: boolean): Promise<z.infer<typeof ruleListSchema>> {
   const { all, own } = queries(ctx.store)
   const found = isAll ? await all.all() : await own.all({ ownerId: ctx.viewer.user.id })
@@ -103,7 +103,7 @@ export function etagOf({ revision }: Pick<Row, 'revision'>): string {
   return `"${revision}"`
 }
 
-/** Own ones, and those of all for an administrator. Throws `alert_rule_not_found`. */
+/** One of the viewer's rules, or for an administrator any rule. Throws `alert_rule_not_found`. */
 async function findRule({ store, viewer }: SignedInCtx, id: number, whose: 'own' | 'any'): Promise<Found> {
   const found = await queries(store).byId.get({ id })
   const isVisible = found?.row.ownerId === viewer.user.id || (whose === 'any' && viewer.user.isAdmin)
@@ -126,7 +126,7 @@ export async function getRule(ctx: SignedInCtx, id: number): Promise<Shown> {
   return readable(ctx, await findRule(ctx, id, 'any'))
 }
 
-/** Throws `forbidden` or `admin_required`: whoever may not see something can not have it watched. */
+/** A rule needs the permission for what it watches. Throws `forbidden` or `admin_required`. */
 export function demandSight({ viewer }: SignedInCtx, kind: AlertKind): void {
   if (maySee(ownerOf(viewer), kind)) return
   const needs = ALERT_KINDS[kind]
@@ -169,7 +169,7 @@ export async function createRule(ctx: SignedInCtx, rule: AlertRule): Promise<Sho
   return readable(ctx, made)
 }
 
-/** What the audit log held before anybody watched it is no news. */
+/** Older entries of the audit log are not reported. */
 function beginLog({ db }: Store): Statement {
   return db
     .insert(alertMarks)
@@ -178,8 +178,8 @@ function beginLog({ db }: Store): Statement {
 }
 
 /**
- * Replaces an own rule. One that watches something else, or is switched on, begins anew: its alerts are over, and nothing
- * is told of that. Throws `alert_rule_not_found`, `alert_rule_unreadable`, `alert_rule_changed`, `invalid_request`,
+ * Replaces one of the viewer's rules. If it watches something else, or is switched on, it starts over: its alerts end
+ * silently. Throws `alert_rule_not_found`, `alert_rule_unreadable`, `alert_rule_changed`, `invalid_request`,
  * `forbidden`, `admin_required`.
  */
 export async function replaceRule(ctx: SignedInCtx, id: number, rule: AlertRule, wanted: Precondition): Promise<Shown> {
@@ -221,7 +221,7 @@ export async function replaceRule(ctx: SignedInCtx, id: number, rule: AlertRule,
   return after
 }
 
-/** Alerts of a rule end with what it watched, if the rule is this one now; nothing is told of it. */
+/** Ends the alerts of a rule when it watches something else, if the rule is this one now; nothing is sent. */
 function endAlerts({ db }: Store, id: number, now: number, rule: string | null): Statement[] {
   const isDone =
     rule === null
@@ -237,7 +237,7 @@ function endAlerts({ db }: Store, id: number, now: number, rule: string | null):
   ]
 }
 
-/** Administrators may end those of all. Throws `alert_rule_not_found`, `alert_rule_changed`. */
+/** Administrators may delete any rule. Throws `alert_rule_not_found`, `alert_rule_changed`. */
 export async function deleteRule(ctx: SignedInCtx, id: number, wanted: Precondition): Promise<void> {
   const { row, username } = await findRule(ctx, id, 'any')
   if (wanted !== null && !wanted(etagOf(row))) throw changed()
@@ -261,7 +261,7 @@ function changed(): AppError {
   return new AppError('alert_rule_changed', 'The rule was changed meanwhile; read it again')
 }
 
-/** Those fields that differ. */
+/** The fields that differ. */
 function differences(before: AlertRule, after: AlertRule): { before: object; after: object } {
   const pick = (from: object, other: object) => {
     const known = new Map(Object.entries(other).map(([name, value]) => [name, JSON.stringify(value)]))

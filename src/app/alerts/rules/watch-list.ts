@@ -16,7 +16,7 @@ type Watching<R extends AlertRule> = {
   readonly owner: AlertOwner
 }
 
-/** A rule that is on, with its owner as they are now. */
+/** A rule that is on, with its owner's present permissions. */
 export type WatchingRule<K extends AlertKind = AlertKind> = Watching<AlertRuleOf<K>>
 
 const queries = prepareOnce((db) => ({
@@ -40,9 +40,9 @@ const queries = prepareOnce((db) => ({
 
 const kept = new WeakMap<Db, { readonly revision: number; readonly rules: readonly WatchingRule[] }>()
 
-/** The rules that are on and whose owners may see what they watch. One look-up while none of that changes. */
+/** The rules that are on and whose owners may see what they watch. One look-up while nothing of that changes. */
 export async function listWatching(store: Store): Promise<readonly WatchingRule[]> {
-  // Before the rules are read: what is kept may be newer than its revision, never older.
+  // Before the rules are read: the cached rules may be newer than their revision, never older.
   const revision = (await queries(store).revision.get())?.value ?? 0
   const known = kept.get(store.db)
   if (known !== undefined && known.revision === revision) return known.rules
@@ -59,7 +59,7 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
 
 const byKind = new WeakMap<readonly WatchingRule[], Map<AlertKind, readonly WatchingRule[]>>()
 
-/** Those of one kind. */
+/** The rules of one kind. */
 export function ofKind<K extends AlertKind>(rules: readonly WatchingRule[], kind: K): readonly WatchingRule<K>[] {
   const known = byKind.get(rules) ?? new Map<AlertKind, readonly WatchingRule[]>()
   byKind.set(rules, known)
@@ -68,7 +68,7 @@ export function ofKind<K extends AlertKind>(rules: readonly WatchingRule[], kind
   return asKind<K>(found)
 }
 
-// They were chosen by this kind.
+// They were selected by this kind.
 function asKind<K extends AlertKind>(rules: readonly WatchingRule[]): readonly WatchingRule<K>[] {
   const any: unknown = rules
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion

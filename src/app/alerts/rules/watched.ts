@@ -42,7 +42,7 @@ export type WatchedNode = {
 
 const watchers = new WeakMap<Watched, (node: WatchedNode) => boolean>()
 
-/** Answers for one rule whether it watches a node: made once, as it is asked with each batch. */
+/** Returns a check of whether one rule watches a node: built once, because it runs for each batch. */
 export function watcher(watched: Watched): (node: WatchedNode) => boolean {
   const made = watchers.get(watched) ?? makeWatcher(watched)
   watchers.set(watched, made)

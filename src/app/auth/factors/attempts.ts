@@ -39,27 +39,27 @@ export async function handOutAttempt(c: Context, ctx: Ctx, user: CheckedUser): P
   setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
-/** The attempt that the browser holds; null without one that is still good. */
+/** The attempt in the browser's cookie; null without a valid one. */
 export async function findAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt | null> {
   const sealed = getCookie(c, cookieName(isSecure(c, ctx)))
   const text = sealed === undefined ? null : await unseal(ctx.config.SESSION_SECRET, LABEL, sealed)
   if (text === null) return null
   const { expiresAt, ...attempt } = contentSchema.parse(JSON.parse(text))
   const left = expiresAt - ctx.now()
-  // More than it can be: the clock was ahead when it began.
+  // Longer than possible: the clock was ahead when it began.
   return left > 0 && left <= LIFETIME_MS ? attempt : null
 }
 
 /**
- * Counts a code before it is looked at, so that codes at the same instant can't pass together. Throws `attempt_ended` when
- * five were wrong.
+ * Counts a code before it is checked, so that simultaneous codes cannot pass together. Throws `attempt_ended` after
+ * five wrong ones.
  */
 export async function countCode({ sessions, now }: Ctx, attempt: FactorAttempt): Promise<void> {
   const { count } = await sessions.hit(`factor:attempt:${attempt.id}`, LIFETIME_MS, now())
   if (count > MOST_WRONG) throw new AppError('attempt_ended')
 }
 
-/** Its code was right: from here on it lets nobody in. Throws `attempt_ended` where it had let somebody in before. */
+/** Ends the attempt after a right code. Throws `attempt_ended` if it was already used. */
 export async function endAttempt(c: Context, ctx: Ctx, attempt: FactorAttempt): Promise<void> {
   const { count } = await ctx.sessions.hit(`factor:used:${attempt.id}`, LIFETIME_MS, ctx.now())
   if (count > 1) throw new AppError('attempt_ended')

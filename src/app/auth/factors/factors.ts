@@ -36,7 +36,7 @@ export const factorsSchema = z
   })
   .meta({ id: 'SecondFactors', description: 'A second factor for signing in' })
 
-/** What a user has. */
+/** The second factors of a user. */
 export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typeof factorsSchema>> {
   const { db } = ctx.store
   const totp = await db.select().from(totpFactors).where(eq(totpFactors.userId, userId)).get()
@@ -63,16 +63,16 @@ export async function listFactors(ctx: Ctx, userId: number): Promise<z.infer<typ
   }
 }
 
-/** Whether the row of `users` that a query is at has a second factor. Recovery codes alone are none. */
+/** Whether the row of `users` in a query has a second factor. Recovery codes alone do not count. */
 export const hasSecondFactor = sql<number>`(exists (select 1 from "totp_factors" where "totp_factors"."user_id" = "users"."id")
   or exists (select 1 from "passkeys" where "passkeys"."user_id" = "users"."id"))`
 
-/** Whether this user has a second factor by the time the statement runs. */
+/** Whether this user has a second factor when the statement runs. */
 export function hasFactor(userId: number): SQL {
   return sql`exists (select 1 from ${users} where ${and(eq(users.id, userId), hasSecondFactor)})`
 }
 
-/** How this user proves a second time who they are; empty without a second factor. */
+/** How this user can prove a second time who they are; empty without a second factor. */
 export async function listSecondFactors(ctx: Ctx, userId: number): Promise<SecondFactor[]> {
   const { totp, passkeys: keys, recoveryCodesLeft } = await listFactors(ctx, userId)
   if (totp === null && keys.length === 0) return []
@@ -84,17 +84,17 @@ export async function listSecondFactors(ctx: Ctx, userId: number): Promise<Secon
     [keys.length > 0, 'passkey'],
     [recoveryCodesLeft > 0, 'recovery'],
   ]
-  // Somebody with a factor that can't be read and no code left still can't do without: the console helps.
+  // A user with an unreadable factor and no codes left must not sign in without: the console helps.
   const factors = offered.flatMap(([isOffered, factor]) => (isOffered ? [factor] : []))
   return factors.length === 0 ? ['recovery'] : factors
 }
 
-/** With the last second factor go the recovery codes. */
+/** The recovery codes are deleted with the last second factor. */
 export function dropIdleCodes({ store }: Ctx, userId: number): Statement {
   return store.db.delete(recoveryCodes).where(and(eq(recoveryCodes.userId, userId), sql`not ${hasFactor(userId)}`))
 }
 
-/** Takes the viewer's authenticator app away. Throws `factor_not_found`. */
+/** Removes the viewer's authenticator app. Throws `factor_not_found`. */
 export async function removeTotp(ctx: SignedInCtx): Promise<void> {
   const { id } = ctx.viewer.user
   const own = eq(totpFactors.userId, id)
@@ -108,12 +108,12 @@ export async function removeTotp(ctx: SignedInCtx): Promise<void> {
 }
 
 /**
- * Takes every second factor and recovery code of a user away, for somebody who lost them: sessions end, and the user is
- * told at the next sign-in. Throws `user_not_found`, `self_change_forbidden`, `no_second_factor`.
+ * Removes every second factor and recovery code of a user who lost them: sessions end, and the user is notified at the
+ * next sign-in. Throws `user_not_found`, `self_change_forbidden`, `no_second_factor`.
  */
 export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
   const user = await getUser(ctx.store, id)
-  // Own factors are removed on the own page.
+  // Users remove their own factors on their account page.
   if (id === ctx.viewer?.user.id) throw new AppError('self_change_forbidden')
   const { db } = ctx.store
   const has = hasFactor(id)
@@ -146,7 +146,7 @@ export async function resetSecondFactor(ctx: Ctx, id: number): Promise<void> {
   await forgiveCodes(ctx, id)
 }
 
-/** The user has read that an administrator took the second factors away. */
+/** Confirms the notice that an administrator removed the viewer's second factors. */
 export async function dismissReset({ store, viewer }: SignedInCtx): Promise<void> {
   await store.db.delete(factorResets).where(eq(factorResets.userId, viewer.user.id)).run()
 }

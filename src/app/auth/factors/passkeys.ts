@@ -33,7 +33,7 @@ const LIFETIME_MS = 5 * MINUTE_MS
 /** Of one user. */
 const MOST_PASSKEYS = 20
 
-/** ES256, EdDSA and RS256: what every authenticator has one of. */
+/** ES256, EdDSA and RS256: every authenticator supports one of them. */
 const ALGORITHMS = [-7, -8, -257]
 
 const short = z.string().max(1024)
@@ -50,7 +50,7 @@ const registrationSchema = z.object({
   }),
 })
 
-/** What `startAuthentication` of @simplewebauthn/browser answers. */
+/** The result of `startAuthentication` of @simplewebauthn/browser. */
 export const assertionSchema = z
   .object({
     id: short,
@@ -74,11 +74,11 @@ export const newPasskeySchema = z.strictObject({
   response: registrationSchema.meta({ description: "The browser's answer, in the JSON form of WebAuthn Level 3" }),
 })
 
-/** What WebAuthn wants of the browser; its shape is that of the specification. */
+/** WebAuthn options for the browser, in the form of the specification. */
 export const optionsSchema = z.object({ options: z.looseObject({ challenge: z.string() }) })
 type Options = z.infer<typeof optionsSchema>['options']
 
-/** What a challenge is for: none is good for anything else. */
+/** The purpose of a challenge: it is not valid for another one. */
 type Purpose = 'add' | 'enter' | 'second' | 'again'
 
 const challengeSchema = z.strictObject({
@@ -88,7 +88,10 @@ const challengeSchema = z.strictObject({
   expiresAt: z.int(),
 })
 
-/** Where passkeys belong to; null where browsers allow none: over http, but on localhost, and at a bare address. */
+/**
+ * The host that passkeys belong to; null where browsers allow none: over http except on localhost, and at an IP
+ * address.
+ */
 export function relyingParty(c: Context, ctx: Ctx): { id: string; origin: string } | null {
   const { PUBLIC_URL } = ctx.config
   const { origin, protocol, hostname } = new URL(PUBLIC_URL ?? ctx.origin(c))
@@ -103,7 +106,7 @@ function demandParty(c: Context, ctx: Ctx): { id: string; origin: string } {
   return party
 }
 
-/** What the browser needs to make a passkey. Throws `passkeys_unavailable`, `too_many_passkeys`. */
+/** Options for creating a passkey in the browser. Throws `passkeys_unavailable`, `too_many_passkeys`. */
 export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Options> {
   const { user } = ctx.viewer
   const party = demandParty(c, ctx)
@@ -124,8 +127,8 @@ export async function beginPasskey(c: Context, ctx: SignedInCtx): Promise<Option
 }
 
 /**
- * Stores the passkey that the browser made. With the first second factor come recovery codes, shown this once; null where
- * there are some. Throws `enrolment_ended`, `passkey_refused`, `passkeys_unavailable`.
+ * Stores the passkey created by the browser. The first second factor comes with recovery codes, shown once; null if
+ * there are some already. Throws `enrolment_ended`, `passkey_refused`, `passkeys_unavailable`.
  */
 export async function addPasskey(
   c: Context,
@@ -162,12 +165,12 @@ export async function addPasskey(
     ...codes.statements,
   ])
   const stored = await db.select({ n: count() }).from(passkeys).where(eq(passkeys.lastUse, use)).get()
-  // Somebody has this very passkey already, or the session ended meanwhile.
+  // This passkey is already registered, or the session ended meanwhile.
   if (stored?.n !== 1) throw new AppError('passkey_refused')
   return codes.read()
 }
 
-/** Takes one of the viewer's passkeys away. `also` are statements for the same step. Throws `factor_not_found`. */
+/** Removes one of the viewer's passkeys. `also` are statements for the same step. Throws `factor_not_found`. */
 export async function removePasskey(
   ctx: SignedInCtx,
   id: number,
@@ -184,7 +187,7 @@ export async function removePasskey(
 }
 
 /**
- * What the browser needs to use a passkey: of `userId`, or of whoever has one here when that is null. Throws
+ * Options for using a passkey in the browser: of `userId`, or of any user if that is null. Throws
  * `passkeys_unavailable`.
  */
 export async function askForPasskey(
@@ -198,7 +201,7 @@ export async function askForPasskey(
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     allowCredentials: own.map(asDescriptor),
-    // Alone it takes the place of the password: then somebody must have unlocked it.
+    // Alone it replaces the password, so it must have been unlocked.
     userVerification: purpose === 'enter' ? 'required' : 'preferred',
   })
   await handOut(c, ctx, purpose, userId, options.challenge)
@@ -208,8 +211,8 @@ export async function askForPasskey(
 export type UsedPasskey = { readonly userId: number; readonly proof: Proof }
 
 /**
- * Whose passkey signed the challenge that this browser was given for `purpose`; null for anything else. One whose counter
- * did not grow was copied: it is refused, and the log says so.
+ * The user whose passkey signed the challenge that this browser was given for `purpose`; null for anything else. A
+ * passkey whose counter did not increase was copied: it is refused, and the log says so.
  */
 export async function proveByPasskey(
   c: Context,
@@ -230,7 +233,7 @@ export async function proveByPasskey(
     credential: {
       id: row.credentialId,
       publicKey: new Uint8Array(decodeBase64urlIgnorePadding(row.publicKey)),
-      // Compared below, where it is known what it means.
+      // Compared below, where its meaning is known.
       counter: 0,
     },
     requireUserVerification: purpose === 'enter',
@@ -271,7 +274,7 @@ function isTransport(name: string): name is AuthenticatorTransport {
   return TRANSPORTS.includes(name)
 }
 
-// The schemas bound what the library reads; it checks the rest itself, and refuses what it does not know.
+// The schemas limit what the library reads; it checks the rest itself, and refuses what it does not know.
 function asRegistration(response: z.infer<typeof registrationSchema>): RegistrationResponseJSON {
   const { clientDataJSON, attestationObject } = response.response
   const { id, rawId, type } = response
@@ -298,7 +301,9 @@ async function handOut(
   setCookie(c, cookieName(options.secure), sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
-/** The challenge that this browser was given for this; null without one. It is good once, among all instances. */
+/**
+ * The challenge that this browser was given for this purpose; null without one. It is valid once, among all instances.
+ */
 async function take(c: Context, ctx: Ctx, purpose: Purpose, userId: number | null): Promise<string | null> {
   const options = cookieOptions(c, ctx)
   const sealed = getCookie(c, cookieName(options.secure))

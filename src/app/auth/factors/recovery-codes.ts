@@ -12,11 +12,13 @@ import { randomToken } from '../sessions/session-token.ts'
 import type { Proof } from './proof.ts'
 
 const HOW_MANY = 10
-/** 16 of 32 characters: 80 bits, so that a hash of the database tells nothing. Without those that look alike. */
+/**
+ * 16 of 32 characters: 80 bits, so that the hashes in the database reveal nothing. Look-alike characters are left out.
+ */
 const LENGTH = 16
 const CHARACTERS = alphabet('a-z', '0-9').replace(/[ilou]/g, '')
 
-/** Typed by hand: capitals, spaces and hyphens do not matter. */
+/** Typed by hand: case, spaces and hyphens do not matter. */
 export const recoveryCodeSchema = z.string().min(1).max(MAX_RECOVERY_CODE)
 
 function newCodes(): string[] {
@@ -38,8 +40,8 @@ function insertCodes({ store }: Ctx, userId: number, codes: readonly string[], c
 }
 
 /**
- * Codes for whoever has just got a second factor and none that are left, in the atomic step where `isAdded` is true.
- * `read` answers them afterwards; null when there were some.
+ * Codes for a user who has just added a second factor and has no codes left, in the atomic step where `isAdded` is
+ * true. `read` returns them afterwards; null if codes were left.
  */
 export function codesForFirstFactor(
   ctx: SignedInCtx,
@@ -63,7 +65,7 @@ export function codesForFirstFactor(
   }
 }
 
-/** Ten new codes in place of all earlier ones, where `hasFactor`, a condition, is true. Throws `no_second_factor`. */
+/** Ten new codes that replace all earlier ones, if `hasFactor`, a condition, is true. Throws `no_second_factor`. */
 export async function renewCodes(ctx: SignedInCtx, hasFactor: SQL): Promise<string[]> {
   const { id } = ctx.viewer.user
   const codes = newCodes()
@@ -79,7 +81,7 @@ export async function renewCodes(ctx: SignedInCtx, hasFactor: SQL): Promise<stri
   return codes
 }
 
-/** A code of the user's that was not used yet; null when it is none. */
+/** An unused code of the user; null if the text is not one. */
 export async function proveByRecovery(ctx: Ctx, userId: number, code: string): Promise<Proof | null> {
   const good = and(
     eq(recoveryCodes.userId, userId),

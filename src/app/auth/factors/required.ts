@@ -1,8 +1,8 @@
 import type { Ctx, Viewer } from '../../context.ts'
 
 /**
- * Whether REQUIRE_SECOND_FACTOR asks this viewer to set one up before anything else. Tokens are machines. Whom a provider
- * signed in is its business, unless it says itself that there was one factor, and everybody needs two.
+ * Whether REQUIRE_SECOND_FACTOR asks this viewer to set one up before anything else. Tokens belong to machines and are
+ * exempt. A provider decides about its own users, unless it reports a single factor and all users need two.
  */
 export function isFactorMissing({ config }: Pick<Ctx, 'config'>, { user, credential, secondFactor }: Viewer): boolean {
   const { REQUIRE_SECOND_FACTOR: who } = config

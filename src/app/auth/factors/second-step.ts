@@ -20,8 +20,8 @@ export async function demandAttempt(c: Context, ctx: Ctx): Promise<FactorAttempt
 }
 
 /**
- * Finishes a sign-in whose password was right with what `prove` finds in the second factor, and records the outcome.
- * Answers whom to start a session for. Throws `invalid_code`, `attempt_ended`, `rate_limited`.
+ * Finishes a sign-in whose password was right with the second factor found by `prove`, and records the outcome. Returns
+ * whom to start a session for. Throws `invalid_code`, `attempt_ended`, `rate_limited`.
  */
 export async function finishAttempt(
   c: Context,
@@ -57,7 +57,9 @@ export async function finishAttempt(
   return { userId, epoch: attempt.epoch }
 }
 
-/** Uses a proof up for a sign-in; false where somebody was faster, or the user has changed since the check began. */
+/**
+ * Uses up a proof for a sign-in; false if another request was faster, or the user has changed since the check began.
+ */
 export async function claimSignIn(
   ctx: Ctx,
   user: CheckedUser,

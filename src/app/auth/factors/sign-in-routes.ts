@@ -86,7 +86,7 @@ export const factorSignInRoutes = new Hono<AppEnv>()
     },
   )
 
-/** Whoever unlocked a passkey of theirs needs no password. Throws `passkey_refused`. */
+/** A user who unlocked their passkey needs no password. Throws `passkey_refused`. */
 async function enterByPasskey(c: Context, ctx: Ctx, response: z.infer<typeof assertionSchema>): Promise<CheckedUser> {
   const used = await proveByPasskey(c, ctx, 'enter', null, response)
   const { id, username, epoch, isActive, authProvider } = {

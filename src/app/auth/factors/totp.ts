@@ -20,7 +20,7 @@ const ISSUER = 'Mesh Monitoring Service'
 /** RFC 4226, section 4: as long as the hash. */
 const SEED_BYTES = 20
 const PERIOD_S = 30
-/** The phone's clock may be so many steps before or behind ours. */
+/** The number of steps by which the phone's clock may differ from ours, either way. */
 const DRIFT_STEPS = 1
 const ENROLMENT_MS = 10 * MINUTE_MS
 const SEED_LABEL = 'totp-seed'
@@ -37,7 +37,7 @@ const enrolmentSchema = z.strictObject({
   expiresAt: z.int(),
 })
 
-/** A new authenticator app: nothing is stored before a code of it is seen. */
+/** A new authenticator app: nothing is stored until a code of it is entered. */
 export async function beginTotp(ctx: SignedInCtx): Promise<{ secret: string; uri: string; enrolment: string }> {
   const { user } = ctx.viewer
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES))
@@ -64,8 +64,8 @@ function sessionEpoch({ viewer }: SignedInCtx): number {
 }
 
 /**
- * Stores the app that `beginTotp` answered, in place of an earlier one, if the code is its. With the first second factor
- * come recovery codes, shown this once; null where there are some. Throws `wrong_code`, `enrolment_ended`.
+ * Stores the app from `beginTotp` in place of an earlier one, if the code is right. The first second factor comes with
+ * recovery codes, shown once; null if there are some already. Throws `wrong_code`, `enrolment_ended`.
  */
 export async function confirmTotp(
   ctx: SignedInCtx,
@@ -82,7 +82,7 @@ export async function confirmTotp(
   const step = await findStep(decodeHex(content.seed), input.code, now)
   if (step === null) throw new AppError('wrong_code')
   const sealed = await seal(ctx.config.SESSION_SECRET, labelOf(user.id), content.seed)
-  // Right only once, like the code that it came with.
+  // Works only once, like its code.
   const { count } = await ctx.sessions.hit(`factor:enrolment:${hashToken(input.enrolment)}`, ENROLMENT_MS, now)
   if (count > 1) throw new AppError('enrolment_ended')
   const use = randomToken()
@@ -112,7 +112,7 @@ export async function confirmTotp(
   return codes.read()
 }
 
-/** A code of the user's app; null when it is none, when there is no app, or its seed is sealed under another secret. */
+/** A code of the user's app; null if it is wrong, there is no app, or its seed is sealed under another secret. */
 export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promise<Proof | null> {
   const row = await ctx.store.db
     .select({ seed: totpFactors.seed, lastStep: totpFactors.lastStep })
@@ -122,7 +122,7 @@ export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promi
   const seed = row === undefined ? null : await openSeed(ctx, userId, row.seed)
   const now = ctx.now()
   const step = seed === null ? null : await findStep(seed, code, now)
-  // Further ahead than a code can be: the clock was ahead then, and has been put right.
+  // Further ahead than possible: the clock was ahead then, and has been corrected.
   const latest = stepAt(now) + DRIFT_STEPS
   if (row === undefined || step === null || (row.lastStep >= step && row.lastStep <= latest)) return null
   const use = randomToken()
@@ -138,7 +138,7 @@ export async function proveByTotp(ctx: Ctx, userId: number, code: string): Promi
   }
 }
 
-/** Whether a stored seed opens under today's secrets. */
+/** Whether a stored seed can be decrypted with the present secrets. */
 export async function isSeedReadable(ctx: Pick<Ctx, 'config'>, userId: number, sealed: string): Promise<boolean> {
   return (await openSeed(ctx, userId, sealed)) !== null
 }
@@ -148,7 +148,7 @@ async function openSeed({ config }: Pick<Ctx, 'config'>, userId: number, sealed:
   return opened === null ? null : decodeHex(opened)
 }
 
-/** Moved to another user's row a seed opens no more. */
+/** A seed that is moved to another user's row cannot be decrypted. */
 function labelOf(userId: number): string {
   return `${SEED_LABEL}:${userId}`
 }
@@ -157,11 +157,11 @@ function stepAt(now: number): number {
   return Math.floor(now / 1000 / PERIOD_S)
 }
 
-/** The time step that has this code; null when none of those that are accepted now has. RFC 6238, 5.2 and 6. */
+/** The time step of this code; null if none of the accepted ones has it. RFC 6238, 5.2 and 6. */
 async function findStep(seed: Uint8Array, code: string, now: number): Promise<number | null> {
   const today = stepAt(now)
   let found: number | null = null
-  // All of them, whichever it is: the time taken tells nothing.
+  // All of them, whichever matches: the time taken reveals nothing.
   for (let step = today - DRIFT_STEPS; step <= today + DRIFT_STEPS; step++) {
     const expected = await generateHOTP(new Uint8Array(seed).buffer, step)
     if (constantTimeEqual(utf8.encode(expected), utf8.encode(code))) found = step

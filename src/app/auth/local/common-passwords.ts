@@ -1,4 +1,4 @@
-// The passwords that lists of leaked ones begin with, of eight characters or more: shorter ones are refused anyway.
+// The most frequent leaked passwords of eight characters or more: shorter ones are refused anyway.
 const WORDS = `
 password passw0rd password1 password12 password123 password1234 password12345 password123456 password!
 qwertyui qwertyuiop qwerty123 qwerty1234 qwerty12345 qwerty123456 qwertyuiop123 qwertyuiopasdfghjkl

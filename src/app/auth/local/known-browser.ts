@@ -11,18 +11,18 @@ import type { KnownBrowser } from './login-limiter.ts'
 const COOKIE = 'mesh_browser'
 const LABEL = 'known-browser'
 
-/** From the latest sign-in on. */
+/** From the latest sign-in. */
 const LIFETIME_S = 180 * 86_400
 
-/** Accounts that one browser is known for: the latest. */
+/** The latest accounts for which one browser is known. */
 const MOST_USERS = 10
 
 const contentSchema = z.strictObject({ nonce: z.string(), userIds: z.array(z.int()), expiresAt: z.int() })
 type Content = z.infer<typeof contentSchema>
 
 /**
- * What the request's browser proves about the account of this name: null if nobody signed in to it there before, or too
- * long ago. The cookie is one of OWASP's *device cookies*.
+ * What the request's browser proves about the account of this name: null if nobody signed in to it there, or too long
+ * ago. The cookie is one of OWASP's *device cookies*.
  */
 export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): Promise<KnownBrowser | null> {
   const content = await presented(c, ctx)
@@ -32,7 +32,7 @@ export async function findKnownBrowser(c: Context, ctx: Ctx, username: string): 
   return { userId: user.id, nonce: content.nonce }
 }
 
-/** From here on the browser is one that this user signed in with. Sets the cookie. */
+/** Marks the browser as one in which this user has signed in. Sets the cookie. */
 export async function rememberBrowser(c: Context, ctx: Ctx, userId: number): Promise<void> {
   const before = await presented(c, ctx)
   const content: Content = {
@@ -56,7 +56,7 @@ async function presented(c: Context, ctx: Ctx): Promise<Content | null> {
   if (text === null) return null
   const content = contentSchema.parse(JSON.parse(text))
   const left = content.expiresAt - ctx.now()
-  // More than it can be: the clock was ahead when it was made.
+  // Longer than possible: the clock was ahead when it was set.
   return left > 0 && left <= LIFETIME_S * 1000 ? content : null
 }
 

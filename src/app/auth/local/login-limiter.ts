@@ -5,7 +5,7 @@ import type { Statement, Store } from '../../../db/store.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 
-/** Logins of one account or address that may wait for those before them. */
+/** Logins of one account or address that may wait for earlier ones. */
 const MOST_WAITING = 64
 
 /** Passwords that this process is checking for one account or address. */
@@ -16,7 +16,9 @@ const checksOf = new WeakMap<SessionStore, Map<string, Checks>>()
 /** A browser in which this user signed in before; each has a nonce of its own. */
 export type KnownBrowser = { readonly userId: number; readonly nonce: string }
 
-/** All known browsers of an account together fail so many times as often as one: somebody may have made many. */
+/**
+ * All known browsers of an account together may fail this many times as often as one: somebody may have created many.
+ */
 const BROWSERS_FACTOR = 10
 
 const keys = {
@@ -33,15 +35,15 @@ const keys = {
 const ADDRESSES = 'login:address:'
 const refusedKey = (key: string) => `refused:${key}`
 
-/** Whose attempts were too many. */
+/** Who made too many attempts. */
 export type RefusedLimit = 'account' | 'address' | 'browser' | 'browsers'
 
 /**
- * Runs `check` as an attempt at a password, which answers null when that was wrong. The attempt is counted before it is
- * looked at, so that attempts at the same instant can't pass together: a known browser's against the browser, so that no
- * stranger keeps it out; any other against the account and its address. A success clears the count of the browser or
- * account and takes this attempt off the others; one that throws was none. Throws `rate_limited` with the seconds to wait;
- * `onRefused` is called at the first such refusal of a window.
+ * Runs `check` as a password attempt, which returns null if the password was wrong. The attempt is counted before the
+ * check, so that simultaneous attempts cannot pass together: a known browser's against the browser, so that no stranger
+ * keeps it out; any other against the account and its address. A success clears the count of the browser or account and
+ * takes this attempt off the others; an attempt that throws does not count. Throws `rate_limited` with the seconds to
+ * wait; `onRefused` is called at the first such refusal of a window.
  */
 export async function attemptLogin<T>(
   ctx: Ctx,
@@ -61,15 +63,15 @@ export async function attemptLogin<T>(
   return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
 }
 
-/** As `attemptLogin`, at the password of a user who is signed in: no failed sign-in counts here, nor the reverse. */
+/** As `attemptLogin`, for the password of a signed-in user: failed sign-ins do not count here, nor the reverse. */
 export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
   return counted(ctx, { key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }, check)
 }
 
 /**
- * As `attemptLogin`, at the second factor of somebody whose password was right. Counted by itself: a right password
- * clears the count of passwords.
+ * As `attemptLogin`, for the second factor after a right password. Counted separately: a right password clears the
+ * count of passwords.
  */
 export async function attemptCode<T>(
   ctx: Ctx,
@@ -86,14 +88,14 @@ export async function attemptCode<T>(
   return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
 }
 
-/** Forgets all wrong codes of a user. */
+/** Clears all wrong codes of a user. */
 export async function forgiveCodes({ sessions }: Ctx, userId: number): Promise<void> {
   await sessions.forgive(keys.code(userId), 'all')
   await sessions.forgive(refusedKey(keys.code(userId)), 'all')
   await sessions.clear(keys.codeBrowsersOf(userId))
 }
 
-/** Forgets all failed attempts at a user's password and second factor. */
+/** Clears all failed attempts at a user's password and second factor. */
 export async function forgiveAttempts(ctx: Ctx, user: { id: number; username: string }): Promise<void> {
   const { sessions } = ctx
   await forgiveCodes(ctx, user.id)
@@ -104,15 +106,15 @@ export async function forgiveAttempts(ctx: Ctx, user: { id: number; username: st
   await sessions.clear(keys.browsersOf(user.id))
 }
 
-/** Forgets the failed sign-ins of all addresses. */
+/** Clears the failed sign-ins of all addresses. */
 export async function forgiveAddresses({ sessions }: Ctx): Promise<void> {
   await sessions.clear(ADDRESSES)
   await sessions.clear(refusedKey(ADDRESSES))
 }
 
 /**
- * The statement that forgets all failed attempts at a user's password and the failed sign-ins of all addresses, where
- * the counters are in the database itself.
+ * The statement that clears all failed attempts at a user's password and the failed sign-ins of all addresses, if the
+ * counters are in the database itself.
  */
 export function forgiveInDatabase(
   { db }: Pick<Store, 'db'>,
@@ -163,8 +165,8 @@ async function counted<T>(ctx: Ctx, limit: Limit, check: () => Promise<T | null>
 }
 
 /**
- * Counts an attempt; the answer ends its check. Where the count is full of attempts that are being checked right now, it
- * waits for one of them: their passwords may be right.
+ * Counts an attempt; the returned function ends its check. If the count is full of attempts that are being checked
+ * right now, it waits for one of them: their passwords may be right.
  */
 async function take(ctx: Ctx, { key, most, onRefused }: Limit): Promise<() => void> {
   for (;;) {
@@ -172,7 +174,7 @@ async function take(ctx: Ctx, { key, most, onRefused }: Limit): Promise<() => vo
     const now = ctx.now()
     const { count, resetAt } = await ctx.sessions.hit(key, ctx.config.LOGIN_WINDOW_SECONDS * 1000, now)
     if (count <= most) return begin(ctx, key)
-    // What was refused was no attempt at a password.
+    // A refused request was not an attempt at a password.
     await ctx.sessions.forgive(key, 'one')
     const checks = checksOf.get(ctx.sessions)?.get(key)
     const isEnded = before !== undefined && checks !== before
@@ -193,7 +195,7 @@ async function ended({ waiting }: Checks): Promise<void> {
   await new Promise<void>((resolve) => waiting.push(resolve))
 }
 
-/** A check begins; the answer ends it, and lets those who wait try again. */
+/** Begins a check; the returned function ends it, and lets waiting ones try again. */
 function begin({ sessions }: Ctx, key: string): () => void {
   const all = checksOf.get(sessions) ?? new Map<string, Checks>()
   checksOf.set(sessions, all)

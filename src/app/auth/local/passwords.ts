@@ -20,7 +20,7 @@ function normalise(password: string): string {
   return password.normalize('NFC')
 }
 
-/** Whether two texts are one password. */
+/** Whether two texts are the same password. */
 export function isSamePassword(one: string, other: string): boolean {
   return normalise(one) === normalise(other)
 }
@@ -32,7 +32,9 @@ function isHashable(normalised: string): boolean {
   )
 }
 
-/** Why a new password is refused; empty when it is good. Lengths in characters, as NIST SP 800-63B-4 counts them. */
+/**
+ * Why a new password is refused; empty when it is accepted. Lengths in characters, as NIST SP 800-63B-4 counts them.
+ */
 export function passwordIssues(password: string, username: string, minLength: number): Issue[] {
   const normalised = normalise(password)
   const plain = normalised.toLowerCase()
@@ -57,7 +59,7 @@ export async function hashNewPassword(
   return ctx.passwords.hash(normalise(password))
 }
 
-/** A cost-12 hash of 32 random bytes that were thrown away. */
+/** A cost-12 hash of 32 discarded random bytes. */
 const NOBODYS_HASH = '$2b$12$9l24srCew/XBXaBIBjD6lOfl/nONiiY.xoX6e9KRa3rrVQGOo.AD6'
 
 /**

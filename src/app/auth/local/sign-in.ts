@@ -30,7 +30,7 @@ export async function signIn(
   if (user === null) return refuse(ctx, username)
   if (user.isAdmin) ctx.disk?.makeRoom()
   const renewed = await renewHash(ctx.passwords, password, user.hash)
-  // A deactivation or a new password while this one was being checked wins.
+  // A deactivation or a new password during the check wins.
   const unchanged = and(eq(users.id, user.id), eq(users.sessionEpoch, user.epoch), eq(users.isActive, true))
   const factors = user.hasFactor ? await listSecondFactors(ctx, user.id) : []
   if (factors.length > 0) {
@@ -41,7 +41,7 @@ export async function signIn(
     ctx.store.db
       .update(users)
       .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
-      // A second factor that was added while the password was being checked is asked for.
+      // A second factor that was added during the check is asked for.
       .where(and(unchanged, not(hasFactor(user.id)))),
     audit(
       ctx,
@@ -88,13 +88,13 @@ async function findByPassword(
 }
 
 async function refuse(ctx: Ctx, username: string): Promise<SignIn> {
-  // Whoever has no password waits for no disk, and keeps nobody else waiting.
+  // A sign-in without a password on this service does not wait for the disk.
   const entry = audit(ctx, 'login_failed', failedDetails(username), { actor: nobody(username) })
   await ctx.store.atomic([entry], 'lazily')
   return { kind: 'refused' }
 }
 
-/** Once a window: what is refused for its number alone must not fill the disk. */
+/** Once per window: refusals for their number alone must not fill the disk. */
 async function recordRefusal(ctx: Ctx, username: string, limit: RefusedLimit): Promise<void> {
   ctx.log.warn('Sign-ins are refused: too many have failed', { requestId: ctx.requestId, limit, ip: ctx.ip })
   const details = { ...failedDetails(username), reason: 'rate_limited', limit }
@@ -145,7 +145,7 @@ export async function changePassword(
     throw new AppError('weak_password', undefined, { issues })
   }
   const passwordHash = await hashNewPassword(ctx, input.newPassword, username)
-  // A reset at the same instant wins: then the hash is not ours, and neither is the new epoch.
+  // A simultaneous reset wins: then the hash is not ours, and neither is the new epoch.
   const ours = and(eq(users.id, id), eq(users.passwordHash, passwordHash))
   const owned = eq(apiTokens.userId, id)
   const revoked = { tokensRevoked: sql`(select count(*) from ${apiTokens} where ${owned})` }

@@ -15,13 +15,15 @@ import { MINUTE_MS } from '../../../shared/time.ts'
 
 const LIFETIME_MS = 10 * MINUTE_MS
 
-/** Unfinished sign-ins of one browser: beyond these bounds the oldest give way. A server takes 16 KB of headers. */
+/**
+ * Unfinished sign-ins of one browser: beyond these limits the oldest are dropped. A server accepts 16 KB of headers.
+ */
 const MOST_IN_BROWSER = 10
 const MOST_BYTES_IN_BROWSER = 6000
 
 const utf8 = new TextEncoder()
 
-/** A sign-in under way: what the provider is sent and must send back. */
+/** A sign-in under way: what is sent to the provider and must come back. */
 export type Attempt = AttemptSecrets & {
   readonly issuer: string
   readonly returnTo: string
@@ -36,14 +38,14 @@ const sealedSchema = z.strictObject({
   seed: z.string(),
   issuer: z.string(),
   returnTo: z.string(),
-  /** Since when the user must have been asked there who they are, ms; null: whenever. */
+  /** The user must have been asked there since this time, ms; null: any time. */
   askedSince: z.number().nullable().default(null),
   link: z.number().nullable().default(null),
   invitation: z.string().nullable().default(null),
   expiresAt: z.number(),
 })
 
-/** Everything secret about an attempt follows from one random value, the seed. */
+/** All secrets of an attempt are derived from one random value, the seed. */
 function secretsOf(id: string, seed: string): AttemptSecrets {
   const derive = (purpose: string) =>
     encodeBase64urlNoPadding(hmac(SHA256, utf8.encode(seed), utf8.encode(`oidc:${purpose}:${id}`)))
@@ -77,11 +79,11 @@ export async function handOutAttempt(
   setCookie(c, `${prefix}${id}`, sealed, { ...options, maxAge: LIFETIME_MS / 1000 })
 }
 
-/** The attempts in a browser that must go so that one of `bytes` more has its place. */
+/** The attempts in a browser that must be dropped to make room for one of `bytes` more. */
 function surplus(cookies: Readonly<Record<string, string>>, prefix: string, bytes: number): string[] {
   const waiting = Object.entries(cookies).filter(([name]) => name.startsWith(prefix))
   let left = MOST_BYTES_IN_BROWSER - bytes
-  // A browser sends the cookie it got first first: RFC 6265, section 5.4.
+  // A browser sends its oldest cookie first: RFC 6265, section 5.4.
   const kept = waiting.toReversed().findIndex(([, value], i) => {
     left -= value.length
     return i === MOST_IN_BROWSER - 1 || left < 0
@@ -90,8 +92,8 @@ function surplus(cookies: Readonly<Record<string, string>>, prefix: string, byte
 }
 
 /**
- * Takes the attempt that a callback's `state` and the browser's cookie agree on. Its state counts as used before this
- * answers, among all instances. Throws an `OidcFailure`.
+ * Takes the attempt on which a callback's `state` and the browser's cookie agree. Its state counts as used before this
+ * returns, among all instances. Throws an `OidcFailure`.
  */
 export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefined): Promise<Attempt> {
   const id = /^([\w-]{16})\.[\w-]{43}$/.exec(state ?? '')?.[1]
@@ -106,9 +108,9 @@ export async function takeAttempt(c: Context, ctx: Ctx, state: string | undefine
   if (!constantTimeEqual(utf8.encode(secrets.state), utf8.encode(state))) throw new OidcFailure('state_invalid')
   deleteCookie(c, cookie, options)
   const now = ctx.now()
-  // Further away than it can be: the clock was ahead when it began.
+  // Further in the future than possible: the clock was ahead when it began.
   if (expiresAt <= now || expiresAt > now + LIFETIME_MS) throw new OidcFailure('attempt_expired')
-  // Kept for longer than the attempt itself would be good for.
+  // Kept for longer than the attempt itself would be valid.
   const { count } = await ctx.sessions.hit(`oidc:used:${hashToken(state)}`, LIFETIME_MS, now)
   if (count > 1) throw new OidcFailure('attempt_used')
   return { ...secrets, ...purpose }

@@ -58,10 +58,10 @@ export const OIDC_FAILURES = {
 
 export type OidcReason = keyof typeof OIDC_FAILURES
 
-/** Particulars for the log: numbers and words of closed lists, never text that came from outside. */
+/** Details for the log: numbers and words of closed lists, never text from outside. */
 export type OidcDetails = Readonly<Record<string, string | number>>
 
-/** A user whom the provider vouches for, without an account here. */
+/** A user whom the provider identified, without an account here. */
 type Stranger = { readonly issuer: string; readonly subject: string }
 
 /** The sign-in failed. Caught where the browser gets its answer. */
@@ -69,7 +69,7 @@ export class OidcFailure extends Error {
   override name = 'OidcFailure'
   readonly reason: OidcReason
   readonly details: OidcDetails
-  /** The user who was turned away, for the audit log only: an administrator may want to admit them. */
+  /** The refused user, for the audit log only: an administrator may want to admit them. */
   readonly stranger: Stranger | null
 
   constructor(reason: OidcReason, details: OidcDetails = {}, stranger: Stranger | null = null) {

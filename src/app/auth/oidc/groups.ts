@@ -13,7 +13,7 @@ import { type Claims, claimAt } from './protocol/claims.ts'
 import { OidcFailure } from './failure.ts'
 import type { ProviderGroups } from './provider.ts'
 
-/** The groups that the claim at `path` names. */
+/** The groups in the claim at `path`. */
 export function readGroups(claims: Claims, path: string): ProviderGroups {
   const found = claimAt(claims, path)
   if (found === undefined) return 'missing'
@@ -23,14 +23,14 @@ export function readGroups(claims: Claims, path: string): ProviderGroups {
   return groups.length === found.length ? groups : 'malformed'
 }
 
-/** Throws an `OidcFailure` where only members of some groups may enter, and this user is in none of them. */
+/** Throws an `OidcFailure` if only members of some groups may sign in, and this user is in none of them. */
 export function refuseStrangerToGroups({ allowedGroups: allowed }: ProviderSettings, groups: ProviderGroups): void {
   if (allowed.length === 0) return
   const isMember = typeof groups === 'object' && groups.some((group) => allowed.includes(group))
   if (!isMember) throw new OidcFailure('group_missing')
 }
 
-/** What the groups make of a user; null: they say nothing about it. */
+/** The role and permissions that the groups give a user; null: they say nothing about it. */
 type Role = { readonly isAdmin: boolean | null; readonly permissions: Permissions | null }
 
 function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {
@@ -45,7 +45,7 @@ function roleOf(settings: ProviderSettings, groups: readonly string[]): Role {
   }
 }
 
-/** Whether groups at this provider make anything of anybody here. */
+/** Whether groups at this provider have any effect here. */
 function hasRoles({ adminGroups, groupPermissions }: ProviderSettings): boolean {
   return adminGroups.length > 0 || groupPermissions.length > 0
 }
@@ -53,8 +53,8 @@ function hasRoles({ adminGroups, groupPermissions }: ProviderSettings): boolean 
 type Account = { readonly id: number; readonly username: string; readonly isAdmin: boolean }
 
 /**
- * The statements that give a user what their groups say, and record it; none where groups mean nothing here, or can't be
- * read. The last administrator stays one.
+ * The statements that apply and record a user's groups; none if groups have no effect here or cannot be read. The last
+ * administrator keeps the role.
  */
 export async function roleStatements(
   ctx: Ctx,

@@ -20,10 +20,10 @@ export const CALLBACK_PATH = '/api/auth/oidc/callback'
 /** Of the header of a logout token: section 2.4. */
 const LOGOUT_TYPE = 'LOGOUT+JWT'
 
-/** A sign-out need not wait for a provider that doesn't answer. */
+/** A sign-out does not wait for a provider that does not answer. */
 const LOGOUT_TIMEOUT_MS = 3000
 
-/** All that a callback asks of the provider; the rest of the 25 s in which it ends is our own. */
+/** The time for all requests of a callback to the provider; the rest of its 25 s is for the service itself. */
 const CALLBACK_TIMEOUT_MS = 24_000
 const BEGIN_TIMEOUT_MS = 8000
 
@@ -62,7 +62,8 @@ function createProvider(
     settings,
     authorizationUrl: async (secrets, how) => {
       const url = authorizationUrl(await discovery.current(askWithin(BEGIN_TIMEOUT_MS)), client, scopes, secrets)
-      // OpenID Connect Core 1.0, 3.1.2.1: with max_age the provider must say in auth_time when it asked.
+      // OpenID Connect Core 1.0, 3.1.2.1: with max_age the provider must return the time of authentication in
+      // auth_time.
       if (how === 'anew') {
         url.searchParams.set('prompt', 'login')
         url.searchParams.set('max_age', '0')
@@ -74,7 +75,7 @@ function createProvider(
       let metadata = await discovery.current(ask)
       checkCallbackIssuer(metadata, iss)
       if (code === null) throw new OidcFailure('callback_code_missing')
-      /** Whether the provider names another endpoint now than the one that failed. */
+      /** Whether the provider now names another endpoint than the one that failed. */
       const hasMoved = async (name: 'token_endpoint' | 'jwks_uri' | 'userinfo_endpoint'): Promise<boolean> => {
         const before = metadata
         metadata = (await discovery.renewed(ask, before)) ?? before
@@ -126,7 +127,7 @@ function createProvider(
   }
 }
 
-/** Runs `step` once more where an endpoint of the provider failed it and `hasMoved` since. */
+/** Repeats `step` if an endpoint of the provider failed and has moved since. */
 async function againIf<T>(hasMoved: () => Promise<boolean>, step: () => Promise<T>): Promise<T> {
   return step().catch(async (error: unknown) => {
     if (error instanceof OidcFailure && isEndpointFailure(error) && (await hasMoved())) return step()
@@ -134,7 +135,7 @@ async function againIf<T>(hasMoved: () => Promise<boolean>, step: () => Promise<
   })
 }
 
-/** Not one that a made-up code causes. */
+/** Not a failure that a forged code causes. */
 function isEndpointFailure({ reason, details }: OidcFailure): boolean {
   switch (reason) {
     case 'token_unreachable':
@@ -210,7 +211,7 @@ function logoutUrl(metadata: Metadata, client: Client, idToken: string | null): 
   return url.href
 }
 
-/** The login page beside the callback, by the address that the provider knows. */
+/** The login page beside the callback, at the address that the provider knows. */
 function signedOutPage(redirectUri: string): string {
   const { origin, pathname } = new URL(redirectUri)
   const base = pathname.endsWith(CALLBACK_PATH) ? pathname.slice(0, -CALLBACK_PATH.length) : ''

@@ -7,16 +7,16 @@ export type AttemptSecrets = {
   readonly verifier: string
 }
 
-/** The groups of a user at the provider, or why they are not known. */
+/** The groups of a user at the provider, or why they are unknown. */
 export type ProviderGroups = readonly string[] | 'missing' | 'malformed'
 
-/** Somebody whom the provider vouches for: issuer and subject are who it is, the profile is for display. */
+/** A user identified by the provider: issuer and subject are the identity, the profile is for display. */
 export type Identity = {
   readonly issuer: string
   readonly subject: string
-  /** When the user last proved there who they are, ms; null: the provider does not say. */
+  /** When the user last proved who they are at the provider, ms; null: the provider does not say. */
   readonly authenticatedAt: number | null
-  /** How many factors the user showed there; null: the provider does not say. */
+  /** The number of factors used there; null: the provider does not say. */
   readonly factors: 1 | 2 | null
   readonly groups: ProviderGroups
   readonly profile: Profile
@@ -37,11 +37,11 @@ export type EndedSession = {
 export interface Provider {
   readonly issuer: string
   readonly settings: ProviderSettings
-  /** Where the browser goes to sign in; `anew`: also whoever is signed in there already. */
+  /** Where the browser goes to sign in; `anew`: even users who are already signed in there are asked. */
   authorizationUrl(secrets: AttemptSecrets, how: 'as-usual' | 'anew'): Promise<string>
-  /** Redeems the code of a callback and checks all that comes of it. */
+  /** Redeems the code of a callback and checks the whole result. */
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
-  /** Where the browser goes to sign out there as well; null when the provider has no such page. */
+  /** Where the browser goes to sign out there as well; null if the provider has no such page. */
   logoutUrl(idToken: string | null): Promise<string | null>
   /** Checks a token by which the provider says that something has ended there. */
   checkLogout(token: string): Promise<EndedSession>
@@ -49,7 +49,7 @@ export interface Provider {
 
 /** Display data of a user from the provider; never a permission. */
 export type Profile = {
-  /** Of the shape of usernames; may be taken or reserved. */
+  /** Has the form of a username; may be taken or reserved. */
   readonly username: string
   readonly displayName: string | null
   readonly email: string | null

@@ -1,11 +1,11 @@
 const MAX_LENGTH = 1024
 
-/** Signing in again right after a sign-in would go round for ever. */
+/** Signing in again right after a sign-in would loop for ever. */
 const OWN_ROUTES = '/api/auth/oidc/'
 
 /**
  * The page after a sign-in: a path of this site with its query and fragment, or null for anything else. Encoded forms
- * are judged by their decoded form, as a proxy or the page may decode once more.
+ * are checked in their decoded form, because a proxy or the page may decode once more.
  */
 export function sitePath(wanted: string | undefined): string | null {
   if (wanted === undefined || wanted.length > MAX_LENGTH) return null

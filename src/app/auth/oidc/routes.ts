@@ -36,7 +36,7 @@ const callbackQuery = z.object({
 const documented = (schema: z.ZodType): MiddlewareHandler =>
   describe((_c, next) => next(), { request: { part: 'query', schema } })
 
-/** Hono answers HEAD by GET's handler, and these change things. */
+/** Hono answers HEAD with GET's handler, and these change things. */
 const refuseHead: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== 'GET') throw new AppError('method_not_allowed', undefined, { allow: ['GET'] })
   await next()
@@ -134,7 +134,10 @@ export const oidcRoutes = new Hono<AppEnv>()
     },
   )
 
-/** Whoever proves again who they are does so where they signed in. Throws `oidc_disabled`, also for an unknown one. */
+/**
+ * A user proves again who they are at the provider where they signed in. Throws `oidc_disabled`, also for an unknown
+ * one.
+ */
 function chosenProvider({ providers, viewer }: Ctx, wanted: string | undefined, how: 'as-usual' | 'anew'): Provider {
   const credential = viewer?.credential
   const own = how === 'anew' && credential?.kind === 'session' ? credential.session.oidcIssuer : null

@@ -47,7 +47,7 @@ export async function beginSignIn(
     return { ok: true, location }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
-    // Nobody has tried to be anybody yet: this is the provider's failure, for the log alone.
+    // Nobody has tried to sign in as anybody yet: this is the provider's failure, only for the log.
     logFailure(ctx, error)
     return { ok: false, error: OIDC_FAILURES[error.reason], page: pageOf(link) }
   }
@@ -97,19 +97,19 @@ export async function finishSignIn(
   }
 }
 
-/** Clocks of provider and service may differ by so much. */
+/** The allowed difference between the clocks of provider and service. */
 const LEEWAY_MS = 60_000
 
-/** Whoever takes `prompt=login` off the address of the provider proves nothing. */
+/** A user who removes `prompt=login` from the address of the provider proves nothing. */
 function refuseOldProof({ askedSince }: Attempt, authenticatedAt: number | null): void {
   if (askedSince === null) return
   if (authenticatedAt === null || authenticatedAt < askedSince - LEEWAY_MS) throw new OidcFailure('claim_auth_time')
 }
 
-// Nobody is asked silently here: who has not consented was asked, and said no.
+// The service never asks silently: a user without consent was asked, and refused.
 const DENIALS: ReadonlySet<string> = new Set(['access_denied', 'consent_required'])
 
-/** The code goes to the provider of the attempt alone, whichever one the browser comes from. */
+/** The code is only sent to the provider of the attempt, whichever one the browser comes from. */
 async function identify(
   provider: Provider,
   attempt: Attempt,
@@ -133,16 +133,16 @@ const STRAY: ReadonlySet<OidcReason> = new Set([
   'parameter_repeated',
 ])
 
-/** So many of each are recorded for every login that may fail: one sign-in gone wrong may leave several. */
+/** The number of failures recorded for each login that may fail: one failed sign-in may leave several. */
 const STRAY_FACTOR = 5
 const BEGUN_FACTOR = 20
 
-/** Of all addresses together so many times as of one: whoever has an IPv6 network has thousands of addresses. */
+/** All addresses together get this many times the allowance of one: an IPv6 network has thousands of addresses. */
 const ADDRESSES_FACTOR = 20
 
 /**
- * Logs and audits a failed sign-in. Beyond a number for each address, and for all of them, in a window it does neither:
- * the disk is finite. The limit turns nobody away.
+ * Logs and audits a failed sign-in. Beyond a number per address, and for all addresses, it does neither until the
+ * window ends: the disk is finite. The limit refuses nobody.
  */
 async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { reason, details, stranger } = failure

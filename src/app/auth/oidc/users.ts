@@ -28,8 +28,8 @@ type Account = {
 }
 
 /**
- * Signs in the user that the provider identified, made first if need be, and records it. A user is found by issuer
- * and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
+ * Signs in the user that the provider identified, creating the account if necessary, and records it. A user is found by
+ * issuer and subject alone. Throws an `OidcFailure`: `user_unknown`, `user_inactive`.
  */
 export async function signInIdentity(
   ctx: Ctx,
@@ -90,7 +90,7 @@ async function createAccount(ctx: Ctx, settings: ProviderSettings, identity: Ide
     )
     const account = await findAccount(ctx.store, identity)
     if (account !== null) return account
-    // Not made, and not by anybody else: then it is the name that was taken meanwhile, or the database failed.
+    // Not created, and not by anybody else: either the name was taken meanwhile, or the database failed.
     const mayRetry = round < MOST_ROUNDS && (await isTaken(ctx.store, username))
     if (!mayRetry) throw refusal?.error ?? new Error('the user that was just created is gone')
   }
@@ -107,7 +107,7 @@ async function hasAdmin({ db }: Store): Promise<boolean> {
   return (await db.select({ id: otherUsers.id }).from(otherUsers).where(activeAdmins).limit(1).get()) !== undefined
 }
 
-/** Makes the user of OIDC_ADMIN_SUBJECT an administrator, while there is no active one. */
+/** Makes the user of OIDC_ADMIN_SUBJECT an administrator while there is no active one. */
 function firstAdminStatements(ctx: Ctx, { id, username }: Account): Statement[] {
   const still = and(eq(users.id, id), sql`not exists (select 1 from ${users} as "others" where ${activeAdmins})`)
   return [
@@ -145,7 +145,7 @@ async function insertAccount(ctx: Ctx, identity: Identity, username: string): Pr
   ])
 }
 
-/** The name itself, or with the lowest free number; with a random one where numbers run out or races go on. */
+/** The name itself, or with the lowest free number; with a random one if numbers run out or races continue. */
 async function freeUsername(store: Store, username: string, round: number): Promise<string> {
   const numbered = [username, ...Array.from({ length: 19 }, (_, i) => suffixed(username, String(i + 2)))]
   const lower = sql<string>`lower(${users.username})`
@@ -164,7 +164,7 @@ async function freeUsername(store: Store, username: string, round: number): Prom
   return round > 5 || free === undefined ? suffixed(username, String(randomId() % 1_000_000_000)) : free
 }
 
-/** In the audit log this name is the service itself. */
+/** In the audit log this name stands for the service itself. */
 const RESERVED = 'system'
 
 async function isTaken(store: Store, username: string): Promise<boolean> {

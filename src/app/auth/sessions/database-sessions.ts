@@ -19,7 +19,7 @@ const findByHash = rememberUnchanged(
 
 const removedId = { id: sessions.id }
 
-/** Rows that one statement of a sweep deletes: some milliseconds. */
+/** Rows that one statement of a sweep deletes: a few milliseconds. */
 const SWEPT_ROWS = 1000
 
 const SLICES = { full: SWEPT_ROWS, pause: eachTurn }
@@ -68,11 +68,11 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
   }
 }
 
-/** Counters in a table `rate_limits`, of whatever database. */
+/** Counters in a table `rate_limits` of any database. */
 export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
   return {
     hit: async (key, windowMs, now) => {
-      // A window that ends later than one that begins now is by a clock that was ahead.
+      // A window that ends later than one beginning now was opened by a clock that was ahead.
       const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
       const row = await db
         .insert(rateLimits)

@@ -16,7 +16,7 @@ export function noteUse(sessions: SessionStore, tokenHash: string, at: number): 
   if (known.size > MOST_KNOWN && first !== undefined) known.delete(first)
 }
 
-/** When this process saw a session used last; null when it does not know better than the store. */
+/** When this process last saw a session used; null when the store knows better. */
 export function knownUse(sessions: SessionStore, { tokenHash, lastSeenAt }: StoredSession): number | null {
   const known = knownUses.get(sessions)?.get(tokenHash)
   return known !== undefined && known >= lastSeenAt ? known : null
@@ -35,12 +35,12 @@ export function hasEnded(sessions: SessionStore, tokenHash: string): boolean {
   return ended.get(sessions)?.has(tokenHash) === true
 }
 
-/** Those that the store may still hold. */
+/** Those that may still be in the store. */
 export function listEnded(sessions: SessionStore): string[] {
   return [...(ended.get(sessions) ?? [])]
 }
 
-/** The store holds it no more. */
+/** The store no longer contains it. */
 export function forgetEnd(sessions: SessionStore, tokenHash: string): void {
   ended.get(sessions)?.delete(tokenHash)
 }

@@ -2,7 +2,7 @@ import type { Counters, SessionStore, StoredSession } from './store.ts'
 
 type Counter = { count: number; expiresAt: number }
 
-/** Sessions of one process, and its counters unless they are kept elsewhere: they end with it. */
+/** Sessions of one process, and its counters unless they are kept elsewhere: they are lost when it ends. */
 export function memorySessions(counters: Counters = memoryCounters()): SessionStore {
   const sessions = new Map<string, StoredSession>()
   const ofUser = (userId: number) => [...sessions.values()].filter((session) => session.userId === userId)
@@ -42,7 +42,7 @@ export function memoryCounters(): Counters {
   return {
     hit: async (key, windowMs, now) => {
       const known = counters.get(key)
-      // A window that ends later than one that begins now is by a clock that was ahead.
+      // A window that ends later than one beginning now was opened by a clock that was ahead.
       const isOpen = known !== undefined && known.expiresAt > now && known.expiresAt <= now + 2 * windowMs
       const counter = isOpen ? known : { count: 0, expiresAt: now + windowMs }
       counter.count++

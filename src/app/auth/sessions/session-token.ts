@@ -12,7 +12,7 @@ export function randomToken(): string {
   return encodeBase64urlNoPadding(crypto.getRandomValues(new Uint8Array(32)))
 }
 
-/** SHA-256, hexadecimal: all that is ever stored of a token. */
+/** SHA-256, hexadecimal: the only stored form of a token. */
 export function hashToken(token: string): string {
   return sha256Hex(token)
 }

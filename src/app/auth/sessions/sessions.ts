@@ -17,13 +17,13 @@ import { timeField } from '../../http/fields.ts'
 const COOKIE = 'mesh_session'
 const SECURE_COOKIE = `__Host-${COOKIE}`
 
-/** A use reaches the store at most so often for a session, or in a twentieth of a shorter idle timeout. */
+/** How often the use of a session is written to the store, or every twentieth of a shorter idle timeout. */
 const TOUCH_INTERVAL_MS = 5 * MINUTE_MS
 
 /** By how much the clock of another instance may be ahead. */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 
-/** Of one user. A sign-in beyond them ends those that were not used for longest. */
+/** Of one user. Another sign-in ends the least recently used one. */
 const MOST_SESSIONS = 100
 
 export const sessionSchema = z
@@ -55,9 +55,9 @@ export async function startSession(
     epoch: number
     oidcIssuer: string | null
     factors: number | null
-    /** When the session began whose place it takes: the absolute timeout counts from there. */
+    /** When the replaced session began: the absolute timeout counts from there. */
     createdAt?: number
-    /** When a provider asked who it is; without it, now. */
+    /** When a provider asked the user; without it, now. */
     authenticatedAt?: number | null
   },
 ): Promise<string> {
@@ -106,7 +106,7 @@ export async function findSession(c: Context, ctx: Ctx): Promise<StoredSession |
   return tokenHash === null ? null : findLive(ctx, tokenHash)
 }
 
-/** As `findSession`, for one that `read` finds in the database together with more. */
+/** As `findSession`, for one that `read` gets from the database together with other data. */
 export async function findSessionWith<T extends { readonly session: StoredSession }>(
   c: Context,
   ctx: Ctx,
@@ -126,10 +126,10 @@ export async function findLive(ctx: Ctx, tokenHash: string): Promise<StoredSessi
 }
 
 function isLive(ctx: Ctx, session: StoredSession): boolean {
-  // Another process may have seen a use that it did not write down yet.
+  // Another process may have seen a use that it has not written yet.
   const lastUse = knownUse(ctx.sessions, session) ?? session.lastSeenAt + touchInterval(ctx)
   const now = ctx.now()
-  // A clock that was ahead then, and was put right since, makes no session live longer.
+  // A clock that was ahead and has been corrected does not make a session live longer.
   if (isFuture(Math.max(session.createdAt, session.lastSeenAt), now, MAX_AHEAD_MS)) return false
   return now < lastUse + idleTimeout(ctx) && now < absoluteEnd(ctx, session.createdAt)
 }
@@ -149,7 +149,7 @@ function presentedHash(c: Context, ctx: Ctx): string | null {
   return hashPresentedToken(cookies, isSecure(c, ctx) ? SECURE_COOKIE : COOKIE, ctx.config.SESSION_SECRET)
 }
 
-/** Pushes the idle timeout on. This process knows the use at once, the store now and then. */
+/** Extends the idle timeout. This process knows the use at once, the store from time to time. */
 export async function touchSession(ctx: Ctx, session: StoredSession): Promise<void> {
   const now = ctx.now()
   noteUse(ctx.sessions, session.tokenHash, now)
@@ -169,7 +169,7 @@ function absoluteEnd(ctx: Ctx, createdAt: number): number {
   return createdAt + ctx.config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
 }
 
-/** Until when the store keeps a session: as long as a use of it that is not written down may let it live. */
+/** How long the store keeps a session: until its timeout even after a use that is not written yet. */
 function storedExpiry(ctx: Ctx, now: number, createdAt: number): number {
   return Math.min(now + touchInterval(ctx) + idleTimeout(ctx), absoluteEnd(ctx, createdAt))
 }
@@ -180,8 +180,8 @@ async function endPresentedSession(c: Context, ctx: Ctx): Promise<void> {
 }
 
 /**
- * Ends the session of the request, if there is one, and takes the cookie back. Where nothing can be written the session
- * ends in this process all the same, and in the store as soon as that takes it.
+ * Ends the session of the request, if there is one, and clears the cookie. While nothing can be written the session
+ * still ends in this process, and in the store as soon as writing works.
  */
 export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   const credential = ctx.viewer?.credential
@@ -201,7 +201,7 @@ export async function signOut(c: Context, ctx: Ctx): Promise<void> {
   deleteCookie(c, secure ? SECURE_COOKIE : COOKIE, { path: '/', secure, httpOnly: true, sameSite: 'Lax' })
 }
 
-/** Removes sessions that ended while the store could not be written, and those that expired. */
+/** Removes sessions that ended while the store could not be written, and expired ones. */
 export async function sweepSessions({ sessions, now }: Pick<Ctx, 'sessions' | 'now'>): Promise<void> {
   for (const tokenHash of listEnded(sessions)) {
     await sessions.remove(tokenHash)
@@ -210,7 +210,7 @@ export async function sweepSessions({ sessions, now }: Pick<Ctx, 'sessions' | 'n
   await sessions.sweep(now())
 }
 
-/** The open sessions of a user, the most recently used first. Throws `user_not_found`. */
+/** The active sessions of a user, the most recently used first. Throws `user_not_found`. */
 export async function listSessions(ctx: SignedInCtx, userId: number): Promise<z.infer<typeof sessionSchema>[]> {
   const { credential } = ctx.viewer
   const own = credential.kind === 'session' ? credential.session.id : null

@@ -15,13 +15,13 @@ export type StoredSession = {
   readonly oidcIssuer: string | null
   /** When the user last proved who they are; null: when the session began. */
   readonly authenticatedAt: number | null
-  /** How many factors that took; null: not known. */
+  /** The number of factors used; null: unknown. */
   readonly factors: number | null
 }
 
 /** Keyed by SHA-256 of the token, never the token. `test/contract/session-store.ts` tests every store. */
 export interface SessionStore extends Counters {
-  /** They stand in the table of sessions, beside the users. */
+  /** They are in the table of sessions, beside the users. */
   readonly isInDatabase?: true
   insert(session: StoredSession): Promise<void>
   /** The session whose `expiresAt` is after `now`. */
@@ -30,7 +30,7 @@ export interface SessionStore extends Counters {
   extend(tokenHash: string, lastSeenAt: number, expiresAt: number): Promise<void>
   /** Whether it existed: of several simultaneous calls, one returns true. */
   remove(tokenHash: string): Promise<boolean>
-  /** Ends all sessions of a user, except the one with the token hash `except`. Answers how many. */
+  /** Ends all sessions of a user, except the one with the token hash `except`. Returns their number. */
   removeForUser(userId: number, except?: string): Promise<number>
   /** Live sessions of a user, the most recently seen first. */
   list(userId: number, now: number): Promise<StoredSession[]>
@@ -38,16 +38,16 @@ export interface SessionStore extends Counters {
   probe?(): Promise<void>
 }
 
-/** Counts events in windows of time: password attempts, sign-ins that were used up. */
+/** Counts events in time windows: password attempts, used-up sign-ins. */
 export interface Counters {
   /**
    * Counts one attempt against `key`, atomically among all instances: the first one opens a window of `windowMs`.
-   * Answers the count in the window including this one, and when the window ends.
+   * Returns the count in the window including this one, and when the window ends.
    */
   hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
   /** Takes attempts back: `all` of them, or the latest one. */
   forgive(key: string, how: 'all' | 'one'): Promise<void>
-  /** Forgets every count whose key begins so. */
+  /** Deletes every count whose key has this prefix. */
   clear(prefix: string): Promise<void>
   /** Deletes expired entries. Called now and then; stores that expire entries themselves do nothing. */
   sweep(now: number): Promise<void>

@@ -20,10 +20,10 @@ import { timeField } from '../../http/fields.ts'
 import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 const PREFIX = 'mm_'
-/** Of one user, those that expired among them. */
+/** Of one user, including expired ones. */
 const MOST_TOKENS = 50
 
-/** Of a token whose maker said nothing; *never* must be said. */
+/** For a token without a given expiry; *never* must be explicit. */
 const DEFAULT_EXPIRY_DAYS = 90
 
 /** Why a token of this owner can't use a scope that is not a permission; null: it can. */
@@ -38,7 +38,7 @@ export function ownerRefusal(owner: ScopeOwner, scope: SpecialScope): AppError |
   return new AppError('forbidden', detail, { required })
 }
 
-/** The scopes that are good for something now: a token can never do more than its owner. */
+/** The scopes that are usable now: a token can never do more than its owner. */
 export function heldScopes(owner: ScopeOwner, scopes: readonly string[]): string[] {
   return scopes.filter((scope) => !isSpecialScope(scope) || ownerRefusal(owner, scope) === null)
 }
@@ -87,8 +87,8 @@ export async function listTokens({ store }: SignedInCtx, userId: number): Promis
 }
 
 /**
- * Makes a token; its text is answered here and never again. Throws `admin_required` or `forbidden` for a scope that needs
- * more than the viewer holds, `too_many_tokens`.
+ * Creates a token; its text is returned only here. Throws `admin_required` or `forbidden` for a scope beyond the
+ * viewer's permissions, `too_many_tokens`.
  */
 export async function createToken(
   ctx: SignedInCtx,
@@ -121,7 +121,7 @@ export async function createToken(
   return { token, ...created }
 }
 
-/** Why the viewer got no token: the account was deactivated meanwhile, or it has as many as it may. */
+/** Why the viewer got no token: the account was deactivated meanwhile, or it has the maximum number. */
 async function refusal({ store, viewer }: SignedInCtx): Promise<AppError> {
   const owned = await store.db.$count(apiTokens, eq(apiTokens.userId, viewer.user.id))
   if (owned < MOST_TOKENS) return new AppError('unauthenticated')

@@ -3,13 +3,13 @@ export type BucketSize = { readonly most: number; readonly everyMs: number }
 
 /** Limits frequent actions of each client. `test/contract/buckets.ts` tests every implementation. */
 export interface Buckets {
-  /** Takes one out of the bucket `key`, atomically. Answers 0, or the milliseconds until there is one again. */
+  /** Takes one out of the bucket `key`, atomically. Returns 0, or the milliseconds until one is available. */
   take(key: string, size: BucketSize, now: number): Promise<number>
-  /** Puts back one that was taken and did nothing. */
+  /** Puts back one that was not used. */
   giveBack(key: string, size: BucketSize): Promise<void>
 }
 
-/** Beyond so many keys, the one that took nothing for longest is forgotten. */
+/** Beyond this number of keys, the least recently used one is dropped. */
 const MOST_KEYS = 20_000
 
 /** Buckets of one process. */

@@ -10,12 +10,12 @@ const MOST_WAITING = 32
 const MOST_WAIT_MS = 30_000
 
 /**
- * A place that nothing was heard of for so long is free again: its reader stopped reading, or the runtime dropped the
- * request, as the edge does when the client goes.
+ * A place without activity for this long is free again: its reader stopped reading, or the runtime dropped the request,
+ * as the edge does when the client disconnects.
  */
 const GONE_AFTER_MS = 60_000
 
-/** Streams have places of their own: a download of an hour keeps no page waiting. */
+/** Streams have their own places: an hour-long download blocks no page. */
 type Kind = 'read' | 'stream'
 
 type Place = { heardAt: number }

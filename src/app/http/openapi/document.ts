@@ -19,7 +19,7 @@ const SESSION = [{ session: [] }]
 const TOKEN = [{ token: [] }]
 const SESSION_OR_TOKEN = [...SESSION, ...TOKEN]
 
-/** Every route of the app with what its handlers say about it. Throws when a route has no rule or no answers. */
+/** Every route of the app with the descriptions of its handlers. Throws when a route has no rule or no answers. */
 export function listOperations(routes: readonly RouterRoute[]): Operation[] {
   const handlers = Map.groupBy(
     routes.filter(({ method }) => method !== 'ALL'),
@@ -36,10 +36,10 @@ export function listOperations(routes: readonly RouterRoute[]): Operation[] {
 
 type Io = 'input' | 'output'
 
-/** JSON of the schemas that have an id, as requests and as answers refer to them. */
+/** JSON of the schemas that have an id, as referenced by requests and answers. */
 type Named = Readonly<Record<Io, Map<string, string>>>
 
-/** OpenAPI 3.1 of all routes, made of the schemas that validate them. */
+/** OpenAPI 3.1 of all routes, made from the schemas that validate them. */
 export function openApiDocument(routes: readonly RouterRoute[]): Json {
   const named: Named = { input: new Map(), output: new Map() }
   const paths: Record<string, Record<string, Json>> = {}
@@ -75,7 +75,7 @@ function componentsOf(named: Named): Json {
   return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** A schema that is another one in requests, for its defaults, has a name of its own there. */
+/** A schema that differs in requests because of its defaults has a second name there. */
 function nameOf(named: Named, io: Io, id: string): string {
   return io === 'output' || isSameInBoth(named, id) ? id : `${id}Input`
 }
@@ -88,7 +88,7 @@ function isSameInBoth({ input, output }: Named, id: string): boolean {
   return [...text.matchAll(REFERENCE)].every(([, , inner = '']) => isSameInBoth({ input, output }, inner))
 }
 
-/** A reference before it is known under which name its schema stands. */
+/** A reference before the name of its schema is known. */
 const REFERENCE = /"#\/(input|output)\/(\w+)"/g
 
 function withReferences(document: Json, name: (io: Io, id: string) => string): Json {
@@ -168,7 +168,7 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   }
 }
 
-/** The first sentence, and what comes after it. */
+/** The first sentence, and the rest. */
 function summaryAndDescription(text: string): Json {
   const end = text.indexOf('. ')
   return end === -1 ? { summary: text } : { summary: text.slice(0, end), description: text.slice(end + 2) }
@@ -219,7 +219,7 @@ function jsonSchema(named: Named, schema: z.ZodType, io: Io): Json {
 
 const schemaObject = z.looseObject({ $defs: z.record(z.string(), z.unknown()).optional() })
 
-/** Every integer is one that JavaScript can count to: that bound says nothing. */
+/** Every integer has JavaScript's bound, which carries no information. */
 function leaveOutSafeBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

@@ -27,7 +27,7 @@ type Alert = InferResponseType<typeof api.alerts.$get, 200>['alerts'][number]
 
 const POLL_MS = 15_000
 
-/** What fires now, what did, and what is watched. */
+/** Firing alerts, their history, and the rules. */
 export function AlertsPage() {
   const alerts = useLoad(() => ask(api.alerts.$get({ query: { limit: '100' } })), [], POLL_MS, ['alert'])
   const rules = useLoad(() => ask(api.alerts.rules.$get({ query: {} })), [], POLL_MS, ['alert'])
@@ -84,7 +84,7 @@ function NodeNames() {
   return null
 }
 
-/** The link of a letter leads here. */
+/** The link of a confirmation e-mail leads here. */
 function Confirmation({ onConfirmed }: { onConfirmed(): Promise<void> }) {
   const confirming = useAction()
   const wanted = /^(\d{1,15})\.([0-9a-f]{64})$/.exec(place.value.query.get('confirm') ?? '')

@@ -19,7 +19,7 @@ export type Destination = InferResponseType<typeof api.alerts.destinations.$get,
 
 type Props = { destinations: readonly Destination[]; hasMail: boolean; reload(): Promise<void> }
 
-/** Where alerts of the reader go. */
+/** The destinations of the reader's alerts. */
 export function Destinations({ destinations, hasMail, reload }: Props) {
   const isAdding = useSignal(false)
   const subscribing = useAction()

@@ -2,13 +2,13 @@ import { api, ask, BASE } from '../../api.ts'
 import { deviceName } from '../../parts/form/credential-rows.tsx'
 import { alertTexts } from '../../strings/alerts.ts'
 
-/** Why this browser can not be told; null: it can. */
+/** Why this browser cannot receive alerts; null: it can. */
 export function pushProblem(): string | null {
   if (!('serviceWorker' in navigator) || !('PushManager' in window)) return alertTexts.pushMissing
   return Notification.permission === 'denied' ? alertTexts.pushDenied : null
 }
 
-/** Has this browser show alerts from here on. Throws what the browser or the service says against it. */
+/** Subscribes this browser to alerts. Throws the refusal of the browser or the service. */
 export async function subscribeBrowser(): Promise<void> {
   if ((await Notification.requestPermission()) !== 'granted') throw new Error(alertTexts.pushDenied)
   const registration = await navigator.serviceWorker.register(`${BASE}sw.js`, { scope: BASE })

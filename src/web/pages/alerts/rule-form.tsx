@@ -23,7 +23,7 @@ type Props = {
   onDone(): void
 }
 
-/** Makes a rule, or changes it, and shows when it would have fired. */
+/** Creates or changes a rule, and previews when it would have fired. */
 export function RuleForm({ saved, initial, destinations, onDone }: Props) {
   const draft = useSignal<NewRule>(initial)
   const saving = useAction()

@@ -12,7 +12,7 @@ export type Watched = RuleOf<'node_silent'>['nodes']
 
 const ALL: Watched = { kind: 'all' }
 
-/** A rule of a kind, as it is begun. */
+/** The initial values of a rule of a kind. */
 export function freshRule(kind: AlertKind, destinations: number[]): NewRule {
   const common = { name: '', destinations }
   switch (kind) {
@@ -48,7 +48,7 @@ export function freshRule(kind: AlertKind, destinations: number[]): NewRule {
   }
 }
 
-/** What most people begin with. */
+/** The most common rules. */
 export const PRESETS: Readonly<Record<keyof typeof alertTexts.presets, (destinations: number[]) => NewRule>> = {
   repeaters: (destinations) => ({
     kind: 'node_silent',
@@ -88,7 +88,7 @@ function who(nodes: Watched): string {
 const nameOfNode = (node: number | string) =>
   typeof node === 'number' ? nameOf(node, `!${node.toString(16).padStart(8, '0')}`) : node
 
-/** A plain sentence for a rule. */
+/** A rule as a sentence. */
 export function sentence(rule: NewRule): string {
   switch (rule.kind) {
     case 'node_silent':

@@ -5,7 +5,10 @@ import { json, type Sending } from './sending.ts'
 
 export const appriseSettings = z.strictObject({ url: address })
 
-/** github.com/caronc/apprise-api, *Persistent Storage Solution*: `/notify/{key}`. Apprise itself knows how much its services take. */
+/**
+ * github.com/caronc/apprise-api, *Persistent Storage Solution*: `/notify/{key}`. Apprise itself knows the limits of its
+ * services.
+ */
 export function toApprise({ url }: z.output<typeof appriseSettings>, message: ToldMessage): Sending {
   const type = message.told === 'resolved' ? 'success' : message.told === 'fired' ? 'warning' : 'info'
   const body = bodyText(message, 4000, inCodePoints)

@@ -12,7 +12,7 @@ export const matrixSettings = z.strictObject({
   token: text(1000),
 })
 
-/** An event has at most 65,536 bytes, with signatures and what JSON escapes. */
+/** An event has at most 65,536 bytes, including signatures and JSON escapes. */
 const MOST = 16_000
 
 /** spec.matrix.org, *Sending events to a room*: the transaction id makes a repeat the same message. */

@@ -11,10 +11,10 @@ export const webPushSettings = z.strictObject({
   auth: base64Of(16),
 })
 
-/** A push service keeps a message for a device that is off for so long, in seconds. */
+/** How long a push service keeps a message for a device that is off, in seconds. */
 const KEPT_S = 86_400
 
-/** Web Push: RFC 8030, encrypted by RFC 8291, signed by RFC 8292. `subject`: whom a push service can turn to. */
+/** Web Push: RFC 8030, encrypted by RFC 8291, signed by RFC 8292. `subject`: the contact for a push service. */
 export async function toWebPush(
   { endpoint, p256dh, auth }: z.output<typeof webPushSettings>,
   message: ToldMessage,

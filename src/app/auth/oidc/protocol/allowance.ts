@@ -2,7 +2,7 @@
 export type Allowance = {
   /** Uses one attempt; false if none is left. */
   readonly take: () => boolean
-  /** Puts back one that was taken and did no harm. */
+  /** Puts back an attempt that did no harm. */
   readonly giveBack: () => void
 }
 

@@ -3,7 +3,7 @@ import { MAX_SUBJECT } from '../../../../shared/limits.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Clocks of provider and service may differ by so much. */
+/** The allowed difference between the clocks of provider and service. */
 const LEEWAY_S = 60
 
 /** A token older than the oldest attempt can't have been issued for one. */
@@ -20,9 +20,8 @@ export type Expected = {
 }
 
 /**
- * Which claim of an ID token is wrong; null when all are good and `sub` is its subject.
- * OpenID Connect Core 1.0, 3.1.3.7 and 3.1.3.8, where optional checks are made, and further audiences accepted only of a
- * token that was issued to this client.
+ * The invalid claim of an ID token; null when all are valid and `sub` is its subject. OpenID Connect Core 1.0, 3.1.3.7
+ * and 3.1.3.8, with the optional checks; further audiences are accepted only in a token that was issued to this client.
  */
 export function wrongClaim(claims: Claims, expected: Expected): OidcReason | null {
   const { iss, sub, azp, exp, iat, nbf, nonce, at_hash: atHash } = claims
@@ -40,8 +39,8 @@ export function wrongClaim(claims: Claims, expected: Expected): OidcReason | nul
 }
 
 /**
- * The claim at `path`: of that very name, or along names with dots between; undefined where there is none. Nothing that
- * an object inherits counts.
+ * The claim at `path`: of that very name, or along names separated by dots; undefined if there is none. Inherited
+ * properties do not count.
  */
 export function claimAt(claims: Claims, path: string): unknown {
   let found: unknown = claims
@@ -58,7 +57,7 @@ export function isSubject(sub: unknown): sub is string {
   return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && !/[\p{Cc}\p{Cs}]/u.test(sub)
 }
 
-/** Whether `aud` names this client, and others only where `azp` says that the token was issued to this one. */
+/** Whether `aud` names this client; others are allowed only if `azp` says that the token was issued to this one. */
 export function isAudience({ aud, azp }: Claims, clientId: string): boolean {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
   if (!audiences.includes(clientId) || !audiences.every((audience) => typeof audience === 'string')) return false
@@ -69,7 +68,7 @@ function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
-/** Values of `amr` that tell of more than something known: RFC 8176, section 2. */
+/** Values of `amr` that stand for more than a password: RFC 8176, section 2. */
 const BEYOND_KNOWLEDGE: ReadonlySet<unknown> = new Set([
   'face',
   'fpt',
@@ -87,13 +86,13 @@ const BEYOND_KNOWLEDGE: ReadonlySet<unknown> = new Set([
   'vbm',
 ])
 
-/** How many factors an ID token tells of; null where it says nothing, or nothing that can be read. */
+/** The number of factors according to an ID token; null if it does not say, or not readably. */
 export function factorsOf({ amr }: Claims): 1 | 2 | null {
   if (!Array.isArray(amr) || amr.length === 0) return null
   return amr.some((method) => BEYOND_KNOWLEDGE.has(method)) ? 2 : 1
 }
 
-/** When the user was last asked there who they are, ms; null where an ID token says nothing that can be read. */
+/** When the provider last asked the user who they are, ms; null if an ID token does not say, or not readably. */
 export function authenticationTime({ auth_time: time }: Claims): number | null {
   return isTime(time) && time > 0 && time < 1e11 ? Math.floor(time * 1000) : null
 }

@@ -35,12 +35,12 @@ const metadataSchema = z.object({
 })
 export type Metadata = z.infer<typeof metadataSchema>
 
-/** How often it is fetched: for a sign-in, and because an endpoint of the kept one failed. */
+/** How often it is fetched: for a sign-in, and because an endpoint of the cached one failed. */
 type Fetches = { readonly needed: Allowance; readonly renewed: Allowance }
 
 /**
- * The provider's own description, kept for an hour. A failure is kept for no time at all: the next sign-in asks again,
- * as far as the allowance goes. Values are cached and promises are not: on workerd a promise belongs to its request.
+ * The provider's own description, cached for an hour. A failure is not cached: the next sign-in asks again, as far as
+ * the allowance permits. Values are cached and promises are not: on workerd a promise belongs to its request.
  */
 export function createDiscovery(
   issuer: string,

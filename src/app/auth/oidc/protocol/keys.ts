@@ -59,7 +59,7 @@ const keySetSchema = z.object({ keys: z.array(z.unknown()).max(MOST_KEYS) })
 
 export type Verified = { readonly claims: Claims; readonly hashes: Algorithm['hashes'] }
 
-/** Fetches of keys that nothing came of: for a name that is unknown or not given, and for one that seems reused. */
+/** Fetches of keys without a result: for an unknown or missing key ID, and for one that seems reused. */
 type Refetches = { readonly unknown: Allowance; readonly reused: Allowance }
 
 /**
@@ -87,7 +87,7 @@ export function createKeys(refetches: Refetches, now: () => number) {
     if (claims !== null) return { claims, hashes }
     const isKnown = header.kid !== undefined && keys.some(({ kid }) => kid === header.kid)
     const allowance = isKnown ? refetches.reused : refetches.unknown
-    // A key that is known and of another kind is a mistake of the token's.
+    // A known key of another kind is an error of the token.
     const mayBeNew = cached !== null && (!isKnown || suitable.length > 0)
     const renewed = mayBeNew && allowance.take() ? await fetched(ask, uri) : keys
     const candidates = suitableKeys(renewed, header)
@@ -128,7 +128,7 @@ function readHeader(token: string, type: string): Header {
   return { alg, kid }
 }
 
-/** With a kid the keys of that name, without one the only key of the kind. */
+/** With a kid the keys of that ID, without one the only key of the kind. */
 function suitableKeys(keys: readonly Key[], { alg, kid }: Header): readonly Key[] {
   const { kty, crv } = ALGORITHMS[alg]
   const ofKind = keys.filter(

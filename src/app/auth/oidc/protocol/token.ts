@@ -41,7 +41,7 @@ export function createRedemption(client: Client) {
   }
 }
 
-/** The one to begin with, and the other one if that may do as well. */
+/** The first method to try, and the other one if that is allowed as well. */
 function methodsOf(metadata: Metadata, works: Method | null): readonly [Method, Method | null] {
   const [one, other] = METHODS.filter((method) => metadata.token_endpoint_auth_methods_supported?.includes(method))
   if (one !== undefined && other === undefined) return [one, null]
@@ -67,7 +67,7 @@ function tokenRequest(client: Client, grant: Grant, method: Method): RequestInit
   return { method: 'POST', headers, body }
 }
 
-/** RFC 6749, 5.2, has `invalid_client` for it; there are providers that say the next best thing. */
+/** RFC 6749, 5.2, defines `invalid_client` for it; some providers answer something else. */
 function isRefusedClient(answer: ProviderAnswer): boolean {
   if (answer.kind === 'none' || answer.status === 200) return false
   return answer.status === 401 || ['invalid_client', 'unauthorized_client'].includes(errorCode(answer.json))
@@ -83,7 +83,7 @@ function readTokens(answer: ProviderAnswer): Tokens {
   return { idToken: parsed.data.id_token, accessToken: parsed.data.access_token }
 }
 
-/** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, asks of both halves of Basic credentials. */
+/** application/x-www-form-urlencoded, as RFC 6749, section 2.3.1, requires for both halves of Basic credentials. */
 function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+')
 }
