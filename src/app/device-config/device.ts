@@ -9,7 +9,7 @@ export type LiveSection = SectionView & {
   readonly section: string
   readonly kind: SectionKind
   readonly readAt: number
-  /** Another one after any change, also of a secret. Means nothing to another process. */
+  /** Changes with every change, also of a secret. Means nothing to another process. */
   readonly revision: string
 }
 
@@ -21,15 +21,15 @@ export type SectionChange = SectionInput & {
   readonly revision: string | null
 }
 
-/** A change that was checked: no other one of the radio begins until it is over, or released. */
+/** A change that was checked: no other one of the radio begins until it has ended or is released. */
 export type PreparedChange = {
-  /** Paths; without any there is nothing to do. */
+  /** Paths; empty if nothing changes. */
   readonly fields: readonly string[]
   readonly secretsChanged: readonly string[]
   /** By path, without secrets. */
   readonly before: JsonObject
   readonly after: JsonObject
-  /** Begins to send; the outcome goes to the row with this id. */
+  /** Begins to send; the outcome is stored in the row with this id. */
   start(id: string): void
   /** Gives it up, unless it was started. */
   release(): void

@@ -33,7 +33,7 @@ export async function storeSections(
       .insert(deviceConfig)
       .values({ sourceId, section, values: JSON.stringify(values), secrets: JSON.stringify(secrets), readAt }),
   )
-  // The packets of this radio may not be stored yet, and nothing else would have made its source.
+  // The packets of this radio may not be stored yet, and nothing else would have created its source.
   const made = writeSources(store, [{ ...source, createdAt: now }])
   const [first, ...others] = [
     ...made,
@@ -62,7 +62,7 @@ export async function readSections(store: Store, source: string): Promise<Stored
 const valuesSchema = z.record(z.string(), z.json())
 const secretsSchema = z.record(z.string(), secretStateSchema)
 
-/** Sources whose settings are stored, with the node each of them is; the oldest first. */
+/** Sources with stored settings, and the node number of each; the oldest first. */
 export function readConfiguredSources(store: Store): Promise<{ name: string; nodeNum: number | null }[]> {
   return Promise.resolve(
     store.db
@@ -99,7 +99,7 @@ export async function readChanges(store: Store, source: string): Promise<Change[
 
 const pathsSchema = z.array(z.string())
 
-/** The statement that records a change as begun, in place of the section's earlier one. */
+/** The statement that records a change as begun, replacing the section's earlier one. */
 export function writeChange(store: Store, source: string, change: Change): Statement {
   const { id, section, state, at, by, fields } = change
   const values = {

@@ -12,13 +12,13 @@ import { readBackupSchedule, replaceBackupSettings } from './backup-settings.ts'
 import { createBackup, deleteBackup, demandBackups, downloadBackup } from './backups.ts'
 import { timeField } from '../http/fields.ts'
 
-// Any name passes here: one that can't be a backup's is answered like one that is not there.
+// Any name passes here: an impossible one is answered like an unknown one.
 const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
 
 const told = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
 const settingsAnswer = backupSettingsSchema.extend(told)
 
-/** Also a body as GET answers it. */
+/** Also a body in the form of GET's answer. */
 const settingsBody = backupSettingsChangesSchema.extend(z.object(told).partial().shape)
 
 export const backupRoutes = new Hono<AppEnv>()

@@ -28,7 +28,7 @@ export type BackupSettings = z.infer<typeof backupSettingsSchema>
 
 const { keepWeekly, keepMonthly } = backupSettingsSchema.shape
 
-/** Who does not know of weeks and months leaves them as they are: to forget them would delete backups. */
+/** A client that does not know weeks and months leaves them unchanged: resetting them would delete backups. */
 export const backupSettingsChangesSchema = backupSettingsSchema.extend({
   keepWeekly: keepWeekly.optional(),
   keepMonthly: keepMonthly.optional(),
@@ -58,5 +58,5 @@ export const storedRun = z.strictObject({
 
 export type StoredRun = z.infer<typeof storedRun>
 
-/** All that the schedule knows. */
+/** The stored state of the schedule. */
 export type BackupSchedule = { readonly settings: z.infer<typeof storedSettings>; readonly run: StoredRun | null }

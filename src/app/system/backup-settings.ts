@@ -13,7 +13,7 @@ import type { Store } from '../../db/store.ts'
 import { audit, type AuditContext } from '../audit/audit.ts'
 import { DAY_MS, isFuture } from '../../shared/time.ts'
 
-/** Rows of the table `settings` that begin with this belong to backups and to no general list of settings. */
+/** Rows of the table `settings` with this prefix belong to backups and not to the general list of settings. */
 export const BACKUP_SETTINGS_PREFIX = 'backup.'
 const SETTINGS_KEY = `${BACKUP_SETTINGS_PREFIX}settings`
 const RUN_KEY = `${BACKUP_SETTINGS_PREFIX}lastRun`
@@ -85,7 +85,7 @@ export async function recordScheduledRun(
   )
 }
 
-/** Forgets times that a clock noted when it was a day or more ahead: the schedule would wait for them. */
+/** Drops times recorded by a clock that was a day or more ahead: the schedule would wait for them. */
 export async function forgetFutureRuns(ctx: AuditContext): Promise<void> {
   const now = ctx.now()
   const { settings, run } = await readBackupSchedule(ctx.store)

@@ -2,16 +2,16 @@ import * as z from 'zod'
 import { timeField } from '../http/fields.ts'
 import type { BackupSchedule } from './backup-schedule.ts'
 
-/** Backups in the data directory. Any name that can't be a backup's is `backup_not_found`, without a look at the disk. */
+/** Backups in the data directory. An impossible name is `backup_not_found`, without a look at the disk. */
 export interface Backups {
   /** Newest first. */
   list(): Promise<Backup[]>
   /** Throws `backup_not_found`. */
   find(name: string): Promise<Backup>
   running(): BackupProgress | null
-  /** `record` runs when the backup is whole; if it throws, the backup goes. Throws `backup_in_progress`. */
+  /** `record` runs when the backup is complete; if it throws, the backup is deleted. Throws `backup_in_progress`. */
   create(kind: BackupKind, record: (backup: Backup) => Promise<void>): Promise<Backup>
-  /** `record` runs when the backup is out of sight; if it throws, the backup comes back. Throws `backup_not_found`. */
+  /** `record` runs when the backup is hidden; if it throws, the backup reappears. Throws `backup_not_found`. */
   remove(name: string, record: () => Promise<void>): Promise<void>
   /** Reads everything. Throws `backup_not_found`. */
   verify(name: string): Promise<Verification>

@@ -73,7 +73,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** What the start page shows. Costs the same however many measurements are stored. */
+/** The data of the start page. Costs the same however many measurements are stored. */
 export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
   const { store } = ctx
   const { activeSeconds, counts, hours, air } = await readFacts(store, ctx.now())
@@ -92,7 +92,7 @@ export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
   }
 }
 
-/** Where each row that is read is charged, what was counted holds for so long. */
+/** Where each read row is charged, counts are cached for this long. */
 const KEPT_MS = MINUTE_MS
 
 type Facts = Awaited<ReturnType<typeof countAll>>
@@ -123,7 +123,7 @@ async function countAll(store: Store, now: number) {
   return { activeSeconds, counts, hours: trafficHours(start, said, logged), air: measured }
 }
 
-/** Nodes known, and those heard at or after `since`. */
+/** Known nodes, and those heard at or after `since`. */
 export async function countNodes(store: Store, since: number): Promise<{ nodes: number; activeNodes: number }> {
   const row = await queries(store).counts.get({ since })
   return { nodes: row?.nodes ?? 0, activeNodes: row?.activeNodes ?? 0 }

@@ -12,9 +12,9 @@ export interface Meter {
   /** `portName` as in `Packet`; null: could not be decrypted here. */
   countPacket(portName: string | null): void
   countBatch(counts: BatchCounts): void
-  /** A run of a rule of automation, as it ended. */
+  /** A finished run of a rule of automation. */
   countAutomation(kind: RuleKind, result: RunEnd): void
-  /** An attempt to send a message of alerts. */
+  /** An attempt to send an alert message. */
   countAlertDelivery(kind: DestinationKind, result: 'delivered' | 'failed'): void
   families(): readonly Family[]
 }

@@ -19,7 +19,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Everything that is measured, as it is now. Costs the same however many measurements are stored. */
+/** All measured values at this moment. Costs the same however many measurements are stored. */
 export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
   const { store } = ctx
   const now = ctx.now()

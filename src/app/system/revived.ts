@@ -11,7 +11,7 @@ import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
 import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
 import { timeField } from '../http/fields.ts'
 
-/** What can be taken away from a user and comes back with a backup of before, named as the audit log names it. */
+/** What can be revoked from a user and comes back with an older backup, named as in the audit log. */
 export const REVIVABLE = [
   'user_deleted',
   'admin_status_changed',
@@ -39,14 +39,14 @@ export const revivedSchema = z
   .meta({ id: 'Revived', description: 'What the latest restore gave back to a user' })
 export type Revived = z.infer<typeof revivedSchema>
 
-/** As it is kept until somebody decides: with the name of the backup, and the password that the restore undid. */
+/** As stored until somebody decides: with the name of the backup, and the password that the restore undid. */
 const storedSchema = revivedSchema.omit({ id: true }).extend({
   backup: z.string(),
   password: z.object({ hash: z.string(), isTemporary: z.boolean() }).nullable(),
 })
 export type StoredRevived = z.infer<typeof storedSchema>
 
-/** What comes of it when it is done again. */
+/** The result of revoking it again. */
 export const reapplicationSchema = z.object({
   reapplied: z.array(z.int()),
   refused: z.array(z.object({ id: z.int(), code: z.string(), detail: z.string() })),
@@ -55,7 +55,7 @@ export type Reapplication = z.infer<typeof reapplicationSchema>
 
 const KEY_PREFIX = `${BACKUP_SETTINGS_PREFIX}revived.`
 
-/** The keys of `settings` under which the list is kept, a row each. */
+/** The keys of `settings` under which the list is stored, one row each. */
 export const REVIVED_KEYS = `${KEY_PREFIX}%`
 
 /** The statements that replace the list. */
@@ -65,7 +65,7 @@ export function storeRevived({ db }: Store, list: readonly StoredRevived[], now:
   return [forget, ...rows.map((row) => db.insert(settings).values(row))]
 }
 
-/** A row of the list as another database keeps it. */
+/** A row of the list as another database stores it. */
 export function parseRevived(value: string): StoredRevived {
   return storedSchema.parse(JSON.parse(value))
 }
@@ -89,7 +89,7 @@ async function readPending({ db }: Store): Promise<Pending[]> {
   )
   const accountOf = new Map(accounts.map((account) => [account.id, account]))
   const live = new Set(tokens.map(({ id }) => id))
-  // Somebody may have done it again by hand.
+  // Somebody may have revoked it again by hand.
   const isOpen = ({ stored: { action, userId, token } }: Pending) => {
     const account = accountOf.get(userId)
     if (account === undefined) return false
@@ -100,14 +100,14 @@ async function readPending({ db }: Store): Promise<Pending[]> {
   return all.filter(isOpen).toSorted((a, b) => a.id - b.id)
 }
 
-// D1 takes 100 values with a query.
+// D1 accepts 100 values per query.
 async function inPages<T>(ids: readonly number[], read: (ids: number[]) => PromiseLike<T[]> | T[]): Promise<T[]> {
   const found: T[] = []
   for (let i = 0; i < ids.length; i += 90) found.push(...(await read(ids.slice(i, i + 90))))
   return found
 }
 
-/** What the latest restore revived, and of which backup that was; null when nothing waits for a decision. */
+/** What the latest restore revived, and the backup it restored; null when nothing waits for a decision. */
 export async function listRevived(store: Store): Promise<{ backup: string | null; revived: Revived[] }> {
   const pending = await readPending(store)
   return { backup: pending[0]?.stored.backup ?? null, revived: pending.map(publicRevived) }
@@ -119,8 +119,8 @@ function publicRevived({ id, stored }: Pending): Revived {
 }
 
 /**
- * Does what the restore undid again, each by itself; what can't be done stays in the list, such as what would leave no
- * administrator. Throws `not_found` for an id that is not in the list.
+ * Revokes again what the restore undid, item by item; an item that cannot be revoked stays in the list, such as the
+ * last administrator. Throws `not_found` for an id that is not in the list.
  */
 export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): Promise<Reapplication> {
   const pending = await readPending(ctx.store)
@@ -144,7 +144,7 @@ export async function reapplyRevived(ctx: Ctx, ids: readonly number[] | 'all'): 
   return { reapplied: done.map(({ id }) => id), refused }
 }
 
-/** Leaves everything as the backup had it, and forgets the list. */
+/** Accepts the state of the backup, and deletes the list. */
 export async function acceptRevived(ctx: Ctx): Promise<void> {
   const pending = await readPending(ctx.store)
   if (pending.length > 0) await ctx.store.atomic(settle(ctx, 'restore_accepted', pending))
@@ -160,7 +160,7 @@ function settle(
   return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 
-/** For logs: who, what, and of a token which one. */
+/** For logs: who, what, and for a token which one. */
 export function nameRevived(one: Pick<StoredRevived, 'action' | 'username' | 'token'>): Record<string, string> {
   const { action, username, token } = one
   return { action, username, ...(token !== null && { token: `${token.name} (${token.prefix}…)` }) }

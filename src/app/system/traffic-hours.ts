@@ -45,12 +45,15 @@ export const trafficQueries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Begin of the first hour that is told at `now`: `start` of the queries. */
+/** Start of the first reported hour at `now`: `start` of the queries. */
 export function firstHour(now: number): number {
   return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
 }
 
-/** The last 24 hours of the clock (UTC), oldest first, by what the queries found. Packets are those that the log still has. */
+/**
+ * The last 24 hours of the clock (UTC), oldest first, from the results of the queries. Packets are those still in the
+ * log.
+ */
 export function trafficHours(
   start: number,
   messages: readonly { readonly hour: number; readonly n: number }[],

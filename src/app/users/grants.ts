@@ -24,14 +24,14 @@ import {
   RESOURCE_NAMES,
 } from '../../shared/access/resources.ts'
 
-/** What a user may do and see, and the grants behind it. */
+/** The permissions and scope of a user, and the grants behind them. */
 export type HeldPermissions = {
   readonly permissions: Permissions
   readonly scope: Scope
   readonly grants: readonly StoredGrant[]
 }
 
-/** What a user may do, and who granted it when. Throws `user_not_found`. */
+/** The permissions of a user, and who granted them when. Throws `user_not_found`. */
 export async function readPermissions(store: Store, userId: number): Promise<HeldPermissions> {
   const row = await store.db
     .select({ isAdmin: users.isAdmin, packed: packedPermissions, ...scopeColumns })
@@ -57,9 +57,9 @@ async function listGrants(store: Store, userId: number): Promise<StoredGrant[]> 
 }
 
 /**
- * Sets the named resources, and the scope where it is given, and leaves the others. `repeated` are the grants as they are,
- * from whoever sends back what was read. Throws `user_not_found`, `invalid_request` for other grants; an administrator's
- * can't be narrowed.
+ * Sets the named resources, and the scope if given, and leaves the others. `repeated` are unchanged grants that a
+ * client sends back. Throws `user_not_found`, `invalid_request` for other grants; an administrator's cannot be
+ * narrowed.
  */
 export async function replacePermissions(
   ctx: Ctx,

@@ -66,7 +66,7 @@ export function storedPermissionsJson(userId: number | SQL): SQL {
     left join ${userPermissions} on ${userPermissions.userId} = ${userId} and ${resource} = names.value)`
 }
 
-/** The packed permissions of the row of `users` that a query is at. */
+/** The packed permissions of the row of `users` in a query. */
 export const packedPermissions = sql<string | null>`(select json_group_object("resource", "can_read" + 2 * "can_write")
   from "user_permissions" where "user_permissions"."user_id" = "users"."id")`
 

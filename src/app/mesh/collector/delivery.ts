@@ -23,8 +23,8 @@ export const ingestAnswerSchema = z
   .meta({ id: 'IngestAnswer' })
 
 /**
- * Stores what a collector delivers by its token. Throws `source_taken` when a radio of this service or another owner's token has the
- * name, `too_many_sources`.
+ * Stores a collector's delivery, identified by its token. Throws `source_taken` when a radio of this service or another
+ * owner's token has the name, `too_many_sources`.
  */
 export async function storeDelivery(
   ctx: Ctx,
@@ -76,12 +76,12 @@ async function ownSource({ store, now }: Ctx, name: string, tokenId: number): Pr
   throw new AppError('too_many_sources', 'This token, or the whole service, has reached the limit of sources')
 }
 
-/** A radio has a number of its own; of two that take turns under one name, each hears the other's as a forgery. */
+/** A radio has its own number; of two that take turns under one name, each hears the other's packets as forgeries. */
 function isOtherNode(event: RadioEvent, { localNodeNum: before }: KnownSource): boolean {
   return event.type === 'my-info' && before !== null && event.nodeNum !== before
 }
 
-/** One batch, and only when the database refuses something of it the halves: one item must not keep the others out. */
+/** One batch, and only if the database refuses something in it, its halves: one item must not block the others. */
 async function storeTaken(
   store: Store,
   taken: readonly Taken[],

@@ -24,15 +24,15 @@ const KIND_OF: Readonly<Record<Payload['kind'], CollectedKind>> = {
 
 const SAMPLED: ReadonlySet<Payload['kind']> = new Set<Payload['kind']>(['position', 'telemetry', 'nodeinfo'])
 
-/** Senders and kinds that are remembered; of one that is forgotten a packet more passes. */
+/** Senders and kinds that are remembered; for a forgotten one, another packet passes. */
 const MOST_REMEMBERED = 100_000
 
 type Selection = {
   /** In their order. */
   readonly passed: readonly Heard[]
-  /** So many could have been delivered and are left out. */
+  /** The number of events that could be delivered but are left out. */
   readonly filtered: number
-  /** Called once they are stored: the next batches are compared with them. */
+  /** To be called once they are stored: the next batches are compared with them. */
   commit(): void
 }
 

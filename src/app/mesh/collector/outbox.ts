@@ -10,7 +10,7 @@ import { eachTurn, inSlices, type Pause } from '../../upkeep/slices.ts'
 
 /** Packets that have waited longer are not delivered. */
 export const OUTBOX_AGE_MS = 7 * DAY_MS
-/** Rows deleted in one transaction: some milliseconds. */
+/** Rows deleted in one transaction: a few milliseconds. */
 const SLICE_ROWS = 2000
 
 /** A packet that waits for its delivery. */
@@ -38,7 +38,7 @@ const queries = prepareOnce((db) => ({
     .select({ n: sql<number>`count(*)` })
     .from(collectorOutbox)
     .prepare(),
-  // Of one source, since a delivery is: the one that waits longest.
+  // Of one source, as each delivery is: the one that has waited longest.
   next: db
     .select()
     .from(collectorOutbox)
@@ -71,7 +71,7 @@ const DELIVERED: ReadonlySet<RadioFact['type']> = new Set<RadioFact['type']>([
   'channel',
 ])
 
-/** Whether a collector may deliver this: it is free of secrets, and the other service takes it. */
+/** Whether a collector may deliver this: it contains no secrets, and the other service accepts it. */
 export function isDeliverable({ event, raw }: Heard): boolean {
   return raw !== undefined && raw !== null && DELIVERED.has(event.type)
 }
@@ -100,7 +100,7 @@ export function writeOutbox(store: Store, rows: readonly Omit<Waiting, 'id'>[]):
   return rows.length === 0 ? [] : [queries(store).add(rows)]
 }
 
-/** Keeps something that was not heard. */
+/** Adds something that was not heard. */
 export async function addToOutbox(
   store: Store,
   { source, receivedAt, raw }: { readonly source: string; readonly receivedAt: number; readonly raw: Uint8Array },
@@ -109,7 +109,7 @@ export async function addToOutbox(
   await store.atomic([queries(store).add([row])])
 }
 
-/** Rows that wait. */
+/** The number of waiting rows. */
 export async function countOutbox(store: Store): Promise<number> {
   return (await queries(store).count.get())?.n ?? 0
 }
@@ -119,17 +119,17 @@ export async function readOutbox(store: Store, limit: number, except: Iterable<n
   return queries(store).next.all({ limit, except: JSON.stringify([...except]) })
 }
 
-/** The row that came last, if there is one. */
+/** The newest row, if there is one. */
 export async function readNewestOfOutbox(store: Store): Promise<Waiting[]> {
   return queries(store).newest.all()
 }
 
-/** Answers how many there were. */
+/** Returns the number of deleted rows. */
 export async function removeFromOutbox(store: Store, ids: readonly number[]): Promise<number> {
   return (await queries(store).remove.all({ ids: JSON.stringify(ids) })).length
 }
 
-/** Deletes the oldest `excess` rows. Answers how many there were. */
+/** Deletes the oldest `excess` rows. Returns the number of deleted rows. */
 export async function trimOutbox(store: Store, excess: number): Promise<number> {
   const { trim } = queries(store)
   const deleteSlice = (limit: number) => trim.all({ limit, before: Number.MAX_SAFE_INTEGER })
@@ -142,7 +142,7 @@ export async function trimOutbox(store: Store, excess: number): Promise<number> 
  */
 export async function expireOutbox(store: Store, before: number, pause: Pause): Promise<number> {
   const { trim } = queries(store)
-  // Mostly the oldest one stays, and so do all others.
+  // Usually the oldest one stays, and so do all others.
   const { length: first } = await trim.all({ limit: 1, before })
   if (first === 0 || !(await pause())) return first
   return first + (await inSlices((limit) => trim.all({ limit, before }), { full: SLICE_ROWS, pause })).rows

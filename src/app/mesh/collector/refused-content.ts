@@ -2,7 +2,7 @@ import { failedQuery } from '../../http/query-error.ts'
 
 const REFUSED = /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** The content itself cannot be understood: a fault of this program, which the same content meets each time. */
+/** The content itself cannot be understood: a fault of this program, which occurs each time with the same content. */
 class UnreadableContent extends Error {
   override name = 'UnreadableContent'
 }
@@ -24,7 +24,7 @@ export function isRefusedContent(error: unknown): boolean {
   for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
     if (e instanceof UnreadableContent) return true
     if ('code' in e && REFUSED.test(String(e.code))) return true
-    // D1 has its codes at the end of its words; what Drizzle says ends with the content itself.
+    // D1 puts its codes at the end of its messages; Drizzle's messages end with the content itself.
     if (failedQuery(e) === null && e.message.startsWith('D1_ERROR') && REFUSED.test(e.message)) return true
   }
   return false

@@ -10,7 +10,7 @@ type Needs = Pick<Ports, 'store' | 'log' | 'events' | 'meter'>
 /** Numbers of ports that the log has named, for each database. */
 const named = new WeakMap<Db, Set<number>>()
 
-/** Tells what a stored batch brought: to those who watch, to the metrics, and to the log what nobody here understands. */
+/** Reports a stored batch: to live readers, to the metrics, and to the log what the service does not understand. */
 export async function announce({ store, log, events, meter }: Needs, news: readonly News[]): Promise<void> {
   if (news.length === 0) return
   log.debug('Packets stored', { packets: news.length })
@@ -25,18 +25,18 @@ export async function announce({ store, log, events, meter }: Needs, news: reado
   events.publish(detailed)
 }
 
-/** Once in an hour for each source: how many there are is in the metrics. */
+/** Hourly for each source: the number is in the metrics. */
 export function logCrowd(log: Needs['log'], { source, newNodes }: Crowd): void {
   log.warn('A source delivers too many new nodes: no more are stored until the next hour', { source, newNodes })
 }
 
-/** Each port once: what a mesh carries is in the metrics, and the packets are in the packet log. */
+/** Each port once: the metrics have the kinds of traffic, and the packet log has the packets. */
 function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): void {
   const known = named.get(db) ?? new Set()
   named.set(db, known)
   for (const { packet } of news) {
     const { port, portName, payload, from } = packet
-    // Routing has parts that are of no use here, and is known.
+    // Routing is a known port, although some of its parts are not used here.
     if (
       payload.kind !== 'unknown' ||
       portName === 'ROUTING_APP' ||
@@ -50,5 +50,5 @@ function nameUnknownPorts(db: Db, log: Needs['log'], news: readonly News[]): voi
   }
 }
 
-/** The protocol has 512 ports; numbers beyond it are made up by somebody. */
+/** The protocol has 512 ports; numbers beyond it are invented. */
 const MOST_NAMED = 512

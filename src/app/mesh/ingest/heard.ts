@@ -15,8 +15,8 @@ export type News = {
 export type Heard = {
   readonly source: Source
   readonly event: RadioEvent
-  /** Delivered long after it was heard: newer things may be known by now. */
+  /** Delivered long after it was heard: newer data may be known by now. */
   readonly isLate?: boolean
-  /** The bytes of its FromRadio to pass on; null when there may be secrets in them. */
+  /** The bytes of its FromRadio to pass on; null if they may contain secrets. */
   readonly raw?: Uint8Array | null
 }

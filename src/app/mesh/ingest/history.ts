@@ -3,7 +3,7 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { metrics, positions, telemetry, telemetryDirty } from '../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 
-/** Where a node was at `t`, in milliseconds. */
+/** The position of a node at `t`, in milliseconds. */
 export type PositionRow = {
   readonly nodeNum: number
   readonly t: number
@@ -11,7 +11,7 @@ export type PositionRow = {
   readonly longitude: number
   readonly altitude: number | null
   readonly precisionBits: number | null
-  /** The channel it came on; see `UNKNOWN_CHANNEL`. */
+  /** Its channel; see `UNKNOWN_CHANNEL`. */
   readonly channel: number | null
 }
 
@@ -20,7 +20,7 @@ export type Measurements = {
   readonly nodeNum: number
   readonly t: number
   readonly values: Readonly<Record<string, number>>
-  /** The channel they came on; see `UNKNOWN_CHANNEL`. */
+  /** Their channel; see `UNKNOWN_CHANNEL`. */
   readonly channel: number | null
 }
 
@@ -53,7 +53,7 @@ const METRIC_VALUES = {
   name: field('name'),
 } satisfies Record<keyof typeof metrics.$inferSelect, SQL>
 
-// `cross join` keeps SQLite from putting the tables in another order than this one.
+// `cross join` keeps SQLite from reordering the tables.
 const OF_NODE = sql`cross join nodes n on n.node_num = ${field('nodeNum')}`
 const OF_METRIC = sql`${OF_NODE} cross join json_each(r.j, '$.values') e cross join metrics m on m.name = e.key`
 
@@ -76,7 +76,7 @@ const queries = prepareOnce((db) => ({
   metrics: prepareJsonInsert(db, metrics, { values: METRIC_VALUES, onConflict: sql`on conflict do nothing` }),
 }))
 
-/** Statements that add to the tracks of nodes; the nodes are there already, or made earlier in the same step. */
+/** Statements that add to the tracks of nodes; the nodes exist already, or are created earlier in the same step. */
 export function writePositions(store: Store, rows: readonly PositionRow[]): Statement[] {
   return rows.length === 0 ? [] : [queries(store).positions(rows)]
 }

@@ -41,7 +41,7 @@ export type Ingest = {
 /** What a writer needs from the collector that delivers the stored packets. */
 export type Collecting = {
   readonly filter: CollectorFilter
-  /** `rows` wait for their delivery; so many others were left out by the filter. */
+  /** `rows` wait for their delivery; the filter left out this many others. */
   onKept(rows: number, filtered: number): void
 }
 
@@ -57,7 +57,7 @@ type Memory = {
 export type Stored = {
   readonly news: readonly News[]
   readonly crowds: readonly Crowd[]
-  /** Whose alerts it brought. */
+  /** The owners of the alerts that it caused. */
   readonly alerted: readonly number[]
   /** Packets that were known already. */
   readonly duplicates: number
@@ -81,10 +81,10 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * The one writer of a process. What the filter of a `collector` lets pass is kept for it in the same step, and it is told
- * how many rows that were. `radios`: names of those that are configured, in their order; radios that are
- * not among them any more are nodes as any other. `onCrowd` is told of sources that bring too many new nodes, `onCounted`
- * what is counted of each batch that is stored, `onAlerts` whose alerts a batch brought.
+ * The only writer of a process. What the filter of a `collector` passes is queued for it in the same step, and it is
+ * given the number of rows. `radios`: names of the configured radios, in their order; radios that are no longer among
+ * them are ordinary nodes. `onCrowd` receives sources that bring too many new nodes, `onCounted` the counts of each
+ * stored batch, `onAlerts` the owners of alerts that a batch caused.
  */
 export function createIngest(
   store: Store,

@@ -24,7 +24,7 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (isOtherKey(earlier, later)) return false
   const [first, last] = isPlaceOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
-  // One that is signed goes before one that is not, whichever is older: the database knows.
+  // Signed rows are kept apart from unsigned ones, whichever is older: the database decides.
   if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false

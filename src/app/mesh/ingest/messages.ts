@@ -7,7 +7,7 @@ import type { Refiling } from '../radios/channel-table.ts'
 import type { DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { OWN_KINDS } from '../../../shared/mesh/link-kinds.ts'
 
-/** One arrival of a text. */
+/** One reception of a text. */
 export type MessageRow = {
   readonly source: string
   readonly packetId: number
@@ -51,8 +51,8 @@ const VALUES = {
   notice: sql`null`,
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
 
-// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is. The
-// words are those that were signed.
+// A later copy is a reception, never a new message: the one with the fewest hops is kept. A sent one stays as it is. A
+// signed text replaces an unsigned one.
 const FEWER_HOPS = `excluded.hops_away < coalesce(hops_away, 256)`
 const PROVEN = `excluded.signed and not signed`
 const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
@@ -60,7 +60,7 @@ const RECEPTION = sql.raw(`on conflict (from_node_num, packet_id) do update set
   text = iif(${PROVEN}, excluded.text, text), signed = max(signed, excluded.signed)
   where direction = 'in' and (${FEWER_HOPS} or ${PROVEN})`)
 
-/** The channel in which a radio of ours heard a text. */
+/** The channel in which our own radio heard a text. */
 export type Filing = {
   readonly fromNodeNum: number
   readonly packetId: number

@@ -10,7 +10,7 @@ export type NodeRow = {
   readonly seenAt: number
   /** When the node was last heard. */
   readonly lastHeard?: number | null
-  /** For a node that is new; else when it was last heard, or seen. */
+  /** For a new node; otherwise when it was last heard, or seen. */
   readonly firstHeard?: number
   readonly longName?: string | null
   readonly shortName?: string | null
@@ -22,7 +22,7 @@ export type NodeRow = {
   readonly spoofSuspected?: boolean
   /** Comes with `spoofSuspected`: see `claimOf`. */
   readonly spoofClaim?: string
-  /** Announced, and not believed. */
+  /** Announced, but not accepted. */
   readonly refusedPublicKey?: string | null
   /** When a signature of the node was verified, and which fields of this row were signed. */
   readonly signedAt?: number
@@ -44,13 +44,13 @@ export type NodeRow = {
   readonly deviceMetricsTime?: number | null
   /** Comes with any of the metrics; see `UNKNOWN_CHANNEL`. */
   readonly metricsChannel?: number | null
-  /** Only of a node that was heard directly. */
+  /** Only for a node that was heard directly. */
   readonly snr?: number | null
   readonly rssi?: number | null
   readonly hopsAway?: number | null
   readonly viaMqtt?: boolean
   readonly channel?: number | null
-  /** Taken of a radio of ours for a node that is new; from then on they are the administrator's. */
+  /** Copied from our own radio for a new node; from then on the administrator sets them. */
   readonly isFavorite?: boolean
   readonly isIgnored?: boolean
 }

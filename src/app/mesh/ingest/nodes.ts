@@ -116,8 +116,8 @@ function channelOfMetrics(areTaken: string): string {
 const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
 
 /**
- * A node's identity stays until a later report of the node changes it. A replaced key, and a key that is not believed,
- * leave a trace.
+ * A node's identity stays until a later report of the node changes it. A replaced key, and a key that is not accepted,
+ * are recorded.
  */
 function identity(isTaken: string): string {
   const isNewName = `((${isTaken}) and ${outranks('name_signed')})`
@@ -161,7 +161,7 @@ const OLDER = `${places(IS_PLACE_NEWER)},
 
 /**
  * A radio's memory of a node only replaces older data. A radio without a clock does not know when it heard the node.
- * Each radio has the last word on its own name.
+ * Each radio decides its own name.
  */
 const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER},
   ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`)}`
@@ -203,7 +203,7 @@ export function writeNodes(store: Store, { remembered, late, heard }: NodeRows):
 /** A suspicion that the node itself lifts: see `claimOf`. */
 export type LiftedSuspicion = { readonly nodeNum: number; readonly claim: string }
 
-/** Statements that lift suspicions; those that something else raised too stay. */
+/** Statements that lift suspicions, except those with a further cause. */
 export function liftSuspicions(store: Store, lifted: readonly LiftedSuspicion[]): Statement[] {
   return lifted.length === 0 ? [] : [bind(queries(store).lift, { lifted: JSON.stringify(lifted) })]
 }

@@ -1,25 +1,25 @@
 import { HOUR_MS } from '../../../shared/time.ts'
 import type { Voice } from '../../../shared/mesh/packets.ts'
 
-/** How long, and for how many packets, a packet is known again. */
+/** How long, and for how many packets, a packet is recognised. */
 export const WINDOW_MS = 6 * HOUR_MS
 export const WINDOW_SIZE = 50_000
 
-/** One arrival of a packet. */
+/** One reception of a packet. */
 export type Arrival = {
   readonly from: number
   readonly id: number
   readonly at: number
   readonly hopsAway: number | null
-  /** False when nothing could be read of it. */
+  /** False if nothing in it could be decoded. */
   readonly isReadable: boolean
-  /** How sure it is who sent it. */
+  /** How certain its sender is. */
   readonly standing?: Voice
 }
 
 /**
- * `first`: nothing of it was known; `copy`: nothing new; `shorter`: a copy that came by fewer hops; `surer`: a copy of
- * which it is known better who sent it.
+ * `first`: the packet is new; `copy`: nothing new; `shorter`: a copy with fewer hops; `surer`: a copy whose sender is
+ * more certain.
  */
 type Sighting = 'first' | 'copy' | 'shorter' | 'surer'
 
@@ -35,7 +35,7 @@ export type PacketWindow = { open(): Sightings; readonly size: number }
 
 type Entry = Required<Pick<Arrival, 'at' | 'hopsAway' | 'isReadable' | 'standing'>>
 
-/** Knows packets again by sender and id: for 6 hours, the latest 50,000. A packet without id is always a first. */
+/** Recognises packets by sender and id: for 6 hours, the latest 50,000. A packet without an id is always new. */
 export function createPacketWindow(): PacketWindow {
   const entries = new Map<string, Entry>()
   return {

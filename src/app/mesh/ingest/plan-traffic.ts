@@ -11,7 +11,7 @@ export type TrafficArrival = {
   readonly source: { readonly name: string }
   readonly packet: Packet
   readonly receivedAt: number
-  /** Before `receivedAt` when it waited on its way. */
+  /** Before `receivedAt` if it was delayed. */
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
@@ -22,7 +22,7 @@ export function emptyTraffic(): Traffic {
   return { receptions: [], routes: [], neighbors: new Map(), waypoints: [], packets: [] }
 }
 
-/** Notes by which way a text came: each copy counts. */
+/** Records how a text arrived: each copy counts. */
 export function addReception(traffic: Traffic, { source, packet, receivedAt, gateway }: TrafficArrival): void {
   const { from: fromNodeNum, id: packetId, payload, snr, rssi, hopsAway } = packet
   if (payload.kind !== 'text' || packetId === 0) return
@@ -56,7 +56,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
     isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
   if (judgement.fate === 'spoofed' || (judgement.fate === 'set-aside' && packet.viaMqtt)) return
-  // Without a request it answers, a route is a question passing by.
+  // Without a request that it answers, a route is an overheard request.
   if (payload.kind === 'traceroute' && requestId !== null && to !== BROADCAST && !isReplayed) {
     const route = JSON.stringify(payload.route)
     traffic.routes.push({
@@ -83,7 +83,7 @@ function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighb
     .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, t }))
 }
 
-/** One that expired needs no place. */
+/** An expired one needs no position. */
 function listWaypoint(waypoint: Waypoint, fromNodeNum: number, t: number): WaypointRow[] {
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t

@@ -24,7 +24,7 @@ import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 /** If the clocks of two radios differ by more than this, the order of arrival is not the order of reception. */
 const CLOCK_SLACK_MS = 60_000
 
-/** Claims contain names that others made up. */
+/** Claims contain names that others invented. */
 const MAX_CLAIM = 400
 
 /** The changes that a batch of events makes. */
@@ -35,9 +35,9 @@ export type Plan = {
   /** As it is after this batch. */
   readonly table: ChannelTable
   readonly channels: KnownChannel[]
-  /** Of nodes that are in a radio's memory, or were heard while their packet waited in one. */
+  /** Nodes in a radio's memory, or heard while their packet waited in a radio. */
   readonly remembered: NodeRow[]
-  /** Of nodes that were heard. */
+  /** Nodes that were heard. */
   readonly heard: NodeRow[]
   /** Nodes heard or remembered at an unknown earlier time. */
   readonly late: NodeRow[]
@@ -192,7 +192,7 @@ function addNode(
   const fix = judgement.keepsPosition ? null : node.fix
   // A radio's clock may run ahead of ours by some minutes; nothing is heard after it arrived.
   const lastHeard = node.lastHeard === null ? null : Math.min(node.lastHeard, seenAt)
-  // In its memory a radio does not keep on which channel something came.
+  // A radio's memory does not include the channels.
   const ofRadio = isOwn ? null : UNKNOWN_CHANNEL
   const arrival = isOwn ? {} : { hopsAway: node.hopsAway, snr: viaMqtt ? null : node.snr }
   rows.push({
@@ -390,7 +390,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     text: said.text,
     replyId,
     emoji: packet.isEmoji,
-    // When a stored message was first said is not known.
+    // It is unknown when a stored message was first sent.
     timestamp: said.isReplay ? receivedAt : Math.min(packet.rxTime ?? receivedAt, receivedAt),
     rxSnr: packet.snr,
     rxRssi: packet.rssi,
@@ -402,7 +402,7 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
   })
 }
 
-/** In which channel a text was said, our own radios know better than a broker that was faster. */
+/** Our own radios know the channel of a text better than a broker that was faster. */
 function addFiling(plan: Plan, { source, packet, receivedAt, isReplayed, judgement }: Arrival): void {
   const { from, id, channel, payload, pkiEncrypted } = packet
   if (!isOwnKind(source.kind) || judgement.isOwn || isReplayed) return

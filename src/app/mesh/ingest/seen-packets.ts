@@ -31,7 +31,7 @@ const queries = prepareOnce((db) => ({
     )
     .orderBy(sql`p.t`)
     .prepare(),
-  // The log is in the order of arrival: nothing but its end is looked at.
+  // The log is in the order of arrival, so only its end is searched.
   recent: db
     .select(ARRIVAL)
     .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
@@ -75,7 +75,7 @@ export async function readRecentPackets(store: Store, since: number): Promise<Ar
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1 }))
 }
 
-/** Whether a packet was heard, and could be read, before now. */
+/** Whether a packet was heard before now, and could be decoded. */
 export function recallPackets(
   store: Store,
 ): (packet: { readonly from: number; readonly id: number }) => Promise<boolean> {

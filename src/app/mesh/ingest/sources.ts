@@ -19,7 +19,7 @@ export type SourceRow = Source & {
 /** A source that is in the database. */
 export type KnownSource = Source & { readonly localNodeNum: number | null }
 
-/** Of one token: a site has some radios and a broker or two. */
+/** Of one token: a site has a few radios and one or two brokers. */
 const MAX_TOKEN_SOURCES = 20
 /** Of all tokens. */
 const MAX_CLAIMED_SOURCES = 200
@@ -47,7 +47,7 @@ const CHANNEL_VALUES = {
   lastHeard: field('lastHeard'),
 } satisfies Record<keyof typeof channels.$inferSelect, SQL>
 
-/** Whether a node number belongs to a radio of ours. */
+/** Whether a node number belongs to one of our radios. */
 export function isLocalNode(nodeNum: SQL): SQL {
   return sql`(${nodeNum} in (select local_node_num from sources where local_node_num is not null and ${IS_CLAIMED}))`
 }
@@ -139,7 +139,7 @@ export function writeChannels(store: Store, rows: readonly KnownChannel[]): Stat
   ]
 }
 
-/** Marks the nodes that are radios of ours, and no others. Runs after the sources and nodes are written. */
+/** Marks the nodes that are our own radios, and no others. Runs after the sources and nodes are written. */
 export function markLocalNodes(store: Store): Statement {
   return bind(queries(store).markLocal, {})
 }
@@ -153,8 +153,8 @@ export async function readSource(
 }
 
 /**
- * Gives a source of a collector to the token that delivers it. Null when another owner's token has it, or this one has as
- * many as it may.
+ * Assigns a source of a collector to the token that delivers it. Null if another owner's token has it, or this one has
+ * the maximum number.
  */
 export async function claimSource(
   store: Store,
@@ -170,7 +170,7 @@ export async function listLocalSources(store: Store): Promise<KnownSource[]> {
   return queries(store).local.all()
 }
 
-/** A radio that is not configured any more is a node as any other: `radios` are the names of those that are. */
+/** A radio that is no longer configured is an ordinary node: `radios` are the names of the configured ones. */
 export async function retireRadios(store: Store, radios: readonly string[]): Promise<void> {
   const { retire } = queries(store)
   await store.atomic([bind(retire, { radios: JSON.stringify(radios) }), markLocalNodes(store)])

@@ -6,10 +6,10 @@ import { isLocalNode } from './sources.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { type Standing, UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 
-/** More ways by which a message came are not kept. */
+/** Further receptions of a message are not stored. */
 const MOST_RECEPTIONS = 100
 
-/** One way by which a message came. `gateway` 0: the radio of the source itself. */
+/** One reception of a message. `gateway` 0: the radio of the source itself. */
 export type ReceptionRow = {
   readonly source: string
   readonly fromNodeNum: number
@@ -70,7 +70,7 @@ export type PacketRow = {
   readonly replayed: boolean
   readonly standing: Voice | Standing
   readonly payload: string
-  /** Something of it was understood. */
+  /** At least a part of it was decoded. */
   readonly isReadable: boolean
 }
 
@@ -157,7 +157,7 @@ const queries = prepareOnce((db) => ({
   routes: prepareJsonInsert(db, traceroutes, {
     values: ROUTE_VALUES,
     from: OF_ANSWER,
-    // A node answers once: who says something else later, or answers for another one, makes it up.
+    // A node answers once: a different later answer, or one in another node's name, is forged.
     onConflict: sql`on conflict (from_node_num, request_id) do update set
       route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null
       where route is null and to_node_num = excluded.to_node_num`,
@@ -185,7 +185,7 @@ const queries = prepareOnce((db) => ({
       where excluded.t >= t
         and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),
-  // An end in the past is how a waypoint is taken back.
+  // A waypoint is deleted by giving it an end in the past.
   expireWaypoints: db
     .delete(waypoints)
     .where(sql`expires_at <= ${sql.placeholder('now')}`)
@@ -197,7 +197,9 @@ const queries = prepareOnce((db) => ({
   }),
 }))
 
-/** Statements that store traffic; sources, nodes and messages are there already, or made earlier in the same step. */
+/**
+ * Statements that store traffic; sources, nodes and messages exist already, or are created earlier in the same step.
+ */
 export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
   const prepared = queries(store)
   const { receptions: copies, routes, waypoints: places, packets: log } = traffic

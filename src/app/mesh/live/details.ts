@@ -8,11 +8,11 @@ import { type Message, messageColumns, publicMessage, type RawMessage } from '..
 import { type Node, publicNode } from '../nodes/nodes.ts'
 import { deliveryEvent } from './events.ts'
 
-// With what an event says beside its name, pages keep their lists and ask for nothing.
+// Events carry enough data for pages to update their lists without a request.
 
-/** Of more nodes at once pages ask for the list, which costs less than a flood of events to every reader. */
+/** When more nodes change at once, pages load the list, which costs less than a flood of events to every reader. */
 const MOST_NODES = 50
-/** Nodes of which it is known what was told last. */
+/** The number of nodes whose last reported state is stored. */
 const MOST_KNOWN = 5000
 
 const queries = prepareOnce((db) => ({
@@ -30,10 +30,10 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Adds to events of stored packets what became of the nodes, and the messages as the API tells them. */
+/** Adds the changes of the nodes, and the messages in the form of the API, to the events of stored packets. */
 export async function addDetails(store: Store, events: readonly NewEvent[]): Promise<NewEvent[]> {
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
-  // Noted in any case: after such an event pages read what is whole.
+  // Recorded in any case: after such an event pages load the whole node.
   const read = await readChanges(store, nums)
   const changes = nums.length > MOST_NODES ? new Map<number, Changes>() : read
   const detailed: NewEvent[] = []
@@ -57,7 +57,7 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
   return row === undefined ? null : publicMessage(row)
 }
 
-/** The state of a message or traceroute of ours may have changed: of a message, to what. */
+/** The state of a message or traceroute of ours may have changed; for a message, the new state. */
 export async function readDelivery(store: Store, key: { nodeNum: number; packetId: number }): Promise<NewEvent> {
   const event = deliveryEvent(key)
   const message = await readMessage(store, key)
@@ -66,7 +66,7 @@ export async function readDelivery(store: Store, key: { nodeNum: number; packetI
   return { ...event, data: { ...event.data, deliveryState, routingError, notice } }
 }
 
-/** Tells of nodes that somebody changed, or deleted. */
+/** Reports nodes that a user changed or deleted. */
 export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'events'>, nums: readonly number[]) {
   if (events === null) return
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
@@ -83,7 +83,7 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
 
 type Changes = Partial<Node>
 
-/** Nodes as they were told last, by number; the one that was told longest ago is the first. */
+/** Nodes as last reported, by number; the least recently reported one is the first. */
 const toldNodes = new WeakMap<Db, Map<number, Node>>()
 
 async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, Changes>> {
@@ -93,8 +93,8 @@ async function readChanges(store: Store, nums: readonly number[]): Promise<Reado
 }
 
 /**
- * What is new of a node since this process told of it last; everything the first time. Whoever read the node since then
- * has it after this too: the values are whole.
+ * The changes of a node since this process last reported it; everything the first time. A reader who loaded the node in
+ * between also has the right state afterwards: the values are complete.
  */
 function noteChanges({ db }: Store, node: Node): Changes {
   const told = toldNodes.get(db) ?? new Map<number, Node>()

@@ -6,9 +6,9 @@ import { nextTurn } from '../../http/limits/next-turn.ts'
 import { canReadMessage } from '../../sharing/visible.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 
-/** Proxies close what is silent for longer, and a viewer is looked up again at least so often. */
+/** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
 const BEAT_MS = 15_000
-/** Beats for which a reader may take nothing. */
+/** Beats for which a reader may read nothing. */
 const MAX_STALLED_BEATS = 2
 /** Events in one chunk. */
 const MAX_CHUNK = 100
@@ -22,9 +22,10 @@ export function demandEvents({ events }: SignedInCtx): Events {
 }
 
 /**
- * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId` on. The stream holds a place in the kept
- * events instead of a queue of its own: who reads slowly misses events and is told so by `reset`; who reads nothing is
- * dropped. `access` says that the viewer may do more or less than before. It ends with the viewer's session or token. Throws `rate_limited`.
+ * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId`. The stream holds a position in the kept
+ * events instead of its own queue: a slow reader misses events and gets `reset`; one that reads nothing is dropped.
+ * `access` says that the viewer's permissions have changed. It ends with the viewer's session or token. Throws
+ * `rate_limited`.
  */
 export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefined): ReadableStream<Uint8Array> {
   const events = demandEvents(ctx)
@@ -76,9 +77,9 @@ export function openEventStream(ctx: SignedInCtx, lastEventId: string | undefine
 }
 
 type Reader = {
-  /** What comes next, as soon as there is something; null at the end. */
+  /** The next chunk, as soon as there is one; null at the end. */
   next(): Promise<Uint8Array | null>
-  /** Something is due, if only a comment. */
+  /** Something is due, at least a comment. */
   beat(): void
   end(): void
 }
@@ -118,7 +119,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
         if (viewer === null || viewer.mustChangePassword || isEnded) return null
         const before = opening + noteRights(viewer)
         const chunk = take(viewer)
-        // With the number of the last event, also if that was not for this viewer: it is where to resume.
+        // With the number of the last event, even if that was not for this viewer: it is where to resume.
         const after = isBeatDue ? `: beat\n${id()}\n` : ''
         opening = ''
         isBeatDue = false
@@ -137,18 +138,18 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   }
 }
 
-/** What some events are on the wire. */
+/** The bytes of some events. */
 type Chunk = { readonly text: string; readonly bytes: Uint8Array }
 
 const utf8 = new TextEncoder()
 const chunkOf = (text: string): Chunk => ({ text, bytes: utf8.encode(text) })
 const EMPTY = chunkOf('')
 
-/** Chunks kept for readers at the same place. */
+/** Chunks kept for readers at the same position. */
 const KEPT_CHUNKS = 16
 const kept = new WeakMap<Events, Map<string, Chunk>>()
 
-/** Readers at the same place who may see the same kinds get the same bytes: they are made once, however many read. */
+/** Readers at the same position with the same permissions get the same bytes, built once for all of them. */
 function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]): Chunk {
   const chunks = kept.get(events) ?? new Map<string, Chunk>()
   kept.set(events, chunks)
@@ -181,7 +182,7 @@ function mayGet({ user, permissions, scope }: Viewer, { kind, place, userId }: L
   return permissions[needs].read && (place === undefined || canReadMessage(scope, place))
 }
 
-/** The place that an id names; null for one that is not kept any more, of another process, or nobody's. */
+/** The position of an id; null for one that is no longer kept, is of another process, or is invalid. */
 function placeOf(events: Events, lastEventId: string): number | null {
   const [epoch, digits = ''] = lastEventId.split('-')
   const place = /^\d{1,15}$/.test(digits) ? Number(digits) : null

@@ -1,33 +1,33 @@
 import type { Place } from '../../sharing/visible.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
-/** What has just happened in this process, for those who watch. */
+/** The latest events of this process, for live readers. */
 export interface Events {
-  /** Names this process among all that ever ran. */
+  /** Identifies this process among all that ever ran. */
   readonly epoch: string
   publish(events: readonly NewEvent[]): void
   /** Number of the latest event; 0 before the first one. */
   last(): number
-  /** At most `limit` events after the one with this number; null when some of them are not kept any more. */
+  /** At most `limit` events after the one with this number; null if some of them are no longer kept. */
   since(seq: number, limit: number): readonly LiveEvent[] | null
-  /** Calls `wake` at each change until the answered function is called; null when the user has too many streams. */
+  /** Calls `wake` at each change until the returned function is called; null if the user has too many streams. */
   subscribe(userId: number, wake: () => void): (() => void) | null
-  /** Runs something later; answers how to cancel that. */
+  /** Runs something later; returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void
   isClosed(): boolean
   /** Ends all streams: the service stops. */
   close(): void
 }
 
-/** Something that has just happened; `data` is told as JSON. */
+/** Something that has just happened; `data` is sent as JSON. */
 export type NewEvent = {
   readonly kind: EventKind
   readonly data: Readonly<Record<string, unknown>>
-  /** More of it, which a viewer may go without: what is in it of the node can be read from the list. */
+  /** Optional details: what they say about the node is in the list as well. */
   readonly contents?: Readonly<Record<string, unknown>>
-  /** Of a message: where it was said, which decides who is told. */
+  /** For a message: where it was sent, which decides who receives the event. */
   readonly place?: Place
-  /** For whom alone it is. */
+  /** The only user who receives it. */
   readonly userId?: number
 }
 

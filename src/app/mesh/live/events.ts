@@ -6,7 +6,7 @@ import type { Change } from '../../device-config/schemas.ts'
 import { readText } from '../ingest/plan.ts'
 import { placeOfMessage } from '../../sharing/visible.ts'
 
-/** Events kept for those who were away for a moment. */
+/** Events kept for readers that were briefly disconnected. */
 const KEPT_EVENTS = 1000
 /** Streams that one user may hold open. */
 const STREAMS_PER_USER = 10
@@ -14,14 +14,14 @@ const STREAMS_PER_USER = 10
 type Clock = { now(): number; after(delayMs: number, run: () => void): () => void }
 
 /**
- * The live events of one process. Numbers of another process mean nothing here: `epoch` tells them apart. `name`: letters
- * and digits that tell it from one that was started at the same instant.
+ * The live events of one process. Numbers of another process mean nothing here: `epoch` identifies the process. `name`:
+ * letters and digits that distinguish it from one that was started at the same instant.
  */
 export function createEvents(
   clock: Clock,
   name = '',
 ): Events & {
-  /** Some events never came here: whoever watches is told so. */
+  /** Some events never arrived here, and readers are told so. */
   skip(): void
 } {
   const ring: LiveEvent[] = []
@@ -71,7 +71,7 @@ export function createEvents(
   }
 }
 
-/** What of a stored batch is told: each node that was heard, once, and each text. */
+/** The events of a stored batch: each node that was heard, once, and each text. */
 export function newsEvents(news: readonly News[]): NewEvent[] {
   const senders = new Map<number, { heardAt: number; signed: boolean }>()
   for (const { packet, receivedAt, isSigned } of news) {
@@ -104,7 +104,7 @@ export function deliveryEvent({ nodeNum, packetId }: { nodeNum: number; packetId
   return { kind: 'delivery', data: { fromNodeNum: nodeNum, packetId } }
 }
 
-/** A change of a radio's settings has begun, or something became of it. */
+/** A change of a radio's settings has begun or ended. */
 export function changeEvent(
   source: string,
   {

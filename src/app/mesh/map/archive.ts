@@ -3,7 +3,7 @@ import type { PmtilesHeader } from './pmtiles-header.ts'
 
 /** A map in one file, which may be exchanged while the service runs. */
 export interface MapArchive {
-  /** The file as it is now. Throws `map_unavailable`. */
+  /** The current file. Throws `map_unavailable`. */
   open(): Promise<OpenMapArchive>
 }
 
@@ -11,7 +11,7 @@ export type OpenMapArchive = {
   readonly header: PmtilesHeader
   /** Bytes. */
   readonly size: number
-  /** With its quotes; another one when the file is another. */
+  /** With its quotes; differs between files. */
   readonly etag: string
   /** Reads in chunks, and closes the file at its end or when the reader stops. */
   stream(range: ByteRange): ReadableStream<Uint8Array<ArrayBuffer>>

@@ -31,7 +31,7 @@ export const mapSchema = z
   })
   .meta({ id: 'MapTiles' })
 
-/** Where the tiles of the map come from. Throws `map_unavailable`. */
+/** The source of the map's tiles. Throws `map_unavailable`. */
 export async function readMap(ctx: Ctx): Promise<z.infer<typeof mapSchema>> {
   const { MAP_TILE_URL, MAP_TILE_MAX_ZOOM, MAP_TILE_ATTRIBUTION: attribution } = ctx.config
   if (MAP_TILE_URL !== null) {

@@ -6,18 +6,18 @@ export type DeliveryEvent =
   | { readonly type: 'written' }
   /** The node `from` reports the outcome: `NONE` is success, any other name a failure. */
   | { readonly type: 'routing'; readonly error: string; readonly from: number }
-  /** The radio did not take it. */
+  /** The radio did not accept it. */
   | { readonly type: 'refused'; readonly error: string }
-  /** The radio says something about it, in its own words. */
+  /** The radio's notification about it. */
   | { readonly type: 'notice'; readonly message: string }
   /** It was never handed to the radio. */
   | { readonly type: 'not-sent' }
   /** This packet was not sent either, as its rule has been changed. */
   | { readonly type: 'withdrawn' }
-  /** Nothing was heard for too long, or the link broke: nothing more will be known. */
+  /** Nothing was heard for too long, or the link broke: the result stays unknown. */
   | { readonly type: 'lost' }
 
-/** Error of a packet that was taken back before a radio had it. */
+/** Error of a packet that was withdrawn before a radio had it. */
 export const WITHDRAWN = 'WITHDRAWN'
 
 export type Delivery = {
@@ -46,13 +46,13 @@ export function advance(current: Delivery, event: DeliveryEvent): Delivery {
   return RANKS[next.state] > RANKS[current.state] ? next : current
 }
 
-/** Words with which firmware (PhoneAPI.cpp, Router.cpp) drops a packet, and the error that it has a name for. */
+/** Texts with which firmware (PhoneAPI.cpp, Router.cpp) drops a packet, and the error that stands for them. */
 const REFUSALS = [
   { words: /once every \d+ seconds/i, error: 'RATE_LIMIT_EXCEEDED' },
   { words: /duty cycle limit/i, error: 'DUTY_CYCLE_LIMIT' },
 ] as const
 
-/** Any other word says nothing of how far the packet got. */
+/** Any other text does not say how far the packet got. */
 function outcomeOfNotice(message: string): Pick<Delivery, 'state' | 'error'> {
   const refusal = REFUSALS.find(({ words }) => words.test(message))
   return refusal === undefined ? { state: 'queued', error: null } : { state: 'failed', error: refusal.error }

@@ -24,27 +24,30 @@ export type MessageSearch = {
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
-  /** Of which messages the viewer sees only some. */
+  /** Set if the viewer sees only some messages. */
   readonly visible?: Scope | undefined
 }
 
-/** So few messages since a time are read by that, and put in order; more are met soon on the way from the newest. */
+/**
+ * Up to this number, messages since a time are read and then sorted; more are found faster by going back from the
+ * newest.
+ */
 const FEW = 5000
-/** Messages that one request reads where no index finds a text: half a second of a Raspberry Pi. */
+/** Messages that one request reads if no index finds a text: half a second on a Raspberry Pi. */
 const MOST_READ = 250_000
 
-/** As SQLite knows the indexes of direct messages by. */
+/** In the wording of the indexes of direct messages. */
 const IS_DIRECT = sql.raw('to_node_num <> 4294967295')
 
 /**
- * Ids of the messages that match, the newest first, at most `limit`, and below which id to go on: null when there are no
- * more. Where no index finds the text there may be fewer, or none, and more further on.
+ * Ids of matching messages, newest first, at most `limit`, and the id below which to continue: null at the end. If no
+ * index finds the text there may be fewer, or none, and more later.
  */
 export async function findMessages(
   store: Store,
   { limit, ...by }: MessageSearch,
 ): Promise<{ readonly ids: number[]; readonly next: number | null }> {
-  // One more than asked for tells whether there is a next page.
+  // One more than requested shows whether there is a next page.
   const { found, seenFrom, from } = await search(store, by, limit + 1)
   const ids = found.slice(0, limit)
   if (found.length > limit) return { ids, next: ids.at(-1) ?? null }
@@ -101,14 +104,14 @@ async function idsOf({ db }: Store, query: SQL): Ids {
   return (await db.all<{ id: number }>(query)).map(({ id }) => id)
 }
 
-/** Through the messages since a time, of which there are few. */
+/** By the messages since a time, when they are few. */
 async function byTime(store: Store, { since, ...by }: By, range: Range, limit: number): Ids {
   const where = and(gte(messages.timestamp, since ?? 0), isDirect(by), ...conditions(by), ...within(range))
   const from = sql.raw('messages indexed by messages_timestamp')
   return idsOf(store, sql`select id from ${from} where ${where} order by id desc limit ${limit}`)
 }
 
-/** Through the messages of one conversation: those that a node sent, and those that it was sent. */
+/** By the messages of one conversation: those from a node, and those to it. */
 async function byConversation(store: Store, by: By, range: Range, limit: number): Ids {
   const half = (index: string, column: string) => {
     const where = and(IS_DIRECT, sql`${sql.raw(column)} = ${by.with}`, ...conditions(by), ...within(range))
@@ -122,7 +125,7 @@ async function byConversation(store: Store, by: By, range: Range, limit: number)
   )
 }
 
-/** Through the newest messages of each channel that the scope has, and the newest direct ones. */
+/** By the newest messages of each channel in the scope, and the newest direct ones. */
 async function byChannels(store: Store, { channels, direct }: Scope, { from, before }: Range, limit: number): Ids {
   const newest = (index: string, where: SQL) => sql`select id from ${sql.raw(`messages indexed by ${index}`)}
     where ${where} and id >= ${from} and id < ${before} order by id desc limit ${limit}`
@@ -134,13 +137,13 @@ async function byChannels(store: Store, { channels, direct }: Scope, { from, bef
   return idsOf(store, sql`select id from (${ofChannels} ${ofDirect}) order by id desc limit ${limit}`)
 }
 
-/** Through the messages that the text index has found: a JSON array of ids. */
+/** By the messages that the text index has found: a JSON array of ids. */
 async function byIds(store: Store, by: By, ids: string, limit: number): Ids {
   const where = and(sql`id in (select value from json_each(${ids}))`, ...conditions(by))
   return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
 }
 
-/** Through all messages of the range. */
+/** By all messages of the range. */
 async function byId(store: Store, by: By, range: Range, limit: number): Ids {
   const where = and(...conditions(by), ...within(range))
   return idsOf(store, sql`select id from messages where ${where} order by id desc limit ${limit}`)
@@ -155,10 +158,10 @@ function isDirect({ with: nodeNum }: By): SQL | undefined {
   return and(IS_DIRECT, sql`(from_node_num = ${nodeNum} or to_node_num = ${nodeNum})`)
 }
 
-/** All but `before` and `with`. */
+/** All except `before` and `with`. */
 function conditions({ since, until, channel, from, q, signed, visible }: By): (SQL | undefined)[] {
   return [
-    // No index: the rows at hand are few.
+    // Without an index: there are only few rows.
     since === undefined ? undefined : sql`+${messages.timestamp} >= ${since}`,
     until === undefined ? undefined : sql`+${messages.timestamp} < ${until}`,
     channel === undefined ? undefined : eq(messages.channel, channel),

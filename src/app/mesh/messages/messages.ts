@@ -55,7 +55,7 @@ export const messagePageSchema = z
   })
   .meta({ id: 'MessagePage' })
 
-/** What `publicMessage` needs. A join would let SQLite begin at the sources and sort. */
+/** The columns for `publicMessage`. A join would let SQLite begin at the sources and sort. */
 export const messageColumns = {
   ...getTableColumns(messages),
   radio: sql<string | null>`iif(${messages.deliveryState} is null, null,
@@ -90,7 +90,7 @@ export type RawMessage = readonly [
   radio: string | null,
 ]
 
-/** Each filter by which an index finds the rows in their order, as SQL; the others need a search. */
+/** Each filter for which an index has the rows in order, as SQL; the others need a search. */
 const CONDITIONS = {
   before: lt(messages.id, sql.placeholder('before')),
   channel: eq(messages.channel, sql.placeholder('channel')),
@@ -100,7 +100,7 @@ const CONDITIONS = {
 } as const satisfies Record<string, SQL>
 const FILTERS = namesOf(CONDITIONS)
 
-/** A shape names the filters that a page has. */
+/** A shape is the set of filters of a page. */
 const pages = prepareShapes((db, shape) => {
   const asked = shape.split(' ')
   const conditions = FILTERS.filter((name) => asked.includes(name)).map((name) => CONDITIONS[name])
@@ -115,7 +115,7 @@ const pages = prepareShapes((db, shape) => {
 
 const newest = keepBodies<Body>()
 
-/** The first page without filters, which many ask for again and again: of what the scope lets the viewer see. */
+/** The first page without filters, which many clients poll: the part that the scope permits. */
 export async function newestMessages(store: Store, limit: number, scope: Scope): Promise<Body> {
   const revision = await readRevision(store, 'messages')
   const key = `${limit}-${encodeURIComponent(scopeKey(scope))}`
@@ -123,7 +123,7 @@ export async function newestMessages(store: Store, limit: number, scope: Scope):
   return newest(store, revision, key, make)
 }
 
-/** A page as JSON, newest first: of what the scope lets the viewer see. */
+/** A page as JSON, newest first: the part that the scope permits. */
 export async function listMessages(store: Store, filters: MessageSearch, scope: Scope): Promise<string> {
   const { limit } = filters
   const search = seesAllMessages(scope) ? filters : { ...filters, visible: scope }
@@ -133,7 +133,7 @@ export async function listMessages(store: Store, filters: MessageSearch, scope: 
     return pageOf(rows, next)
   }
   const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
-  // One more than asked for tells whether there is a next page.
+  // One more than requested shows whether there is a next page.
   const values = { ...search, ...visibleValues(scope), limit: limit + 1 }
   const rows = await rawRows<RawMessage>(pages(store, shape), values)
   const shown = rows.slice(0, limit)
@@ -142,7 +142,7 @@ export async function listMessages(store: Store, filters: MessageSearch, scope: 
 
 function needsSearch({ since, until, with: nodeNum, from, q, channel, signed, visible }: MessageSearch): boolean {
   const isFiltered = [since, until, nodeNum, from, q].some((filter) => filter !== undefined)
-  // Of a few channels the newest messages may be far back: they are found channel by channel.
+  // The newest messages of a few channels may be far back: they are found channel by channel.
   const isNarrow = visible !== undefined && visible.channels !== 'all' && channel === undefined
   return isFiltered || isNarrow || (channel !== undefined && signed === true)
 }
@@ -152,12 +152,12 @@ function pageOf(rows: readonly RawMessage[], nextBefore: number | null): string 
   return JSON.stringify(page satisfies z.infer<typeof messagePageSchema>)
 }
 
-/** What the API tells of a row of `messageColumns`. */
+/** A row of `messageColumns` in the form of the API. */
 export function publicMessage(row: RawMessage): Message {
   const [fromNodeNum, toNodeNum, notice] = [row[3], row[4], row[19]]
   const message: Message = {
     id: row[0],
-    // Below 0: a stand-in for none.
+    // Below 0: stands for none.
     packetId: Math.max(0, row[2]),
     fromNodeNum,
     fromNodeId: formatNodeId(fromNodeNum),

@@ -46,7 +46,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Oldest first, at most 1000. Throws `message_not_found`, also for a message that the scope leaves out. */
+/** Oldest first, at most 1000. Throws `message_not_found`, also for a message outside the scope. */
 export async function listReceptions(store: Store, id: number, scope: Scope): Promise<Reception[]> {
   const { exists, list } = queries(store)
   const message = await exists.get({ id })

@@ -29,7 +29,7 @@ export const bodyNodeNum = z.union([
   }),
 ])
 
-/** A radio to send by, in a body. */
+/** The radio to send with, in a body. */
 export const radioName = z
   .string()
   .min(1)
@@ -63,17 +63,17 @@ export const newMessageSchema = z
   })
 export type NewMessage = z.infer<typeof newMessageSchema>
 
-/** What sending needs of a request; without a viewer it is the service itself that sends. */
+/** What sending needs from a request; without a viewer the service itself sends. */
 export type SendCtx = AuditContext & Pick<Ctx, 'radio' | 'events'>
 
 /** The rule on whose behalf the service sends. */
 export type Automatic = RuleMark & {
   readonly name: string
-  /** Whether it is on and still as it was. */
+  /** Whether the rule is on and unchanged. */
   isCurrent(): Promise<boolean>
 }
 
-/** What a client may use as Idempotency-Key: one word of visible ASCII. */
+/** The form of an Idempotency-Key: one word of visible ASCII. */
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, '1–255 visible ASCII characters')
@@ -109,7 +109,7 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Stores a message and gives it to a radio to send. With a `key` that the same user gave before for the same message,
- * answers that message and sends nothing. Throws `forbidden`, `invalid_request` for a radio that there is not, `text_too_long`,
+ * returns that message and sends nothing. Throws `forbidden`, `invalid_request` for an unknown radio, `text_too_long`,
  * `idempotency_key_reused`, `radio_unavailable`, `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function sendMessage(
@@ -140,8 +140,8 @@ export async function sendMessage(
 }
 
 /**
- * Throws `forbidden` for what the scope of whoever asks does not let them send, and `invalid_request` for a channel that
- * is not there for them. The service itself may send everywhere.
+ * Throws `forbidden` for what the sender's scope does not permit, and `invalid_request` for a channel that does not
+ * exist for the sender. The service itself may send everywhere.
  */
 function refuseUnwritable({ viewer }: SendCtx, { to, channel }: NewMessage): void {
   if (viewer === null) return
@@ -160,7 +160,7 @@ async function findRadio(ctx: SendCtx, { radio, to, channel, replyId }: NewMessa
   return radio
 }
 
-/** Asked with a place in hand: from then on a change of the rule takes it back. Throws `automation_changed`. */
+/** Checked with a reserved place: from then on a change of the rule withdraws it. Throws `automation_changed`. */
 export async function refuseStale(automatic: Automatic | null): Promise<void> {
   if (automatic !== null && !(await automatic.isCurrent())) throw new AppError('automation_changed')
 }
@@ -178,7 +178,7 @@ async function readIdempotency(
 
 type Origin = { readonly idempotency: Idempotency | null; readonly automatic: Automatic | null }
 
-/** What a row says of who sent it; no username has a colon. */
+/** The sender as stored in a row; no username has a colon. */
 export function nameSender({ viewer }: SendCtx, automatic: Automatic | null): string | null {
   return automatic === null ? (viewer?.user.username ?? SYSTEM.username) : `automation:${automatic.name}`
 }
@@ -270,12 +270,12 @@ async function hashRequest(message: NewMessage): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** A radio takes a text for a channel that is switched off, and drops it; another radio may have others. */
+/** A radio accepts a text for a disabled channel, and drops it; another radio may have other channels. */
 async function findSlot(ctx: SendCtx, { source }: Outgoing, { to, channel }: NewMessage): Promise<number> {
   const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
   const slot = table.slotOf(source, channel)
   if (slot !== null) return slot
-  // What goes to one node is mostly not in a channel at all.
+  // A direct message is mostly not in a channel at all.
   if (to !== BROADCAST && channel === 0) return 0
   throw noSuchChannel()
 }

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { revisions } from '../../../db/schema.ts'
 import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
 
-// Clients poll the same few lists: as many bodies are kept for one state of a table.
+// Clients poll the same few lists: this many bodies are kept for one state of a table.
 const KEPT_BODIES = 4
 
 const queries = prepareOnce((db) => ({
@@ -36,7 +36,7 @@ export function keepBodies<T>() {
     const known = made.get(key)
     if (known !== undefined) return known
     const fresh = await make()
-    // Others may have asked meanwhile: all go on with the one that came first.
+    // Others may have asked meanwhile: all use the one that came first.
     const earlier = made.get(key)
     if (earlier !== undefined) return earlier
     if (made.size < KEPT_BODIES) made.set(key, fresh)

@@ -51,7 +51,7 @@ const evidence = (isAnother: string) => `
   heard_by_radio = max(heard_by_radio, excluded.heard_by_radio),
   source_id = coalesce(source_id, excluded.source_id)`
 
-/** SQL of an upsert: a node is heard now. A day far ahead was one of a clock that was wrong. */
+/** SQL of an upsert: a node is heard now. A day far in the future came from a wrong clock. */
 export const HEARD_EVIDENCE = evidence(
   `excluded.last_heard_day > ${KNOWN_DAY} or excluded.last_heard_day < ${KNOWN_DAY} - 1`,
 )

@@ -11,7 +11,7 @@ import {
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 
-/** Nodes whose history goes at the same time. */
+/** Nodes whose history is deleted at the same time. */
 const SLICE_NODES = 100
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
@@ -63,7 +63,7 @@ function prepareDelete(db: Db, table: SQLiteTable, key: string) {
 
 /**
  * Deletes the remaining history of deleted nodes, in slices; awaits `pause` after each, which returns whether to
- * continue. The next run goes on with the rest. A node that is heard again has another id. Returns the number of
+ * continue. The next run continues with the rest. A node that is heard again has another id. Returns the number of
  * deleted rows.
  */
 export async function sweepForgotten(

@@ -22,13 +22,13 @@ export type NodeQuery = {
   readonly activeWithin?: number | undefined
   /** Whether a signature of the node was verified. */
   readonly signed?: boolean | undefined
-  /** Of the answer before: those that it left out. Without filters. */
+  /** Of the previous response: the nodes that it left out. Without filters. */
   readonly cursor?: NodeCursor | undefined
 }
 
 /** Where a list of nodes was cut. */
 export type NodeCursor = {
-  /** The last node of the first page, when `revision` was that of the nodes. */
+  /** The last node of the first page, at the `revision` of the nodes. */
   readonly lastHeard: number | null
   readonly nodeNum: number
   readonly revision: number
@@ -36,7 +36,7 @@ export type NodeCursor = {
   readonly after: number
 }
 
-/** Null for what no list answered. */
+/** Null for an invalid cursor. */
 export function parseNodeCursor(text: string): NodeCursor | null {
   const parts = /^(\d{0,15})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(text)
   if (parts === null) return null
@@ -62,7 +62,7 @@ export type NodeList = {
 
 const plainLists = keepBodies<NodeList>()
 
-/** Newest heard first; what a cursor asks for by node number. */
+/** Newest heard first; pages after a cursor by node number. */
 export async function listNodes(
   { store, nodesRevision }: Pick<Ctx, 'store' | 'nodesRevision'>,
   query: NodeQuery,
@@ -100,7 +100,7 @@ function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision,
     .toSorted((a, b) => a.nodeNum - b.nodeNum)
 }
 
-/** Which nodes are active changes with time alone, but then their number does: the tag has it in it. */
+/** Nodes become inactive by time alone, but then their number changes: the tag includes it. */
 async function filterNodes(store: Store, query: NodeQuery, now: number): Promise<Body> {
   const { limit, since, q, activeWithin, signed } = query
   const revision = await readRevision(store, 'nodes')

@@ -21,7 +21,7 @@ const queries = prepareOnce((db) => [
   { ...prepareMove(db, telemetry, { perMetric: true }), dirty: prepareDirty(db) },
 ])
 
-/** Which rows come next: in the order of the primary key, so that all statements of a slice mean the same ones. */
+/** The next rows in the order of the primary key, so that all statements of a slice select the same ones. */
 function sliceOf(table: SQLiteTable, { perMetric, columns }: { perMetric: boolean; columns: SQL }): SQL {
   const name = sql.raw(getTableName(table))
   const ofNode = perMetric
@@ -69,8 +69,8 @@ function prepareDirty(db: Db) {
 }
 
 /**
- * Moves positions and measurements in slices; `pause` is awaited after each and answers whether to go on. Answers whether
- * all is moved. To do it twice, or only in part, and at the same time somewhere else, moves each row once.
+ * Moves positions and measurements in slices; `pause` is awaited after each and returns whether to continue. Returns
+ * whether all is moved. Repeating or interrupting it, or running it twice at the same time, moves each row once.
  */
 export async function moveHistory(
   store: Store,

@@ -192,13 +192,13 @@ async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
   return row
 }
 
-/** For those who read: by a number that a node had before, too. */
+/** For readers: also finds a node by a former number. */
 async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
   const row = await byNum(store).get.get({ nodeNum })
   return row ?? findNode(store, (await readPresentNum(store, nodeNum)) ?? nodeNum)
 }
 
-/** Also by a number that it had before. Throws `node_not_found`. */
+/** Also by a former number. Throws `node_not_found`. */
 export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
   const row = await findByAnyNum(store, nodeNum)
   const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
@@ -214,13 +214,13 @@ export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail
   }
 }
 
-/** The row id of a node, also by a number that it had before. Throws `node_not_found`. */
+/** The row id of a node, also by a former number. Throws `node_not_found`. */
 export async function getNodeRowId(store: Store, nodeNum: number): Promise<number> {
   const { id } = await findByAnyNum(store, nodeNum)
   return id
 }
 
-/** Changes the fields that people set on a node. Throws `node_not_found`. */
+/** Changes the fields that users set on a node. Throws `node_not_found`. */
 export async function updateNode(
   ctx: Ctx,
   nodeNum: number,
@@ -274,7 +274,7 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
     before: { publicKey: before.publicKey, previousPublicKey, refusedPublicKey, keyMismatch, spoofSuspected },
     after: { publicKey, keyMismatch: false, spoofSuspected: false },
   }
-  // A key that was announced meanwhile is for another look.
+  // A key that was announced meanwhile needs a new decision.
   const isAsSeen = [
     sql`${nodes.publicKey} is ${before.publicKey}`,
     sql`${nodes.refusedPublicKey} is ${refusedPublicKey}`,

@@ -40,7 +40,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Where a node was from `from` to `to` (ms, inclusive), oldest first. Throws `node_not_found`. */
+/** The positions of a node from `from` to `to` (ms, inclusive), oldest first. Throws `node_not_found`. */
 export async function readTrack(
   store: Store,
   nodeNum: number,

@@ -8,9 +8,9 @@ import { moveHistory } from './move-history.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { type Share, wholeSlices } from '../../upkeep/slice-share.ts'
 
-/** The old number must be silent for so long after the new one was first heard. */
+/** The old number must be silent for this long after the new one was first heard. */
 const SILENCE_MS = HOUR_MS
-/** A number that was first heard before this is another node. */
+/** A number that was known longer than this is another node. */
 const NEW_MS = 7 * DAY_MS
 /** In one run. */
 const MOST = 20
@@ -26,7 +26,7 @@ const nodeOf = (name: string) => sql`(select id from nodes where node_num = ${va
 const toldOf = (name: string, column: string) =>
   sql`(select ${sql.raw(column)} from nodes where node_num = ${value(name)})`
 
-// The old number is there, silent, and has no history any more.
+// The old number exists, is silent, and has no history left.
 const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('from')}
   and coalesce(a.last_heard, 0) < ${value('since')}
   and not exists (select 1 from telemetry x where x.node_id = a.id)
@@ -96,7 +96,7 @@ const queries = prepareOnce((db) => ({
         (select 1 from renumberings where from_node_num = ${value('from')} and to_node_num = ${value('to')})`,
     )
     .prepare(),
-  /** Those whose old number is there: not all is moved yet, or a radio remembered it, or it is heard again. */
+  /** Those whose old number exists: not all is moved yet, or a radio remembered it, or it is heard again. */
   open: db
     .select({
       id: renumberings.id,
@@ -159,7 +159,7 @@ const queries = prepareOnce((db) => ({
         where true on conflict do nothing`,
     )
     .prepare(),
-  // Numbers before the old one are the old one's as well.
+  // Numbers before the old one belong to it as well.
   giveBackNumbers: db
     .update(renumberings)
     .set({ toNodeNum: sql`${value('from')}` })
@@ -184,7 +184,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Under which numbers a node was known before, the oldest first. */
+/** The former numbers of a node, oldest first. */
 export async function listFormerNums(store: Store, nodeNum: number): Promise<number[]> {
   const rows = await queries(store).formerNums.all({ nodeNum })
   return rows.map((row) => row.nodeNum)
@@ -200,7 +200,7 @@ export async function readPresentNum(store: Store, nodeNum: number): Promise<num
  * old one fell silent. Excluded are numbers derived from the key, a signing node followed by one that does not sign,
  * and our own radios, which report their numbers themselves. Announcing a key does not prove it, so the history moves
  * back as soon as the old number is heard again. Awaits `pause` after each slice, which returns whether to continue;
- * the next run goes on with the rest.
+ * the next run continues with the rest.
  */
 export async function followRenumbered(
   needs: Needs,

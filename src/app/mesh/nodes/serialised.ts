@@ -15,13 +15,13 @@ export type SerialisedNode = {
 }
 
 export type SerialisedNodes = {
-  /** Of the table: another one after each change. */
+  /** Of the table: changes with every change of it. */
   readonly revision: number
   /** Newest heard first. */
   readonly list: readonly SerialisedNode[]
 }
 
-/** Nodes made into text before others have their turn. */
+/** Nodes serialised before other work gets its turn. */
 const SLICE = 500
 
 const queries = prepareOnce((db) => ({
@@ -41,11 +41,11 @@ const queries = prepareOnce((db) => ({
 const kept = new WeakMap<Db, SerialisedNodes>()
 
 /**
- * All nodes. Only those that changed since the last call are read and made into text again. `seen`: the revision of the
- * table, where it was just read.
+ * All nodes. Only those that changed since the last call are read and serialised again. `seen`: the revision of the
+ * table, if it was just read.
  */
 export async function serialiseNodes(store: Store, seen?: number): Promise<SerialisedNodes> {
-  // Before the rows are read: what is kept may be newer than its revision, never older.
+  // Before the rows are read: the cached rows may be newer than their revision, never older.
   const revision = seen ?? (await readRevision(store, 'nodes'))
   const known = kept.get(store.db)
   if (known !== undefined && known.revision >= revision) return known
@@ -58,7 +58,7 @@ export async function serialiseNodes(store: Store, seen?: number): Promise<Seria
   return next
 }
 
-/** Null when some are gone since: which, no row tells. */
+/** Null if some were deleted since: no row shows which. */
 async function addChanged(store: Store, known: SerialisedNodes): Promise<readonly SerialisedNode[] | null> {
   const { nodes: found, count } = await readChanged(store, known.revision)
   const changed = new Map(found.map((node) => [node.nodeNum, node]))
@@ -68,7 +68,7 @@ async function addChanged(store: Store, known: SerialisedNodes): Promise<readonl
 
 async function readChanged(store: Store, since: number) {
   const { changed, count } = queries(store)
-  // Where a query is a journey it brings everything; elsewhere nobody waits for long.
+  // Where a query is a round trip it loads everything; elsewhere nobody waits for long.
   const limit = store.batch === undefined ? SLICE : -1
   const all: SerialisedNode[] = []
   for (let after = 0; ;) {

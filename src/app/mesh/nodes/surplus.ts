@@ -7,13 +7,13 @@ import { HOUR_MS } from '../../../shared/time.ts'
 import { dayOf, type Evidence, weigh } from './evidence.ts'
 
 /**
- * The maximum number of nodes: anybody can make up numbers, also on the air. Nodes that somebody has marked do not
+ * The maximum number of nodes: anybody can invent numbers, also on the air. Nodes that somebody has marked do not
  * count.
  */
 export const MOST_NODES = 20_000
 /** Nodes weighed in one look-up at most. */
 const LOOK_UP_NODES = 5000
-/** Nodes forgotten in one transaction at most. */
+/** Nodes deleted in one transaction at most. */
 const SLICE_NODES = 200
 
 const value: (name: string) => Placeholder = sql.placeholder
@@ -104,7 +104,7 @@ function chooseSurplus(candidates: readonly Candidate[], excess: number, now: nu
   return chosen
 }
 
-/** Without sorting: of one source there may be as many as there are at all. */
+/** Without sorting: one source may have all the nodes. */
 function oldestOf(all: readonly Candidate[], count: number): Candidate[] {
   if (count <= 0) return []
   const byHour = Map.groupBy(all, ({ lastHeard, firstHeard }) => Math.floor((lastHeard ?? firstHeard) / HOUR_MS))

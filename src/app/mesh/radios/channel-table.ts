@@ -8,7 +8,7 @@ import type { ChannelInfo } from '../../../meshtastic/config/settings.ts'
 import { IS_CLAIMED, type Source } from '../ingest/sources.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
-/** Messages of a broker that came before it was known that a radio has their channel. */
+/** Messages from a broker that came before it was known that a radio has their channel. */
 export type Refiling = { readonly source: string; readonly from: number; readonly to: number }
 
 /**
@@ -20,7 +20,7 @@ export type ChannelTable = {
   tell(channel: KnownChannel): void
   /** The service's number for a source's channel: a slot, or the result of `numberChannel` for a broker. */
   numberOf(source: string, told: number): number
-  /** By which slot the radio has the channel of this number; null: it does not have it. */
+  /** The radio's slot for the channel of this number; null: it does not have the channel. */
   slotOf(radio: string, number: number): number | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
@@ -29,7 +29,7 @@ export type ChannelTable = {
   refilings(): Refiling[]
 }
 
-/** Read with each batch: the slots of our own radios first, so that nothing made up hides them. */
+/** Read with each batch: the slots of our own radios first, so that nothing invented hides them. */
 const MAX_CHANNELS = 4000
 
 const queries = prepareOnce((db) => ({
@@ -57,7 +57,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** `radios`: names of those that are configured, in their order; null when that is not known here: all of them count. */
+/** `radios`: names of the configured ones, in their order; null if that is unknown here: all of them count. */
 export async function readChannelTable(store: Store, radios: readonly string[] | null): Promise<ChannelTable> {
   const table = createChannelTable(radios)
   const known = await queries(store).all.all()
@@ -65,7 +65,7 @@ export async function readChannelTable(store: Store, radios: readonly string[] |
   return table
 }
 
-/** Names of the radios that are configured, in their order; null for a runtime without radios. */
+/** Names of the configured radios, in their order; null for a runtime without radios. */
 export function configuredRadios(radio: { links(): readonly LinkInfo[] } | null): string[] | null {
   return radio === null ? null : radio.links().flatMap(({ kind, name }) => (isOwnKind(kind) ? [name] : []))
 }
@@ -82,7 +82,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
     const identity = at(source, index)?.identity ?? null
     if (isSlot(index)) return (identity === null ? undefined : numbers().byIdentity.get(identity)) ?? index
     // A broker channel's name may be lost on the way, and its number identifies it nearly as well. If the name is
-    // known, a channel made to have the number of ours is a different one.
+    // known, a channel invented to have the number of ours is a different one.
     if (identity === null) return numbers().byNumber.get(index) ?? index
     return numbers().byIdentity.get(identity) ?? numberChannel(identity)
   }
@@ -149,7 +149,7 @@ function isOn({ role }: KnownChannel): boolean {
 }
 
 type Numbers = {
-  /** In the order in which they give numbers. */
+  /** In the order in which they assign numbers. */
   readonly radios: readonly string[]
   readonly byIdentity: ReadonlyMap<string, number>
   /** By the number from `numberChannel`. */

@@ -9,12 +9,12 @@ import { type ChannelTable, configuredRadios, readChannelTable } from './channel
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 
-/** Of radios that heard a node about as lately, the one with the fewest hops reaches it best. */
+/** Of radios that heard a node at about the same time, the one with the fewest hops reaches it best. */
 const RECENT_MS = HOUR_MS
-/** Messages of a channel among which the one that is answered is looked for. */
+/** Messages of a channel that are searched for the answered one. */
 const ANSWERED_MESSAGES = 20_000
 
-/** A radio that something could be sent by. */
+/** A radio that could send a packet. */
 export type Sender = {
   /** Name of its source. */
   readonly source: string
@@ -23,7 +23,7 @@ export type Sender = {
   readonly isTxEnabled: boolean
 }
 
-/** Where something goes. */
+/** The destination of a packet. */
 type Destination = {
   readonly to: number
   readonly channel: number
@@ -85,7 +85,7 @@ export function listSenders(radio: Ports['radio']): Sender[] {
     })
 }
 
-/** Those that can send; without any the first one, which says why not. */
+/** Those that can send; if there are none the first one, which gives the reason. */
 export function ableSenders(radio: Ports['radio']): Sender[] {
   const senders = listSenders(radio)
   const able = senders.filter(({ isConnected, isTxEnabled }) => isConnected && isTxEnabled)
@@ -132,7 +132,7 @@ function fittest(senders: readonly Sender[], fit: (sender: Sender) => number): S
   return senders.filter((sender) => fit(sender) === best)
 }
 
-/** How sure it is that a radio has the channel. */
+/** How certain it is that a radio has the channel. */
 function fitOf(table: ChannelTable, source: string, { to, channel }: Destination): number {
   // Packets to one node are mostly in no channel.
   if (to !== BROADCAST && channel === 0) return 0

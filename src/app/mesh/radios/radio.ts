@@ -38,7 +38,7 @@ export type RuleMark = { readonly automationId: number; readonly revision: numbe
 export type Reservation = {
   /** Name of the radio's source; null: the first one that can send. */
   readonly radio?: string | null
-  /** A rule has a share of the places, and its packets go after those that people send; null: a person sends. */
+  /** A rule has a share of the places, and its packets go after those of users; null: a user sends. */
   readonly rule?: RuleMark | null
 }
 
@@ -48,7 +48,7 @@ export type Outgoing = {
   readonly source: string
   /** The radio's own node number: the sender. */
   readonly nodeNum: number
-  /** For the one packet that goes to this place. */
+  /** For the single packet in this place. */
   readonly packetId: number
   /** The radio's own setting, which no packet may exceed. */
   readonly hopLimit: number
@@ -64,9 +64,9 @@ export type AskElsewhere = () => Promise<Response | null>
 export interface Radio {
   links(): readonly LinkInfo[]
   devices(): readonly RadioDevice[]
-  /** Events that were heard and are not stored yet. */
+  /** Events that were heard but are not stored yet. */
   waiting(): number
-  /** Null: nothing is delivered anywhere. */
+  /** Null: this service is not a collector. */
   collector(): CollectorInfo | null
   /** Throws `radio_unavailable`, `queue_full`. */
   reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
@@ -77,21 +77,23 @@ export interface Radio {
    * possible here.
    */
   forgetNode?(nodeNum: number): void
-  /** Of each radio that heard this node. */
+  /** For each radio that heard this node. */
   hearings(nodeNum: number): readonly Hearing[]
-  /** Absent or null: this process has the radios. Else how to have the one that has them answer a request. */
+  /**
+   * Absent or null: this process has the radios. Otherwise the way to forward a request to the process that has them.
+   */
   elsewhere?(c: Context): AskElsewhere | null
-  /** Whether another process has admitted and counted this request before it handed it over. */
+  /** Whether another process has admitted and counted this request before forwarding it. */
   isHandedOver?(c: Context): boolean
-  /** How the radio that `reserve` would choose modulates; null: it did not tell. */
+  /** The modulation of the radio that `reserve` would choose; null: not reported. */
   lora(): LoraSettings | null
 }
 
-/** When and over how many hops a radio heard a node last. */
+/** When and over how many hops a radio last heard a node. */
 export type Hearing = {
   /** Name of the radio's source. */
   readonly source: string
   readonly at: number
-  /** Null: not known, or by way of a broker. */
+  /** Null: unknown, or over the internet. */
   readonly hopsAway: number | null
 }

@@ -3,7 +3,7 @@ import { packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
 export const MOST_SOURCES = 50
-/** Among so many it is looked for which source brought one: pages ask again and again, and D1 charges each row. */
+/** The number of packets that are searched for each source's latest one: pages poll, and D1 charges each row. */
 export const LATEST_PACKETS = 1000
 
 const queries = prepareOnce((db) => {

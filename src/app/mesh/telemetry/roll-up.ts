@@ -28,7 +28,7 @@ const ONE_CHANNEL = sql`case when count(x.channel) = 0 then null
 
 type Source = typeof telemetry | typeof telemetryHourly
 
-/** Sums up the rows of `source` in each span of `keys` and writes one row for each. */
+/** Summarises the rows of `source` in each span of `keys` and writes one row for each. */
 function prepareRollUp(
   db: Db,
   target: typeof telemetryHourly | typeof telemetryDaily,

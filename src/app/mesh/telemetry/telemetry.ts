@@ -6,7 +6,9 @@ import { unitOf } from './metric-units.ts'
 import { getNodeRowId } from '../nodes/nodes.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
-/** A range up to this long is read measurement by measurement; up to the other one, hour by hour; else day by day. */
+/**
+ * A range up to this long is read measurement by measurement; up to the other one, hour by hour; beyond, day by day.
+ */
 const RAW_RANGE_MS = 2 * DAY_MS
 const HOURLY_RANGE_MS = 60 * DAY_MS
 
@@ -82,7 +84,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   hour: readRollUp(db, telemetryHourly),
   day: readRollUp(db, telemetryDaily),
-  // Hours that are not rolled up yet, summed up on the spot.
+  // Hours that are not rolled up yet, summarised on the spot.
   fresh: db
     .select({
       t: sql<number>`d.t`,
@@ -110,7 +112,7 @@ type Sum = {
   readonly sum: number
 }
 
-/** Which metrics a node has measured, or with null any node. Throws `node_not_found`. */
+/** The metrics that a node has measured, or with null any node. Throws `node_not_found`. */
 export async function listMetrics(store: Store, nodeNum: number | null): Promise<z.infer<typeof metricsSchema>> {
   const { all, ofNode } = queries(store)
   const rows = nodeNum === null ? await all.all() : await ofNode.all({ nodeId: await getNodeRowId(store, nodeNum) })
@@ -134,7 +136,7 @@ export async function readSeries(store: Store, { nodeNum, metric, from, to, poin
     if (rows.length <= points) return { ...answer, series: rows.map(({ t, v }) => [t, v]) }
     return { ...answer, series: thin(rows.map(toSum), from, to, points).map(toPoint) }
   }
-  // An hour or a day counts when any of it is in the range.
+  // An hour or a day counts if any part of it is in the range.
   const begun = { ...range, from: from - (from % (resolution === 'day' ? DAY_MS : HOUR_MS)) }
   const sums = resolution === 'day' ? await prepared.day.all(begun) : await readHours(store, begun)
   return { ...answer, series: (sums.length <= points ? sums : thin(sums, begun.from, to, points)).map(toPoint) }

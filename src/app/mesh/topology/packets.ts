@@ -83,7 +83,7 @@ const fields = {
   payload: packets.payload,
 }
 
-/** Newest first, and where to go on. What a packet says is shown as far as `permissions` go. */
+/** Newest first, and where to continue. The content of a packet is shown as far as `permissions` allow. */
 export async function listPackets(
   store: Store,
   { limit, before, since, from, to, port }: PacketFilters,
@@ -128,7 +128,7 @@ export async function listPackets(
   return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
 }
 
-/** What messages say is for those who may read messages, where nodes are for those who may read nodes. */
+/** Contents of messages need the permission to read messages, contents about nodes the permission to read nodes. */
 const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
   text: 'messages',
   storeforward: 'messages',

@@ -7,7 +7,7 @@ import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
 
-/** More are not shown, and not kept either: anybody can make them up. The latest count. */
+/** Further ones are neither shown nor stored, because anybody can invent them. The latest count. */
 export const MAX_NEIGHBORS = 20_000
 export const MAX_WAYPOINTS = 5000
 
@@ -62,7 +62,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Who hears whom, the latest word first. */
+/** Who hears whom, the latest report first. */
 export async function listNeighbors(store: Store): Promise<z.infer<typeof neighborSchema>[]> {
   const rows = await queries(store).neighbors.all()
   return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
@@ -75,7 +75,7 @@ export async function listNeighbors(store: Store): Promise<z.infer<typeof neighb
   }))
 }
 
-/** Names and roles; keys are not stored. `radios`: names of those that are configured, in their order, or null. */
+/** Names and roles; keys are not stored. `radios`: names of the configured ones, in their order, or null. */
 export async function listChannels(
   store: Store,
   radios: readonly string[] | null,

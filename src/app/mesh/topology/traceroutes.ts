@@ -93,8 +93,8 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
 }
 
 /**
- * Traces the route to a node. Throws `invalid_request` for a radio that there is not, `radio_unavailable`,
- * `queue_full`, `automation_changed`; nothing is stored then.
+ * Sends a traceroute to a node. Throws `invalid_request` for an unknown radio, `radio_unavailable`, `queue_full`,
+ * `automation_changed`; nothing is stored then.
  */
 export async function requestTraceroute(
   ctx: SendCtx,

@@ -18,7 +18,7 @@ import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { MINUTE_MS } from '../../../../shared/time.ts'
 import type { Voice } from '../../../../shared/mesh/packets.ts'
 
-/** Who says it, and how far it is believed. */
+/** Who reports something, and how far it is believed. */
 export type Judgement = {
   readonly voice: Voice
   /**
@@ -30,14 +30,14 @@ export type Judgement = {
   readonly suspicion: string | null
   /** A suspicion that this lifts. */
   readonly lifts: string | null
-  /** Whether names, key and place are left out, because those that are known were signed. */
+  /** Whether names, key and position are left out, because the known ones were signed. */
   readonly keepsUser: boolean
   readonly keepsPosition: boolean
-  /** Base64: the key that the signature fits, and one that was announced and is not believed. */
+  /** Base64: the key that matches the signature, and an announced one that is not accepted. */
   readonly provenKey: string | null
   readonly refusedKey: string | null
   readonly signature: (typeof SIGNATURES)[number] | null
-  /** The node is a radio of ours. */
+  /** The node is one of our radios. */
   readonly isOwn: boolean
 }
 
@@ -56,11 +56,11 @@ export const TAKEN: Judgement = {
 }
 const OWN: Judgement = { ...TAKEN, voice: 'own', isOwn: true }
 
-/** A payload that is larger is not signed: it would not fit into a packet. Some bytes less than the protocol has. */
+/** A larger payload is not signed, because it would not fit into a packet. A few bytes below the protocol's limit. */
 const MAX_SIGNED_BYTES = 233 - SIGNATURE_BYTES - 8
-/** A radio of ours that reported within this time reports everything that it sends. */
+/** One of our radios that reported within this time reports everything that it sends. */
 const LIVE_MS = 5 * MINUTE_MS
-/** Packets of a node among which one is looked for that came signed by the same way. */
+/** The number of a node's latest packets that are searched for signed ones over the same link. */
 const LOOK_BACK = 200
 
 type Known = {
@@ -123,7 +123,7 @@ export function isSuspected(event: RadioEvent): boolean {
   return suspected.has(event)
 }
 
-/** When a radio of ours last said something to this process, by its source. */
+/** When each of our radios last reported something to this process, by source. */
 const toldAt = prepareOnce(() => new Map<string, number>())
 
 type Question = {
@@ -132,7 +132,7 @@ type Question = {
   readonly receivedAt: number
   /** The source speaks for the node. */
   readonly isItself: boolean
-  /** A radio of ours. */
+  /** One of our radios. */
   readonly isOwn: boolean
   /** The radio in question has reported recently. */
   readonly isLive: boolean
@@ -207,7 +207,7 @@ type Court = {
   readonly now: number
 }
 
-/** Which events say something of a node, and who says it. */
+/** Which events report about a node, and who reports them. */
 async function ask(
   store: Store,
   batch: readonly Heard[],
@@ -250,7 +250,7 @@ async function readKnown(store: Store, nums: readonly number[]): Promise<Map<num
   return new Map(rows.map((row) => [row.nodeNum, row]))
 }
 
-/** Stored texts among those that others report about a radio of ours. */
+/** Stored texts among the reports of others about one of our radios. */
 async function readSent(store: Store, questions: readonly (Question | null)[]): Promise<Map<string, string>> {
   const keys = questions.flatMap((question) =>
     question?.kind === 'packet' && question.isOwn && !question.isItself
@@ -262,7 +262,7 @@ async function readSent(store: Store, questions: readonly (Question | null)[]): 
   return new Map(rows.map(({ from, id, text }) => [`${from}:${id}`, text]))
 }
 
-/** By which ways signed packets came before, of those by which one comes that should be signed and is not. */
+/** The links over which signed packets came before, for unsigned packets that should be signed. */
 async function readSignedWays(
   store: Store,
   questions: readonly (Question | null)[],
@@ -284,7 +284,7 @@ async function readSignedWays(
   return new Set(found.map(({ way }) => way))
 }
 
-/** A broadcast that firmware which signs would have signed. */
+/** A broadcast that signing firmware would have signed. */
 function lacksSignature({ packet, isReplayed, isOwn }: Question & { kind: 'packet' }): boolean {
   const { to, port, pkiEncrypted, signature, isVerifiedByRadio, bytes } = packet
   const isSignable = to === BROADCAST && port !== null && !pkiEncrypted && bytes.length <= MAX_SIGNED_BYTES
@@ -304,7 +304,7 @@ function isByItself(question: Question): boolean {
 }
 
 /**
- * A radio of ours on its own connection. A radio does not hear itself: a packet that it heard in its own name is
+ * One of our radios on its own connection. A radio does not hear itself: a packet that it heard in its own name is
  * forged.
  */
 function judgeItself(question: Question, { known }: Court): Judgement {
@@ -328,7 +328,7 @@ function spoofed(packet: Packet, judgement: Judgement): Judgement {
   return { ...judgement, voice: 'plain', fate: 'spoofed', suspicion: claimOf(packet) }
 }
 
-/** Reports of others about a radio of ours, mostly its own broadcasts. */
+/** Reports of others about one of our radios, mostly its own broadcasts. */
 function judgeOwn({ packet, isLive }: Question & { kind: 'packet' }, court: Court, proof: Proof): Judgement {
   const { known, ownIds, sent, sightings } = court
   const signature = proof.signature
@@ -361,7 +361,7 @@ function judgeStranger(question: Question & { kind: 'packet' }, court: Court, pr
   const isMissing = known?.keySigned === true && lacksSignature(question) && signedWays.has(way)
   const isForged = user !== null && isForgedKey(user, question.nodeNum, known)
   if (signature === 'valid') {
-    // The radio verified it, with a key that does not belong to the number, or is not the one that signed before.
+    // The radio verified it with a key that does not belong to the number, or differs from the one that signed before.
     if (isForged) return { ...TAKEN, voice: 'signed', signature, keepsUser: true, refusedKey: refusable(user, known) }
     return { ...TAKEN, voice: 'signed', signature, provenKey: proof.key }
   }
@@ -409,10 +409,10 @@ function isForgedKey(user: NodeUser, nodeNum: number, known: Known | null): bool
   return fitsNodeNum(known.publicKey, nodeNum) ? !fitsNodeNum(key, nodeNum) || known.keySigned : false
 }
 
-/** `isCertain`: the key is known to be the sender's, so packets that do not fit it are from somebody else. */
+/** `isCertain`: the key is known to be the sender's, so packets that do not match it are from somebody else. */
 type Proof = { readonly signature: Judgement['signature']; readonly key: string | null; readonly isCertain: boolean }
 
-/** Looks for the key that the packet is signed with. On an own connection the radio's word is enough. */
+/** Finds the key with which the packet is signed. On our own radio's connection its word is enough. */
 async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'packet' }, court: Court): Promise<Proof> {
   const { known, checker, now } = court
   if (isOwnKind(source.kind) && packet.isVerifiedByRadio && !isOwn) {
@@ -420,11 +420,11 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
   }
   if (packet.signature === null) return { signature: null, key: null, isCertain: false }
   const announced = announcedKey(packet)
-  // No sender makes half a signature: without one it would pass as a packet of older firmware.
+  // No sender creates an incomplete signature: without this check it would pass as a packet of older firmware.
   if (packet.signature.length !== SIGNATURE_BYTES) return { signature: 'invalid', key: null, isCertain: true }
   const isPinned = known !== null && known.publicKey !== null && (known.keySigned || isOwn)
   const keys = isPinned ? [known.publicKey] : [announced, known?.publicKey ?? null, known?.previousPublicKey ?? null]
-  // A key that belongs to the number takes the place of one that does not.
+  // A key that belongs to the number replaces one that does not.
   const heir = isPinned && !isOwn && announced !== null && isHeir(announced, nodeNum, known) ? [announced] : []
   const tried = [...new Set([...keys, ...heir])].filter((key) => key !== null)
   if (tried.length === 0) return { signature: 'unchecked', key: null, isCertain: false }
@@ -438,8 +438,8 @@ async function prove({ source, nodeNum, packet, isOwn }: Question & { kind: 'pac
 }
 
 /**
- * Whether a signing key may stand for the node. Anybody can make a key: it must be the first one known, or match the
- * number when the first one does not.
+ * Whether a signing key may stand for the node. Anybody can create a key: it must be the first one known, or match the
+ * number if the first one does not.
  */
 function isAccepted(key: string, nodeNum: number, known: Known | null): boolean {
   const first = known?.previousPublicKey ?? known?.publicKey ?? null

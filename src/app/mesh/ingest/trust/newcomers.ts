@@ -7,12 +7,12 @@ import { HOUR_MS } from '../../../../shared/time.ts'
 import type { Plan } from '../plan.ts'
 import type { Source } from '../sources.ts'
 
-/** New nodes of one source in an hour: more than the memory of a radio holds. Anybody can make numbers up. */
+/** New nodes of one source in an hour: more than a radio's memory holds. Anybody can invent numbers. */
 export const MOST_NEW_NODES = 6000
-/** The same of all collectors together, which may have many sources. */
+/** The limit of all collectors together, which may have many sources. */
 const MOST_DELIVERED = 20_000
 
-/** Sources that came to their bound just now, once in an hour each. */
+/** Sources that have just reached their limit, once an hour each. */
 export type Crowd = { readonly source: string; readonly newNodes: number }
 
 const value = sql.placeholder
@@ -54,7 +54,7 @@ export type Admission = {
   readonly nodes: Nodes
   readonly count: readonly Statement[]
   readonly crowds: readonly Crowd[]
-  /** Those that nobody knew. */
+  /** Nodes that were unknown. */
   readonly newNodes: ReadonlySet<number>
 }
 
@@ -125,7 +125,7 @@ function createRooms(before: readonly Asked[], kinds: ReadonlyMap<string, Source
   }
 }
 
-/** How many numbers of each source were not taken as nodes, ever. */
+/** The total of numbers that were not stored as nodes, by source. */
 export async function listRefused(store: Store): Promise<{ source: string; refused: number }[]> {
   return queries(store).refused.all()
 }

@@ -5,7 +5,7 @@ import type { NodeUser } from '../../../../meshtastic/payload/user.ts'
 import type { KnownSource, Source } from '../sources.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 
-/** Which sources speak for which radio of ours. */
+/** The sources that speak for our own radios. */
 export type OwnRadios = {
   isOwn(nodeNum: number): boolean
   /** Whether this source's report about the node comes from the node's own connection. */
@@ -31,7 +31,7 @@ export function ownRadios(sources: Iterable<KnownSource>, hasRadios: boolean): O
   }
 }
 
-/** Data that a radio of ours reported about itself. */
+/** Data that our radio reported about itself. */
 type Told = {
   readonly longName: string | null
   readonly shortName: string | null
@@ -41,8 +41,8 @@ type Told = {
 }
 
 /**
- * Whether a packet in the name of a radio of ours, from elsewhere, says something that the radio itself did not: its own
- * broadcasts, which other radios hear and gateways publish, do not. Measurements cannot be compared: `null`.
+ * Whether a packet in the name of our radio, from elsewhere, contains something that the radio itself did not report:
+ * its own broadcasts, which other radios hear and gateways publish, do not. Measurements cannot be compared: `null`.
  */
 export function contradicts({ payload }: Packet, told: Told | null): boolean | null {
   switch (payload.kind) {
@@ -75,7 +75,7 @@ function isOtherUser(
   )
 }
 
-/** About 100 m: a receiver at rest wanders. */
+/** About 100 m: the position of a receiver at rest varies. */
 const REST_DEGREES = 0.001
 
 /** A radio broadcasts its position rounded to a cell, and reports the exact one to us. */

@@ -3,10 +3,10 @@ import { prepareOnce } from '../../../../db/store.ts'
 import type { Packet } from '../../../../meshtastic/packet.ts'
 import { createVerifier } from '../../../../meshtastic/crypto/xeddsa.ts'
 
-/** Verifications for one source: burst, and rate per second after it. Costs a few percent of a processor. */
+/** Verifications for one source: burst, and rate per second after it. They cost a few percent of a processor. */
 const BURST = 500
 const PER_SECOND = 100
-/** Sources whose budget is kept, and packets whose signature was good: most come again through other gateways. */
+/** Sources with a stored budget, and packets with a verified signature: most come again through other gateways. */
 const KEPT_BUDGETS = 500
 const KEPT_PACKETS = 5000
 
@@ -23,7 +23,7 @@ export type Checker = {
   ): Promise<{ readonly key: string } | 'invalid' | 'unchecked'>
 }
 
-/** The one of a database in this process. */
+/** The verifier of a database in this process. */
 export const signatureChecker = prepareOnce(createChecker)
 
 export function createChecker(): Checker {
