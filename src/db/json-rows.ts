@@ -2,7 +2,7 @@ import { getTableColumns, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { bind, type Db, type Statement } from './store.ts'
 
-/** A field of the row at hand, as SQL. */
+/** A field of the current row, as SQL. */
 export function field(name: string): SQL {
   return sql.raw(`r.j ->> '${name}'`)
 }

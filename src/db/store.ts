@@ -19,20 +19,20 @@ export interface Store {
    */
   atomic(all: readonly [Statement, ...Statement[]], flush?: 'lazily'): Promise<void>
   /**
-   * Answers the rows of several selects as of one moment. Absent where a query is no journey: there one after the other
-   * is as good. See `readTogether`.
+   * Returns the rows of several selects at one moment. Absent where a query is not a round trip: there, one after the
+   * other is just as good. See `readTogether`.
    */
   batch?(all: readonly [Statement, ...Statement[]]): Promise<readonly unknown[]>
-  /** What the database takes on its disk, in bytes; null when it does not tell. */
+  /** The size of the database on its disk, in bytes; null if unknown. */
   sizeBytes(): Promise<number | null>
   /**
-   * Another number after each commit, of this process or of another one; null when only a query could tell. A commit of
+   * Changes with each commit, of this process or of another one; null if only a query could show it. A commit of
    * another process may go unnoticed until the event loop's next turn.
    */
   version(): number | null
 }
 
-/** A prepared query, as both drivers make it. */
+/** A prepared query, in the form of both drivers. */
 type Prepared = {
   run(values?: Record<string, unknown>): unknown
   getQuery(): { readonly sql: string; readonly params: unknown[] }

@@ -15,7 +15,7 @@ export function d1Store(database: D1Database): Store {
     atomic: async (all) => {
       await db.batch(all)
     },
-    // D1 refuses the pragmas that count pages, and tells the size with the answer to each batch.
+    // D1 refuses the pragmas that count pages, and returns the size with the answer to each batch.
     batch: (all) => db.batch(all),
     sizeBytes: async () => size ?? (await database.prepare('select 1').run()).meta.size_after,
     version: () => null,

@@ -3,7 +3,7 @@ import { compareSync, hashSync } from 'bcryptjs'
 import { BCRYPT_COST } from '../app/auth/local/passwords.ts'
 import { AppError } from '../app/http/errors.ts'
 
-/** Beyond so many waiting, the answer is 429: each keeps the thread for half a second. */
+/** With this many waiting, the answer is 429: each blocks the thread for half a second. */
 const MOST_WAITING = 16
 
 /**
@@ -28,7 +28,7 @@ export function scriptPasswordHasher(now: () => number): PasswordHasher {
     const place = Symbol('place')
     waiting.set(place, now())
     try {
-      // Other requests go on between two hashes.
+      // Other requests run between two hashes.
       await new Promise((resolve) => setTimeout(resolve, 0))
       return job()
     } finally {

@@ -87,7 +87,7 @@ const PREAMBLE_SYMBOLS = 16
 const LOW_RATE_SYMBOL_MS = 16
 
 /**
- * Milliseconds that a packet of so many bytes is on the air, with an explicit header and a checksum (Semtech AN1200.13,
+ * Airtime of a packet with this many bytes in milliseconds, with an explicit header and a checksum (Semtech AN1200.13,
  * 4).
  */
 export function timeOnAirMs(bytes: number, { spreadFactor, bandwidthKhz, codingRate }: Modulation): number {
@@ -98,12 +98,12 @@ export function timeOnAirMs(bytes: number, { spreadFactor, bandwidthKhz, codingR
   return (PREAMBLE_SYMBOLS + 4.25 + payloadSymbols) * symbolMs
 }
 
-/** Bytes that every packet begins with: addresses, id, flags, channel hash. */
+/** Bytes at the start of every packet: addresses, id, flags, channel hash. */
 const HEADER_BYTES = 16
 /** Port, and a field of flags. */
 const DATA_BYTES = 4
 
-/** Bytes of a text of so many bytes on the air. */
+/** Bytes on the air for a text of this many bytes. */
 export function textPacketBytes(
   textBytes: number,
   { isReply, isReaction, isDirect }: { isReply: boolean; isReaction: boolean; isDirect: boolean },

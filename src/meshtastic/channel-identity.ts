@@ -43,8 +43,8 @@ export function numberChannel(identity: string): number {
 export type ToldChannel = { readonly channel: Channel; readonly identity: string | null }
 
 /**
- * Takes all messages of one connection in order and answers the channels that are complete with this one. In a handshake
- * they wait for the modem preset, which names those without a name, and for its end at most.
+ * Takes all messages of one connection in order and returns the channels that are complete with this one. In a
+ * handshake they wait for the modem preset, which names those without a name, and for its end at most.
  */
 export function createChannelReader(): (message: FromRadio) => readonly ToldChannel[] {
   const slots = new Map<number, Channel>()

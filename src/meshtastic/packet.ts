@@ -50,7 +50,7 @@ export type Packet = {
   /** The text is a reaction to `replyId`. */
   readonly isEmoji: boolean
   readonly bitfield: number | null
-  /** XEdDSA by the key of the sender, as it came: nothing is said of whether it fits, or has its 64 bytes. */
+  /** XEdDSA signature with the sender's key, as received: not checked for validity or for its 64 bytes. */
   readonly signature: Uint8Array | null
   /** The radio says that it verified the signature. Of worth only where the radio itself is heard. */
   readonly isVerifiedByRadio: boolean

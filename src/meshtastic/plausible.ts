@@ -54,8 +54,8 @@ export function isName(text: string, most: number): boolean {
 }
 
 /**
- * The fact without values that no radio can send, and the fields that they were in; the rest of it stays. A value that is
- * left out is absent: null, or the 0 that says nothing on the wire.
+ * The fact without values that no radio can send, and their fields; the rest of it stays. A value that is left out is
+ * absent: null, or 0 where that means absent on the wire.
  */
 export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; readonly refused: readonly string[] } {
   const refused: string[] = []

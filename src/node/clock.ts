@@ -1,4 +1,7 @@
-/** Time, so that tests can hold it. `now` is in milliseconds since the epoch; `after` answers how to cancel. */
+/**
+ * The time, as a port so that tests can control it. `now` is in milliseconds since the epoch; `after` returns a
+ * function that cancels it.
+ */
 export type Clock = {
   now(): number
   after(delayMs: number, run: () => void): () => void

@@ -112,8 +112,9 @@ function migrateDatabase(sqlite: Database.Database): void {
 }
 
 /**
- * Applies the migrations of a folder that the database does not have yet, in one transaction, noted in the table of
- * drizzle's own migrator. That one looks before it locks, so that two processes run the same ones, and hides why one failed. Answers how many it applied.
+ * Applies the missing migrations of a folder in one transaction, recorded in the table of drizzle's own migrator. That
+ * one checks before it locks, so that two processes run the same ones, and hides why one failed. Returns the number of
+ * applied migrations.
  */
 export function applyMigrations(sqlite: Database.Database, folder: string): number {
   const migrations = readMigrationFiles({ migrationsFolder: folder })
@@ -135,7 +136,7 @@ export function applyMigrations(sqlite: Database.Database, folder: string): numb
 }
 
 /**
- * In WAL mode a commit at NORMAL is in the file, where every process sees it, and the next one at FULL takes it to the
+ * In WAL mode a commit at NORMAL is in the file, where every process sees it, and the next one at FULL writes it to the
  * disk, in order: sqlite.org/pragma.html, "synchronous".
  */
 function withoutFlush(sqlite: Database.Database, run: () => void): void {

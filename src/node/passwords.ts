@@ -7,7 +7,7 @@ import { AppError } from '../app/http/errors.ts'
 /** One core stays free for the event loop. */
 const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
-/** Beyond so many waiting, the answer is 429: each waits a quarter of a second for the one before it. */
+/** With this many waiting, the answer is 429: each waits a quarter of a second for the one before it. */
 const MOST_WAITING = 32
 
 /** bcrypt in the native thread pool, a few at a time. Throws `rate_limited` when too many are waiting. */

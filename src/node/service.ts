@@ -45,7 +45,7 @@ const clock = systemClock
 
 const SWEEP_INTERVAL_MS = 10 * MINUTE_MS
 const SHUTDOWN_GRACE_MS = 8000
-/** A migration of a large database takes its time. */
+/** A migration of a large database may take long. */
 const START_WAIT_MS = 120_000
 
 /** Reads the environment, starts everything, and stops it on SIGTERM or SIGINT. Exits with 1 when it can't start. */

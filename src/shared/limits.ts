@@ -36,5 +36,5 @@ export const MAX_TYPED_CODE = 10
 /** Characters of a recovery code as it is typed. */
 export const MAX_RECOVERY_CODE = 100
 
-/** Characters of what the owner calls a passkey. */
+/** Characters of the owner's name for a passkey. */
 export const MAX_PASSKEY_NAME = 64

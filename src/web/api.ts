@@ -11,7 +11,7 @@ export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/
 /** Whether the service answered the latest request. */
 export const online: Signal<boolean> = signal(true)
 
-/** Grows when the service answers again after it did not: whoever shows data loads it anew. */
+/** Grows when the service answers again after an outage: components that show data reload it. */
 export const reconnects: Signal<number> = signal(0)
 
 /** When the service was heard last. */
@@ -60,7 +60,7 @@ export class ApiError extends Error {
 
 let onRefused: (code: string) => void = () => {}
 
-/** Calls `listener` with the code of each refusal that says something about the session. */
+/** Calls `listener` with the code of each refusal that concerns the session. */
 export function watchRefusals(listener: (code: string) => void): void {
   onRefused = listener
 }
@@ -85,12 +85,12 @@ export async function send<R extends ClientResponse<unknown, number>>(pending: P
   throw error
 }
 
-// What a proxy says while the service restarts; the service's own 503 is a problem document.
+// A proxy's answer while the service restarts; the service's own 503 is a problem document.
 function isGateway(status: number): boolean {
   return status === 502 || status === 504
 }
 
-/** What a refusal says. */
+/** The content of a refusal. */
 export async function readProblem(response: Pick<Response, 'status' | 'headers' | 'json'>): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null)
   const fields = isRecord(body) ? body : {}
@@ -123,8 +123,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The JSON of an answer that the service writes as text, so that its type is lost on the way: `T` is what the route
- * documents, and the service's own tests hold every answer against that. Throws `ApiError`.
+ * The JSON of an answer that the service writes as text, so that its type is lost on the way: `T` is the documented
+ * type of the route, and the service's own tests check every answer against it. Throws `ApiError`.
  */
 export async function askAs<T>(pending: Promise<ClientResponse<unknown, number>>): Promise<T> {
   const body: unknown = await (await send(pending)).json()

@@ -9,7 +9,7 @@ export function canUsePasskeys(isPossible: boolean): boolean {
   return isPossible && typeof PublicKeyCredential === 'function'
 }
 
-/** Makes a passkey on this device and stores it. Answers recovery codes, if there are new ones. Throws `ApiError`. */
+/** Creates a passkey on this device and stores it. Returns recovery codes, if there are new ones. Throws `ApiError`. */
 export async function createPasskey(name: string): Promise<readonly string[] | null> {
   const { options: optionsJSON } = await askAs<{ options: PublicKeyCredentialCreationOptionsJSON }>(
     api.auth.factors.passkeys.options.$post(),
@@ -28,14 +28,14 @@ export async function signInByPasskey() {
   return ask(api.auth.login.passkey.$post({ json: { response: plain(response) } }))
 }
 
-/** Proves again who is signed in. Throws `ApiError`. */
+/** Proves again who the user is. Throws `ApiError`. */
 export async function proveByPasskey(): Promise<void> {
   const { options: optionsJSON } = await askAs<Options>(api.auth.reauthenticate.options.$post())
   const passkey = await ceremony(({ startAuthentication }) => startAuthentication({ optionsJSON }))
   await send(api.auth.reauthenticate.$post({ json: { passkey: plain(passkey) } }))
 }
 
-/** What the service takes of an answer of the browser. */
+/** The part of a browser's answer that the service accepts. */
 function plain<R extends object>(answer: { id: string; rawId: string; type: 'public-key'; response: R }) {
   const { id, rawId, type, response } = answer
   return { id, rawId, type, response: { ...response } }

@@ -5,8 +5,8 @@ import manifest from '../../package.json' with { type: 'json' }
 import { SECURITY_HEADERS } from '../app/http/security.ts'
 
 /**
- * `dist/web`: every file has a hash in its name, but for the page, and those that a browser knows by their names. Scripts find each other relative to
- * themselves, so that only the page knows under which path the site stands.
+ * `dist/web`: every file has a hash in its name, except for the page and files that browsers know by name. Scripts find
+ * each other relative to themselves, so that only the page knows the path of the site.
  */
 export default defineConfig({
   root: import.meta.dirname,

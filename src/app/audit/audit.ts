@@ -25,10 +25,10 @@ export type AuditContext = Pick<Ctx, 'store' | 'ip'> & {
 type Details = Record<string, unknown>
 
 /**
- * The statement that records an action: run it in the same atomic step as the change.
- * `onlyIfChanged` records nothing when the statement just before it changed no row; `onlyIf` when this is not so.
- * Details never hold a password, hash, token, secret or cookie. They are cut at a bound, unless they are told `whole`,
- * which is for what the service itself lists.
+ * The statement that records an action: run it in the same atomic step as the change. `onlyIfChanged` records nothing
+ * when the statement just before it changed no row; `onlyIf` when this condition is false. Details never contain a
+ * password, hash, token, secret or cookie. They are cut at a limit unless they are marked `whole`, which is for lists
+ * by the service itself.
  */
 export function audit(
   ctx: Omit<AuditContext, 'now'> & { now(): number | SQL },
@@ -83,12 +83,15 @@ export type AuditFilters = {
   q?: string | undefined
 }
 
-/** So few entries of a time are read by that, and put in order; more are met soon on the way from the newest. */
+/**
+ * Up to this number, entries of a time range are read and then sorted; more are found faster by going back from the
+ * newest.
+ */
 const FEW = 2000
 
 /**
- * Newest first: the entries with an id below `cursor`, and where to go on, null at the end. Other requests run between
- * the slices of a search.
+ * Newest first: the entries with an id below `cursor`, and where to continue, null at the end. Other requests run
+ * between the slices of a search.
  */
 export async function listAudit(
   store: Store,

@@ -12,7 +12,7 @@ import { nextTurn } from '../http/limits/next-turn.ts'
 /** The hash before the first entry of all. */
 export const GENESIS = '0'.repeat(64)
 
-/** Entries that are hashed in one turn of the event loop: some milliseconds, also on a Raspberry Pi. */
+/** Entries that are hashed in one turn of the event loop: a few milliseconds, also on a Raspberry Pi. */
 const SLICE = 100
 const RECENT_SLICES = 40
 
@@ -82,7 +82,7 @@ export async function rowsAfter(store: Store, after: number, rows: number): Prom
   return queries(store).after.all({ after, rows })
 }
 
-/** With the hash that each one's own begins with; null: the entry before is not sealed yet, or is missing. */
+/** With the hash from which each one's own is computed; null: the previous entry is not sealed yet, or is missing. */
 export async function withPreviousHashes(store: Store, rows: readonly StoredRow[]): Promise<AuditRow[]> {
   if (rows.length === 0) return []
   const { trimmedId, trimmedHash } = await readChain(store)
@@ -114,7 +114,7 @@ export async function sealRecent(store: Store): Promise<void> {
   })
 }
 
-/** Answers the entries that it sealed. */
+/** Returns the entries that it sealed. */
 async function sealSlice(store: Store): Promise<readonly StoredRow[]> {
   const { sealedId, sealedHash } = await readChain(store)
   const rows = await rowsAfter(store, sealedId, SLICE)

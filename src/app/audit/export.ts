@@ -21,7 +21,7 @@ export const EXPORT_COLUMNS = [
 
 const PAGE = 500
 
-/** A page of an export as text; the first one begins with the heading of a table. */
+/** A page of an export as text; the first one begins with the header of a table. */
 export function exportPage(rows: readonly AuditRow[], format: ExportFormat, isFirst: boolean): string {
   const heading = isFirst && format === 'csv' ? `${EXPORT_COLUMNS.join(',')}\r\n` : ''
   return heading + rows.map(format === 'csv' ? csvLine : jsonLine).join('')

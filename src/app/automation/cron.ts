@@ -1,7 +1,7 @@
 import { Cron } from 'croner'
 import { DAY_MS } from '../../shared/time.ts'
 
-/** Runs of so long, and so many, are looked at to see how far apart they are: each day has the same times. */
+/** Runs over this time, and up to this number, are compared for their distance: each day has the same times. */
 const SAMPLE_MS = 2 * DAY_MS
 const SAMPLE_RUNS = 300
 

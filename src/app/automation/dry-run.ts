@@ -197,7 +197,7 @@ function rounded(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-/** Runs a day, outside of quiet hours: of a week, or of as much of it as so many runs take. */
+/** Runs a day, outside quiet hours: of a week, or of the shorter time that this many runs take. */
 function runsPerDay(rule: TimedRule, now: number): number {
   const isQuiet = quietAt(rule)
   const end = now + COUNTED_DAYS * DAY_MS

@@ -140,7 +140,7 @@ async function runSlot(ctx: SendCtx, needs: Needs, { automation, rule, kind, slo
   if (refusal !== null) await skip(refusal)
 }
 
-/** Something that was said, as it is held against rules, the packet that it came in, and the radio that heard it. */
+/** A message as compared with rules, its packet, and the radio that heard it. */
 type Text = { readonly said: Said; readonly packet: Packet; readonly radio: string }
 
 /** Empty: it was not heard by a radio that could answer. */

@@ -10,7 +10,7 @@ import type { TokenValues } from './template.ts'
 import { OWN_KINDS } from '../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
-/** Older measurements say nothing about how busy the channel is now. */
+/** Older measurements do not show how busy the channel is now. */
 const RECENT_MS = HOUR_MS
 
 /** Data that automation needs before it sends. */
@@ -57,7 +57,7 @@ export async function readFacts(
   return { sender, channelUtilization: isRecent ? (node?.channelUtilization ?? null) : null }
 }
 
-/** Of each radio that can send; without any of the first one, if there is one. */
+/** For each radio that can send; if there is none, for the first one. */
 export async function listFacts(needs: Pick<Ports, 'store' | 'radio'>, now: number): Promise<Facts[]> {
   const facts: Facts[] = []
   for (const { source } of ableSenders(needs.radio)) facts.push(await readFacts(needs, now, source))

@@ -12,7 +12,7 @@ const MAX_AGE_MS = 5 * MINUTE_MS
 const SENDER_COOLDOWN_MS = 60 * SECOND_MS
 const COOLDOWN_MS = 10 * SECOND_MS
 export const MAX_ANSWERS_PER_HOUR = 20
-/** A shorter text of ours is an echo only when it is all that is said. */
+/** A shorter text of ours is an echo only if it is the whole message. */
 const MIN_ECHO_LENGTH = 4
 
 /** Why nothing can be sent at all at the moment. */

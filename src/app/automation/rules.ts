@@ -31,7 +31,7 @@ type RuleBy<How> = {
 }[keyof Kinds]
 /** Rules that run by the clock. */
 export type TimedRule = RuleBy<{ runs: 'timed' }>
-/** Rules that run when something is said. */
+/** Rules that run when a message arrives. */
 export type HeardRule = RuleBy<{ runs: 'heard' }>
 
 // A kind's methods may take narrower parameters: they only get rules of their kind, as the kind finds them.

@@ -9,7 +9,7 @@ import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { inSlices, type Pause } from '../upkeep/slices.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
 
-/** Runs are kept so long, and so many of one automation. */
+/** How long runs are kept, and how many of one automation. */
 const KEPT_MS = 90 * DAY_MS
 const MAX_RUNS = 10_000
 /** Rows deleted in one transaction. */
@@ -187,7 +187,7 @@ export async function listRuns(
   return { runs, nextBefore: rows.length > limit ? (runs.at(-1)?.id ?? null) : null }
 }
 
-/** The latest run of each automation that there is. */
+/** The latest run of each automation. */
 export async function readLastRuns(store: Store): Promise<Map<number, LastRun>> {
   const rows = await queries(store).last.all()
   return new Map(
@@ -302,7 +302,7 @@ export async function settleInterrupted(store: Store): Promise<void> {
 
 /**
  * Deletes runs older than 90 days, and the oldest of an automation beyond 10,000, in slices; `pause` is awaited after
- * each and answers whether to go on. Answers the rows deleted.
+ * each and returns whether to continue. Returns the number of deleted rows.
  */
 export async function deleteOldRuns(store: Store, now: number, pause: Pause): Promise<number> {
   const prepared = queries(store)
@@ -357,12 +357,12 @@ const withdrawnQueries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Lets the run of a packet tell that it was taken back; the packet itself says so already. */
+/** Marks the run of a withdrawn packet; the packet itself is marked already. */
 export async function noteWithdrawn(store: Store, key: PacketKey, now: number): Promise<void> {
   await store.atomic([bind(withdrawnQueries(store).byPacket, { ...key, since: now - WAITING_MS })])
 }
 
-/** Lets a run tell that packets of it were taken back while it was still sending. */
+/** Marks a run whose packets were withdrawn while it was still sending. */
 function noteWithdrawnOf(store: Store, id: number): Statement {
   return bind(withdrawnQueries(store).byId, { id })
 }

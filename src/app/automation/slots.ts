@@ -4,7 +4,7 @@ import { quietAt } from './local-time.ts'
 import { isTimed, type Rule, type TimedRule, timingOf } from './rules.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
-/** So many runs, and so far, are looked at for one outside of quiet hours. */
+/** How many runs, and how far ahead, are searched for one outside quiet hours. */
 const SEARCHED_SLOTS = 50
 const SEARCHED_MS = 48 * HOUR_MS
 
@@ -64,7 +64,7 @@ export function* upcomingSlots(rule: TimedRule, anchorAt: number, now: number): 
   for (let slot = slots(Math.max(anchor, anchorAt)); slot !== null; slot = slots(slot)) yield slot
 }
 
-/** When a rule that is on runs next, outside of its quiet hours; null: not at all, or only when something is said. */
+/** When an enabled rule runs next, outside its quiet hours; null: never, or only when a message arrives. */
 export function nextRunAt(rule: Rule, anchorAt: number, now: number): number | null {
   if (!rule.enabled || !isTimed(rule)) return null
   const isQuiet = quietAt(rule)

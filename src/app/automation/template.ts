@@ -24,7 +24,7 @@ export function render(template: string, values: TokenValues): string {
   })
 }
 
-/** Without control characters, and cut after whole characters at so many bytes. */
+/** Without control characters, and cut after whole characters at this number of bytes. */
 function fit(value: string, maxBytes: number): string {
   let fitted = ''
   let bytes = 0

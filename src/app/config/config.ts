@@ -42,7 +42,7 @@ const list = z
   .refine((parts) => parts.length > 0)
   .default([])
 
-/** Text that `parse` answers null for is invalid. */
+/** Text for which `parse` returns null is invalid. */
 const parsed = <T extends object>(parse: (text: string) => T | null) =>
   z.string().transform((text, issues): T => {
     const value = parse(text)

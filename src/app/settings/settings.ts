@@ -46,7 +46,7 @@ export async function readSettings(store: Store): Promise<Settings> {
   return settingsOf(await settingQueries(store).all.all())
 }
 
-/** What the rows say; those that this version doesn't know, or can't read, count as not set. */
+/** The stored values; those that this version does not know, or cannot read, count as not set. */
 export function settingsOf(rows: readonly { readonly key: string; readonly value: string }[]): Settings {
   const stored = new Map(rows.map(({ key, value }) => [key, value]))
   return forEachName(SETTINGS, (key) => {

@@ -6,9 +6,9 @@ import { MAX_AHEAD_MS } from '../../meshtastic/device-time.ts'
 import type { Ports } from '../context.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 
-/** A clock that goes on so much later, or earlier, than it stopped is believed: the machine was off meanwhile. */
+/** A clock that differs by up to this much from where it stopped is trusted: the machine was off meanwhile. */
 const PAUSE_MS = DAY_MS
-/** Two clocks that are right differ by no more. */
+/** Two right clocks differ by no more. */
 const AGREE_MS = MAX_AHEAD_MS
 
 const value = sql.placeholder

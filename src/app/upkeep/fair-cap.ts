@@ -14,7 +14,7 @@ export function capTo(owners: ReadonlyMap<number, number>, total: number): numbe
   return Number.MAX_SAFE_INTEGER
 }
 
-/** How many have so many, for `capTo`. */
+/** How many owners have this many rows, for `capTo`. */
 export function tally(counts: Iterable<number>): Map<number, number> {
   const tallied = new Map<number, number>()
   for (const count of counts) tallied.set(count, (tallied.get(count) ?? 0) + 1)

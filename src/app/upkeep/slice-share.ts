@@ -20,7 +20,7 @@ export function nextShare(share: number, tookMs: number): number {
   return Math.min(1, Math.max(LEAST, share * Math.min(fitting, 2)))
 }
 
-/** So many of `full`, at least one. */
+/** This share of `full`, at least one. */
 export function partOf(full: number, share: number): number {
   return Math.max(1, Math.floor(full * share))
 }

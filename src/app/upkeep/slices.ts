@@ -1,10 +1,10 @@
 import { nextTurn } from '../http/limits/next-turn.ts'
 import { partOf, type Share, wholeSlices } from './slice-share.ts'
 
-/** Awaited after each slice of some milliseconds; answers whether to go on. */
+/** Awaited after each slice of a few milliseconds; returns whether to continue. */
 export type Pause = () => Promise<boolean>
 
-/** Lets requests run, and goes on to the end. */
+/** Lets requests run, and continues to the end. */
 export const eachTurn: Pause = async () => {
   await nextTurn()
   return true
@@ -21,8 +21,8 @@ type Slices = {
 }
 
 /**
- * Works through rows in slices, until one is not full: `takeSlice` gets how many rows it may take, and answers those that
- * it took. Answers how many there were, and false for `goesOn` when `pause` ended it before.
+ * Works through rows in slices, until one is not full: `takeSlice` gets the maximum number of rows, and returns the
+ * number it took. Returns the total, and false for `goesOn` when `pause` ended it before.
  */
 export async function inSlices(
   takeSlice: (rows: number) => Promise<readonly unknown[]> | readonly unknown[],

@@ -44,7 +44,7 @@ const queries = prepareOnce((db) => ({
     )
     .returning({ t: telemetryHourly.t })
     .prepare(),
-  // Only the oldest are looked at: they are the first to go.
+  // Only the oldest are checked: they are the first to be deleted.
   packets: db
     .delete(packets)
     .where(

@@ -56,7 +56,7 @@ export async function deleteOld(
     share,
   )
   if (!goesOn) return
-  // Of a collector that is configured no more; a running one does this itself, and sooner.
+  // For a collector that is no longer configured; a running one does this itself, and sooner.
   const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, pause)
   const deleted = {
     undelivered,

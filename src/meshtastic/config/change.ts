@@ -153,7 +153,7 @@ function* flattenObject(
   for (const [name, value] of Object.entries(object)) {
     const path = `${prefix}${name}`
     const hasChildren = leaves.some((leaf) => leaf.path.startsWith(`${path}.`))
-    // A name with a dot would be a second way to a field.
+    // A name with a dot would be a second path to a field.
     if (name.includes('.')) issues.push({ path: `values.${path}`, message: 'unknown field' })
     else if (hasChildren && isObject(value)) yield* flattenObject(section, value, `${path}.`, issues)
     else yield [path, value]

@@ -33,7 +33,7 @@ export type ConfigField = {
   readonly risk: (typeof RISKS)[number] | null
 }
 
-/** A field of a section, the way to it through its messages, and the table of its options. */
+/** A field of a section, its path through the messages, and the table of its options. */
 export type SectionField = ConfigField & { readonly way: readonly DescField[]; readonly enum: DescEnum | null }
 
 type Note = Partial<Omit<ConfigField, 'path' | 'list' | 'options'>> & {
@@ -105,7 +105,7 @@ const NOTES: Readonly<Record<string, Note>> = {
   // Without a PIN, anybody nearby can read everything, including secrets.
   'bluetooth.mode': { risk: 'access' },
   'bluetooth.fixedPin': { secret: true, max: 999_999 },
-  // The radio makes it of the private key.
+  // The radio derives it from the private key.
   'security.publicKey': { ...KEY, readOnly: true },
   'security.privateKey': { ...KEY, secret: true, risk: 'access' },
   'security.adminKey': { ...KEY, maxItems: 3, risk: 'access' },

@@ -3,7 +3,7 @@ import { base64Decode } from '@bufbuild/protobuf/wire'
 import type { SectionField } from './fields.ts'
 import { writeFlags } from './flags.ts'
 
-/** A value as the message takes it, or the error in the given one. Never repeats the value. */
+/** A value in the form of the message, or the error in the given one. Never repeats the value. */
 export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string }
 
 const refuse = (message: string): Parsed => ({ ok: false, message })

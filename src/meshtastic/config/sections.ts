@@ -21,7 +21,7 @@ export type RawSection = {
 /** All settings that a radio reports in one handshake. */
 export type RadioConfig = {
   readonly nodeNum: number
-  /** How often it has started; 0: it does not tell. */
+  /** The number of its starts; 0: not reported. */
   readonly rebootCount: number
   readonly sections: ReadonlyMap<string, RawSection>
 }
@@ -31,7 +31,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['sessionkey', 'deviceUi'])
 
 const MAX_CHANNELS = 8
 
-/** The messages that sections are made of, by section name. */
+/** The messages that make up the sections, by section name. */
 export const SECTION_SCHEMAS: ReadonlyMap<string, { readonly kind: SectionKind; readonly schema: DescMessage }> =
   new Map([
     ...listSections('config', ConfigSchema),
@@ -46,7 +46,7 @@ function listSections(kind: SectionKind, parent: DescMessage) {
   )
 }
 
-/** Listens to one connection. `take` answers the whole settings at the end of each handshake, else null. */
+/** Follows one connection. `take` returns the complete settings at the end of each handshake, otherwise null. */
 export function createConfigReader(): { take(message: FromRadio): RadioConfig | null } {
   let about: { readonly nodeNum: number; readonly rebootCount: number } | null = null
   let sections = new Map<string, RawSection>()

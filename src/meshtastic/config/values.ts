@@ -7,7 +7,7 @@ import { readFlags } from './flags.ts'
 import { enumName } from '../enum-name.ts'
 
 /** Whether a secret is set; of a channel key also whether everybody knows it. */
-/** What a channel's key is. */
+/** The form of a channel's key. */
 export const KEY_KINDS = ['none', 'default', 'custom'] as const
 
 export type SecretState = { readonly isSet: boolean; readonly kind: (typeof KEY_KINDS)[number] | null }

@@ -71,7 +71,7 @@ async function importKey(publicKey: Uint8Array, sign: number): Promise<CryptoKey
 
 const P = 2n ** 255n - 19n
 
-/** Points of low order (Curve25519's own list): without the private key, signatures that fit them can be made up. */
+/** Points of low order (Curve25519's own list): signatures that match them can be forged without the private key. */
 const LOW_ORDER: ReadonlySet<bigint> = new Set([
   0n,
   1n,

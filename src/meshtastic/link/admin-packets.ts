@@ -32,12 +32,12 @@ export function encodeRemoveNode(nodeNum: number): Uint8Array {
 
 /** An encoded ToRadio with an admin message to the radio itself, which answers it with a routing message. */
 export function encodeAdminPacket(nodeNum: number, id: number, payload: Uint8Array): Uint8Array {
-  // It never leaves the radio. Should the number be another node's after all, it does not get far.
+  // It never leaves the radio. If the number belongs to another node, it does not get far.
   const way = { to: nodeNum, channel: 0, id, hopLimit: 0, wantAck: false }
   return encodeData({ ...way, port: PortNum.ADMIN_APP, payload, wantResponse: true })
 }
 
-/** The field of `AdminMessage` that sets a part, and the message around the part where there is one. */
+/** The field of `AdminMessage` that sets a part, and the message around the part, if any. */
 const SETTERS: Readonly<Record<SectionKind, { readonly field: string; readonly around: DescMessage | null }>> = {
   config: { field: 'setConfig', around: ConfigSchema },
   moduleConfig: { field: 'setModuleConfig', around: ModuleConfigSchema },

@@ -27,18 +27,16 @@ export function encodeFrame(payload: Uint8Array): Uint8Array {
 export type Frame<T> = { readonly payload: Uint8Array; readonly message: T }
 
 export type FrameDecoder<T> = {
-  /**
-   * Takes the next bytes of the stream and answers the frames that they complete. `now` in milliseconds.
-   */
+  /** Takes the next bytes of the stream and returns the frames that they complete. `now` in milliseconds. */
   push(chunk: Uint8Array, now: number): Frame<T>[]
   /** Bytes so far that belonged to no frame: debug text, noise. */
   skippedBytes(): number
 }
 
 /**
- * Finds frames in a byte stream that may also hold debug text anywhere. Text may contain start bytes (an em dash is
- * E2 80 94) and so may payloads, so a start is believed only when its payload decodes: `tryDecode` answers null
- * otherwise, and the search goes on one byte further with nothing else lost.
+ * Finds frames in a byte stream that may also contain debug text anywhere. Text may contain start bytes (an em dash is
+ * E2 80 94) and so may payloads, so a start is accepted only when its payload decodes: otherwise `tryDecode` returns
+ * null, and the search continues one byte further without losing anything.
  */
 export function createFrameDecoder<T>(tryDecode: (payload: Uint8Array) => T | null): FrameDecoder<T> {
   let pending: Uint8Array = new Uint8Array(0)

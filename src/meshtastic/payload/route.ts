@@ -4,9 +4,9 @@ import { BROADCAST } from '../node-id.ts'
 const UNKNOWN_SNR = -128
 
 /**
- * Two halves of a traceroute. `route` and `routeBack` hold the nodes between the ends only, null where one did not
- * tell its number. `snrTowards` and `snrBack` hold dB for each hop, so one more, null where unknown. The way back is
- * empty when the answer came without one.
+ * Two halves of a traceroute. `route` and `routeBack` contain only the nodes between the ends, null for a node that did
+ * not report its number. `snrTowards` and `snrBack` contain dB for each hop, so one more, null where unknown. The route
+ * back is empty if the answer came without one.
  */
 export type Route = {
   readonly route: readonly (number | null)[]

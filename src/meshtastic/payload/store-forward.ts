@@ -5,11 +5,11 @@ import {
   StoreAndForward_RequestResponseSchema,
 } from '../gen/payloads_pb.ts'
 
-/** A word from or to a store & forward server. */
+/** A message from or to a store & forward server. */
 export type StoreForward = {
   /** E.g. `ROUTER_HEARTBEAT`. */
   readonly request: string
-  /** A stored message said again. When it was first said is not known. */
+  /** A repeated stored message. It is unknown when it was first sent. */
   readonly replay: { readonly text: string; readonly isDirect: boolean; readonly originalId: number | null } | null
 }
 

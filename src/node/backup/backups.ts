@@ -180,7 +180,7 @@ function discard(files: Files, directory: string, name: string): void {
 
 function sweepAtStart(dataDir: string, directory: string, files: Files): void {
   const lock = lockExclusively(backupLockFile(dataDir))
-  // Another process makes a backup now; its files are not leftovers.
+  // Another process is creating a backup now; its files are not leftovers.
   if (lock === null) return
   try {
     sweepBackups(directory, files)

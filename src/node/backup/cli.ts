@@ -75,7 +75,7 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
   }
 }
 
-// To read a directory must not make a secret in it.
+// Reading a directory must not create a secret in it.
 function withKnownSecret(config: Config): Config {
   if (config.SESSION_SECRET.length > 0 || !existsSync(join(config.DATA_DIR, 'session-secret'))) return config
   return { ...config, SESSION_SECRET: [keptSessionSecret(config.DATA_DIR)] }

@@ -114,7 +114,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Whether one of our keys signed the manifest. Throws BackupDamage when it says so and is wrong. */
+/** Whether one of our keys signed the manifest. Throws BackupDamage for a wrong signature under one of our keys. */
 export function checkSignature(manifest: Manifest, keys: readonly Uint8Array[]): Signature {
   const { sha256: _, signature, ...content } = manifest
   if (signature === null || signature === undefined) return 'none'

@@ -24,8 +24,8 @@ const LOG_INTERVAL_MS = 10_000
 export const databaseFile = (config: Config): string => join(config.DATA_DIR, 'mesh.db')
 
 /**
- * Before the database is opened: finishes a restore that was cut off, and makes the one that RESTORE_FROM_BACKUP asks
- * for. Answers the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
+ * Before the database is opened: finishes an interrupted restore, and performs the one in RESTORE_FROM_BACKUP. Returns
+ * the lock that keeps the database from being replaced while it is open. Throws RestoreRefused.
  */
 export async function settleDatabase(config: Config, log: Log): Promise<Lock> {
   const options = { ...restoreOptions(config, log), onProgress: progressLog(log) }

@@ -24,7 +24,7 @@ export type SnapshotJob = {
   readonly signingKey: Uint8Array | null
 }
 
-/** Whole tables, rows in all, and the table at hand. */
+/** Finished tables, rows of all tables, and the current table. */
 export type SnapshotProgress = { readonly tables: number; readonly rows: number; readonly table: string }
 
 /** The path of a backup until it is complete; the next start deletes what a crash leaves. */

@@ -62,7 +62,7 @@ export type CollectorOptions = Pick<Ports, 'store' | 'log'> & {
 /** Delivers the content of the outbox to another service, however long that takes. */
 export type NodeCollector = Collecting & {
   info(): CollectorInfo
-  /** So many rows were added to the outbox, and so many others left out. */
+  /** The number of rows added to the outbox, and of events left out. */
   onKept(rows: number, filtered?: number): void
   close(): Promise<void>
 }
@@ -82,7 +82,7 @@ type Memory = {
   readonly suspects: Set<number>
 }
 
-/** Begins with the packets that an earlier process left. */
+/** Starts with the packets that an earlier process left. */
 export function startCollector(options: CollectorOptions): NodeCollector {
   const { store, log, target, clock = systemClock, random = Math.random, maxWaiting = MAX_WAITING } = options
   const { clockWatch = null, filter = createCollectorFilter({ only: [], sampleSeconds: 0 }) } = options
@@ -216,7 +216,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   const endOfRows = async (): Promise<number | null> => {
     if (isClosed) return null
     if (memory.suspects.size > 0) {
-      // Nothing else is left to tell whether it is they or the target.
+      // Nothing else can show whether they or the target are at fault.
       memory.suspects.clear()
       return fail('the target does not understand what is delivered', null)
     }

@@ -195,7 +195,7 @@ async function giveNewPassword(ctx: ConsoleCtx, username: string): Promise<strin
   const inService = sessions === null ? ctx : { ...ctx, sessions: sessions.store }
   try {
     const password = await resetPassword(inService, user.id)
-    // Whoever typed wrong ones did so from an address.
+    // Wrong attempts at a password came from an address.
     await forgiveAddresses(inService)
     return temporaryPassword(user.username, password)
   } finally {
@@ -214,7 +214,7 @@ async function removeSecondFactor(ctx: ConsoleCtx, username: string): Promise<st
   }
 }
 
-/** Null when they can't be reached: a password is reset all the same. */
+/** Null if the store is unreachable: the password is still reset. */
 async function sessionsOfService({ config, store, log }: ConsoleCtx): Promise<OpenSessions | null> {
   return openSessions(config, store, log).catch((error: unknown) => {
     log.warn('Failed sign-ins still count: the session store does not answer', { error })

@@ -7,9 +7,9 @@ import { addressedBy, peerAddress } from '../http/client-address.ts'
 import type { InstancesFile } from './file.ts'
 import type { Lease } from './lease.ts'
 
-/** So long a request waits for an instance that takes it. */
+/** How long a request waits for an instance that takes it. */
 const TAKE_MS = 5000
-/** So long one that was taken waits for its answer. */
+/** How long a taken request waits for its answer. */
 const ANSWER_MS = 20_000
 /** Of one instance at a time. */
 const MAX_WAITING = 50
@@ -29,7 +29,7 @@ export type HandOver = {
   settle(): void
   /** Takes the requests of others; only while this instance has the lease. */
   serve(fetch: Fetch): void
-  /** Waits for what was taken. */
+  /** Waits for the taken requests. */
   idle(): Promise<void>
 }
 

@@ -7,7 +7,7 @@ import type { Lease } from './lease.ts'
 const BEAT_MS = 4000
 /** How often it checks for messages of others, by the change counter of a file. */
 const LOOK_MS = 200
-/** An instance that says nothing for so long is counted no more. */
+/** An instance that is silent for this long no longer counts. */
 const MEMBER_MS = 60_000
 
 /** The duties of one instance for all: the radios, the schedules, the upkeep. */
@@ -17,7 +17,7 @@ export type Duties = {
   stop(why?: 'lost'): Promise<void>
 }
 
-/** What this instance knows of itself and of the others. */
+/** The state of this instance and of the others. */
 export type Standing = {
   /** The duties of this instance; null while another one has them. */
   duties: Duties | null
@@ -38,11 +38,11 @@ type Tasks = {
 }
 
 export type Instance = {
-  /** Takes the duties when nobody has them, and from then on whenever nobody has. */
+  /** Takes the duties as soon as no instance has them. */
   start(tasks: Tasks): void
   /** Gives the duties up, for another instance to take at once. */
   leave(): Promise<void>
-  /** Looks for nothing any more. */
+  /** Stops looking for anything. */
   close(): void
 }
 

@@ -1,9 +1,9 @@
 import type { InstancesFile } from './file.ts'
 
-/** An instance that says nothing for so long is taken for dead. */
+/** An instance that is silent for this long counts as dead. */
 export const LEASE_MS = 15_000
 
-/** The right to run the radios and the schedules. It is one row that names its holder. */
+/** The right to run the radios and the schedules: one row that names its holder. */
 export type Lease = {
   /** Takes the lease if it is free or its holder is silent; true if this instance holds it now. */
   acquire(): boolean

@@ -22,7 +22,7 @@ export type Instances = {
   readonly events: Events
   /** Whether this instance has the duties, read from the file. */
   isOnDuty(): boolean
-  /** Takes part from now on: `begin` takes the duties up, `fetch` answers what other instances hand over. */
+  /** Takes part from now on: `begin` starts the duties, `fetch` answers forwarded requests of other instances. */
   start(tasks: { readonly begin: () => Duties; readonly fetch: Fetch }): void
   leave(): Promise<void>
   close(): Promise<void>

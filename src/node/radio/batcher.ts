@@ -9,9 +9,9 @@ import { createTimer, type Clock, systemClock } from '../clock.ts'
 /** A batch is stored when its first event is this old, or when it is this large. */
 const BATCH_MS = 100
 const BATCH_EVENTS = 200
-/** Events held while the database does not take them: minutes of the busiest mesh, some tens of MB. */
+/** Events held while the database refuses them: minutes of the busiest mesh, a few tens of MB. */
 const MAX_WAITING = 50_000
-/** Events held of a sender that can wait, while the database takes them: seconds of a flood. */
+/** Events held of a sender that can wait, while the database accepts them: seconds of a flood. */
 const ROOM_EVENTS = 2000
 const RETRIES = { firstMs: 200, mostMs: 5000 }
 /** How long the last events may take when the service stops. */
@@ -32,7 +32,7 @@ export type Batcher = {
   /** Events that are not stored yet. */
   waiting(): number
   /**
-   * Resolves when a sender that can wait should go on: at once, or after the next batch while very many events wait.
+   * Resolves when a sender that can wait should continue: at once, or after the next batch while very many events wait.
    * Does not block while the database fails, as events held back elsewhere would be lost.
    */
   room(): Promise<void>
@@ -158,7 +158,7 @@ function describe([heard]: readonly Heard[]): Record<string, unknown> {
 type Patience = {
   /** False if the time is up. */
   wait(delayMs: number): Promise<boolean>
-  /** From now on only so long. */
+  /** From now on, only for this long. */
   end(limitMs: number): void
 }
 

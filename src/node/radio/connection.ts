@@ -16,7 +16,7 @@ export type ConnectionEvents = {
 /** Begins to open a stream. Events come later, never during the call. */
 export type Connect = (events: ConnectionEvents) => Connection
 
-/** A stream on which nothing is written any more once `mayWrite` says no: asked before each write. */
+/** A stream to which nothing is written once `mayWrite` returns false: checked before each write. */
 export function fenced(connect: Connect, mayWrite: () => boolean): Connect {
   return (events) => {
     const connection = connect(events)

@@ -137,7 +137,7 @@ export function createLink(options: LinkOptions): RadioLink {
   }
 }
 
-/** States on the way to `connected`, which a restart explains better. */
+/** States before `connected`, which a restart explains better. */
 const PASSING_STATES: ReadonlySet<State> = new Set<State>(['connecting', 'handshake', 'waiting'])
 
 function createMemory(now: number): Memory {

@@ -40,14 +40,14 @@ export type NodeRadio = Radio & {
   /** Connects. `onHeard` is called with each batch once it is stored; it must not throw. */
   start(onHeard?: (batch: readonly Heard[]) => void): void
   /**
-   * Hangs up, and answers when all that was heard is stored. `lost`: another process has the radios already, and does
+   * Disconnects, and resolves when everything heard is stored. `lost`: another process has the radios already, and does
    * not know what waits here.
    */
   close(why?: 'lost'): Promise<void>
 }
 
 type Needs = Pick<Ports, 'config' | 'store' | 'log'> & {
-  /** Where what happens is told. */
+  /** Where events are reported. */
   readonly events?: Ports['events']
   readonly meter?: Ports['meter']
   /** Whether this process may use the radios, asked before anything is written to one. */
@@ -71,13 +71,13 @@ type Shared = Pick<Needs, 'store' | 'log'> & {
   readonly random: () => number
   readonly batcher: Batcher
   readonly records: RecordQueue
-  /** Takes what the radio `nodeNum` of a source got to send. */
+  /** Handles a packet that the radio `nodeNum` of a source was given to send. */
   readonly onSent: (source: string, message: Uint8Array, kind: OutgoingKind, nodeNum: number) => void
 }
 
 /**
- * The radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or a made-up radio when DEMO is true. From `start`
- * on it stores what they say.
+ * The radios of MESHTASTIC_TCP and the broker of MESHTASTIC_MQTT_URL, or a simulated radio when DEMO is true. From
+ * `start` on it stores what they report.
  */
 export function openRadio(needs: Needs): NodeRadio {
   const { config, store, log, events = null, meter = null, clock = systemClock, random = Math.random } = needs
@@ -114,7 +114,7 @@ export function openRadio(needs: Needs): NodeRadio {
     },
   })
   const records = createRecordQueue(log, clock)
-  // The radio does not say again what it was told to send: where packets are collected it would be missing.
+  // The radio does not repeat what it was told to send: without this it would be missing at the target of a collector.
   const onSent: Shared['onSent'] = (source, message, kind, nodeNum) => {
     const raw = collector === null || kind !== 'text' ? null : echoSent(message, nodeNum)
     if (raw === null) return
@@ -134,7 +134,7 @@ export function openRadio(needs: Needs): NodeRadio {
     : [openLink('demo', 'demo', connectDemo({ clock }), shared)]
   const brokers =
     isReal && config.MESHTASTIC_MQTT_URL !== null ? [openBroker(config, config.MESHTASTIC_MQTT_URL, shared)] : []
-  // Of several processes on one database it is the one with the radios that knows what is under way.
+  // Of several processes on one database, the one with the radios knows what is under way.
   const recover = () => {
     if (radios.length === 0) return
     records.add(() => loseUnfinished(store))
@@ -224,7 +224,7 @@ function openLink(
     onFrames: (batch) => take(batcher, kind, name, batch),
     onState: tell,
   })
-  // What may not be written was not sent either.
+  // A packet that may not be written was not sent either.
   const link: Link = { ...unfenced, send: (message) => mayWrite() && unfenced.send(message) }
   const forgetting = createForgetting({ store, link, random, later })
   const transmitter = createTransmitter({
@@ -298,7 +298,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
     openDirect: createDirectOpener({ privateKeys, publicKeyOf: (nodeNum) => readPublicKey(store, nodeNum) }),
     clock,
     random,
-    // A broker tells each process all: what comes here late, the one with the radios has heard.
+    // A broker sends everything to each process: the process with the radios has heard what arrives late here.
     onFrames(batch) {
       if (mayWrite()) take(batcher, 'mqtt', name, batch)
       // A flood waits at the broker, not in memory.
@@ -311,7 +311,7 @@ function openBroker(config: Needs['config'], url: string, shared: Shared): Link 
   })
 }
 
-/** Of what a radio says; the others want somebody to do something. */
+/** For data from a radio; the other failures need somebody's attention. */
 const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])
 
 function take(batcher: Batcher, kind: Kind, name: string, batch: readonly ReceivedEvent[]): void {
@@ -321,7 +321,7 @@ function take(batcher: Batcher, kind: Kind, name: string, batch: readonly Receiv
 function createTeller(log: Needs['log']): (info: LinkInfo) => void {
   let told = ''
   return ({ name, state, reason }) => {
-    // The same failure again and again is told once.
+    // The same repeated failure is logged once.
     if (`${state} ${reason}` === told) return
     const isPassing = state === 'connecting' || state === 'handshake'
     if (!isPassing) told = `${state} ${reason}`

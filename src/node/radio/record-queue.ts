@@ -8,7 +8,7 @@ export type RecordQueue = {
   add(write: () => Promise<void>): void
   /** As above, but repeated every 30 s until it works: the information will not come again. */
   keep(write: () => Promise<void>): void
-  /** Answers when all that was added has been tried; nothing is tried again after that. */
+  /** Resolves when everything added has been tried; nothing is retried after that. */
   done(): Promise<void>
 }
 

@@ -21,13 +21,13 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 local index = ARGV[1] .. user
 if redis.call('PTTL', index) < tonumber(ARGV[4]) then redis.call('PEXPIRE', index, ARGV[4]) end`
 
-/** KEYS: session. ARGV: index prefix, hash. Answers how many there were. */
+/** KEYS: session. ARGV: index prefix, hash. Returns the number of removed sessions. */
 export const REMOVE = `
 local user = redis.call('HGET', KEYS[1], 'userId')
 if user then redis.call('SREM', ARGV[1] .. user, ARGV[2]) end
 return redis.call('DEL', KEYS[1])`
 
-/** KEYS: index of the user. ARGV: session prefix, hash to spare. Answers how many were removed. */
+/** KEYS: index of the user. ARGV: session prefix, hash to spare. Returns the number of removed sessions. */
 export const REMOVE_FOR_USER = `
 local removed = 0
 for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
@@ -38,7 +38,7 @@ for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
 end
 return removed`
 
-/** KEYS: index of the user. ARGV: session prefix. Answers the fields of each session, and tidies the index. */
+/** KEYS: index of the user. ARGV: session prefix. Returns the fields of each session, and tidies the index. */
 export const LIST = `
 local found = {}
 for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
@@ -47,7 +47,7 @@ for _, hash in ipairs(redis.call('SMEMBERS', KEYS[1])) do
 end
 return found`
 
-/** KEYS: counter. ARGV: now, end of a new window, its ms. Answers the count and the end of the window. */
+/** KEYS: counter. ARGV: now, end of a new window, its ms. Returns the count and the end of the window. */
 export const COUNT_ATTEMPT = `
 local resetAt = redis.call('HGET', KEYS[1], 'resetAt')
 if not resetAt or tonumber(resetAt) <= tonumber(ARGV[1]) or tonumber(resetAt) > ARGV[2] + ARGV[3] then

@@ -31,10 +31,10 @@ type Redis = {
 }
 
 /**
- * Sessions, login counters and buckets on a Redis server, version 6 or newer and not a cluster. Expiry counts by the `now` that
- * callers pass; the server's own clock only clears away what is long dead. Rejects when the server can't be reached at
- * the start; later it reconnects by itself, and until then every call throws `database_unavailable`. All keys begin with
- * `prefix`.
+ * Sessions, login counters and buckets on a Redis server, version 6 or newer and not a cluster. Expiry counts by the
+ * `now` that callers pass; the server's own clock only removes what expired long ago. Rejects when the server is
+ * unreachable at the start; later it reconnects by itself, and until then every call throws `database_unavailable`. All
+ * keys begin with `prefix`.
  */
 export async function redisSessions(
   url: string,

@@ -15,7 +15,10 @@ const LITTLE_BYTES = 1024 * 1024
 // A volume may contain files of others, such as lost+found.
 const OURS = /^(?:mesh\.db|counters\.db|session-secret$|system-backups$|\.restore)/
 
-/** Makes the data directory unless it is there. Throws StartRefused when it, or a file in it, can't be read and written. */
+/**
+ * Creates the data directory unless it exists. Throws StartRefused when it, or a file in it, cannot be read and
+ * written.
+ */
 export function prepareDataDir(directory: string): void {
   try {
     makeDirectory(resolve(directory))
@@ -49,7 +52,7 @@ function ownerOf(path: string): string {
   return `; it belongs to user ${owner} and the service runs as user ${user}: chown -R ${user} ${JSON.stringify(directory)}`
 }
 
-// Not by `recursive: true`: that never ends where a directory exists and takes no other one, as /proc does.
+// Not by `recursive: true`: that never ends in a directory that accepts no other one, such as /proc.
 function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })

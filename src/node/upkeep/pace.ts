@@ -6,7 +6,7 @@ import { systemClock } from '../clock.ts'
 export type Pace = { readonly pause: Pause; readonly share: Share }
 
 /**
- * Slices that are as large as this machine does in some milliseconds; requests are served between them. `clock` is in
+ * Slices as large as this machine can do in a few milliseconds; requests are served between them. `clock` is in
  * milliseconds.
  */
 export function createPace(goesOn: () => boolean, clock: () => number = systemClock.monotonic): Pace {

@@ -12,8 +12,8 @@ type Watched = Needs & { readonly clockWatch: ClockWatch; readonly disk: DiskRes
 type Upkeep = { stop(): Promise<void> }
 
 /**
- * Brings what is derived up to date, each minute, deletes what is beyond a bound, each ten, and what the settings no longer
- * keep, each hour.
+ * Updates derived data each minute, deletes what exceeds a limit every ten, and what the settings no longer keep each
+ * hour.
  */
 export function startUpkeep(ports: Watched): Upkeep {
   const { clockWatch, disk } = ports
@@ -49,8 +49,8 @@ type Job = {
 }
 
 /**
- * Runs a job a minute after the start, and again each time so long after it ended. Requests are served between its
- * slices; when it fails the next run tries again. `stop` waits for the slice that is under way.
+ * Runs a job a minute after the start, and again at this interval after it ended. Requests are served between its
+ * slices; a failed run is repeated next time. `stop` waits for the slice under way.
  */
 export function startJob(ports: Needs, { name, job, everyMs, clock = systemClock }: Job): Upkeep {
   const due = createTimer(clock)

@@ -1,5 +1,5 @@
 /**
- * The channel of a position or measurement that came on none. `null`: one of our radios reported it about itself. This
+ * The channel of a position or measurement without one. `null`: one of our radios reported it about itself. This
  * number: unknown, or a summary of several channels; only users who may read every channel see it.
  */
 export const UNKNOWN_CHANNEL = -1

@@ -1,7 +1,7 @@
 import { namesOf } from '../names.ts'
 import type { Resource } from '../access/resources.ts'
 
-/** The kinds of live events, and what a viewer must be able to read to get them; `own`: each is for one user alone. */
+/** The kinds of live events, and the permission that a viewer needs for them; `own`: each is for one user alone. */
 export const EVENT_KINDS = {
   node: 'nodes',
   message: 'messages',

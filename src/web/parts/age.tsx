@@ -24,7 +24,7 @@ export function Age({ at, short = false }: { at: number | null; short?: boolean 
   )
 }
 
-/** How long ago, and the exact time after it: for those who can't point at it as well. */
+/** The age, followed by the exact time: also for users who cannot point at it. */
 export function ExactAge({ at }: { at: number | null }) {
   if (at === null) return <Age at={at} />
   return (

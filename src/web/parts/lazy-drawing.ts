@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 
 type Lazy<T> = { readonly drawing: Signal<T | null>; readonly hasFailed: Signal<boolean> }
 
-/** Draws into a box once it is there, by code that is loaded when it is first wanted; it goes with its component. */
+/** Draws into a box once it exists, with code that is loaded on first use; removed with its component. */
 export function useLazyDrawing<T extends { destroy(): void }>(
   box: { readonly current: HTMLDivElement | null },
   load: () => Promise<(box: HTMLDivElement) => T>,

@@ -12,7 +12,7 @@ import { CODE_FIELD } from './form/code-field.ts'
 import { Actions, Field, formText, Submit } from './form/field.tsx'
 import { Failure } from './notice.tsx'
 
-/** Where the page asks who somebody is before it repeats what they did: once in the page. */
+/** Asks users to confirm who they are before the page repeats their action: once per page. */
 export function ProofAsker() {
   const wanted = wantedProof.value
   if (wanted === null) return null

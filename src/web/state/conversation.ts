@@ -9,11 +9,11 @@ import { withNews } from './message-news.ts'
 
 const POLL_MS = 4000
 const PAGE_SIZE = 60
-/** While one message is looked for, larger steps, and so many of them before the reader is asked again. */
+/** While a linked message is searched, larger steps, and this many of them before the reader is asked again. */
 const SEEK_SIZE = 250
 const SEEK_STEPS = 4
 
-/** Which messages are looked at: those of a channel, with one node, of all; all of them or those with a text. */
+/** Which messages are shown: those of a channel, with one node, or all; all of them or those with a text. */
 export type Wanted = { readonly channel: string | null; readonly partner: string | null; readonly q: string }
 
 export type Conversation = {
@@ -53,7 +53,7 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
   }
   const take = (event: LiveEvent) => {
     const known = messages.peek()
-    // What a search finds only the service knows.
+    // Only the service knows what a search finds.
     if (event === null || known === null || q !== '') return false
     const next = withNews(known, event, isWanted)
     if (next === null) return false
@@ -74,7 +74,7 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
   const loadOlder = async (limit: number) => {
     const before = next.peek()
     const page = await load(before, limit)
-    // The conversation began anew meanwhile: this page is not what comes before it now.
+    // The conversation started over meanwhile: this page no longer comes before it.
     if (next.peek() !== before) return
     messages.value = merge(messages.peek() ?? [], page.messages)
     next.value = page.nextBefore
@@ -101,7 +101,7 @@ export function useConversation({ channel, partner, q }: Wanted): Conversation {
   }
 }
 
-/** More came than one page holds: what is between is not known. */
+/** More arrived than one page holds: the messages in between are unknown. */
 function hasGap(known: readonly Message[], { messages, nextBefore }: MessagePage): boolean {
   const oldest = messages.at(-1)
   const newest = known.at(-1)

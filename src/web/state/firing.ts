@@ -16,7 +16,7 @@ async function refreshFiring(): Promise<void> {
   try {
     noteFiring((await ask(api.alerts.$get({ query: { limit: '1', state: 'firing' } }))).firing)
   } catch (error) {
-    // What was there before stays; the page of alerts says itself what is wrong.
+    // Old data stays; the page of alerts shows its own errors.
     asApiError(error)
   }
 }

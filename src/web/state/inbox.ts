@@ -15,7 +15,7 @@ const INBOX_SIZE = 200
 /** The newest messages of all conversations, newest first; null until they came once. */
 export const inbox = signal<readonly Message[] | null>(null)
 
-/** `channel=0` or `with=!a0cb0001`: also what the address of the conversation asks for. */
+/** `channel=0` or `with=!a0cb0001`: also in the address of the conversation. */
 export function conversationOf({ toNodeNum, channel, direction, toNodeId, fromNodeId }: Message): string {
   if (toNodeNum === BROADCAST) return `channel=${channel}`
   return `with=${direction === 'out' ? toNodeId : fromNodeId}`
@@ -26,15 +26,15 @@ async function refreshInbox(): Promise<void> {
   try {
     const { messages } = await askAs<MessagePage>(api.messages.$get({ query: { limit: String(INBOX_SIZE) } }))
     inbox.value = messages
-    // Whoever comes for the first time has no thousand unread messages.
+    // A new user does not have a thousand unread messages.
     if (marks.peek().from === null) keepMarks({ ...marks.peek(), from: messages[0]?.id ?? 0 })
   } catch (error) {
-    // What was there before stays; a page of messages says itself what is wrong.
+    // Old data stays; a page of messages shows its own errors.
     asApiError(error)
   }
 }
 
-/** Whether an event brings the very message, or what became of one: then it is in the inbox, and nothing is asked. */
+/** Whether an event contains the message itself, or its state: then it is in the inbox, and no request is needed. */
 function takeEvent(event: LiveEvent): boolean {
   const known = inbox.peek()
   if (event === null || known === null) return false
@@ -44,7 +44,7 @@ function takeEvent(event: LiveEvent): boolean {
   return true
 }
 
-/** Drops what was loaded for somebody else. */
+/** Drops data that was loaded for another user. */
 export function forgetInbox(): void {
   inbox.value = null
 }
@@ -67,7 +67,7 @@ const NO_MARKS: Marks = { from: null, read: {} }
 const marks = signal<Marks>(NO_MARKS)
 const storageKey = computed(() => (user.value === null ? null : `read:${user.value.id}`))
 
-/** Reads the marks of who is signed in, and follows what other tabs of this browser read. */
+/** Reads the marks of the signed-in user, and follows what other tabs of this browser read. */
 export function keepReadMarks(): void {
   effect(() => {
     marks.value = storageKey.value === null ? NO_MARKS : loadMarks(storageKey.value)

@@ -5,11 +5,11 @@ import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from '..
 import { can, has, refreshStatus, status } from './session.ts'
 
 /**
- * - `off`: nobody is signed in, or nobody looks
+ * - `off`: nobody is signed in, or the page is hidden
  * - `connecting`: opening for the first time
- * - `live`: what happens is told at once
- * - `cut`: was open, and is being opened again
- * - `polling`: there is no stream here; pages ask from time to time
+ * - `live`: events arrive at once
+ * - `cut`: was open, and is being reopened
+ * - `polling`: there is no stream here; pages poll
  */
 export type LiveState = 'off' | 'connecting' | 'live' | 'cut' | 'polling'
 export const liveState = signal<LiveState>('off')
@@ -42,7 +42,7 @@ function tell(event: LiveEvent): void {
   for (const listener of listeners) listener(event)
 }
 
-/** A connection that says nothing for longer is dead: the service sends a beat every 15 s. */
+/** A connection that is silent for longer is dead: the service sends a beat every 15 s. */
 const SILENCE_MS = 40_000
 const PAUSES = { firstMs: 1000, mostMs: 30_000 }
 /** Failures in a row after which pages no longer wait for the stream. */

@@ -13,17 +13,18 @@ export type Loaded<T> = {
   reload(): Promise<void>
 }
 
-/** At least so long between two loads that events ask for; longer for what is asked for seldom without events. */
+/** The minimum time between two loads that events cause; longer for data that rarely loads without events. */
 const GAP_MS = 1000
-/** Events tell what happens in the mesh, not all that people change: that is looked for so often. */
+/** Events report what happens in the mesh, but not all changes by users: these are polled this often. */
 const TOLD_MS = 60_000
-/** And where events bring the very data: a row that nobody told of is rare. */
+/** And where events contain the data itself: a missed row is rare. */
 const KEPT_MS = 15 * 60_000
 
 /**
- * Calls `refresh` after the service was away, at live events of the kinds `on`, and every `everyMs` while the page is
- * visible: seldom while the events tell all, and at once when the page is looked at again after longer than that.
- * `refresh` throws nothing. `take` sees each event first, and answers whether all is known by it: then nothing is asked.
+ * Calls `refresh` after an outage of the service, at live events of the kinds `on`, and every `everyMs` while the page
+ * is visible: rarely while the events report everything, and at once when a page hidden for longer becomes visible.
+ * `refresh` throws nothing. `take` sees each event first, and returns whether it contains everything: then no request
+ * is made.
  */
 export function useFresh(
   refresh: () => Promise<void>,
@@ -86,7 +87,10 @@ export async function whileAwaited<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Loads at once, when `deps` change, and as `useFresh` says. Of two answers the one asked for later counts. `take` never changes. */
+/**
+ * Loads at once, when `deps` change, and as in `useFresh`. Of two answers the one requested later counts. `take` never
+ * changes.
+ */
 export function useLoad<T>(
   load: () => Promise<T>,
   deps: readonly unknown[],
@@ -109,7 +113,7 @@ export function useLoad<T>(
       data.value = found
       error.value = null
     } catch (cause) {
-      // The shell says that the service is away; what was there before stays.
+      // The shell shows that the service is unreachable; old data stays.
       const failed = asApiError(cause)
       if (mine === turn.current && (failed.code !== 'offline' || data.peek() === null)) error.value = failed
     } finally {
@@ -156,7 +160,7 @@ export function useAction(): Action {
   return { busy, error, run }
 }
 
-/** A button that was disabled while it worked has lost the focus: whoever uses keys would begin anew at the top. */
+/** A button that was disabled while it worked has lost the focus: keyboard users would start again at the top. */
 function giveFocusBack(held: Element | null): void {
   if (held === null || held === document.body) return
   for (const next of [held, document.querySelector('h1')]) {
@@ -164,7 +168,7 @@ function giveFocusBack(held: Element | null): void {
   }
 }
 
-/** A failure as the page can explain it; one of the page itself is told to the console. */
+/** A failure as the page can explain it; one of the page itself is logged in the console. */
 export function asApiError(cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause
   console.error(cause)

@@ -14,7 +14,7 @@ export type { Message, Node }
 export type MessagePage = { readonly messages: readonly Message[]; readonly nextBefore: number | null }
 
 export const BROADCAST = 0xffffffff
-/** Heard within so many milliseconds, a node is active: two hours, or what the settings say. */
+/** A node heard within this many milliseconds is active: two hours, or as configured. */
 export const activeMs = signal(2 * HOUR_MS)
 const POLL_MS = 5000
 
@@ -71,26 +71,26 @@ export async function refreshNodes(): Promise<void> {
   }
 }
 
-/** The setting is told to those who may see the dashboard; without an answer the default stays. */
+/** Users who may see the dashboard get the setting; without an answer the default stays. */
 async function refreshActive(): Promise<void> {
   if (!can('dashboard', 'read')) return
   const found = await ask(api.dashboard.$get()).catch(() => null)
   if (found !== null) activeMs.value = found.activeSeconds * 1000
 }
 
-/** Drops what was loaded for somebody else. */
+/** Drops data that was loaded for another user. */
 export function forgetNodes(): void {
   nodes.value = null
   etag = null
   changed = null
 }
 
-/** Up to so many changed nodes are asked for one by one; for more, the whole list is cheaper. */
+/** Up to this many changed nodes are loaded one by one; for more, the whole list is cheaper. */
 const MAX_SINGLE = 4
 /** How long the whole list may rest after it came. */
 const REST_MS_PER_NODE = 2
 const MAX_REST_MS = 5000
-/** What an event says of a node: what is new, that it is gone, or only that something is. */
+/** What an event reports about a node: its changes, its deletion, or only that something changed. */
 type News = Partial<Node> | 'gone' | 'changed'
 /** By the number of the node; null: any may have changed. */
 let changed: Map<number, News> | null = null
@@ -128,7 +128,7 @@ async function refreshChanged(): Promise<void> {
   nodesError.value = null
 }
 
-/** The nodes of which there is news, as they are now; null: the list tells more at once. */
+/** The present state of the changed nodes; null: the list is more efficient. */
 async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node[] | null> {
   const known: Node[] = []
   const unknown: number[] = []
@@ -143,12 +143,12 @@ async function tellNodes(news: ReadonlyMap<number, News>): Promise<readonly Node
     const asked = unknown.map((nodeNum) => ask(api.nodes[':id'].$get({ param: { id: String(nodeNum) } })))
     return [...known, ...(await Promise.all(asked))]
   } catch {
-    // One is gone again, or the service is: the list tells which.
+    // One has disappeared again, or the service has: the list shows which.
     return null
   }
 }
 
-/** Null when that is not the whole node: only what is new of it was told, and the rest never was. */
+/** Null if that is not the whole node: only its changes were reported, and the rest is unknown. */
 function changedNode(before: Node | undefined, changes: Partial<Node>): Node | null {
   const node = { ...before, ...changes }
   return isWhole(node) ? node : null
@@ -166,7 +166,7 @@ export function useNodes(): void {
     // All who show nodes share one list: the first loads it, the others find it there.
     if (users++ === 0) {
       void refreshActive()
-      // What came before is still kept up to date by what the events tell.
+      // Earlier data is still updated by the events.
       if (changed !== null && nodes.peek() !== null && isTold(['node'])) void refreshChanged()
       else {
         changed = new Map()
@@ -194,7 +194,7 @@ export function NodeKeeper(): null {
 }
 
 let lastNames: ReadonlyMap<number, string> = new Map()
-/** Stays the same while nobody is called otherwise: hundreds of messages need no drawing for each node heard. */
+/** Stays the same object while no name changes: hundreds of messages need not be redrawn for each node heard. */
 const names = computed(() => {
   const next = new Map(nodes.value?.map((node) => [node.nodeNum, nodeName(node)]))
   const isSame = next.size === lastNames.size && [...next].every(([num, name]) => lastNames.get(num) === name)
@@ -202,7 +202,7 @@ const names = computed(() => {
   return lastNames
 })
 
-/** What a node is called, as far as it is known here. */
+/** The name of a node, as far as it is known here. */
 export function nameOf(nodeNum: number, nodeId: string): string {
   return names.value.get(nodeNum) ?? nodeId
 }
@@ -212,7 +212,7 @@ export function nameOfId(nodeId: string): string {
   return nameOf(Number.parseInt(nodeId.slice(1), 16), nodeId)
 }
 
-/** What a node is called: its long name, else what its number makes. */
+/** The name of a node: its long name, or one derived from its number. */
 export function nodeName(node: Node): string {
   return legible(node.longName) ?? `${t.nodes.unnamed} ${node.nodeId}`
 }
@@ -242,7 +242,7 @@ export function isActive(node: Node, now: number): boolean {
   return node.lastHeard !== null && now - node.lastHeard < activeMs.value
 }
 
-/** Metres half across the cell that a position of so many bits may lie in; null when it is exact. */
+/** Half the width in metres of the cell in which a position of this many bits lies; null when it is exact. */
 export function precisionMeters(precisionBits: number | null): number | null {
   if (precisionBits === null || precisionBits >= 32 || precisionBits < 10) return null
   // 1e-7 degrees a unit, 111,320 m a degree; the cell is 2^(32 − bits) units wide.

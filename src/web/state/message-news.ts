@@ -4,8 +4,8 @@ import type { LiveEvent } from './live.ts'
 import type { Message } from './mesh.ts'
 
 /**
- * Messages, newest first, with what an event of the kind `message` or `delivery` tells; null when that is not enough to
- * know. `isWanted`: which of them belong to the list.
+ * Messages, newest first, updated by an event of the kind `message` or `delivery`; null if that is not sufficient.
+ * `isWanted`: which of them belong to the list.
  */
 export function withNews(
   known: readonly Message[],
@@ -18,7 +18,7 @@ export function withNews(
     const others = known.filter(({ id }) => id !== message.id)
     return isWanted(message) ? [message, ...others].toSorted((a, b) => b.id - a.id) : known
   }
-  // What became of a traceroute.
+  // The new state of a traceroute.
   if (data['deliveryState'] === undefined) return known
   const isIt = ({ packetId, fromNodeNum }: Message) =>
     packetId === data['packetId'] && fromNodeNum === data['fromNodeNum']
@@ -26,7 +26,7 @@ export function withNews(
   return known.some(isIt) ? known.map((message) => (isIt(message) ? { ...message, ...changes } : message)) : null
 }
 
-// The service made them: what has an id is a message as the list has it.
+// The service created them: an object with an id is a message as in the list.
 function isMessage(value: unknown): value is Message {
   return isRecord(value) && typeof value['id'] === 'number' && typeof value['text'] === 'string'
 }

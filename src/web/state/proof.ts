@@ -4,7 +4,7 @@ import { ApiError } from '../api.ts'
 /** A proof that somebody is asked for: `end` says whether they gave it. */
 type Wanted = { readonly ways: readonly string[]; end(isGiven: boolean): void }
 
-/** What the dialog in the page asks for; null: nothing. */
+/** The proof for which the dialog of the page asks; null: none. */
 export const wantedProof = signal<Wanted | null>(null)
 
 /** Does `work`, and once more after a proof, where the service asks for one. */

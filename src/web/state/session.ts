@@ -15,7 +15,7 @@ export const statusError = signal<ApiError | null>(null)
 export const user = computed(() => status.value?.user ?? null)
 export const isAdmin = computed(() => user.value?.isAdmin ?? false)
 
-/** The session ended without this page's doing: the sign-in page says so. */
+/** The session ended, but not through this page: the sign-in page says so. */
 export const hasEnded = signal(false)
 
 /** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
@@ -101,14 +101,14 @@ export function whenLeaving(run: () => Promise<void>): void {
 
 let isLeaving = false
 
-/** In the storage of a tab in which somebody signed out: it goes to no provider by itself. */
+/** In the storage of a tab in which somebody signed out: it goes to no provider automatically. */
 export const SIGNED_OUT_KEY = 'signed-out'
 
 function noteSignOut(): void {
   try {
     sessionStorage.setItem(SIGNED_OUT_KEY, 'true')
   } catch {
-    // Storage is blocked: then the sign-in page goes nowhere by itself either.
+    // Storage is blocked: then the sign-in page does not redirect automatically either.
   }
 }
 

@@ -79,7 +79,7 @@ export type TimedKind<Rule> = EveryKind<Rule> & {
   plan(needs: Needs, rule: Rule, now: number): Promise<Planned[]>
 }
 
-/** Runs when something is said. */
+/** Runs when a message arrives. */
 export type HeardKind<Rule> = EveryKind<Rule> & {
   readonly runs: 'heard'
   /** Whether a rule listens to this at all. */

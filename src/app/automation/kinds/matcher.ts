@@ -3,10 +3,10 @@ import type { MatchMode } from '../../../shared/automation/rule-kinds.ts'
 /** Some words, and how they are looked for. */
 type Match = { readonly mode: MatchMode; readonly words: readonly string[] }
 
-/** Characters of a text that are looked at: more than a packet holds. */
+/** Characters of a text that are compared: more than a packet holds. */
 const MAX_CHARACTERS = 256
 
-/** Whether one of the words is in a text, in the way that the rule says. No regular expressions: time is bounded. */
+/** Whether a text contains one of the words, in the mode of the rule. No regular expressions: time is bounded. */
 export function matches(match: Match, text: string): boolean {
   return matchesFolded(match, foldText(text))
 }

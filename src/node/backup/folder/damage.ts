@@ -3,7 +3,7 @@ export class BackupDamage extends Error {
   override name = 'BackupDamage'
 }
 
-/** A restore can't go on; nothing has changed. The message is the line for the log. */
+/** A restore cannot continue; nothing has changed. The message is the line for the log. */
 export class RestoreRefused extends Error {
   override name = 'RestoreRefused'
 }

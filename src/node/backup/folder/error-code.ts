@@ -10,7 +10,8 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /**
- * Whether a file could not be read or written; SQLite says so of a full disk, too, when its shared memory finds no room.
+ * Whether a file could not be read or written; SQLite also reports this for a full disk when its shared memory finds no
+ * room.
  */
 export function isBrokenDisk(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -15,7 +15,7 @@ export const startLockFile = (dataDir: string): string => join(dataDir, '.start-
 
 export type Lock = { release(): void }
 
-/** Takes the lock, or answers null when another still holds it after `waitMs`. */
+/** Takes the lock, or returns null when another process still holds it after `waitMs`. */
 export function lockExclusively(file: string, waitMs = 0): Lock | null {
   return take(file, waitMs, (lock) => lock.exec('begin exclusive'))
 }

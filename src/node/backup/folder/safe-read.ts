@@ -61,7 +61,7 @@ function asUnreadable(path: string, error: unknown): unknown {
   return new RestoreRefused(line, { cause: error })
 }
 
-/** Whether a directory is there that is one itself, not a link to one. */
+/** Whether the directory exists and is not a link. */
 export function isRealDirectory(path: string): boolean {
   try {
     return lstatSync(path).isDirectory()

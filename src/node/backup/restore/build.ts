@@ -15,9 +15,9 @@ import { quoted, tablesOf } from '../tables/tables.ts'
 const ROWS_AT_ONCE = 16
 
 export type BuildOptions = {
-  /** The new database file; nothing is there yet. */
+  /** The path of the new database file, which does not exist yet. */
   readonly file: string
-  /** A directory for what is needed on the way. */
+  /** A directory for temporary files. */
   readonly scratch: string
   readonly backup: string
   readonly manifest: Manifest
@@ -28,7 +28,7 @@ export type BuildOptions = {
 
 /**
  * Builds a database from a backup: the migrations up to the backup's, its rows, then the other migrations, for real.
- * Answers it open and checked. Throws BackupDamage, or RestoreRefused for what a later version made.
+ * Returns it open and checked. Throws BackupDamage, or RestoreRefused for a backup of a later version.
  */
 export function buildDatabase(options: BuildOptions): Database.Database {
   const { manifest, migrations, log } = options
@@ -45,7 +45,7 @@ export function buildDatabase(options: BuildOptions): Database.Database {
     migrateBuilt(database, folder)
     checkShape(manifest, tablesOf(database))
     loadTables(database, options, columnRules(database))
-    // A migration that fails takes back what it did, which needs a journal.
+    // A failing migration is rolled back, which needs a journal.
     database.pragma('journal_mode = MEMORY')
     const latest = latestTag(migrations)
     if (latest !== manifest.schema) {
@@ -85,7 +85,7 @@ function loadTables(database: Database.Database, options: BuildOptions, rules: R
   database.exec('commit')
 }
 
-/** Drops secondary indexes and triggers; answers what puts them back. */
+/** Drops secondary indexes and triggers; returns the statements that create them again. */
 function setAside(database: Database.Database): () => void {
   const all = database
     .prepare<[], { type: string; name: string; sql: string }>(
@@ -98,7 +98,7 @@ function setAside(database: Database.Database): () => void {
   }
 }
 
-/** The service builds them beside its work, newest rows first: a restore takes no longer for them. */
+/** The service builds them beside its work, newest rows first, so that a restore takes no longer for them. */
 function emptyTextIndexes(database: Database.Database): void {
   const tables = database.prepare<[], string>('select table_name from text_indexes').pluck().all()
   for (const table of tables) {
@@ -147,7 +147,7 @@ function writeSequence(database: Database.Database, table: string, sequence: num
   database.prepare(sql).run(BigInt(sequence), table)
 }
 
-/** What SQLite refuses of the rows is the backup's fault; what the disk refuses is not. */
+/** If SQLite refuses the rows, the backup is at fault; if the disk does, it is not. */
 function asDamage(what: string, work: () => void): void {
   try {
     work()

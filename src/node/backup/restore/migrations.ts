@@ -22,7 +22,7 @@ export function latestTag(folder: string): string {
   return tag
 }
 
-/** Makes a folder of the migrations up to and with `tag`, as the service had it then. */
+/** Fills a folder with the migrations up to and including `tag`, as they were at that version. */
 export function copyMigrations(folder: string, tag: string, to: string): void {
   const journal = readJournal(folder)
   const end = journal.entries.findIndex((entry) => entry.tag === tag) + 1

@@ -48,9 +48,9 @@ export function hasSideFiles(file: string): boolean {
 }
 
 /**
- * Copies audit entries of the replaced database that the backup does not know. If both are of one history, that is
- * each entry with an id beyond the backup's, under its own id; if not, each entry made after the backup, under a new
- * one. Answers how many.
+ * Copies audit entries of the replaced database that the backup lacks. If both share a history, these are the entries
+ * with an id beyond the backup's, under their own ids; otherwise the entries made after the backup, under new ones.
+ * Returns their number.
  */
 export function carryAudit(database: Database.Database, replacedFile: string, createdAt: number, log: Log): number {
   database.prepare('attach ? as replaced').run(replacedFile)

@@ -45,11 +45,11 @@ export type RestoreOptions = {
 
 export type Restored = { readonly tables: number; readonly rows: number }
 
-/** The database that a restore replaced. There is one: the newest. */
+/** The database that a restore replaced. Only the newest one is kept. */
 export const safetyCopyOf = (database: string): string => `${database}.before-restore`
 
-// All that a restore makes before it counts is in one directory. When the new database has left it and the marker has
-// not, the restore is done but for the marker; when both are there, nothing has happened.
+// Everything that a restore builds before it takes effect is in one directory. If the new database has left it and the
+// marker has not, the restore is done except for the marker; if both are in it, nothing has happened.
 const scratchOf = (dataDir: string) => join(dataDir, '.restoring')
 const builtIn = (scratch: string) => join(scratch, 'mesh.db')
 const markerIn = (scratch: string) => join(scratch, 'marker')
@@ -184,7 +184,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
   let revival: Revival
   try {
     const file = builtIn(scratch)
-    // SQLite would make it as the umask says.
+    // SQLite would create it with the umask's permissions.
     files.finish(files.create(file))
     const built = buildDatabase({
       file,
@@ -211,7 +211,7 @@ async function restoreLocked(options: RestoreOptions, name: string, backup: stri
     forget(files, scratch, live)
     throw error
   }
-  // The restore has happened. If one of these fails, the next start goes on from here.
+  // The restore has happened. If one of these fails, the next start continues from here.
   files.sync(dataDir)
   files.rename(markerIn(scratch), markerFile(dataDir))
   files.sync(dataDir)

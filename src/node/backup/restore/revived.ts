@@ -177,7 +177,7 @@ function lostToken(account: Account, { id, name, prefix }: Token): Lost {
   return { action: 'token_revoked', userId, username, token, permissions: null, password: null }
 }
 
-/** With when and by whom it was done; nothing when the log does not tell of it. A password has one latest change. */
+/** With when and by whom it was done; nothing if the log does not say. A password has one latest change. */
 function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
   const isAbout = ({ subject, tokenId }: Entry) =>
     subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)

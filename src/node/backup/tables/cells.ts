@@ -15,7 +15,7 @@ export function rowJson(columns: readonly { readonly name: string; readonly type
 
 function cellJson(cell: string, type: string): string {
   const marked = `json_object('$int', cast(${cell} as text))`
-  // Without an affinity the column itself does not tell 5 from 5.0.
+  // Without an affinity, the column does not distinguish 5 from 5.0.
   const integer = hasNoAffinity(type)
     ? marked
     : `iif(${cell} between -${MAX_EXACT} and ${MAX_EXACT}, ${cell}, ${marked})`

@@ -15,7 +15,7 @@ export const EDIT_TIMINGS = {
   answerMs: 15_000,
   /** Firmware tries the broker before it answers. */
   brokerMs: 60_000,
-  /** For all of it, a restart included. Later the outcome counts as unknown, until the radio is back after all. */
+  /** For the whole edit, including a restart. After this time the outcome counts as unknown until the radio is back. */
   limitMs: 240_000,
 } as const satisfies Record<string, number>
 
@@ -23,7 +23,7 @@ export type EditOptions = ExchangeNeeds & {
   readonly plan: SectionPlan
   /** The encoded messages of it, from the beginning to the saving. */
   readonly steps: readonly Uint8Array[]
-  /** The settings that the plan was made of, and when they were read. */
+  /** The settings on which the plan is based, and when they were read. */
   readonly config: RadioConfig
   readonly readAt: number
   /** `isFinal` false: the radio did not come back in time, which may still change. */
@@ -43,7 +43,7 @@ type Progress = {
   packetId: number
   isCommitAnswered: boolean
   wasLost: boolean
-  /** Why it can't go on, and the settings read last, once the link can record the failure. */
+  /** Why it cannot continue, and the settings read last, once the link can record the failure. */
   obstacle: { readonly reason: string; readonly read: RadioConfig } | null
   /** Gives it up. */
   restart: Exchange | null
@@ -172,7 +172,7 @@ export function createEdit(options: EditOptions): Exchange {
   }
 }
 
-/** Firmware says nothing to a client of a managed radio. */
+/** Firmware does not answer the clients of a managed radio. */
 function isManaged({ sections }: RadioConfig): boolean {
   const security = sections.get('security')
   return security !== undefined && viewSection(security).values['isManaged'] === true

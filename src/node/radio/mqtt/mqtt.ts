@@ -140,7 +140,7 @@ type Subscription = { close(): void }
 
 type SubscriptionEvents = {
   onOpen(): void
-  /** Comes for each message, also for one that says nothing to us. */
+  /** Arrives for each message, even for one that is of no use here. */
   onEvents(batch: readonly ReceivedEvent[]): Promise<void>
   /** Comes once, and last; not after `close`. */
   onEnd(reason: string): void

@@ -14,7 +14,7 @@ const MAX_WAITING = 50
 const MAX_OF_RULES = 20
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
-/** So long a packet waits for a link that broke. */
+/** How long a packet waits for a link that broke. */
 const LINK_PATIENCE_MS = 120_000
 
 /** Answered for a packet that the radio did take, by its name for "you keep the buffer". */
@@ -36,9 +36,9 @@ type Entry = {
   readonly rule: RuleMark | null
 }
 
-/** Packets on their way to one radio, paced by kind; packets of people first, then in order of arrival. */
+/** Packets on their way to one radio, paced by kind; packets of users first, then in order of arrival. */
 export type SendQueue = {
-  /** Reserves a place for a packet that comes soon; false if there is none. */
+  /** Reserves a place for a packet that comes soon; false if none is free. */
   reserve(rule: RuleMark | null): boolean
   /** Gives a reserved place back. */
   release(rule: RuleMark | null): void
@@ -68,7 +68,7 @@ export function createSendQueue({ clock, send, onDelivery }: SendQueueOptions): 
   const countPlaces = () => entries.length + reserved.byPeople + reserved.byRules
   const countOfRules = () => entries.filter(({ rule }) => rule !== null).length + reserved.byRules
   let isConnected = false
-  /** Places in the radio's own queue, as it last said. */
+  /** Free places in the radio's own queue, as last reported. */
   let free = 1
 
   const settle = (packetId: number) => {

@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
 import { createSendQueue } from './queue.ts'
 
-/** Of a radio that did not tell its own. */
+/** For a radio that did not report its own. */
 const DEFAULT_HOP_LIMIT = 3
 const MAX_HOP_LIMIT = 7
 /** A text goes every 2.2 s, and leaves its place to another. */
@@ -32,7 +32,7 @@ export type Transmitter = {
   reserve(kind: OutgoingKind, rule: RuleMark | null): Outgoing
   /** Withdraws packets of rules for which this is true, waiting or about to wait. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
-  /** Null: the radio did not tell. */
+  /** Null: the radio did not report it. */
   lora(): LoraSettings | null
   /** Processes the radio's events. */
   observe(event: RadioEvent): void
@@ -131,7 +131,7 @@ export function createTransmitter({ link, clock, random, onDelivery, onSent }: T
     onState({ state }) {
       const nodeNum = ownNum()
       if (state === 'connected' && nodeNum !== servedNum) {
-        // Another radio answers at this address: its channels are others.
+        // Another radio answers at this address, with other channels.
         queue.abandon()
         servedNum = nodeNum
       }

@@ -6,7 +6,7 @@ import { APP_NAME, t } from '../../strings.ts'
 import { factorTexts } from '../../strings/people/factors.ts'
 import { Factors } from './factors.tsx'
 
-/** For whoever must set up a second factor before anything else. */
+/** For users who must set up a second factor before anything else. */
 export function EnrolPage() {
   const { busy, error, run } = useAction()
   useEffect(() => {

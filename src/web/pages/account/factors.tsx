@@ -154,7 +154,7 @@ function RemoveButton({ name, sure, act, onDone }: RemoveProps) {
   )
 }
 
-/** What an administrator did to this account, until it was read. */
+/** A notice that an administrator changed this account, until it is confirmed. */
 function ResetNotice() {
   const at = status.value?.secondFactor.resetAt ?? null
   const { busy, run } = useAction()

@@ -77,7 +77,7 @@ export function SecondStep({ factors, onEntered, onBack }: Props) {
   )
 }
 
-/** What the field of each factor is like. */
+/** The properties of the field of each factor. */
 function fieldOf(factor: 'totp' | 'recovery') {
   return factor === 'totp'
     ? CODE_FIELD

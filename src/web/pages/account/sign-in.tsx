@@ -131,7 +131,7 @@ function takeStraightWay({ autoLogin, authenticated }: Status): boolean {
     sessionStorage.setItem(STRAIGHT_KEY, String(Date.now()))
     return true
   } catch {
-    // What can't be remembered can't be stopped from going round.
+    // Without storage a redirect loop cannot be stopped.
     return false
   }
 }
@@ -202,7 +202,7 @@ function PasswordStep({ half, onBegin, onEntered }: PasswordStepProps) {
     const text = formText(form)
     const password = text('password')
     onBegin()
-    // What went wrong at the provider is no longer what is being tried.
+    // An earlier failure at the provider is not about the present attempt.
     if (place.peek().query.has('error')) setQuery({ error: '' })
     await run(async () => {
       const answer = await ask(api.auth.login.$post({ json: { username: text('username').trim(), password } }))

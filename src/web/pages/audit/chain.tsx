@@ -10,7 +10,7 @@ import { auditTexts } from '../../strings/system/audit.ts'
 
 type Part = InferResponseType<typeof api.audit.verify.$get>
 
-/** A log of up to so many entries is checked whenever the page is opened: some seconds on a Raspberry Pi. */
+/** A log of up to this many entries is verified whenever the page is opened: a few seconds on a Raspberry Pi. */
 const CHECKED_UNASKED = 20_000
 
 const BREAKS = {

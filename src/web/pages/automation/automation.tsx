@@ -25,7 +25,7 @@ type List = InferResponseType<typeof api.automation.$get>
 
 const POLL_MS = 10_000
 
-/** The rules by which the radio sends by itself. */
+/** The rules by which the radio sends automatically. */
 export function AutomationPage() {
   const { data, error, reload } = useLoad(() => ask(api.automation.$get()), [], POLL_MS)
   const list = data.value

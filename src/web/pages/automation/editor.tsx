@@ -127,7 +127,7 @@ function ShowRule({ automation }: { automation: Automation }) {
   )
 }
 
-/** An example message to begin with. */
+/** An example message to start with. */
 function useSample({ kind, own }: Draft): Signal<Sample> {
   return useSignal(viewOf(kind).sampleOf?.(own[kind]) ?? { text: 'ping', channel: 0, direct: false })
 }

@@ -177,7 +177,7 @@ export function ChannelChecks(props: {
   )
 }
 
-/** Keeps the names of nodes at hand, for those who may know them. */
+/** Loads the names of nodes, for users who may see them. */
 export function NodeNames() {
   return can('nodes', 'read') ? <Keeper /> : null
 }
@@ -187,7 +187,7 @@ function Keeper() {
   return null
 }
 
-/** One node by its name; for those who may not know nodes, by its id. */
+/** One node by its name; by its id for users who may not see nodes. */
 export function NodeSelect(props: {
   label: string
   value: string

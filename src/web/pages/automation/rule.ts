@@ -3,7 +3,7 @@ import type { api } from '../../api.ts'
 
 export type Automation = InferResponseType<typeof api.automation.$get>['automations'][number]
 export type Rule = Automation['rule']
-/** A rule as the service takes it. */
+/** A rule in the form of the API. */
 export type NewRule = InferRequestType<typeof api.automation.$post>['json']
 export type DryRun = Extract<InferResponseType<(typeof api.automation)['dry-run']['$post']>, { messages: unknown }>
 /** An example message. */

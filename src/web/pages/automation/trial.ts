@@ -24,7 +24,7 @@ export function useTrial(tryable: Tryable | null, sample: Sample | null): Trial 
   return useDryRun(tried === null ? null : { rule: tried, sample }, tryable?.isWhole ?? false)
 }
 
-/** Tries the rule that is saved, for those who may not change it. */
+/** Tries the saved rule, for users who may not change it. */
 export function useSavedTrial(id: number, sample: Sample | null): Trial {
   return useDryRun({ id, sample }, true)
 }

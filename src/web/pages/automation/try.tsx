@@ -196,7 +196,7 @@ function Estimate({ result: { estimate, modem } }: { result: DryRun }) {
   )
 }
 
-/** Why a rule may say nothing. */
+/** Why a rule may stay silent. */
 export function Guards() {
   return (
     <details class="guards">

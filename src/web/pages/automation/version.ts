@@ -9,7 +9,7 @@ export function ifMatch(revision: number): Record<string, string> {
   return { 'If-Match': `"${revision}"` }
 }
 
-/** The answer; null: the rule is another version by now. */
+/** The answer; null: the rule has changed since. */
 export async function unlessChanged<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

@@ -9,7 +9,7 @@ import { zoneName } from '../../format.ts'
 import { t } from '../../strings.ts'
 import { backupTexts } from '../../strings/system/backups.ts'
 
-/** When backups are made by themselves, and how the last one went. */
+/** The schedule of backups, and the result of the last run. */
 export function BackupSchedule() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.settings.$get()), [])
   const saving = useAction()

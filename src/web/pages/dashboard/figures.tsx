@@ -72,7 +72,7 @@ export function NodeFigures({ messages }: { messages: number | null }) {
   )
 }
 
-/** More names than these say no more at a glance. */
+/** More names than these are no more use at a glance. */
 const MOST_NAMED = 4
 
 function nameSome(all: readonly Node[]): string {

@@ -17,7 +17,7 @@ import { sectionName } from './words.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 const POLL_MS = 15_000
-/** While a radio restarts, where events do not tell. */
+/** Polls while a radio restarts, if events do not arrive. */
 const WATCH_MS = 2000
 const EVENTS = ['link', 'configuration'] as const satisfies readonly EventKind[]
 

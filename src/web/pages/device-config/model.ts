@@ -9,7 +9,7 @@ export type FieldInfo = Section['fields'][number]
 
 export type Body = InferRequestType<SectionRoute['$put']>['json']
 
-/** A field in its place: of channels there is one in each. */
+/** A field in its place: each channel has its own. */
 export type Leaf = {
   /** As the service calls it, e.g. `channels.2.settings.name`. */
   readonly path: string

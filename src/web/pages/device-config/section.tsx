@@ -65,7 +65,7 @@ export function SectionPane(props: Props) {
   )
 }
 
-/** For those who may look. */
+/** For users with only the read permission. */
 function SectionFacts({ section }: { section: Section }) {
   return (
     <Blocks section={section}>

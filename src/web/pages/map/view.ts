@@ -28,7 +28,7 @@ const KEY = 'map-view'
 const NEAR_ZOOM = 13
 const MAX_ZOOM = 20
 
-/** Leaflet on one canvas: thousands of nodes cost no elements. Choosing nothing answers null. */
+/** Leaflet on one canvas: thousands of nodes need no elements. Choosing nothing returns null. */
 export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void, reports: TileReports): MeshMap {
   const renderer = canvas({ padding: 0.3, tolerance: 6 })
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
@@ -141,7 +141,7 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   }
 }
 
-/** Where the map was looked at last in this browser. */
+/** The last view of the map in this browser. */
 function recall(): { center: [number, number]; zoom: number } | null {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? 'null')

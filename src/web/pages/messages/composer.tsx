@@ -152,7 +152,7 @@ function receiverOf(reply: Message | null): string | null {
   return reply.direction === 'in' ? reply.fromNodeId : reply.toNodeId
 }
 
-/** Where the text would go, said before it is written. */
+/** The destination of the text, shown before it is written. */
 function destination({ channel, partner, replyTo, channels }: Props): string {
   const nodeId = partner ?? receiverOf(replyTo.value)
   if (nodeId !== null) return t.messages.writeTo(nameOfId(nodeId))

@@ -14,11 +14,11 @@ import { ReactionPicker, Reactions, sendReaction } from './reactions.tsx'
 
 type Props = {
   message: Message
-  /** The same sender goes on: no name needed. */
+  /** From the same sender as before: no name needed. */
   isContinued: boolean
   repliedTo: Message | undefined
   reactions: readonly Message[]
-  /** Where it was said: a channel, or to a node; null: where the reader knows. */
+  /** Where it was sent: a channel, or a node; null: the reader knows. */
   where: string | null
   /** Null: the reader may not write. */
   onReply: (() => void) | null

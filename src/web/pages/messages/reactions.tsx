@@ -3,7 +3,7 @@ import { api, send } from '../../api.ts'
 import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { t } from '../../strings.ts'
 
-/** Answers a message with one sign; it comes back with the next load. Throws `ApiError`. */
+/** Sends a reaction; it appears with the next load. Throws `ApiError`. */
 export async function sendReaction(message: Message, emoji: string): Promise<void> {
   const { packetId, toNodeNum, channel, direction, fromNodeId, toNodeId } = message
   const isDirect = toNodeNum !== BROADCAST
@@ -39,7 +39,7 @@ export function Reactions({ reactions, onReact }: Props) {
 
 function Group({ emoji, group, onReact }: { emoji: string; group: readonly Message[] } & Pick<Props, 'onReact'>) {
   const own = group.filter(({ direction }) => direction === 'out')
-  // A mesh has no way to take a reaction back; one that failed may be sent again.
+  // Reactions cannot be withdrawn in a mesh; a failed one may be sent again.
   const isSaid = own.some(({ deliveryState }) => deliveryState !== 'failed')
   const hasFailed = own.length > 0 && !isSaid
   const names = [...new Set(group.map(({ fromNodeNum, fromNodeId }) => nameOf(fromNodeNum, fromNodeId)))].join(', ')

@@ -10,7 +10,7 @@ const POLL_MS = 30_000
 
 type Radio = { readonly name: string; readonly nodeNum: number }
 
-/** Radios that can send, for who may see them. */
+/** Radios that can send, for users who may see them. */
 function useRadios(): Radio[] {
   const { data } = useLoad(async () => (can('info', 'read') ? ask(api.info.$get()) : null), [], POLL_MS, ['link'])
   return (data.value?.links ?? []).flatMap(({ name, kind, state, radio, txEnabled }) =>

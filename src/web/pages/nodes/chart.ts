@@ -15,7 +15,7 @@ export type Chart = {
 }
 
 const HEIGHT = 240
-/** A hole of so many usual steps between two points is drawn as a hole. */
+/** A gap of this many usual intervals between two points is drawn as a gap. */
 const GAP_STEPS = 2.5
 /** Reports close together are often late by more than their usual interval: shorter holes are not gaps. */
 const LEAST_GAP_MS = { raw: 10 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const

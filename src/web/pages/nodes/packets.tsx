@@ -12,7 +12,7 @@ import { packetKind } from '../topology/packet-kind.ts'
 const POLL_MS = 10_000
 const SHOWN = '8'
 
-/** The last that was heard from a node, and the way to all of it. */
+/** The latest packets from a node, and a link to all of them. */
 export function NodePackets({ node }: { node: Node }) {
   const { nodeId } = node
   const { data, error } = useLoad(

@@ -23,7 +23,7 @@ const POLL_MS = 15_000
 const KEYS = ['node', 'neighbor', 'signal', 'told'] as const
 type Key = (typeof KEYS)[number]
 
-/** Who hears whom, as the nodes tell. */
+/** Who hears whom, as the nodes report it. */
 export function NeighborsPage() {
   const { query } = place.value
   const q = query.get('q') ?? ''

@@ -39,7 +39,7 @@ export function PacketsPage() {
   )
 }
 
-/** Keeps the nodes at hand, so that numbers have names. */
+/** Loads the nodes, so that numbers have names. */
 function NodeNames() {
   useNodes()
   return null
@@ -160,7 +160,7 @@ function PacketRow({ packet }: { packet: Packet }) {
         {packetKind(packet.portName)} <Standing packet={packet} />
       </td>
       <td class="wide-only">
-        {packet.toNodeNum === BROADCAST ? t.packets.everybody : nameOf(packet.toNodeNum, packet.toNodeId)}
+        {packet.toNodeNum === BROADCAST ? t.packets.broadcast : nameOf(packet.toNodeNum, packet.toNodeId)}
       </td>
       <td class="wide-only faint">{arrival.filter((part) => part !== null).join(' · ')}</td>
     </LogRow>

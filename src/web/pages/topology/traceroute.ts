@@ -6,7 +6,7 @@ export type Traceroute = InferResponseType<typeof api.traceroutes.$get>['tracero
 /** One direction: the nodes in order, including both ends, and the signal of each hop. */
 export type Way = {
   readonly direction: 'towards' | 'back'
-  /** Null: a node that did not tell its number. */
+  /** Null: a node that did not report its number. */
   readonly nodes: readonly (number | null)[]
   /** One less than nodes; null: unknown. */
   readonly snr: readonly (number | null)[]

@@ -82,7 +82,7 @@ export function TraceroutesPage() {
 
 const idOf = ({ id }: Traceroute) => id
 
-/** Keeps the nodes at hand, so that numbers have names. */
+/** Loads the nodes, so that numbers have names. */
 export function NodeNames() {
   useNodes()
   return null

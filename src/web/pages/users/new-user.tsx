@@ -66,7 +66,7 @@ function readPermissions(text: string): Permissions {
   })
 }
 
-/** What this form kept itself. */
+/** The drafts of this form. */
 function readScope(text: string): Scope {
   const scope: Scope = JSON.parse(text)
   return scope

@@ -5,7 +5,7 @@ import { t } from '../../strings.ts'
 import { Icon } from '../icon.tsx'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
-/** What the inputs of this application use of all that an input can have. */
+/** The properties of an input that this application uses. */
 type InputProps = {
   type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'time'
   name?: string

@@ -8,7 +8,7 @@ export type Kept = {
   readonly value: Signal<string>
   /** Whether it was there already: begun before a reload, another page, or another sign-in. */
   readonly wasBegun: boolean
-  /** It is sent, or not wanted any more. */
+  /** It was sent, or is no longer wanted. */
   forget(): void
 }
 

@@ -1,6 +1,6 @@
 import { Icon } from '../icon.tsx'
 
-/** A drawing that says something by itself, in words for those who point at it or do not see it. */
+/** A symbol with a meaning, in words for users who point at it or cannot see it. */
 export function Mark({ icon, words, tone = 'faint' }: Props) {
   return (
     <span class={tone} title={words}>

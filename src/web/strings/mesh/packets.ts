@@ -28,7 +28,7 @@ export const packets = {
   kind: 'Kind',
   signal: 'Arrived',
   spoofed: 'Spoofing suspected: somebody else seems to have sent this in the name of the node, so it is ignored',
-  everybody: 'everybody',
+  broadcast: 'broadcast',
   unreadable: 'encrypted',
   onlyFrom: (id: string) => `Only from ${id}`,
 } as const

@@ -39,7 +39,7 @@ function overlap(a: Box, b: Box): boolean {
 const widths = new Map<string, number>()
 let pen: CanvasRenderingContext2D | null = null
 
-/** Pixels of so many rem: as large as the reader wants texts. */
+/** Pixels of this many rem: they follow the reader's text size. */
 export function remPx(rem: number): number {
   return rem * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
 }

@@ -21,7 +21,7 @@ export type Dots = {
   locate(nodeNum: number): LatLng | undefined
   /** Moves the selected node in front of later ones. */
   raise(): void
-  /** Those in sight, drawn as large as so many allow. */
+  /** Those in sight, drawn as large as their number allows. */
   inSight(): readonly Dot[]
   /** After the scheme has changed. */
   recolour(): void
@@ -29,7 +29,7 @@ export type Dots = {
 
 export type Dot = { readonly node: Node; readonly at: LatLng; readonly radius: number; readonly isChosen: boolean }
 
-/** So many in sight are drawn smaller, so that they stay apart. */
+/** With this many in sight they are drawn smaller, so that they stay apart. */
 const SIZES = [
   [800, 0.5],
   [250, 0.7],

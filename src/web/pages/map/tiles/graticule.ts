@@ -8,7 +8,7 @@ const LABEL_HEIGHT = 56
 
 /** Degrees as lines with their names: the map that needs no other host. */
 export function graticule(map: LeafletMap): { draw(): void } {
-  // Below the tiles: where they can't be had, it is there.
+  // Below the tiles: visible where they are missing.
   map.createPane('graticule').style.zIndex = '150'
   const renderer = canvas({ pane: 'graticule', padding: 0.3 })
   const lines = layerGroup().addTo(map)

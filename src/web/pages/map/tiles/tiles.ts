@@ -8,10 +8,10 @@ export type TileReports = {
   onAttribution(text: string): void
 }
 
-/** Failures in a row after which no more tiles are asked for. */
+/** Failures in a row after which no more tiles are requested. */
 const MOST_FAILURES = 4
 
-/** Puts tiles under the nodes; answers how to take them away. */
+/** Puts tiles under the nodes; returns a function that removes them. */
 export function showTiles(map: LeafletMap, tiles: Tiles, isDark: boolean, reports: TileReports): () => void {
   let isGone = false
   let shown: GridLayer | null = null
