@@ -63,7 +63,7 @@ export interface Ctx extends Ports {
   readonly viewer: Viewer | null
   /** Revision of the nodes, where it was read together with the viewer. */
   readonly nodesRevision?: number
-  /** An administrator looks at what strangers would see by settings that are not in force; `viewer` is null then. */
+  /** An administrator previews public access with settings that are not in force; `viewer` is null then. */
   readonly preview?: PublicView
   readonly ip: string | null
   readonly requestId: string

@@ -1,13 +1,13 @@
 /**
- * A cell of a table as RFC 4180 writes it. One that a spreadsheet would run as a formula begins with an apostrophe
- * (OWASP, CSV injection: with some keyboards the full-width signs begin one too).
+ * A cell of a table in the form of RFC 4180. A cell that a spreadsheet would execute as a formula begins with an
+ * apostrophe (OWASP, CSV injection: with some keyboards the full-width signs begin one too).
  */
 export function csvCell(text: string): string {
   const safe = isFormula(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Whether a spreadsheet would run a cell. */
+/** Whether a spreadsheet would execute a cell. */
 export function isFormula(text: string): boolean {
   return /^[=+\-@\t\r\n＝＋－＠]/.test(text)
 }

@@ -1,9 +1,9 @@
 import { csvCell } from '../shared/csv.ts'
 
-/** A cell of a table: a number is written as it is, null as nothing. */
+/** A cell of a table: a number unchanged, null as an empty cell. */
 export type Value = string | number | null
 
-/** Saves a table as a file of comma-separated values, with its heading as the first row. */
+/** Saves a table as a CSV file with its header as the first row. */
 export function saveCsv(name: string, rows: readonly (readonly Value[])[]): void {
   const lines = rows.map((cells) => cells.map(cell).join(','))
   const link = document.createElement('a')

@@ -35,7 +35,9 @@ export default defineConfig({
 type Graph = { getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null }
 const first = new Set<string>()
 
-/** Puts all that the page needs at first into one file: fewer requests, and better packed than in pieces. */
+/**
+ * Puts everything that the page needs at first into one file: fewer requests, and better compression than in pieces.
+ */
 function nameFirst(id: string, graph: Graph): string | null {
   if (first.size === 0) {
     const add = (found: string) => {

@@ -72,7 +72,7 @@ const passwordChangeSchema = z.strictObject({
 })
 
 const STATUS_SUMMARY =
-  'Who you are and what you may do; without a sign-in, what public access shows. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
+  'Your account and permissions, or what public access shows without a sign-in. The header X-Unsupported lists what this runtime lacks: backups, events, radio'
 
 /** Features that answer 501 here, so that nobody needs to try them. */
 function unsupportedBy(ports: Ports): Record<string, string> {

@@ -44,7 +44,7 @@ export function isPrivateUrl(value: string): boolean {
 const PRIVATE_HOST =
   /^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[f[cd][\da-f]{2}:.*\]|[a-z][\w-]*|[\w.-]+\.(?:local|lan|internal|home\.arpa))$/
 
-/** Whether this is an origin as browsers write it: https, or http to this very machine; nothing behind the host. */
+/** Whether this is an origin in the form of browsers: https, or http to this machine; nothing after the host. */
 export function isOrigin(value: string): boolean {
   // A host of other characters could end a source of the Content-Security-Policy.
   return isSecureUrl(value) && /^https?:\/\/[a-z\d.:[\]-]+$/.test(value) && new URL(value).origin === value

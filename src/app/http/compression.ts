@@ -28,8 +28,8 @@ export function bodyOf(json: string, etag: string): Body {
 }
 
 /**
- * Answers with a body, or 304 when the client has that version, compressed where that is possible and safe. `vary`: other
- * request headers that decide what is answered, each with `, ` behind it.
+ * Answers with a body, or 304 when the client has that version, compressed if possible and safe. `vary`: other request
+ * headers that decide the answer, each followed by `, `.
  */
 export async function answerBody(
   c: Context,

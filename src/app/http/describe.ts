@@ -33,7 +33,7 @@ export type Description = {
   /** Headers of answers to this route only, and their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly ErrorCode[]
-  /** Answers strangers too, while public access shows them this. */
+  /** Also answers anonymous callers while public access shows them this. */
   readonly shared?: PublicResource
   /** GET by this handler changes something, so HEAD is refused. */
   readonly getOnly?: true

@@ -133,7 +133,7 @@ function refuseCutBody(cause: unknown): never {
   throw new AppError('invalid_request', 'The body ended early', { cause, closeConnection: true })
 }
 
-/** The refusal of input that a schema did not take. */
+/** The refusal of input that a schema rejects. */
 export function invalidRequest(error: { readonly issues: readonly z.core.$ZodIssue[] }): AppError {
   const issues: Issue[] = error.issues.slice(0, 50).map(({ path, message }) => ({
     path: path.map(String).join('.').slice(0, 200).toWellFormed(),

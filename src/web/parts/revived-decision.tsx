@@ -11,7 +11,7 @@ import { Failure, say } from './notice.tsx'
 type List = InferResponseType<typeof api.system.restore.revived.$get>
 type Revived = List['revived'][number]
 
-/** Gives each of them what it had, or leaves them without. */
+/** Reapplies the changes of each user, or leaves the users as restored. */
 export function Decision(props: { backup: string; revived: readonly Revived[]; reload(): Promise<void> }) {
   const { backup, revived, reload } = props
   const chosen = useSignal<ReadonlySet<number>>(new Set())

@@ -15,7 +15,7 @@ import { say } from './notice.tsx'
 const RETRY_MS = 3000
 const CUT_MS = 2000
 
-/** What is wrong on every page, at its lower edge: there it moves nothing that somebody is about to press. */
+/** Problems, shown on every page at its lower edge: there they move nothing that a user is about to press. */
 export function Troubles() {
   return (
     <div class="troubles">
@@ -25,7 +25,7 @@ export function Troubles() {
   )
 }
 
-/** Says when the service is away or live updates are cut off, and tries again until all is well. */
+/** Shows when the service is unreachable or live updates are interrupted, and retries until all is well. */
 function Connection() {
   const isOnline = online.value
   const wasAway = useRef(false)
@@ -55,7 +55,7 @@ function Connection() {
   )
 }
 
-/** Most cuts are mended before anybody would have read about them. */
+/** Most interruptions end before anybody could have read about them. */
 function useIsCut(): boolean {
   const isCut = liveState.value === 'cut'
   const isLasting = useSignal(false)
@@ -68,9 +68,9 @@ function useIsCut(): boolean {
   return isCut && isLasting.value
 }
 
-/** Which radios and brokers are away, since when, what that means for sending, and what to do. */
+/** Disconnected radios and brokers: since when, what that means for sending, and what to do. */
 function LostRadios() {
-  // While the service itself is away, nothing is known of its radios.
+  // While the service itself is unreachable, the state of its radios is unknown.
   const lost = online.value ? lostLinks.value : []
   return (
     <div role="status">

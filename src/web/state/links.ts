@@ -12,10 +12,10 @@ const POLL_MS = 10_000
 // Without live events, and where each row that is read is charged.
 const SLOW_POLL_MS = 60_000
 
-/** The radios, brokers and other sources; null until they came, and for those who may not know them. */
+/** The radios, brokers and other sources; null until they are loaded, and for users who may not see them. */
 export const info = signal<Info | null>(null)
 
-/** Where `info` is kept fresh: once in the page. Drawn only for those who may know. */
+/** Keeps `info` up to date: once per page. Drawn only for users who may see it. */
 export function InfoKeeper(): null {
   const { data } = useLoad(() => ask(api.info.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, ['link'])
   const found = data.value
@@ -23,7 +23,7 @@ export function InfoKeeper(): null {
   return null
 }
 
-/** Drops what was loaded for somebody else. */
+/** Drops data that was loaded for another user. */
 export function forgetLinks(): void {
   info.value = null
   lostSince.value = new Map()
@@ -31,10 +31,10 @@ export function forgetLinks(): void {
 
 export type LostLink = { readonly link: Link; readonly since: number }
 
-/** Ways to be on the way to a first connection: nothing is lost yet. */
+/** States before a first connection: nothing is lost yet. */
 const BEGINNING: ReadonlySet<Link['state']> = new Set(['connecting', 'handshake'])
 
-/** By the name of the link: from when on it was not connected. It stays so while it tries again. */
+/** By the name of the link: since when it has not been connected. Retries do not change it. */
 const lostSince = signal<ReadonlyMap<string, number>>(new Map())
 let wereConnected: ReadonlySet<string> = new Set()
 
@@ -46,7 +46,7 @@ effect(() => {
     const known = before.get(link.name)
     if (known !== undefined) return [[link.name, known] as const]
     if (BEGINNING.has(link.state) && link.reason === null) return []
-    // It may have failed several times by now: the last it said is closer to the truth than the latest attempt.
+    // It may have failed several times by now: its last connection is closer to the truth than the latest attempt.
     return [[link.name, wereConnected.has(link.name) ? link.since : (link.lastFrameAt ?? link.since)] as const]
   })
   wereConnected = new Set(links.flatMap(({ name, state }) => (state === 'connected' ? name : [])))

@@ -1,13 +1,13 @@
 export type Key = number | string
 export type Arranged<T> = {
   readonly rows: readonly T[]
-  /** How many there are that are not shown. */
+  /** The number of rows that are not shown. */
   readonly newer: number
-  /** Whether those that are shown stand in another order now. */
+  /** Whether the shown rows are in another order now. */
   readonly isMoved: boolean
 }
 
-/** `shown` in its order with the values of `fresh`; a row that is gone stays as it was. */
+/** `shown` in its order with the values of `fresh`; a row that disappeared stays as it was. */
 export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row: T) => Key): Arranged<T> {
   const byKey = new Map(fresh.map((row) => [keyOf(row), row]))
   const known = new Set(shown.map(keyOf))

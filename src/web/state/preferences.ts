@@ -7,8 +7,8 @@ export type Preference<T> = {
 }
 
 /**
- * What a user has chosen, kept in this browser under their id. `read` checks what was found there; null: nothing valid,
- * and `fallback` holds.
+ * A user's choice, kept in this browser under the user's id. `read` checks the stored value; if it returns null,
+ * `fallback` is used.
  */
 export function preference<T>(name: string, fallback: T, read: (found: unknown) => T | null): Preference<T> {
   const value = signal(fallback)
@@ -18,7 +18,7 @@ export function preference<T>(name: string, fallback: T, read: (found: unknown) 
       const found: unknown = key === null ? null : JSON.parse(localStorage.getItem(key) ?? 'null')
       return read(found) ?? fallback
     } catch {
-      // Storage is blocked, or something else wrote there.
+      // Storage is blocked, or something else wrote to it.
       return fallback
     }
   }
@@ -39,7 +39,7 @@ export function preference<T>(name: string, fallback: T, read: (found: unknown) 
   }
 }
 
-/** `found` if it is a list that `isOne` admits whole. */
+/** `found` if it is a list and `isOne` accepts every element. */
 export function readList<T>(found: unknown, isOne: (item: unknown) => item is T): readonly T[] | null {
   return Array.isArray(found) && found.every(isOne) ? found : null
 }

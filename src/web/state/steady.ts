@@ -4,15 +4,15 @@ import { useEffect, useRef } from 'preact/hooks'
 
 import { arrange, type Arranged, type Key } from './order.ts'
 
-/** A mouse that moved within so many milliseconds is on its way to something. */
+/** A mouse that moved within this many milliseconds is on its way to something. */
 const MOUSE_MS = 3000
-/** A finger is not seen before it touches: whoever used one within so many milliseconds may touch again. */
+/** A finger is not seen before it touches: a user who touched within this many milliseconds may touch again. */
 const TOUCH_MS = 60_000
 
-/** Whether somebody is pointing at something on this page, or about to. */
+/** Whether the user is pointing at something on this page, or about to. */
 const isPointing = signal(false)
 
-/** Follows mouse and fingers, wherever on the page they are. */
+/** Follows mouse and fingers anywhere on the page. */
 export function watchHand(): void {
   let until = 0
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -30,10 +30,10 @@ export function watchHand(): void {
   }
 }
 
-/** A mouse that rests for longer reads, and is no longer about to press. */
+/** A mouse that rests for longer belongs to a reader, and is not about to press. */
 const REST_MS = 10_000
 
-/** Whether a mouse is about to press something in the box: what grows at its end must not scroll meanwhile. */
+/** Whether a mouse is about to press something in the box: new content at its end must not scroll it meanwhile. */
 export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
   const isAiming = useSignal(false)
   useEffect(() => {
@@ -54,7 +54,7 @@ export function useAim(box: RefObject<HTMLElement | null>): Signal<boolean> {
   return isAiming
 }
 
-/** Whether somebody points at, focuses, selects or has scrolled what is in the box. */
+/** Whether the user points at, focuses, selects or has scrolled the content of the box. */
 function useHeld(box: RefObject<HTMLElement | null>): boolean {
   const isHeld = useSignal(false)
   const isOver = useRef(false)
@@ -64,7 +64,7 @@ function useHeld(box: RefObject<HTMLElement | null>): boolean {
       isHeld.value =
         element !== null && (isOver.current || isFocused(element) || isSelected(element) || isScrolled(element))
     }
-    // A mouse that only rests where the list was drawn points at nothing.
+    // A mouse that already rested where the list was drawn points at nothing.
     const move = (event: PointerEvent) => {
       if (event.pointerType !== 'mouse') return
       isOver.current = event.target instanceof Node && box.current?.contains(event.target) === true
@@ -74,7 +74,7 @@ function useHeld(box: RefObject<HTMLElement | null>): boolean {
       isOver.current = false
       look()
     }
-    // The next element has the focus only after this one has lost it.
+    // The next element gets the focus only after this one has lost it.
     const blur = () => queueMicrotask(look)
     document.addEventListener('pointermove', move, { passive: true })
     document.documentElement.addEventListener('pointerleave', leave)
@@ -103,22 +103,22 @@ function isSelected(element: HTMLElement): boolean {
   return selection !== null && !selection.isCollapsed && selection.containsNode(element, true)
 }
 
-/** Its beginning is out of sight, by its own scrolling or by that of the page. */
+/** Its beginning is out of sight, because it or the page was scrolled. */
 function isScrolled(element: HTMLElement): boolean {
   const inner = element.querySelector('.virtual')
   return (inner?.scrollTop ?? 0) > 0 || element.getBoundingClientRect().top < 0
 }
 
 export type Steady<T> = Arranged<T> & {
-  /** Put around the list. */
+  /** Wraps the list. */
   readonly box: RefObject<HTMLDivElement | null>
-  /** Brings the order up to date. */
+  /** Updates the order. */
   update(): void
 }
 
 /**
- * Keeps the order of a list while somebody points at it, focuses, selects or has scrolled it; the values of its rows
- * still change. Another `order`, as people choose by sorting and filtering, holds at once.
+ * Keeps the order of a list while the user points at it, focuses, selects or has scrolled it; the values of its rows
+ * still change. Another `order`, chosen by sorting and filtering, takes effect at once.
  */
 export function useSteady<T>(fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
   const box = useRef<HTMLDivElement>(null)

@@ -48,7 +48,7 @@ export const shell = {
   },
 } as const
 
-/** A radio or a broker that was lost, as every page says it. */
+/** A lost radio or broker, as shown on every page. */
 export const lost = {
   radio: (name: string) => `The radio ${name}`,
   broker: (name: string) => `The broker ${name}`,

@@ -37,7 +37,7 @@ const json = async (answer: Response | Promise<Response>) => Object(await (await
 const see = (path: string, headers: Record<string, string> = {}) => stranger.send('GET', path, undefined, headers)
 
 describe('the settings of public access', () => {
-  test('are off by default, change field by field, and each change is recorded once', async () => {
+  test('are off by default, can be changed field by field, and each change is recorded once', async () => {
     expect(await json(admin.send('GET', '/api/public-access'))).toEqual(OFF)
     const answer = await put({ enabled: true, channels: [2, 0, 2] })
     const after = { ...OFF, enabled: true, channels: [0, 2] }
@@ -68,13 +68,13 @@ describe('the settings of public access', () => {
     expect(await json(admin.send('GET', '/api/public-access'))).toEqual(OFF)
   })
 
-  test('need a proof of the last quarter of an hour', async () => {
+  test('need a sign-in within the last quarter of an hour', async () => {
     mesh.app.clock.advance(16 * 60_000)
     expect(await outcomeOf(put({ enabled: true }))).toBe('403 reauthentication_required')
   })
 })
 
-describe('a stranger', () => {
+describe('an anonymous caller', () => {
   const PLACE = { latitude: 50.1234567, longitude: 8.7654321, altitude: 123, precisionBits: 32, positionTime: START }
   beforeEach(async () => {
     await store(mesh.ingest, [
@@ -116,7 +116,7 @@ describe('a stranger', () => {
     return new Map(list.filter(({ nodeNum }) => nodeNum > 100 && nodeNum < 200).map((node) => [node.nodeNum, node]))
   }
 
-  test('sees nothing while it is off, and what is chosen at the next request', async () => {
+  test('sees nothing while public access is off, and the chosen data from the next request on', async () => {
     expect(await outcomeOf(see('/api/nodes'))).toBe('401 unauthenticated')
     await put({ ...OPEN, permissions: { ...OPEN.permissions, messages: NONE } })
     expect(await outcomeOf(see('/api/nodes'))).toBe('200')
@@ -132,7 +132,7 @@ describe('a stranger', () => {
     expect((await json(see('/api/auth/status'))).permissions.nodes).toEqual(NONE)
   })
 
-  test('sees the nodes without notes, marks, exact places, and what came on another channel', async () => {
+  test('sees the nodes without notes, marks, exact positions, and data of other channels', async () => {
     await put(OPEN)
     const seen = await nodesSeen()
     expect(new Set(seen.keys())).toEqual(new Set([101, 102, 103]))
@@ -153,7 +153,7 @@ describe('a stranger', () => {
     expect((await nodesSeen()).get(101)).toMatchObject({ position: { latitude: PLACE.latitude, altitude: 123 } })
   })
 
-  test('sees the track rounded, of the channels that are shown', async () => {
+  test('sees the rounded track on the shown channels', async () => {
     const insert = mesh.app.store.sqlite.prepare(
       `insert into positions (node_id, t, latitude, longitude, channel) select id, ?, ?, 8.5, ? from nodes where node_num = 101`,
     )
@@ -171,7 +171,7 @@ describe('a stranger', () => {
     expect(JSON.stringify(positions)).not.toMatch(/50\.001|52\.5[,}]/)
   })
 
-  test('sees messages of the channels that are shown, never direct ones, and no id that counts the others', async () => {
+  test('sees messages of the shown channels, never direct ones, and no id that counts the others', async () => {
     await put(OPEN)
     const { messages, nextBefore } = await json(see('/api/messages'))
     expect(messages.map(({ text: said }: { text: string }) => said)).toEqual(['for the town'])
@@ -181,7 +181,7 @@ describe('a stranger', () => {
     expect(await outcomeOf(see('/api/messages?q=family'))).toBe('400 invalid_request')
   })
 
-  test('is refused everything that is not on the list, and the list is this one', async () => {
+  test('is refused everything outside the list of public routes, which is complete', async () => {
     await put(OPEN)
     const all = listOperations(mesh.app.routes)
     const shared = all.filter(({ descriptions }) => descriptions.some((one) => one.shared))
@@ -204,7 +204,7 @@ describe('a stranger', () => {
     }
   })
 
-  test('gets bodies that caches may share for a moment; whoever sends credentials gets one of his own', async () => {
+  test('gets bodies that caches may share for a moment; a request with credentials gets its own', async () => {
     await put(OPEN)
     const answer = await see('/api/nodes')
     expect(answer.headers.get('cache-control')).toBe('public, max-age=5')
@@ -220,7 +220,7 @@ describe('a stranger', () => {
     expect(await outcomeOf(see('/api/nodes?limit=1&notes=1'))).toBe('400 invalid_request')
   })
 
-  test('is one of many: an address has its share, and no address takes that of the others', async () => {
+  test('has a limit per address, which takes nothing from other addresses', async () => {
     await put(OPEN)
     const outcomes = new Map<string, number>()
     for (let n = 0; n < 200; n++) {

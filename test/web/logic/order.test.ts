@@ -4,7 +4,7 @@ import { arrange } from '../../../src/web/state/order.ts'
 const row = (id: number, value = '') => ({ id, value })
 const idOf = ({ id }: { id: number }) => id
 
-test('rows keep their order and take their new values', () => {
+test('rows keep their order and get their new values', () => {
   const shown = [row(3), row(2), row(1)]
   expect(arrange(shown, [row(1, 'heard'), row(3), row(2)], idOf)).toEqual({
     rows: [row(3), row(2), row(1, 'heard')],
@@ -14,7 +14,7 @@ test('rows keep their order and take their new values', () => {
   expect(arrange(shown, [row(3, 'a'), row(2), row(1)], idOf)).toMatchObject({ newer: 0, isMoved: false })
 })
 
-test('new rows are counted, and one that is gone stays where it was', () => {
+test('new rows are counted, and one that disappeared stays where it was', () => {
   const shown = [row(3), row(2, 'last'), row(1)]
   expect(arrange(shown, [row(5), row(4), row(3), row(1)], idOf)).toEqual({
     rows: [row(3), row(2, 'last'), row(1)],

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => mesh.close())
 
-test('a lost radio is told on every page, on a phone too, until it is back', async () => {
+test('a lost radio is shown on every page, also on a phone, until it is back', async () => {
   const { admin, device, site } = mesh
   const { page } = admin
   const phone = await site.visit({ viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true })
@@ -29,7 +29,7 @@ test('a lost radio is told on every page, on a phone too, until it is back', asy
   await phone.page.getByText('Check that the radio has power').waitFor()
   expect(await phone.violations()).toEqual([])
   expect(await overflowOf(phone.page)).toBe(0)
-  // The bar of the pages stays in reach below it.
+  // The navigation bar stays reachable below it.
   await phone.page.getByRole('link', { name: 'Nodes', exact: true }).tap()
   await phone.page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
   await phone.page.getByText(bar).waitFor()

@@ -42,7 +42,7 @@ test('each figure of the dashboard leads to the list that it counts', async () =
   }
 })
 
-test('nodes that fell silent lately are found, and those with a low battery even if they are silent', async () => {
+test('the filters find nodes that fell silent lately, and nodes with a low battery even if they are silent', async () => {
   const { page, goto } = visitor
   await goto('/nodes?silent=inactive&heard=604800')
   await expect.poll(async () => (await names()).toSorted()).toEqual(['=1+1', 'Quiet repeater'])
@@ -68,7 +68,7 @@ test('a view is saved under a name, chosen again after a reload, and deleted', a
   await expect.poll(() => page.getByLabel('View').locator('option').allTextContents()).not.toContain('Our routers')
 })
 
-test('chosen columns are shown, stay after a reload, and sort the list', async () => {
+test('chosen columns are shown, stay after a reload, and can sort the list', async () => {
   const { page, goto } = visitor
   await goto('/nodes?hops=0')
   await page.getByRole('button', { name: 'Columns' }).click()
@@ -87,7 +87,7 @@ test('chosen columns are shown, stay after a reload, and sort the list', async (
   expect(ids).toEqual(ids.toSorted())
 })
 
-test('the file has every filtered node, and no cell that a spreadsheet would run', async () => {
+test('the file has every filtered node, and no cell that a spreadsheet would execute', async () => {
   const { page, goto } = visitor
   await goto('/nodes?silent=inactive')
   await page.getByText(/^3 of \d+ nodes$/).waitFor()

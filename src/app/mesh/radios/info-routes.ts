@@ -104,7 +104,7 @@ export const infoRoutes = new Hono<AppEnv>().get(
   },
 )
 
-/** Nothing of what this service runs on, and is connected to. */
+/** Without anything about the machine and the connections of the service. */
 async function infoForStrangers(): Promise<z.infer<typeof infoSchema>> {
   return { version: '', ...describeLinks([]), collector: null, sources: [] }
 }

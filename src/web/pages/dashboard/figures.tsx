@@ -21,7 +21,7 @@ export function NodeFigures({ messages }: { messages: number | null }) {
   const active = all.filter((node) => isActive(node, now.value))
   const used = active.flatMap((node) => node.deviceMetrics?.channelUtilization ?? [])
   const mean = used.length === 0 ? null : used.reduce((sum, value) => sum + value, 0) / used.length
-  // One that fell silent because its battery is empty counts too.
+  // A node that fell silent because its battery is empty counts too.
   const low = all.filter((node) => (node.deviceMetrics?.batteryLevel ?? 100) < LOW_BATTERY)
   const silent = all.filter(
     (node) => !isActive(node, now.value) && node.lastHeard !== null && now.value - node.lastHeard <= RECENT_MS,
@@ -85,7 +85,7 @@ type FigureProps = {
   name: string
   value: string
   help: ComponentChildren
-  /** The path of the list that it counts. */
+  /** The path of the list that is counted. */
   to: string
   mood?: 'warn' | 'bad' | undefined
 }

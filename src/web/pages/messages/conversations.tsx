@@ -43,7 +43,7 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   const partners = known.flatMap((key) => (key.startsWith('with=') ? [key.slice('with='.length)] : []))
   const indexes = [...new Set([0, ...channels.used, ...slots])].toSorted((a, b) => a - b)
   const listed = [...new Set([...(partner === null ? [] : [partner]), ...partners])]
-  // A conversation that was not there is shown as soon as it is opened.
+  // A new conversation is shown as soon as it is opened.
   const begun = partner === null || partners.includes(partner) ? '' : partner
   const steady = useSteady(listed, (id) => id, begun)
   const isAll = channel === null && partner === null

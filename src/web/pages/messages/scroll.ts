@@ -43,7 +43,7 @@ export function useScroll(lastId: number, conversation: Conversation): Scroll {
     if (at === null) return
     if (!isAtEnd.peek()) keepAnchor(at, anchor.current)
     else if (drawnLast.current !== lastId) {
-      // Somebody is about to press what stands here: the end waits until the mouse has left.
+      // The user is about to press something here: the end is shown once the mouse has left.
       if (isAiming.peek() && drawnLast.current > 0) {
         waits.current = true
         onScroll()

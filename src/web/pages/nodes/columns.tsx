@@ -15,11 +15,11 @@ import { t } from '../../strings.ts'
 export type Key = keyof typeof t.nodes.columns
 
 type NodeColumn = Column<Node, Key> & {
-  /** What the list is sorted by; null comes last. */
+  /** The value by which the list is sorted; null comes last. */
   readonly value: (node: Node) => Value
   /** Sorts in descending order on the first click. */
   readonly downFirst?: boolean
-  /** Only shown when it was chosen. */
+  /** Only shown if it was chosen. */
   readonly isExtra?: boolean
 }
 
@@ -121,12 +121,12 @@ const chosen = preference<readonly Key[]>(
   (found) => readList(found, isKey),
 )
 
-/** The columns that the user wants, in the order of the table. The name is always there. */
+/** The columns that the user chose, in the order of the table. The name is always included. */
 export function shownColumns(): readonly NodeColumn[] {
   return COLUMNS.filter(({ key }) => key === 'name' || chosen.value.value.includes(key))
 }
 
-/** Chooses what the list shows of each node. */
+/** Chooses the columns of the list. */
 export function ColumnChoice() {
   const isOpen = useSignal(false)
   const wanted = chosen.value.value
@@ -162,7 +162,7 @@ export function ColumnChoice() {
 
 const collator = new Intl.Collator('en', { numeric: true })
 
-/** Unknown values come last, whichever way the rest is sorted. */
+/** Unknown values come last in either direction. */
 export function sortNodes(found: readonly Node[], by: Key, isDown: boolean): Node[] {
   const value = byKey.get(by)?.value ?? (() => null)
   return found.toSorted((a, b) => {
@@ -175,7 +175,7 @@ export function sortNodes(found: readonly Node[], by: Key, isDown: boolean): Nod
 
 const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
 
-/** What a file of the list holds of each node, under the names of the API. */
+/** The columns of a file of the list, under the names of the API. */
 const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   nodeId: (node) => node.nodeId,
   nodeNum: (node) => node.nodeNum,
@@ -200,7 +200,7 @@ const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   precisionBits: ({ position }) => position?.precisionBits ?? null,
 }
 
-/** The nodes as rows of a file, below their heading. */
+/** The nodes as rows of a file, after the header. */
 export function nodeRows(nodes: readonly Node[]): Value[][] {
   const reads = Object.values(FILE)
   return [Object.keys(FILE), ...nodes.map((node) => reads.map((read) => read(node)))]
@@ -214,7 +214,7 @@ function measured(value: number | null | undefined, unit: string, digits: number
   return value === null || value === undefined ? t.common.none : `${decimal(value, digits)} ${unit}`
 }
 
-/** A name of the protocol, readable; whole in the tooltip where the column is too narrow. */
+/** A protocol name in readable form; complete in the tooltip where the column is too narrow. */
 function Name({ of: name, show }: { of: string | null; show(name: string): string }) {
   if (name === null) return <span class="faint">{t.common.none}</span>
   return <span title={name}>{show(name)}</span>

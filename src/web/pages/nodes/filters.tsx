@@ -13,7 +13,7 @@ type Option = readonly [value: string, name: string]
 /** One of the filters behind the button. */
 type Facet = {
   readonly label: string
-  /** What can be chosen, beside any. Those of a facet that lists what the nodes have depend on them. */
+  /** The choices besides any. Those of a facet of existing values depend on the nodes. */
   options(nodes: readonly Node[]): readonly Option[]
   has(node: Node, value: string, now: number): boolean
 }
@@ -24,7 +24,7 @@ function heardBefore({ lastHeard }: Node, ms: number, now: number): boolean {
   return lastHeard !== null && now - lastHeard >= ms
 }
 
-/** What the nodes have in `read`, for a facet of names of the protocol. */
+/** The values of the nodes in `read`, for a facet of protocol names. */
 function named(label: string, read: (node: Node) => string | null, show: (name: string) => string): Facet {
   return {
     label,
@@ -49,7 +49,7 @@ const FACETS = {
   battery: {
     label: t.nodes.batteryBelow,
     options: () => listed(t.nodes.batteryLevels),
-    // The last level that was heard counts: a node may have fallen silent because of it.
+    // The last reported level counts: a node may have fallen silent because of it.
     has: ({ deviceMetrics }, value) => (deviceMetrics?.batteryLevel ?? Infinity) < Number(value),
   },
   hops: {
@@ -84,15 +84,15 @@ const FACETS = {
 
 const facets: readonly (readonly [name: string, facet: Facet])[] = Object.entries(FACETS)
 
-/** Which nodes the address asks for. */
+/** The nodes that match the address. */
 export type NodeFilters = {
   readonly q: string
   readonly show: Shown
-  /** The facets in use, each with its value. */
+  /** The active facets, each with its value. */
   readonly used: readonly (readonly [facet: Facet, value: string])[]
 }
 
-/** Unknown values count as no filter, except of a facet of names: no node may have that name now. */
+/** Unknown values count as no filter, except for a facet of names: perhaps no node has that name now. */
 export function readNodeFilters(query: URLSearchParams): NodeFilters {
   return {
     q: query.get('q') ?? '',
@@ -130,7 +130,7 @@ export function Facets({ nodes }: { nodes: readonly Node[] }) {
   return facets.map(([name, facet]) => {
     const value = used.find(([one]) => one === facet)?.[1] ?? ''
     const options = facet.options(nodes)
-    // A name that no node has any more is still what the list was filtered by.
+    // A name that no node has any more still filtered the list.
     const chosen = value === '' || options.some(([option]) => option === value) ? [] : [[value, value] as const]
     return (
       <Select

@@ -7,7 +7,7 @@ import { preference, readList } from '../../state/preferences.ts'
 import { t } from '../../strings.ts'
 import { nodesWith } from './filters.tsx'
 
-/** Filters and sorting of the list under a name. `query` is that of the address. */
+/** Filters and sorting of the list under a name. `query` is in the form of the address. */
 type View = { readonly name: string; readonly query: string }
 
 const isView = (item: unknown): item is View =>
@@ -18,7 +18,7 @@ const saved = preference<readonly View[]>('node-views', [], (found) => readList(
 const MAX_NAME = 40
 const MAX_VIEWS = 30
 
-/** Questions that everybody has. */
+/** Views that every user needs. */
 const COMMON: readonly View[] = [
   [t.nodes.views.silent, { silent: 'inactive', heard: '604800' }] as const,
   [t.nodes.views.battery, { battery: '20', sort: 'battery', order: 'up' }] as const,
@@ -66,7 +66,7 @@ function Naming({ query, onClose }: { query: string; onClose(): void }) {
           event.preventDefault()
           const name = formText(event.currentTarget)('name').trim()
           if (name === '') return
-          // One name, one view: the later one replaces the earlier.
+          // A name stands for one view: the later one replaces the earlier.
           saved.keep([...saved.value.value.filter((view) => view.name !== name), { name, query }])
           onClose()
         }}
@@ -80,7 +80,7 @@ function Naming({ query, onClose }: { query: string; onClose(): void }) {
   )
 }
 
-/** The same parameters, in whichever order. */
+/** The same parameters in any order. */
 function isSame(a: string, b: string): boolean {
   const sorted = (query: string) => {
     const params = new URLSearchParams(query)

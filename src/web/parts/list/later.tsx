@@ -4,7 +4,7 @@ import { t } from '../../strings.ts'
 import { Empty, Loading } from '../notice.tsx'
 import { Page } from '../page.tsx'
 
-/** A page whose code is loaded when it is first opened; its heading, `title`, is there at once. Null: nothing is. */
+/** A page whose code is loaded when it is first opened; its heading, `title`, is shown at once. Null: no heading. */
 export function later<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   title: string | null = null,

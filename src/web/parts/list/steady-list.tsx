@@ -5,12 +5,12 @@ import { Icon } from '../icon.tsx'
 
 type Props = {
   steady: Pick<Steady<unknown>, 'box' | 'newer' | 'isMoved' | 'update'>
-  /** Takes the height that is left in the page. */
+  /** Takes the remaining height of the page. */
   fill?: boolean
   children: ComponentChildren
 }
 
-/** A list whose order waits for its reader, and the button that brings it up to date. */
+/** A list that keeps its order while it is in use, and the button that updates the order. */
 export function SteadyList({ steady, fill = false, children }: Props) {
   const { box, newer, isMoved, update } = steady
   return (
@@ -23,7 +23,7 @@ export function SteadyList({ steady, fill = false, children }: Props) {
             class="button small"
             onClick={({ detail }) => {
               update()
-              // The button goes; whoever pressed it with a key goes on in the list.
+              // The button disappears; keyboard users continue in the list.
               const next = box.current?.querySelector<HTMLElement>('[tabindex="0"], a, button')
               if (detail === 0) next?.focus()
             }}
