@@ -10,8 +10,8 @@ type Place = {
 }
 
 /**
- * The place to so many bits: the middle of the cell that it lies in, as firmware rounds it, without its height. Whatever
- * precision it claims, it is rounded. `bits` null or 32: the place itself.
+ * A position rounded to this many bits: the middle of its cell, as the firmware rounds it, without its altitude. It is
+ * rounded whatever precision it claims. `bits` null or 32: the position itself.
  */
 export function blur<P extends Place>(place: P, bits: number | null): P {
   if (bits === null || bits >= BITS) return place

@@ -20,31 +20,31 @@ const readOnly = z.strictObject({ read: z.boolean(), write: z.literal(false).def
 
 export const publicAccessSchema = z
   .strictObject({
-    enabled: z.boolean().describe('Whether anybody who is not signed in sees anything'),
+    enabled: z.boolean().describe('Whether anonymous callers see anything'),
     permissions: z
       .strictObject({ dashboard: readOnly, nodes: readOnly, messages: readOnly, info: readOnly })
-      .describe('What is shown; nothing else ever is, and nothing can be changed'),
+      .describe('The areas that are shown; everything else stays hidden, and nothing can be changed'),
     channels: z
       .array(z.int().min(0).max(MAX_NUMBER))
       .max(MAX_SCOPE_CHANNELS)
       .transform((numbers) => [...new Set(numbers)].toSorted((a, b) => a - b))
-      .describe('Channels of which messages, positions and measurements are shown. Direct messages never are'),
+      .describe('Channels whose messages, positions and measurements are shown. Direct messages never are'),
     positionPrecisionBits: z
       .int()
       .min(LEAST_PRECISION_BITS)
       .max(MOST_PRECISION_BITS)
       .nullable()
-      .describe('Positions are rounded to so many bits; null: they are shown as they were sent'),
+      .describe('Positions are rounded to this many bits; null: they are shown as sent'),
     hideSilentAfterDays: z
       .int()
       .min(1)
       .max(MAX_RETENTION_DAYS)
       .nullable()
-      .describe('Nodes that were not heard for so many days are not shown; null: all are'),
+      .describe('Nodes not heard for this many days are hidden; null: all are shown'),
   })
-  .meta({ id: 'PublicAccess', description: 'What people see who are not signed in' })
+  .meta({ id: 'PublicAccess', description: 'What anonymous callers see' })
 
-/** Fields that are not given stay as they are. */
+/** Missing fields stay as they are. */
 export const publicAccessChangesSchema = publicAccessSchema.partial()
 
 const KEY = 'publicAccess'
@@ -53,7 +53,7 @@ const queries = prepareOnce((db) => ({
   get: db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).prepare(),
 }))
 
-/** As it is now; what this version can't read counts as off. */
+/** The present settings; unreadable ones count as off. */
 export async function readPublicAccess(store: Store): Promise<PublicAccess> {
   const row = await queries(store).get.get()
   const parsed = row === undefined ? null : publicAccessSchema.safeParse(JSON.parse(row.value))
@@ -69,12 +69,12 @@ const readEnabled: (store: Store, key: 'view') => PublicView | null | Promise<Pu
   },
 )
 
-/** With whose eyes whoever is not signed in sees now; null while public access is off. */
+/** The scope of anonymous callers now; null while public access is off. */
 export async function readPublicView({ store }: Pick<Ctx, 'store'>): Promise<PublicView | null> {
   return readEnabled(store, 'view')
 }
 
-/** Sets the named fields and leaves the others. It bites at the next request. */
+/** Sets the named fields and leaves the others. Applies from the next request. */
 export async function updatePublicAccess(
   ctx: Ctx,
   changes: z.infer<typeof publicAccessChangesSchema>,

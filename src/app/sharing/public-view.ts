@@ -3,18 +3,18 @@ import { NONE, type Permissions, permissionsFrom } from '../../shared/access/res
 import type { Scope } from '../../shared/access/scope.ts'
 import { DAY_MS } from '../../shared/time.ts'
 
-/** With whose eyes a stranger sees. */
+/** What anonymous callers may see. */
 export type PublicView = {
   readonly permissions: Permissions
   readonly scope: Scope
   readonly precisionBits: number | null
   /** Milliseconds; null: for ever. */
   readonly hideSilentAfter: number | null
-  /** Two with the same one show the same. */
+  /** Views with the same key show the same. */
   readonly key: string
 }
 
-/** What a stranger would see by these settings, whether they are enabled or not. */
+/** What anonymous callers would see with these settings, whether they are enabled or not. */
 export function publicViewOf(access: PublicAccess): PublicView {
   const { permissions, channels, positionPrecisionBits, hideSilentAfterDays } = access
   const shown: Partial<Record<string, { readonly read: boolean }>> = permissions

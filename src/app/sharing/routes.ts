@@ -8,14 +8,14 @@ import { publicAccessChangesSchema, publicAccessSchema, readPublicAccess, update
 import { beginPreview, ticketAnswer } from './see-as.ts'
 
 export const publicAccessRoutes = new Hono<AppEnv>()
-  .get('/', requireAdmin, answers('What people see who are not signed in', { 200: publicAccessSchema }), async (c) =>
+  .get('/', requireAdmin, answers('What anonymous callers see', { 200: publicAccessSchema }), async (c) =>
     c.json(await readPublicAccess(c.var.ctx.store)),
   )
   .put(
     '/',
     requireAdmin,
     requireFreshProof,
-    answers('Change what people see who are not signed in. Fields that are not given stay as they are', {
+    answers('Change what anonymous callers see. Missing fields stay as they are', {
       200: publicAccessSchema,
     }),
     validate('json', publicAccessChangesSchema),

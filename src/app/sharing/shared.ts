@@ -12,29 +12,31 @@ import { invalidRequest } from '../http/validate.ts'
 import { readPublicView } from './public-access.ts'
 import type { PublicView } from './public-view.ts'
 
-/** Caches before the service may keep a body so long, and so does the service where nothing tells that data changed. */
+/**
+ * How long caches in front of the service may keep a body, and the service itself if it cannot see changes of the data.
+ */
 const FRESH_SECONDS = 5
 const FRESH_MS = FRESH_SECONDS * 1000
-/** On a busy mesh, bodies are made for so much of the time at most. */
+/** On a busy mesh, bodies are built for at most this share of the time. */
 const MAKING_SHARE = 1 / 20
 
-/** Requests of strangers: a few people behind one address open the page at once. */
+/** Anonymous requests: a few people behind one address may open the page at once. */
 const OF_ADDRESS: BucketSize = { most: 120, everyMs: 100 }
 const OF_ALL: BucketSize = { most: 3000, everyMs: 1 }
-/** Bodies made for strangers beside the few that all of them ask for. */
+/** Bodies built for anonymous callers besides the few that all of them request. */
 const OF_MADE: BucketSize = { most: 60, everyMs: 25 }
 
-/** Bytes of the bodies that are kept. */
+/** Bytes of the cached bodies. */
 const MOST_KEPT = 32 * 1024 * 1024
 const MOST_BODIES = 500
 
-/** Caches keep what a browser with credentials gets apart from what a stranger gets. */
+/** Caches keep answers to requests with credentials apart from anonymous ones. */
 const VARY = 'Cookie, Authorization, '
 
 /**
- * Stands before the access rule and answers strangers itself, while public access shows them `resource`: with JSON that
- * `make` builds from allow-listed fields, one body for all who ask the same. `input` is what of the query and the path
- * counts; anything else is refused. Throws `rate_limited`, `invalid_request`, and what `make` throws.
+ * Runs before the access rule and answers anonymous callers itself, while public access shows them `resource`: with
+ * JSON that `make` builds from allow-listed fields, one body for all identical requests. `input` selects the query and
+ * path parameters that count; others are refused. Throws `rate_limited`, `invalid_request`, and whatever `make` throws.
  */
 export function shared<S extends z.ZodType>(
   resource: PublicResource,
@@ -57,7 +59,7 @@ export function shared<S extends z.ZodType>(
   return describe(handler, { shared: resource, errors: ['rate_limited'] })
 }
 
-/** As `shared`, for a route with nothing in it that anybody may not see: its own handler answers. `guard` is its rule. */
+/** As `shared`, for a route without anything confidential: its own handler answers. `guard` is its rule. */
 export function sharedWhole(resource: PublicResource, guard: MiddlewareHandler): MiddlewareHandler<AppEnv> {
   const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
     if ((await strangerView(c, resource)) === null) return guard(c, next)
@@ -72,21 +74,23 @@ async function answered(c: Context<AppEnv>, next: Next): Promise<void> {
   c.res.headers.append('Vary', 'Cookie, Authorization')
 }
 
-/** With whose eyes a request without an account sees; null: somebody is signed in, or nothing of this is shown. */
+/** What an anonymous request may see; null: somebody is signed in, or nothing of this is shown. */
 async function strangerView(c: Context<AppEnv>, resource: PublicResource): Promise<PublicView | null> {
   const ctx = c.get('ctx')
   const view = await viewOfStranger(c, ctx)
   return view?.permissions[resource].read === true ? view : null
 }
 
-/** What of the mesh the client sees without an account: a cookie that is not good is none, a token that is not good is. */
+/**
+ * What the client may see of the mesh without an account: an invalid cookie counts as none, an invalid token does not.
+ */
 export async function viewOfStranger(c: Context, ctx: Ctx): Promise<PublicView | null> {
   if (ctx.viewer !== null) return null
   if (ctx.preview !== undefined) return ctx.preview
   return c.req.header('authorization') === undefined ? readPublicView(ctx) : null
 }
 
-/** Only an answer to a request without credentials is for everybody. */
+/** Only an answer to a request without credentials may be shared. */
 function sharedHeaders(c: Context<AppEnv>): Record<string, string> {
   const { preview, config } = c.get('ctx')
   const isBare = preview === undefined && c.req.header('cookie') === undefined
@@ -96,7 +100,7 @@ function sharedHeaders(c: Context<AppEnv>): Record<string, string> {
   }
 }
 
-/** In this process alone: nothing that a stranger asks waits for the database, or is written to it. */
+/** Only in this process: an anonymous request neither waits for the database nor writes to it. */
 const limits = new WeakMap<Ports['buckets'], Buckets>()
 
 function limitsOf({ buckets }: Ctx): Buckets {
@@ -105,11 +109,11 @@ function limitsOf({ buckets }: Ctx): Buckets {
   return known
 }
 
-/** Counts a request of a stranger, against the address and all strangers together. Throws `rate_limited`. */
+/** Counts an anonymous request, against its address and against all of them together. Throws `rate_limited`. */
 export async function admitStranger(ctx: Ctx): Promise<void> {
   if (ctx.preview !== undefined) return
   const limits = limitsOf(ctx)
-  // The address first: a single one can't use up what is there for all.
+  // The address first: a single one cannot use up the total.
   if (ctx.ip !== null) refuseLater(await limits.take(`address:${addressKey(ctx.ip)}`, OF_ADDRESS, ctx.now()))
   refuseLater(await limits.take('all', OF_ALL, ctx.now()))
 }
@@ -123,17 +127,17 @@ function refuseLater(waitMs: number): void {
 }
 
 type Kept = {
-  /** Of the database, before the body was made; null: it does not tell. */
+  /** The revision of the database before the body was built; null: unknown. */
   readonly version: number | null
   readonly at: number
   readonly body: Promise<Body>
   bytes: number
-  /** How long it took to make; it is kept for a while at least, whatever changes. */
+  /** How long it took to build; it is kept at least for a while, whatever changes. */
   tookMs: number
 }
 const kept = new WeakMap<Db, Map<string, Kept>>()
 
-/** The body for a key, made once for all who ask while the data is the same. */
+/** The body for a key, built once for all callers while the data is the same. */
 async function keepBody(ctx: Ctx, key: string, isPlain: boolean, make: () => Promise<unknown>): Promise<Body> {
   const bodies = kept.get(ctx.store.db) ?? new Map<string, Kept>()
   kept.set(ctx.store.db, bodies)
@@ -162,7 +166,7 @@ function isFresh({ version, at, tookMs }: Kept, current: number | null, now: num
   return version === current || age < tookMs / MAKING_SHARE
 }
 
-/** Its tag is made of what is in it: two processes give the same body the same tag. */
+/** Its tag is derived from its content: two processes give the same body the same tag. */
 async function packed(value: unknown): Promise<Body> {
   const json = JSON.stringify(value)
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(json)))

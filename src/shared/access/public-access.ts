@@ -1,6 +1,6 @@
 import type { Grant } from './resources.ts'
 
-/** What a stranger may be shown, and nothing else. */
+/** The areas that anonymous callers may be shown, and no others. */
 export const PUBLIC_RESOURCES = ['dashboard', 'nodes', 'messages', 'info'] as const
 export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
 
@@ -8,22 +8,22 @@ export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
 export const LEAST_PRECISION_BITS = 10
 export const MOST_PRECISION_BITS = 32
 
-/** What whoever is not signed in sees while it is enabled. */
+/** What anonymous callers see while it is enabled. */
 export type PublicAccess = {
   readonly enabled: boolean
   readonly permissions: Readonly<Record<PublicResource, Grant>>
-  /** Channels of which the contents are shown, as GET /api/channels numbers them. */
+  /** Channels whose contents are shown, with numbers as in GET /api/channels. */
   readonly channels: readonly number[]
-  /** Null: positions are shown as they were sent. */
+  /** Null: positions are shown as sent. */
   readonly positionPrecisionBits: number | null
-  /** Nodes that were silent for longer are not shown; null: they are. */
+  /** Nodes that were silent for longer are hidden; null: none are. */
   readonly hideSilentAfterDays: number | null
 }
 
 const READ: Grant = { read: true, write: false }
 const NOTHING: Grant = { read: false, write: false }
 
-/** As long as nobody chose anything: off, and a coarse map once it is switched on. */
+/** The default: off, and a coarse map once it is switched on. */
 export const DEFAULT_PUBLIC_ACCESS: PublicAccess = {
   enabled: false,
   permissions: { dashboard: NOTHING, nodes: READ, messages: NOTHING, info: NOTHING },

@@ -6,7 +6,7 @@ import { firstHour, trafficHours } from '../../system/traffic-hours.ts'
 import type { PublicView } from '../public-view.ts'
 import { listNodesShown } from './nodes.ts'
 
-/** How many nodes are shown and active: nothing of the service, and nothing that counts what is not shown. */
+/** The numbers of shown and active nodes: nothing about the service, and nothing that counts hidden data. */
 export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Dashboard> {
   const { nodeActiveSeconds: activeSeconds } = await readSettings(ctx.store)
   const nodes = await listNodesShown(ctx, view, { limit: MAX_NODES })

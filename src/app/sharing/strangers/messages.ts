@@ -9,7 +9,7 @@ import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { PublicView } from '../public-view.ts'
 import { messageForStrangers } from './rows.ts'
 
-/** There are no earlier pages, and no search: each costs time that is there for people with an account. */
+/** There are no earlier pages and no search: each costs time that is reserved for users with an account. */
 const MAX_SHOWN = 500
 
 export const messagesAsked = z.strictObject({
@@ -17,7 +17,7 @@ export const messagesAsked = z.strictObject({
   channel: integerQuery(0, MAX_NUMBER).optional(),
 })
 
-/** The latest messages of the channels that are shown, newest first. */
+/** The latest messages of the shown channels, newest first. */
 export async function listMessagesShown(
   { store }: Ctx,
   view: PublicView,
@@ -27,7 +27,7 @@ export async function listMessagesShown(
   return { messages: page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id), nextBefore: null }
 }
 
-/** The channels that are shown, without the radio or broker that has them. */
+/** The shown channels, without their radio or broker. */
 export async function listChannelsShown(
   { store, radio }: Ctx,
   view: PublicView,

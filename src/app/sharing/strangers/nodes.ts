@@ -13,7 +13,7 @@ import { blur } from '../blur.ts'
 import type { PublicView } from '../public-view.ts'
 import { isShown, nodeForStrangers } from './rows.ts'
 
-/** Nodes made before others have their turn. */
+/** Nodes built before other work gets its turn. */
 const SLICE = 500
 const MAX_POINTS = 1000
 const END_OF_TIME = 8_640_000_000_000_000
@@ -31,7 +31,7 @@ export const trackAsked = z
   })
   .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' })
 
-/** The nodes that were heard last, newest first. */
+/** The most recently heard nodes, newest first. */
 export async function listNodesShown(
   { store, now }: Pick<Ctx, 'store' | 'now'>,
   view: PublicView,
@@ -53,7 +53,7 @@ export async function listNodesShown(
   return shown
 }
 
-/** Null for a node that strangers do not see. */
+/** Null for a node that is hidden from anonymous callers. */
 function showNode(row: Row, view: PublicView, now: number): Node | null {
   if (row.isHidden) return null
   const node = publicNode(row)
@@ -64,7 +64,7 @@ function showNode(row: Row, view: PublicView, now: number): Node | null {
   return nodeForStrangers({ ...node, position, deviceMetrics: areMetricsShown ? node.deviceMetrics : null }, view)
 }
 
-/** Throws `node_not_found`, also for a node that strangers do not see. */
+/** Throws `node_not_found`, also for a node that is hidden from anonymous callers. */
 async function findShown({ store, now }: Pick<Ctx, 'store' | 'now'>, view: PublicView, nodeNum: number) {
   const row = await store.db.select().from(nodes).where(eq(nodes.nodeNum, nodeNum)).get()
   const node = row === undefined ? null : showNode(row, view, now())
@@ -91,7 +91,10 @@ export async function getNodeShown(
   }
 }
 
-/** The track of a node, each position rounded; where it stays in one cell, the first one is told. Throws `node_not_found`. */
+/**
+ * The track of a node, each position rounded; of several positions in one cell, the first one counts. Throws
+ * `node_not_found`.
+ */
 export async function readTrackShown(
   ctx: Ctx,
   view: PublicView,

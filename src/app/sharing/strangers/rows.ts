@@ -4,15 +4,15 @@ import { canReadChannel } from '../../../shared/access/scope.ts'
 import { blur } from '../blur.ts'
 import type { PublicView } from '../public-view.ts'
 
-// What is left of a row for a stranger: each field is named here, or it is not shown.
+// The part of a row for anonymous callers: each field is listed here, or it is not shown.
 
-/** Whether strangers see the node at all. */
+/** Whether anonymous callers see the node at all. */
 export function isShown({ isIgnored, lastHeard }: Node, { hideSilentAfter }: PublicView, now: number): boolean {
   if (isIgnored) return false
   return hideSilentAfter === null || (lastHeard !== null && now - lastHeard < hideSilentAfter)
 }
 
-/** A node without notes and marks, without how well our radios hear it, and without which of them are ours. */
+/** A node without notes and marks, without its signal at our radios, and without which nodes are our own. */
 export function nodeForStrangers(node: Node, view: PublicView): Node {
   const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
@@ -51,7 +51,7 @@ function placeForStrangers(
   return { ...blur({ latitude, longitude, altitude, precisionBits }, bits), time }
 }
 
-/** A message without what our radios and users had to do with it. Its id tells nothing about messages that are not shown. */
+/** A message without its handling by our radios and users. Its id reveals nothing about hidden messages. */
 export function messageForStrangers(message: Message): Message {
   const { packetId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, channel } = message
   const { text, replyId, emoji, timestamp, hopsAway, viaMqtt, signed } = message
@@ -83,7 +83,7 @@ export function messageForStrangers(message: Message): Message {
 
 const IDS_PER_MS = 4096
 
-/** Ids of the database count what is not shown, too: this one is made of what anybody sees. In the order of time. */
+/** Ids of the database count hidden rows too: this one is derived from visible data. In the order of time. */
 function publicId(timestamp: number, text: string): number {
   let hash = 0x811c9dc5
   for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193)
