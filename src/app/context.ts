@@ -92,7 +92,7 @@ export type Viewer = {
     | {
         readonly kind: 'session'
         readonly session: StoredSession
-        /** An administrator looks through the eyes of `user`; the session is the administrator's. */
+        /** An administrator sees with the permissions of `user`; the session is the administrator's. */
         readonly isSeenAs?: true
       }
     | {

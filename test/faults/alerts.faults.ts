@@ -13,7 +13,7 @@ import { figure } from './figures.ts'
 
 const PASSWORD = 'the first administrator'
 const HOLDS = 'This instance has the radios and the schedules'
-/** Side by side: a round lasts at least as long as the lease of the instance that was killed. */
+/** Side by side: a round lasts at least as long as the lease of the killed instance. */
 const HILLS = 5
 const ROUNDS = 20
 const DESTINATIONS = 3
@@ -24,10 +24,12 @@ beforeAll(() => {
   built = buildService()
 })
 
-/** What came to one receiver: the alerts of each message by its id, and how often something came. */
+/** What one receiver got: the alerts of each message by its id, and the number of deliveries. */
 type Received = { readonly messages: Map<string, number[]>; arrived: number }
 
-/** Receives webhooks, each path for itself, and answers slowly: often the sender is killed before it hears that. */
+/**
+ * Receives webhooks, each path for itself, and answers slowly: the sender is often killed before it gets the answer.
+ */
 async function startReceiver(): Promise<{ server: Server; url: string; at(path: string): Received }> {
   const received = new Map<string, Received>()
   const at = (path: string) => {
@@ -93,7 +95,7 @@ async function until(isSo: () => boolean | Promise<boolean>, seconds: number): P
   }
 }
 
-/** Rules that wait for one word each, and destinations, of an administrator; and a token that delivers packets. */
+/** An administrator's rules that each wait for one word, destinations, and a token that delivers packets. */
 async function prepare(url: string, hill: string, words: readonly string[]) {
   const cookie = await signIn(url)
   const destinations: unknown[] = []
@@ -117,7 +119,7 @@ function deliver(url: string, bearer: Record<string, string>, words: string) {
 
 const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
 
-/** Two instances with one database, of which the one that sends is killed again and again. */
+/** Two instances with one database; the sending one is killed again and again. */
 async function attack(hill: string) {
   const dir = mkdtempSync(join(tmpdir(), 'mesh-alerts-'))
   const start = () => startService(built, { DATA_DIR: dir, ADMIN_PASSWORD: PASSWORD, LOGIN_MAX_FAILURES: '1000' })
@@ -129,7 +131,7 @@ async function attack(hill: string) {
     let acknowledged = 0
     for (const word of words) {
       await until(() => holder() !== undefined, 60)
-      // Within the seconds in which what is due goes out.
+      // Within the seconds in which due messages are sent.
       await wait(Math.random() * 2500)
       const url = running[Math.random() < 0.5 ? 0 : 1]?.url ?? ''
       const delivering = deliver(url, bearer, word).catch(() => null)
@@ -176,7 +178,7 @@ test('kill -9 between event, outbox and delivery: no alert is lost, and none is 
 })
 
 describe.skipIf(!canMount)('a disk that is full while an alert is due', () => {
-  test('loses nothing: it is said, and the message goes out when there is room', async () => {
+  test('loses nothing: it is logged, and the message is sent when there is room', async () => {
     const disk = mountSmallDisk(64)
     let service: Service | null = null
     try {

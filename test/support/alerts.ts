@@ -36,7 +36,7 @@ export type TestAlerts = {
   alerts(client?: Client): Promise<Record<string, unknown>[]>
 }
 
-/** `outbound`: instead of one that only keeps what is sent. */
+/** `outbound`: replaces the one that only records what is sent. */
 export async function createTestAlerts({
   outbound: other,
   mail = null,

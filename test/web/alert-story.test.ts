@@ -21,8 +21,8 @@ import { buildSite } from '../support/built/built-service.ts'
 import { RADIO } from '../support/mesh/mesh.ts'
 import { openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
-// The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are the test's, and
-// the mesh is the made-up one of DEMO.
+// The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are simulated,
+// and the mesh is that of DEMO.
 
 const SECOND = 1000
 
@@ -55,7 +55,7 @@ const portOf = (address: ReturnType<Server['address']>): number => {
 let radio: ReturnType<typeof createDemoRadio>
 let silent: number | null = null
 
-/** So much time on the made-up mesh, with a packet each twenty seconds; rules are looked at each minute. */
+/** Advances time on the simulated mesh, with a packet each twenty seconds; rules are evaluated each minute. */
 async function live(ms: number): Promise<void> {
   const decoder = createFrameDecoder(decodeFromRadio)
   for (let passed = 0; passed < ms; passed += 20 * SECOND) {
@@ -135,7 +135,7 @@ afterAll(async () => {
 
 const typesOf = (all: readonly { type: string }[]) => all.map(({ type }) => type)
 
-test('a repeater that is silent for 15 minutes is told by webhook, e-mail and push until somebody says so', async () => {
+test('a repeater that is silent for 15 minutes is reported by webhook, e-mail and push until somebody acknowledges it', async () => {
   const { page, goto } = visitor
   await goto('/alerts')
   await page.getByRole('button', { name: 'Add a destination' }).click()
@@ -213,7 +213,7 @@ test('a repeater that is silent for 15 minutes is told by webhook, e-mail and pu
   )
 })
 
-test('the rules of others are seen and ended by an administrator, and an area has corners', async () => {
+test('an administrator sees and deletes the rules of others, and an area has corners', async () => {
   const { page, goto } = visitor
   const ann = await alerts.app.user('ann')
   await alerts.rule({ kind: 'node_new', name: 'Newcomers of Ann' }, ann)
@@ -248,7 +248,7 @@ test('the rules of others are seen and ended by an administrator, and an area ha
   })
 })
 
-/** Follows the link of the letter, in the browser. */
+/** Follows the link of the e-mail in the browser. */
 async function confirmAddress(page: Page): Promise<void> {
   await alerts.look()
   const [letter] = letters
@@ -260,7 +260,7 @@ async function confirmAddress(page: Page): Promise<void> {
   await page.getByText('Follow the link in the letter').waitFor({ state: 'detached' })
 }
 
-/** A phone whose push service is the test's. */
+/** A phone whose push service is simulated. */
 async function subscribePhone(): Promise<void> {
   const p256dh = device.getPublicKey('base64url')
   const settings = { endpoint: 'https://push.example.org/abc', p256dh, auth: authSecret.toString('base64url') }
@@ -274,7 +274,7 @@ async function subscribePhone(): Promise<void> {
   expect(made.status).toBe(201)
 }
 
-/** What came through the push service is shown by the service worker. */
+/** The service worker shows what came through the push service. */
 async function showPush(page: Page): Promise<void> {
   const cdp = await page.context().newCDPSession(page)
   const { promise: registered, resolve } = Promise.withResolvers<string>()
@@ -299,7 +299,7 @@ async function expectBell(page: Page, count: number): Promise<void> {
     .waitFor()
 }
 
-/** ALERT_PICTURES: a folder for pictures of the page, to look at. */
+/** ALERT_PICTURES: a folder for screenshots of the page. */
 async function keepPictures(page: Page, name: string): Promise<void> {
   for (const [size, width] of [
     ['desk', 1360],

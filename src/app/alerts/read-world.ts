@@ -154,7 +154,7 @@ export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldN
 
 /** Connections of this service, and collectors, which are up while they deliver. */
 async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ links: WorldLink[]; marks: Statement[] }> {
-  // A clock that was ahead says nothing of when a link came up.
+  // A clock that was ahead does not show when a link came up.
   const known = (since: number) => (isFuture(since, now, MINUTE_MS) ? (startedAt ?? now) : since)
   const links: WorldLink[] = (radio?.links() ?? []).map(({ name, state, since }) => ({
     name,

@@ -179,8 +179,8 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
 }
 
 /**
- * A user as an administrator sees through their eyes: what they may read, in the administrator's session. Null for
- * somebody who can't sign in, and for administrators.
+ * A user's view for an administrator: what the user may read, in the administrator's session. Null for a user who
+ * cannot sign in, and for administrators.
  */
 export async function viewerSeenAs(ctx: Ctx, { credential }: Viewer, userId: number): Promise<Viewer | null> {
   const account = await findAccount(ctx, userId)
@@ -216,8 +216,8 @@ function accountOf(row: AccountRow) {
 }
 
 /**
- * Null also for a user whose way in is closed: a session, by where it began; a token, by every way in of its owner.
- * Local ways are closed by DISABLE_LOCAL_AUTH, those of a provider that is not configured are too.
+ * Also null for a user whose sign-in method is off: for a session the one by which it began; for a token all methods of
+ * its owner. DISABLE_LOCAL_AUTH turns local sign-in off, and providers that are not configured are off too.
  */
 async function findAccount(
   ctx: Pick<Ctx, 'store' | 'config' | 'providers'>,

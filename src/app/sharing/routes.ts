@@ -24,9 +24,12 @@ export const publicAccessRoutes = new Hono<AppEnv>()
   .post(
     '/preview',
     requireAdmin,
-    answers('See what a stranger would see by these settings, in force or not: begins half an hour, and is recorded', {
-      200: ticketAnswer,
-    }),
+    answers(
+      'Preview what anonymous callers would see with these settings, in force or not. Lasts half an hour, and is recorded',
+      {
+        200: ticketAnswer,
+      },
+    ),
     validate('json', publicAccessSchema),
     async (c) => c.json(await beginPreview(c.var.ctx, c.req.valid('json'))),
   )

@@ -14,13 +14,13 @@ import type { PublicAccess } from '../../shared/access/public-access.ts'
 import { publicAccessSchema } from './public-access.ts'
 import { type PublicView, publicViewOf } from './public-view.ts'
 
-/** Header of a request that an administrator makes to see what somebody else sees. */
+/** Header of a request with which an administrator sees what somebody else sees. */
 export const SEE_AS = 'x-see-as'
 
 const LABEL = 'see-as'
 const LASTS_MS = 30 * MINUTE_MS
 
-/** Sealed, so that only this service can make one, and of use in the session alone that it was made in. */
+/** Sealed, so that only this service can create one, and valid only in the session that created it. */
 const ticketSchema = z.object({
   session: z.string(),
   at: z.int(),
@@ -33,7 +33,7 @@ export const ticketAnswer = z.object({
   until: timeField,
 })
 
-/** Begins to see as a user. Throws `user_not_found`, `user_inactive`, `invalid_request` for an administrator. */
+/** Starts seeing as a user. Throws `user_not_found`, `user_inactive`, `invalid_request` for an administrator. */
 export async function beginSeeingAs(ctx: SignedInCtx, userId: number): Promise<z.infer<typeof ticketAnswer>> {
   const { username, isAdmin } = await getUser(ctx.store, userId)
   if (isAdmin) throw new AppError('invalid_request', 'An administrator sees everything')
@@ -42,7 +42,7 @@ export async function beginSeeingAs(ctx: SignedInCtx, userId: number): Promise<z
   return makeTicket(ctx, { userId })
 }
 
-/** Begins to see what a stranger would see by these settings, whether they are in force or not. */
+/** Starts a preview of what anonymous callers would see with these settings, whether they are in force or not. */
 export async function beginPreview(ctx: SignedInCtx, access: PublicAccess): Promise<z.infer<typeof ticketAnswer>> {
   await ctx.store.atomic([audit(ctx, 'view_started', { publicAccess: access })])
   return makeTicket(ctx, { access: publicAccessSchema.parse(access) })
@@ -59,8 +59,8 @@ async function makeTicket(ctx: SignedInCtx, eyes: Ticket['eyes']): Promise<z.inf
 type Found = { readonly viewer: Viewer | null; readonly nodesRevision?: number; readonly preview?: PublicView }
 
 /**
- * With whose eyes the request sees: those that X-See-As names, for an administrator's session that reads. Throws
- * `see_as_refused` for anything else that comes with that header.
+ * Whose view the request gets: the one in X-See-As, for a reading request of an administrator's session. Throws
+ * `see_as_refused` for any other request with that header.
  */
 export async function seeAs(c: Context, ctx: Ctx, found: Found): Promise<Found> {
   const sealed = c.req.header(SEE_AS)

@@ -194,7 +194,7 @@ export const userRoutes = new Hono<AppEnv>()
     '/:id/see-as',
     requireAdmin,
     answers(
-      'See what a user sees, without changing anything: begins half an hour, and is recorded',
+      'See what a user sees, without changing anything. Lasts half an hour, and is recorded',
       {
         200: ticketAnswer,
       },

@@ -12,7 +12,7 @@ const LOOK_MS = 1000
 type Needs = OutboxNeeds &
   Pick<Ports, 'radio' | 'events'> & {
     readonly mayWrite: () => boolean
-    /** Milliseconds since any moment; never set back or forth. */
+    /** Monotonic, in milliseconds. */
     readonly monotonic: () => number
   }
 
@@ -44,7 +44,7 @@ export function startAlerting(needs: Needs, clock: Clock): { stop(): Promise<voi
   const pause = (): Pause => createPace(() => !isStopping && mayWrite()).pause
   const ends = [
     repeat('Looking at alert rules', MINUTE_MS, async () => {
-      // How long it has watched, whatever was done to the clock meanwhile.
+      // How long it has watched, regardless of changes of the clock.
       const startedAt = Math.round(needs.now() - (monotonic() - begun))
       await evaluateRules({ ...needs, startedAt }, pause())
       await tidyOutbox(needs)

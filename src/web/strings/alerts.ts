@@ -68,7 +68,7 @@ export const alertTexts = {
   repeatHint: 'Empty: never',
   tellResolved: 'Tell me as well when it is over',
   others: 'Other users',
-  othersHelp: 'What other users watch, and where they are told. Administrators can delete it.',
+  othersHelp: 'What other users watch, and where their alerts are sent. Administrators can delete it.',
   showOthers: 'Show what others watch',
   noOthers: 'Nobody else has rules or destinations.',
   deleteOthers: (name: string, owner: string) => `Delete “${name}” of ${owner}?`,

@@ -125,7 +125,7 @@ test('two processes with one database send each message once', async () => {
   expect([ids.length, new Set(ids).size]).toStrictEqual([3, 3])
 })
 
-test('a database that takes nothing is said once, and what was due is sent when it does again', async () => {
+test('a database that refuses everything is logged once, and due messages are sent when it works again', async () => {
   await watch()
   await say()
   const { sqlite } = alerts.app.store

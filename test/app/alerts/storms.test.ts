@@ -19,7 +19,7 @@ const hear = (nodes: readonly number[]) =>
   alerts.ingest.store(nodes.map((from) => heard(packet(text('hi'), { from, id: ++id }), { at: alerts.app.clock.now })))
 const told = () => alerts.bodies().map(({ type, data }) => [type, data.title, data.total])
 
-test('a service that starts again after a day gives everybody their time, and tells of those still silent at once', async () => {
+test('after a day without the service every node gets its full time again, and those still silent are reported in one message', async () => {
   await hear(NODES)
   await alerts.rule({ ...SILENT, destinations: [await alerts.webhook()] })
   alerts.app.clock.advance(DAY)
@@ -33,7 +33,7 @@ test('a service that starts again after a day gives everybody their time, and te
   expect(told()).toStrictEqual([['alert.fired', 'Silent', 10]])
 })
 
-test('of two radios the one that is away keeps quiet only those whom it alone heard', async () => {
+test('of two radios the disconnected one mutes only the nodes that it alone heard', async () => {
   alerts.links.push({ name: 'second', state: 'connected', since: alerts.app.clock.now - DAY })
   await hear([FAR])
   const second = { kind: 'tcp', name: 'second' } as const
@@ -45,7 +45,7 @@ test('of two radios the one that is away keeps quiet only those whom it alone he
   expect((await alerts.alerts()).map(({ nodeNum }) => nodeNum)).toStrictEqual([FAR])
 })
 
-test('a clock that was a year ahead leaves nothing waiting, held or quiet for a year', async () => {
+test('a clock that was a year ahead leaves nothing waiting or muted for a year', async () => {
   const destinations = [await alerts.webhook()]
   await hear([FAR])
   await alerts.rule({ kind: 'message', name: 'Words', match: { words: ['help'] }, destinations })
@@ -62,14 +62,14 @@ test('a clock that was a year ahead leaves nothing waiting, held or quiet for a 
   await alerts.pass(3 * MINUTE)
   expect(told().at(-1)).toStrictEqual(['alert.fired', 'Words', 1])
 
-  // What corrects the times of nodes when the clock is right again is not part of alerts.
+  // Correcting the times of nodes after the clock was corrected is not part of alerts.
   alerts.app.store.sqlite.prepare('update nodes set last_heard = ?').run(alerts.app.clock.now)
   await alerts.rule({ ...SILENT, destinations })
   await alerts.pass(20 * MINUTE)
   expect(told().at(-1)).toStrictEqual(['alert.fired', 'Silent', 1])
 })
 
-/** What takes a right away from a user, while a message about it waits. */
+/** Ways to take a permission away from a user while a message about it waits. */
 const LOSSES: Readonly<Record<string, (ann: Client & { id: number }) => Promise<Response>>> = {
   'the right to see nodes': (ann) =>
     alerts.admin.send('PUT', `/api/users/${ann.id}/permissions`, {
@@ -93,7 +93,7 @@ const METRIC = {
 }
 
 test.each(Object.entries(LOSSES))(
-  'who loses %s is told nothing any more of what was pending or waits',
+  'a user who loses %s gets no message about pending alerts or waiting ones',
   async (_, lose) => {
     const ann = await alerts.app.user('ann')
     const at = alerts.app.clock.now

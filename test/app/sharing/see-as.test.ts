@@ -28,7 +28,7 @@ const begin = async (): Promise<string> => (await json(admin.send('POST', `/api/
 const as = (client: Client, ticket: string, path: string, method = 'GET', body?: unknown) =>
   client.send(method, path, body, { 'x-see-as': ticket })
 
-test('an administrator sees what a user sees, and no more; the beginning is recorded', async () => {
+test('an administrator sees what a user sees, and no more; the start is recorded', async () => {
   const ticket = await begin()
   expect(auditRows(mesh.app).at(-1)).toEqual({
     action: 'view_started',
@@ -48,7 +48,7 @@ test('an administrator sees what a user sees, and no more; the beginning is reco
   expect((await admin.send('GET', '/api/users')).status).toBe(200)
 })
 
-test('nothing is changed in the name of the user, and what belongs to them alone stays theirs', async () => {
+test('nothing is changed in the name of the user, and personal data stays hidden', async () => {
   const ticket = await begin()
   const entries = auditRows(mesh.app).length
   const forbidden: [string, string, unknown?][] = [
@@ -67,7 +67,7 @@ test('nothing is changed in the name of the user, and what belongs to them alone
   expect(auditRows(mesh.app).length).toBe(entries)
 })
 
-test('a ticket is good in the session that it was made in, for an administrator, for half an hour', async () => {
+test('a ticket works for half an hour, only in the session that created it, and only for an administrator', async () => {
   const ticket = await begin()
   expect(await outcomeOf(as(mesh.app.client(), ticket, '/api/messages'))).toBe('403 see_as_refused')
   expect(await outcomeOf(as(anna, ticket, '/api/messages'))).toBe('403 see_as_refused')
@@ -80,7 +80,7 @@ test('a ticket is good in the session that it was made in, for an administrator,
   expect(await outcomeOf(as(admin, ticket, '/api/messages'))).toBe('403 see_as_refused')
 })
 
-test('ends with the user, and is not there for administrators and by token', async () => {
+test('it ends with the user, and is refused for administrators and with a token', async () => {
   const ticket = await begin()
   const { token } = await json(admin.send('POST', '/api/tokens', { name: 'x', scopes: ['messages:read'] }))
   const bearer = { authorization: `Bearer ${token}`, 'x-see-as': ticket }
@@ -95,7 +95,7 @@ test('ends with the user, and is not there for administrators and by token', asy
   expect(await outcomeOf(as(admin, ticket, '/api/messages'))).toBe('403 see_as_refused')
 })
 
-test('a preview shows what strangers would see before it is switched on, to nobody else', async () => {
+test('a preview shows only to its administrator what anonymous callers would see', async () => {
   const READ = { read: true, write: false }
   const access = {
     enabled: false,

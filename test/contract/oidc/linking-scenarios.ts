@@ -7,7 +7,7 @@ const PASSWORD = 'a password for everyone'
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown> }
 
-/** Linked accounts, prepared ones and invitations, on whatever runtime. */
+/** Linked accounts, prepared ones and invitations, on any runtime. */
 export function describeLinking(runtime: string, open: OpenOidcService): void {
   describe(`accounts at providers on ${runtime}`, () => {
     let provider: TestProvider
@@ -45,7 +45,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(made.status).toBe(201)
       return { username, browser: await enter(username), id: Number(Object(made.body['user']).id) }
     }
-    /** Goes to the provider from there, and back; answers where that ends. */
+    /** Goes to the provider from there, and back; returns the final location. */
     const follow = async (browser: Browser, location: unknown) => {
       const { pathname, search } = await provider.authorize(String(location))
       return (await browser.request(`${pathname}${search}`)).headers.get('location')
@@ -60,7 +60,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       return rows.map(({ action, details }) => ({ action, details: Object(JSON.parse(String(details))) }))
     }
 
-    test('a local user links, signs in either way, keeps the profile, and unlinks', async () => {
+    test('a local user links an account, signs in either way, keeps the profile, and unlinks it', async () => {
       const { username, browser, id } = await local()
       expect(await link(browser)).toBe('/account?linked=1')
       const { sub: subject } = provider.user
@@ -74,14 +74,14 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(await send(browser, 'POST', '/api/auth/oidc/link', {})).toMatchObject({ body: { code: 'already_linked' } })
       expect((await send(browser, 'DELETE', '/api/auth/oidc/link')).status).toBe(204)
       expect((await audited())[0]).toMatchObject({ action: 'account_unlinked', details: { subject } })
-      // What began at the provider ends with the link, what began with the password does not.
+      // Sessions that began at the provider end with the link, those that began with the password do not.
       expect(await whoIs(other)).toBeNull()
       expect(await whoIs(browser)).toMatchObject({ username, oidcSubject: null })
       expect(await signInBy(other, provider)).toBe('302 /login?error=oidc_user_unknown')
       expect((await send(browser, 'DELETE', '/api/auth/oidc/link')).status).toBe(404)
     })
 
-    test('somebody at a provider who signs in to another account is not linked', async () => {
+    test('a user of the provider who signs in to another account is not linked', async () => {
       const [first, second] = [await local(), await local()]
       expect(await link(first.browser)).toBe('/account?linked=1')
       expect(await link(second.browser)).toBe('/account?error=oidc_identity_taken')
@@ -89,7 +89,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(await send(second.browser, 'GET', '/api/auth/oidc/link')).toMatchObject({ body: { link: null } })
     })
 
-    test('a link that somebody else began in this browser links nobody', async () => {
+    test('a link that another user began in this browser links nobody', async () => {
       const [victim, attacker] = [await local(), await local()]
       const begun = await send(attacker.browser, 'POST', '/api/auth/oidc/link', {})
       for (const [name, value] of attacker.browser.cookies) {
@@ -106,7 +106,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(await send(attacker.browser, 'GET', '/api/auth/oidc/link')).toMatchObject({ body: { link: null } })
     })
 
-    test('an administrator unlinks what somebody else linked', async () => {
+    test('an administrator removes a link that somebody else made', async () => {
       const { browser, id } = await local()
       await link(browser)
       expect((await send(browser, 'DELETE', `/api/users/${id}/link`)).status).toBe(403)
@@ -115,7 +115,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect((await send(admin, 'DELETE', `/api/users/${id}/link`)).status).toBe(404)
     })
 
-    test('an account prepared for a subject is theirs alone, with the role that it was given', async () => {
+    test('an account prepared for a subject belongs to that subject alone, with the given role', async () => {
       const username = `prepared${++count}`
       const body = { username, provider: 'default', subject: provider.user.sub, isAdmin: true }
       expect(await send(admin, 'POST', '/api/users/prepared', body)).toMatchObject({
@@ -130,7 +130,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       const browser = browserOf(service)
       expect(await signInBy(browser, provider)).toBe('302 /')
       expect(await whoIs(browser)).toMatchObject({ username, isAdmin: true, displayName: 'Name at the provider' })
-      // Nobody takes a name or another subject for it.
+      // Nobody else takes its name or its subject.
       provider.user = { sub: 'another', preferred_username: username }
       expect(await signInBy(browserOf(service), provider)).toBe('302 /login?error=oidc_user_unknown')
     })
@@ -147,7 +147,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       return follow(browser, begun.headers.get('location'))
     }
 
-    test('an invitation works once, for whoever comes first', async () => {
+    test('an invitation works once, for the first user who comes', async () => {
       const { username, id, token } = await invite({ permissions: { automation: { read: true, write: true } } })
       expect((await audited())[0]).toMatchObject({ action: 'user_invited', details: { userId: id, username } })
       expect(JSON.stringify(await service.sql('select * from audit_log'))).not.toContain(token)
@@ -179,7 +179,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       expect(await whoIs(browsers[places.indexOf('/')] ?? admin)).toMatchObject({ id })
     })
 
-    test('an invitation that expired, was replaced or withdrawn, or of a deactivated user, is none', async () => {
+    test('an expired, replaced or withdrawn invitation, or one of a deactivated user, is invalid', async () => {
       const refused = async (token: string) =>
         expect(await accept(browserOf(service), token)).toBe('/login?error=oidc_invitation_invalid')
       const expired = await invite()
@@ -199,12 +199,12 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       await refused('made-up')
     })
 
-    test('somebody who has an account here does not get a second one by an invitation', async () => {
+    test('a user who has an account here does not get a second one by an invitation', async () => {
       const { browser } = await local()
       await link(browser)
       const { id, token } = await invite()
       expect(await accept(browserOf(service), token)).toBe('/login?error=oidc_identity_taken')
-      // And it is not used up by that.
+      // And the invitation is not used up by that.
       provider.user = { sub: `newcomer ${++count}` }
       const newcomer = browserOf(service)
       expect(await accept(newcomer, token)).toBe('/')
@@ -225,7 +225,7 @@ export function describeLinking(runtime: string, open: OpenOidcService): void {
       [{ username: 'x', provider: 'nobody' }, 404, 'oidc_disabled'],
       [{ username: 'x', expiresInDays: 31 }, 400, 'invalid_request'],
       [{ username: 'admin' }, 409, 'username_taken'],
-    ])('to prepare %j is refused', async (body, status, code) => {
+    ])('preparing %j is refused', async (body, status, code) => {
       expect(await send(admin, 'POST', '/api/users/prepared', body)).toMatchObject({ status, body: { code } })
     })
   })

@@ -11,7 +11,7 @@ export function namedEnv(name: string, provider: TestProvider): Record<string, s
   return Object.fromEntries(named)
 }
 
-/** Two providers of one service, on whatever runtime. */
+/** Two providers of one service, on any runtime. */
 export function describeProviders(runtime: string, open: OpenOidcService): void {
   describe(`several providers on ${runtime}`, () => {
     let one: TestProvider
@@ -55,7 +55,7 @@ export function describeProviders(runtime: string, open: OpenOidcService): void 
       expect(JSON.stringify(status)).not.toContain(one.clientSecret)
     })
 
-    test('the same subject of each is somebody else, and each names users its own way', async () => {
+    test('the same subject at both providers is two users, and each provider names users in its own way', async () => {
       one.user = { sub: 'same', preferred_username: 'anna' }
       two.user = { sub: 'same', preferred_username: 'anna', account: { login: 'berta' } }
       const location = await begin(browser, '')
@@ -75,7 +75,7 @@ export function describeProviders(runtime: string, open: OpenOidcService): void 
       expect(await begin(browser, '?reauthenticate=true')).toContain(`${two.issuer}/authorize`)
     })
 
-    test.each(['nobody', 'CLUB', '__proto__', ''])('a provider %j is none', async (name) => {
+    test.each(['nobody', 'CLUB', '__proto__', ''])('a provider %j does not exist', async (name) => {
       const answer = await browser.request(`/api/auth/oidc/login?provider=${name}`)
       expect(answer.status).toBe(404)
     })
@@ -89,7 +89,7 @@ export function describeProviders(runtime: string, open: OpenOidcService): void 
       expect([one.count('/token'), two.count('/token')]).toEqual(before)
     })
 
-    test('a code of the other provider goes only where the sign-in began, and makes nobody', async () => {
+    test('a code of the other provider is only sent where the sign-in began, and creates no user', async () => {
       // One provider sends the browser on to the other one, with the state that it was given.
       const location = new URL(await begin(browser, '?provider=club'))
       const onward = new URL(`${one.issuer}/authorize`)

@@ -128,7 +128,7 @@ describe('several providers, and straight to the first one', () => {
     expect([one.count('/authorize'), two.count('/authorize')]).toEqual([1, 1])
   })
 
-  test('an error does not go round, and /login?local=1 is the way in', async () => {
+  test('an error does not cause a redirect loop, and /login?local=1 offers the local sign-in', async () => {
     const visitor = await site.visit()
     one.behave = { callback: (query) => query.set('error', 'server_error') }
     const before = one.count('/authorize')

@@ -28,7 +28,7 @@ export type Attempt = AttemptSecrets & {
   readonly issuer: string
   readonly returnTo: string
   readonly askedSince: number | null
-  /** The user whose account is to be linked; null: nobody's. */
+  /** The user whose account is to be linked; null: none. */
   readonly link: number | null
   /** Hash of the token of an invitation; null: none. */
   readonly invitation: string | null

@@ -21,19 +21,19 @@ import {
 
 const openInvitation = z.object({ createdAt: timeField, expiresAt: timeField }).nullable()
 
-/** Where browsers reach this service. */
+/** The public address of this service. */
 function siteOf(c: Context<SignedIn>): string {
   return c.var.ctx.config.PUBLIC_URL ?? c.var.ctx.origin(c)
 }
 
-/** Below /api/users: accounts that somebody at a provider takes over. */
+/** Below /api/users: accounts that a user of a provider takes over. */
 export const invitationRoutes = new Hono<AppEnv>()
   .post(
     '/prepared',
     requireAdmin,
     requireFreshProof,
     answers(
-      'Create an account for somebody at an OpenID provider: for a subject, or for whoever uses the link in the answer first',
+      'Create an account for a user of an OpenID provider: for a subject, or for the first user of the link in the answer',
       { 201: z.object({ user: userSchema, invitation: invitationSchema.nullable() }) },
       ['username_taken', 'identity_taken', 'oidc_disabled'],
     ),
@@ -47,7 +47,7 @@ export const invitationRoutes = new Hono<AppEnv>()
     '/:id/invitation',
     requireAdmin,
     answers(
-      'The open link to a prepared account, without the link itself',
+      'Whether a prepared account has an open link, without the link itself',
       {
         200: z.object({ invitation: openInvitation }),
       },
@@ -61,7 +61,7 @@ export const invitationRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers(
-      'Make a new link to a prepared account that nobody has taken over. It works once; an earlier one ends',
+      'Create a new link to a prepared account that nobody has taken over. It works once, and replaces an earlier one',
       { 200: z.object({ invitation: invitationSchema }) },
       ['user_not_found', 'user_inactive', 'identity_taken', 'oidc_disabled'],
     ),
@@ -87,7 +87,7 @@ export const invitationRoutes = new Hono<AppEnv>()
     requireAdmin,
     requireFreshProof,
     answers(
-      'Unlink a local user from an account at an OpenID provider, for example one that somebody else linked. Sessions that began there end',
+      'Unlink a local user from an account at an OpenID provider, for example if somebody else linked it. Sessions that began there end',
       { 204: null },
       ['user_not_found', 'not_found', 'not_a_local_user'],
     ),

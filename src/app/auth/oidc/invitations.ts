@@ -41,12 +41,12 @@ export const preparedUserSchema = z
       .string()
       .max(64)
       .optional()
-      .describe('As GET /api/auth/status names it. Required with a subject; without one any provider will do'),
+      .describe('Name as in GET /api/auth/status. Required with a subject; without one any provider is accepted'),
     subject: z
       .string()
       .refine(isSubject)
       .optional()
-      .describe('`sub` at the provider. Without it the answer holds a link by which somebody takes the account over'),
+      .describe('`sub` at the provider. Without it the answer contains a link by which a user takes the account over'),
     email: emailSchema.nullish(),
     displayName: displayNameSchema.nullish(),
     isAdmin: z.boolean().optional(),
@@ -55,16 +55,16 @@ export const preparedUserSchema = z
   })
   .refine(({ provider, subject }) => subject === undefined || provider !== undefined, {
     path: ['provider'],
-    message: 'a subject is of one provider',
+    message: 'a subject needs its provider',
   })
   .refine(({ isAdmin, permissions }) => isAdmin !== true || permissions === undefined || isEverything(permissions), {
     path: ['permissions'],
-    message: 'an administrator holds every permission',
+    message: 'an administrator has every permission',
   })
 
 export const invitationSchema = z
   .object({
-    url: z.string().describe('The link, shown this once: whoever opens it first and signs in has the account'),
+    url: z.string().describe('The link, shown once: the first user who opens it and signs in gets the account'),
     expiresAt: timeField,
   })
   .meta({ id: 'Invitation' })
@@ -72,9 +72,9 @@ export const invitationSchema = z
 export type Invitation = z.infer<typeof invitationSchema>
 
 /**
- * Makes an account for somebody at a provider who never signed in: of this subject, or of whoever uses the link first.
- * `site` is the address of this service, with which the link begins.
- * Throws `oidc_disabled`, `username_taken`, `identity_taken`.
+ * Creates an account for a user of a provider who has never signed in: for this subject, or for the first user of the
+ * link. `site` is the address of this service, with which the link begins. Throws `oidc_disabled`, `username_taken`,
+ * `identity_taken`.
  */
 export async function prepareUser(
   ctx: SignedInCtx,
@@ -112,7 +112,7 @@ export async function prepareUser(
       throw isIdentityTaken(error) ? new AppError('identity_taken', undefined, { cause: error }) : error
     })
   const user = await findUserByName(store, username)
-  if (user === null) throw new Error('a user that was just made is gone')
+  if (user === null) throw new Error('the user that was just created is gone')
   return { user, invitation: made?.invitation ?? null }
 }
 
@@ -140,7 +140,7 @@ function newInvitation(ctx: SignedInCtx, expiresInDays: number, site: string): N
   return { tokenHash: hashToken(token), invitation: { url, expiresAt: ctx.now() + expiresInDays * DAY_MS } }
 }
 
-/** An earlier one of the same user ends. */
+/** It replaces an earlier one of the same user. */
 function insertInvitation(
   { store, viewer, now }: SignedInCtx,
   userId: ReturnType<typeof userIdByName> | number,
@@ -162,8 +162,8 @@ function told(
 }
 
 /**
- * Makes another link to an account that nobody has taken over yet; an earlier one ends. Throws `user_not_found`,
- * `user_inactive`, `identity_taken`, `oidc_disabled`.
+ * Creates another link to an account that nobody has taken over yet; it replaces an earlier one. Throws
+ * `user_not_found`, `user_inactive`, `identity_taken`, `oidc_disabled`.
  */
 export async function inviteUser(
   ctx: SignedInCtx,
@@ -188,7 +188,7 @@ export async function readInvitation(ctx: Ctx, id: number): Promise<{ createdAt:
   return (await ctx.store.db.select({ createdAt, expiresAt }).from(invitations).where(open).get()) ?? null
 }
 
-/** Ends a link that was not used. Throws `user_not_found`, `not_found`. */
+/** Withdraws an unused link. Throws `user_not_found`, `not_found`. */
 export async function withdrawInvitation(ctx: SignedInCtx, id: number): Promise<void> {
   const { username } = await getUser(ctx.store, id)
   if ((await readInvitation(ctx, id)) === null) throw new AppError('not_found')
@@ -200,8 +200,8 @@ export async function withdrawInvitation(ctx: SignedInCtx, id: number): Promise<
 }
 
 /**
- * Gives the account of an unused link to somebody whom a provider vouches for; of several at one instant one gets it.
- * Throws an `OidcFailure`, for an identity that has an account already too.
+ * Gives the account of an unused link to a user identified by a provider; of several at one instant one gets it. Throws
+ * an `OidcFailure`, also for an identity that already has an account.
  */
 export async function acceptInvitation(ctx: Ctx, tokenHash: string, identity: Identity): Promise<void> {
   const { store } = ctx

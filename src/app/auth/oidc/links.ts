@@ -15,8 +15,8 @@ export const linkSchema = z
   .object({
     issuer: z.string(),
     subject: z.string(),
-    provider: z.string().nullable().describe('As GET /api/auth/status names it; null: no longer configured'),
-    canUnlink: z.boolean().describe('Whether another way in remains'),
+    provider: z.string().nullable().describe('Name as in GET /api/auth/status; null: no longer configured'),
+    canUnlink: z.boolean().describe('Whether another way to sign in remains'),
   })
   .meta({ id: 'ProviderLink', description: 'The account at an OpenID provider that signs in to this one' })
 
@@ -44,8 +44,8 @@ export function refuseSecondLink({ viewer }: SignedInCtx): void {
 }
 
 /**
- * Links the account of the viewer, who began this as the user `userId`, to somebody at a provider. Throws an
- * `OidcFailure`, for an identity of another account too.
+ * Links the account of the viewer, who began this as the user `userId`, to an account at a provider. Throws an
+ * `OidcFailure`, also for an identity of another account.
  */
 export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity): Promise<void> {
   const { viewer, store } = ctx
@@ -68,10 +68,7 @@ export async function linkIdentity(ctx: Ctx, userId: number, identity: Identity)
   throw new OidcFailure('already_linked')
 }
 
-/**
- * Takes the link of the viewer's account away; sessions that began at the provider end. Throws `not_found`,
- * `last_way_in`.
- */
+/** Unlinks the viewer's account; sessions that began at the provider end. Throws `not_found`, `last_way_in`. */
 export async function unlink(ctx: SignedInCtx): Promise<void> {
   const link = await readLink(ctx)
   if (link === null) throw new AppError('not_found')

@@ -19,11 +19,11 @@ const loginQuery = z.object({
     .string()
     .optional()
     .describe('Which provider, as GET /api/auth/status names them; without it the first one'),
-  invitation: z.string().optional().describe('The token of a link by which somebody takes over a prepared account'),
+  invitation: z.string().optional().describe('The token of a link by which a user takes over a prepared account'),
   reauthenticate: z.literal('true').optional().describe('The provider also asks users who are already signed in there'),
 })
 const linkBody = z.strictObject({
-  provider: z.string().max(64).optional().describe('As GET /api/auth/status names it; without it the first one'),
+  provider: z.string().max(64).optional().describe('Name as in GET /api/auth/status; default: the first one'),
 })
 const callbackQuery = z.object({
   state: z.string().optional().describe('As at the start of the sign-in'),
@@ -90,7 +90,7 @@ export const oidcRoutes = new Hono<AppEnv>()
     requireSession,
     requireFreshProof,
     answers(
-      'Begin to link your account to one at an OpenID provider. Open the location in this browser and sign in there',
+      'Start linking your account to one at an OpenID provider. Open the location in this browser and sign in there',
       { 200: z.object({ location: z.string() }) },
       ['oidc_disabled', 'not_a_local_user', 'already_linked'],
     ),

@@ -53,13 +53,13 @@ export async function beginSignIn(
   }
 }
 
-/** Where somebody is told of a failure: who links an account is signed in. */
+/** Where the user is told of a failure: a user who links an account is signed in. */
 function pageOf(link: number | null): '/login' | '/account' {
   return link === null ? '/login' : '/account'
 }
 
 /**
- * Finishes a sign-in with what the provider's redirect brought: starts the session, or links the account of the viewer,
+ * Finishes a sign-in with the parameters of the provider's redirect: starts the session, or links the viewer's account,
  * or records why not.
  */
 export async function finishSignIn(

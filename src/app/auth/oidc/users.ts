@@ -40,7 +40,7 @@ export async function signInIdentity(
   const { id, username, isActive, isAdmin, epoch } = account
   if (!isActive) throw new OidcFailure('user_inactive', { userId: id })
   if (isAdmin) ctx.disk?.makeRoom()
-  // A linked local account has a profile of its own.
+  // A linked local account has its own profile.
   const { displayName, email } = account.authProvider === 'oidc' ? identity.profile : { displayName: null, email: null }
   const roles = await roleStatements(ctx, settings, account, identity.groups)
   await ctx.store.atomic([
@@ -56,7 +56,7 @@ export async function signInIdentity(
   return { id, epoch }
 }
 
-/** The account of somebody at a provider, active or not; null: none. */
+/** The account of a provider's user, active or not; null: none. */
 export async function findAccount(
   store: Store,
   { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,

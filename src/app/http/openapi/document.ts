@@ -12,7 +12,7 @@ export type Operation = {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Answers before anybody is looked up. */
+/** Answers before the viewer is looked up. */
 const HEALTH = '/api/health'
 
 const SESSION = [{ session: [] }]
@@ -141,7 +141,7 @@ function operationObject({ method, path, rule, descriptions }: Operation, named:
   const shared = descriptions.find((description) => description.shared)?.shared
   const errors = [...ruleErrors(rule), ...(requests.length > 0 ? (['invalid_request'] as const) : [])]
   if (body !== undefined) errors.push('invalid_json')
-  // The header X-See-As is looked at wherever somebody is.
+  // The header X-See-As is read on every route that has a viewer.
   if (path !== HEALTH) errors.push('see_as_refused')
   if (method !== 'GET') errors.push('cross_origin', 'payload_too_large', 'unsupported_media_type', 'rate_limited')
   return {

@@ -72,7 +72,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
     return all(await byChannels(store, visible, whole, limit))
   }
   const plain = (range: Range, count: number) => byId(store, by, range, count)
-  // Those of one sender or of a time long ago may be far back.
+  // Messages of one sender or of an old time may be far back.
   const most = by.from === undefined && by.until === undefined ? undefined : MOST_READ
   if (by.q === undefined) return { ...(await walkBack({ ...whole, limit, most, read: plain })), from }
   const match = matching(by.q)
@@ -87,7 +87,7 @@ async function search(store: Store, by: By, limit: number): Promise<Found> {
   return { found: [...found, ...older.found], seenFrom: older.seenFrom, from }
 }
 
-/** Whether no other filter than this one is in use. */
+/** Whether no other filter is used. */
 function isOnly(name: keyof By, by: By): boolean {
   return Object.entries(by).every(([other, value]) => other === name || value === undefined)
 }

@@ -10,7 +10,7 @@ import { ALERT_KIND_TEXTS, alertTexts, DESTINATION_TEXTS } from '../../strings/a
 import { t } from '../../strings.ts'
 import { sentence } from './rule.ts'
 
-/** What other users watch and where they are told, for administrators, who can end it. */
+/** The rules and destinations of other users, for administrators, who can delete them. */
 export function Everybody() {
   const isShown = useSignal(false)
   return (

@@ -273,7 +273,7 @@ function KindFields({ draft, set }: FieldsProps) {
 type Shape = NonNullable<Extract<NewRule, { kind: 'area' }>['shape']>
 const CIRCLE = { kind: 'circle' as const, latitude: 0, longitude: 0, metres: 1000 }
 
-/** A circle by its middle, or a polygon by its corners. */
+/** A circle by its centre, or a polygon by its corners. */
 function ShapeFields({ shape, set }: { shape: Shape; set(shape: Shape): void }) {
   const id = useId()
   const problem = useSignal<string | null>(null)

@@ -118,12 +118,12 @@ export function sentence(rule: NewRule): string {
   }
 }
 
-/** Corners as people write them: latitude and longitude, a line each. */
+/** Corners as users write them: latitude and longitude, one line each. */
 export function showCorners(points: readonly (readonly [number, number])[]): string {
   return points.map(([latitude, longitude]) => `${latitude}, ${longitude}`).join('\n')
 }
 
-/** Null: not three corners, or not on earth. */
+/** Null: fewer than three corners, or invalid coordinates. */
 export function readCorners(text: string): [number, number][] | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const points = lines.map((line): [number, number] | null => {

@@ -19,7 +19,7 @@ import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { MAX_DISPLAY_NAME, MAX_EMAIL, MAX_SUBJECT, MAX_USERNAME } from '../../../shared/limits.ts'
 
-/** A password, or a link to the account; null: made for a subject, which needs neither. */
+/** A password, or a link to the account; null: created for a subject, which needs neither. */
 type Secret = { readonly kind: 'password' | 'link'; readonly text: string } | null
 type Made = { readonly user: User; readonly secret: Secret }
 type Way = User['authProvider']

@@ -60,7 +60,7 @@ export function UserPage({ id }: { id: string }) {
   )
 }
 
-/** Prepared for somebody at a provider who has not come yet. */
+/** Prepared for a provider's user who has not signed in yet. */
 function isOpenAccount({ authProvider, oidcSubject, isActive }: User): boolean {
   return authProvider === 'oidc' && oidcSubject === null && isActive
 }
