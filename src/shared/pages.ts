@@ -16,6 +16,7 @@ export const PAGES = {
   users: /^\/users$/,
   newUser: /^\/users\/new$/,
   user: /^\/users\/(?<id>[1-9]\d{0,14})$/,
+  publicAccess: /^\/public-access$/,
   audit: /^\/audit$/,
   backups: /^\/backups$/,
   settings: /^\/settings$/,

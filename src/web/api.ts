@@ -5,8 +5,39 @@ import type { AppType } from '../app/app.ts'
 /** Path of the site, with a slash at its end: scripts stand in `assets/` below it. */
 export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
+/** What an administrator began, to see what somebody else sees; kept in this tab alone. */
+export type SeeingAs = {
+  readonly ticket: string
+  /** Whose eyes these are; null: those of a stranger. */
+  readonly name: string | null
+  /** The page that it began on. */
+  readonly back: string
+}
+
+const SEE_AS_KEY = 'see-as'
+export const seeingAs: SeeingAs | null = readSeeingAs()
+
+function readSeeingAs(): SeeingAs | null {
+  try {
+    const found: SeeingAs | null = JSON.parse(sessionStorage.getItem(SEE_AS_KEY) ?? 'null')
+    return found
+  } catch {
+    // Storage is blocked, or somebody wrote something else there.
+    return null
+  }
+}
+
+/** Begins anew with the eyes of somebody else, or with one's own again. Throws where storage is blocked. */
+export function seeAs(next: SeeingAs | null): void {
+  if (next === null) sessionStorage.removeItem(SEE_AS_KEY)
+  else sessionStorage.setItem(SEE_AS_KEY, JSON.stringify(next))
+  location.assign(BASE.slice(0, -1) + (next === null ? (seeingAs?.back ?? '/') : '/'))
+}
+
 /** The API, typed by the service itself. */
-export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, '')).api
+export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, ''), {
+  headers: seeingAs === null ? {} : { 'X-See-As': seeingAs.ticket },
+}).api
 
 /** Whether the service answered the latest request. */
 export const online: Signal<boolean> = signal(true)

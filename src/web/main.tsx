@@ -25,7 +25,16 @@ import { keepLive } from './state/live.ts'
 import { forgetNodes } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
 import { watchHand } from './state/steady.ts'
-import { keepStatus, readerKey, refreshStatus, status, statusError } from './state/session.ts'
+import {
+  can,
+  hasEnded,
+  isStranger,
+  keepStatus,
+  readerKey,
+  refreshStatus,
+  status,
+  statusError,
+} from './state/session.ts'
 import { t } from './strings.ts'
 import { applyTheme } from './theme.ts'
 
@@ -49,7 +58,7 @@ function App() {
 function Screen() {
   const known = status.value
   if (known === null) return statusError.value === null ? <Loading /> : <Unreachable />
-  if (!known.authenticated) return <ToSignIn />
+  if (!known.authenticated && (!isStranger.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
   if (known.secondFactor.isMissing) return <EnrolPage />
   if (place.value.path === '/login') return <FromSignIn />
@@ -58,6 +67,14 @@ function Screen() {
       <CurrentPage />
     </Shell>
   )
+}
+
+/** A stranger asks for it, or for a page that strangers do not see. */
+function isSignInWanted(): boolean {
+  const { path } = place.value
+  if (path === '/login') return true
+  const route = ROUTES.find(({ pattern }) => pattern.test(path))
+  return path !== '/' && route !== undefined && !mayOpen(route.need)
 }
 
 function ToSignIn() {
@@ -79,10 +96,17 @@ function CurrentPage() {
   const { path } = place.value
   const route = ROUTES.find(({ pattern }) => pattern.test(path))
   if (route === undefined) return <NotFound />
+  if (isStranger.value && path === '/' && can('nodes', 'read')) return <ToMap />
   if (!mayOpen(route.need)) {
     return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
   }
   return route.draw(route.pattern.exec(path)?.groups ?? {})
+}
+
+/** Strangers begin on the map. */
+function ToMap() {
+  useEffect(() => navigate('/map', { replace: true }), [])
+  return null
 }
 
 /** The start page of somebody who may not see the dashboard: the first page that is open to them. */

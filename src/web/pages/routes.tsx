@@ -3,7 +3,7 @@ import { PAGES } from '../../shared/pages.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { later } from '../parts/list/later.tsx'
 import { place } from '../router.ts'
-import { can, isAdmin } from '../state/session.ts'
+import { can, isAdmin, isStranger } from '../state/session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard/dashboard.tsx'
 import { NodesPage } from './nodes/nodes.tsx'
@@ -35,6 +35,10 @@ const SettingsPage = later(async () => (await import('./settings/settings.tsx'))
 const TraceroutesPage = later(
   async () => (await import('./topology/traceroutes.tsx')).TraceroutesPage,
   t.nav.traceroutes,
+)
+const PublicAccessPage = later(
+  async () => (await import('./users/public-access.tsx')).PublicAccessPage,
+  t.nav.publicAccess,
 )
 const NewUserPage = later(async () => (await import('./users/new-user.tsx')).NewUserPage, t.nav.users)
 const UserPage = later(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
@@ -160,6 +164,12 @@ export const ROUTES: readonly Route[] = [
     draw: ({ id = '' }) => <UserPage id={id} key={id} />,
   },
   {
+    pattern: PAGES.publicAccess,
+    need: 'admin',
+    nav: { path: '/public-access', name: t.nav.publicAccess, icon: 'eye', group: 'administration' },
+    draw: () => <PublicAccessPage />,
+  },
+  {
     pattern: PAGES.audit,
     need: 'admin',
     nav: { path: '/audit', name: t.nav.audit, icon: 'audit', group: 'administration' },
@@ -181,7 +191,7 @@ export const ROUTES: readonly Route[] = [
 ]
 
 export function mayOpen(need: Need): boolean {
-  if (need === 'signed-in') return true
+  if (need === 'signed-in') return !isStranger.value
   return need === 'admin' ? isAdmin.value : can(need.resource, need.action)
 }
 

@@ -7,8 +7,9 @@ import { InfoKeeper } from '../state/links.ts'
 import { useAction } from '../state/load.ts'
 import { NodeKeeper } from '../state/mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
-import { href, place } from '../router.ts'
-import { can, isAdmin, signOut, user } from '../state/session.ts'
+import { seeAs, type SeeingAs, seeingAs } from '../api.ts'
+import { currentUrl, href, place } from '../router.ts'
+import { can, isAdmin, isStranger, signOut, user } from '../state/session.ts'
 import { keepFiles } from '../state/files.ts'
 import { APP_NAME, t } from '../strings.ts'
 import { Troubles } from './troubles.tsx'
@@ -25,7 +26,7 @@ function entries(): Entry[] {
   return ROUTES.flatMap(({ nav, need }) => (nav !== undefined && mayOpen(need) ? [nav] : []))
 }
 
-/** The frame of every page for signed-in users. */
+/** The frame of every page, for signed-in users and for strangers. */
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(warmPages, [])
   useEffect(keepFiles, [])
@@ -35,13 +36,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {t.shell.skip}
       </a>
       <NodeKeeper />
-      {can('messages', 'read') && <InboxKeeper />}
-      <FiringKeeper />
+      {can('messages', 'read') && !isStranger.value && <InboxKeeper />}
+      {!isStranger.value && <FiringKeeper />}
       {can('info', 'read') && <InfoKeeper />}
       <Sidebar />
       <TabBar />
       <div class="main">
         <Progress />
+        {seeingAs !== null && <SeeingAsBar {...seeingAs} />}
         {isAdmin.value && <RevivedNotice />}
         <main id="content" tabIndex={-1}>
           {children}
@@ -64,16 +66,22 @@ function Sidebar() {
       <NavGroup entries={all.filter(({ group }) => group === 'mesh')} />
       <NavGroup entries={all.filter(({ group }) => group === 'administration')} title={t.shell.administration} />
       <div class="grow" />
-      <NavLink
-        entry={{
-          path: '/account',
-          name: user.value?.displayName ?? user.value?.username ?? '',
-          icon: 'account',
-          group: 'mesh',
-        }}
-      />
-      <SignOut />
-      <div class="nav-version faint">{t.shell.version(import.meta.env.VERSION)}</div>
+      {isStranger.value ? (
+        <SignIn />
+      ) : (
+        <>
+          <NavLink
+            entry={{
+              path: '/account',
+              name: user.value?.displayName ?? user.value?.username ?? '',
+              icon: 'account',
+              group: 'mesh',
+            }}
+          />
+          {seeingAs === null && <SignOut />}
+          <div class="nav-version faint">{t.shell.version(import.meta.env.VERSION)}</div>
+        </>
+      )}
     </nav>
   )
 }
@@ -83,7 +91,7 @@ function States() {
   return (
     <div class="states">
       {can('info', 'read') && <LinkState />}
-      <LiveMark />
+      {!isStranger.value && <LiveMark />}
     </div>
   )
 }
@@ -124,6 +132,28 @@ function UnreadBadge({ path }: { path: string }) {
   return path === '/messages' ? <Unread count={unreadTotal.value} /> : null
 }
 
+function SignIn() {
+  return (
+    <a class="nav-link" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
+      <Icon name="account" />
+      <span>{t.shell.signIn}</span>
+    </a>
+  )
+}
+
+/** On every page while an administrator sees as somebody else. */
+function SeeingAsBar({ name }: SeeingAs) {
+  return (
+    <div class="seeing-as" role="status">
+      <Icon name="eye" />
+      <span class="grow">{name === null ? t.shell.seesAsStranger : t.shell.seesAs(name)}</span>
+      <button type="button" class="button small" onClick={() => seeAs(null)}>
+        {t.shell.stopSeeing}
+      </button>
+    </div>
+  )
+}
+
 function SignOut() {
   const action = useAction()
   return (
@@ -158,8 +188,10 @@ function TabBar() {
           {all.slice(4).map((entry) => (
             <NavLink entry={entry} key={entry.path} />
           ))}
-          <NavLink entry={{ path: '/account', name: t.nav.account, icon: 'account', group: 'mesh' }} />
-          <SignOut />
+          {!isStranger.value && (
+            <NavLink entry={{ path: '/account', name: t.nav.account, icon: 'account', group: 'mesh' }} />
+          )}
+          {!isStranger.value && seeingAs === null && <SignOut />}
         </div>
       )}
       {all.slice(0, 4).map((entry) => (
@@ -169,11 +201,18 @@ function TabBar() {
           <UnreadBadge path={entry.path} />
         </a>
       ))}
-      <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-        <Icon name="menu" />
-        {t.shell.menu}
-        <Unread count={firing.value} what={t.shell.firing} />
-      </button>
+      {isStranger.value ? (
+        <a class="tab" href={href(`/login?returnTo=${encodeURIComponent(currentUrl.value)}`)}>
+          <Icon name="account" />
+          {t.shell.signIn}
+        </a>
+      ) : (
+        <button type="button" class="tab" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+          <Icon name="menu" />
+          {t.shell.menu}
+          <Unread count={firing.value} what={t.shell.firing} />
+        </button>
+      )}
     </nav>
   )
 }

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { backOff } from '../../shared/back-off.ts'
 import { EVENT_KIND_NAMES, EVENT_KINDS, type EventKind } from '../../shared/mesh/event-kinds.ts'
-import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects } from '../api.ts'
+import { ApiError, BASE, isRecord, noteHeard, readProblem, reconnects, seeingAs } from '../api.ts'
 import { can, has, refreshStatus, status } from './session.ts'
 
 /**
@@ -61,6 +61,8 @@ export function keepLive(): () => void {
   document.addEventListener('visibilitychange', look)
   const reader = computed(() => {
     const known = status.value
+    // The events are those of whoever is signed in.
+    if (seeingAs !== null) return null
     return known?.user === null || known?.mustChangePassword ? null : (known?.user.id ?? null)
   })
   const stopReading = effect(() => {

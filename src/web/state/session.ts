@@ -1,7 +1,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
-import { api, ApiError, reconnects, ask, send, watchRefusals } from '../api.ts'
+import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals } from '../api.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
 
@@ -21,7 +21,15 @@ export const hasEnded = signal(false)
 /** The temporary password just signed in with, so that it need not be typed twice. Never stored. */
 export const temporaryPassword = signal<string | null>(null)
 
+/** Nobody is signed in, and public access shows something. */
+export const isStranger = computed(() => {
+  const known = status.value
+  return known !== null && !known.authenticated && RESOURCE_NAMES.some((name) => known.permissions[name].read)
+})
+
 export function can(resource: Resource, action: Action): boolean {
+  // The pages of radio data have parts that strangers never get.
+  if (resource === 'info' && isStranger.value) return false
   return status.value?.permissions[resource][action] ?? false
 }
 
@@ -64,6 +72,7 @@ export async function refreshStatus(): Promise<void> {
     })
     keepStatusOf(next)
   } catch (error) {
+    if (seeingAs !== null && error instanceof ApiError && error.code === 'see_as_refused') seeAs(null)
     statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
     if (status.peek() === null && statusError.value.code === 'offline') status.value = readStatus()
   }

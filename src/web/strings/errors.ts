@@ -25,7 +25,8 @@ export const errors = {
     'The browser reports that this request came from another site. Open the service at its own address, or set PUBLIC_URL to the address you use.',
   self_change_forbidden: 'You can’t do this to your own account. Ask another administrator.',
   wrong_password: 'The current password is wrong.',
-  see_as_refused: 'You no longer see as somebody else. Begin again from the page of the user.',
+  see_as_refused:
+    'Not while you see as somebody else: nothing can be changed, and what belongs to the user alone is not shown.',
   password_change_required: 'Choose your own password first.',
   username_taken: 'This username is taken. Choose another one.',
   not_a_local_user: 'This user signs in through your organisation and has no password here.',

@@ -195,6 +195,7 @@ describe('an anonymous caller', () => {
       'GET /api/nodes',
       'GET /api/nodes/:id',
       'GET /api/nodes/:id/positions',
+      'GET /api/waypoints',
     ])
     const others = all.filter((route) => !shared.includes(route) && route.rule.kind !== 'anyone')
     for (const { method, path } of others) {

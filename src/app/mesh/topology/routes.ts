@@ -42,6 +42,8 @@ export const channelRoutes = new Hono<AppEnv>().get(
 
 export const waypointRoutes = new Hono<AppEnv>().get(
   '/',
+  // The channel that one came on is not known.
+  shared('nodes', z.strictObject({}), async () => ({ waypoints: [] })),
   requirePermission('nodes', 'read'),
   inTurn('read'),
   answers('Waypoints that have not expired', { 200: z.object({ waypoints: z.array(waypointSchema) }) }),

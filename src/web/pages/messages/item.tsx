@@ -7,7 +7,7 @@ import { Icon, type IconName } from '../../parts/icon.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
-import { can } from '../../state/session.ts'
+import { can, isStranger } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { MessageDetails } from './details.tsx'
 import { ReactionPicker, Reactions, sendReaction } from './reactions.tsx'
@@ -57,12 +57,14 @@ export function MessageItem(props: Props) {
               />
             </>
           )}
-          <ActionButton
-            name={t.messages.details}
-            icon="info"
-            isOpen={opened.value === 'details'}
-            onClick={() => (opened.value = opened.value === 'details' ? null : 'details')}
-          />
+          {!isStranger.value && (
+            <ActionButton
+              name={t.messages.details}
+              icon="info"
+              isOpen={opened.value === 'details'}
+              onClick={() => (opened.value = opened.value === 'details' ? null : 'details')}
+            />
+          )}
         </span>
       </footer>
       {message.notice !== undefined && <p class="bad">{t.common.radioSays(message.notice)}</p>}

@@ -6,7 +6,7 @@ import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import '../../styles/messages.css'
 import { href, place, queryNode } from '../../router.ts'
-import { can, has } from '../../state/session.ts'
+import { can, has, isStranger } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
 import { type Channels, Conversations, useChannels } from './conversations.tsx'
@@ -33,7 +33,7 @@ export function MessagesPage() {
                 title
               )}
             </h2>
-            <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
+            {!isStranger.value && <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />}
           </header>
           <OpenConversation wanted={wanted} channels={channels} key={JSON.stringify(wanted)} />
         </section>

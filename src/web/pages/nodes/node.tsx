@@ -17,7 +17,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { Card, Facts, Page } from '../../parts/page.tsx'
 import { asLeft, href, navigate } from '../../router.ts'
-import { can, has, user } from '../../state/session.ts'
+import { can, has, isStranger, user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { useChannels } from '../automation/channels.ts'
 import { NodeHistory } from './history.tsx'
@@ -157,8 +157,8 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
   return (
     <>
       <Failure error={error.value} />
-      <WatchNode node={node} />
-      {can('messages', 'read') && !node.isLocal && (
+      {!isStranger.value && <WatchNode node={node} />}
+      {can('messages', 'read') && !isStranger.value && !node.isLocal && (
         <a class="button" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />
           {can('messages', 'write') && has('radio') ? t.nodes.write : t.nodes.messages}

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { useEffect } from 'preact/hooks'
-import { api, ask } from '../../api.ts'
+import { api, ask, seeAs } from '../../api.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
 import { Actions, Field, Submit } from '../../parts/form/field.tsx'
 import { type Kept, typedInto, useKept } from '../../parts/form/kept.ts'
+import { Icon } from '../../parts/icon.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { PermissionGrid } from '../../parts/form/permission-grid.tsx'
@@ -37,9 +38,12 @@ export function UserPage({ id }: { id: string }) {
       title={found === null ? userTexts.user : (found.user.displayName ?? found.user.username)}
       up={{ path: asLeft('/users'), name: userTexts.back }}
       actions={
-        <a class="button" href={href(`/audit?userId=${id}`)}>
-          {userTexts.log}
-        </a>
+        <>
+          {found !== null && !found.user.isAdmin && found.user.isActive && <SeeAsUser user={found.user} />}
+          <a class="button" href={href(`/audit?userId=${id}`)}>
+            {userTexts.log}
+          </a>
+        </>
       }
     >
       <Failure error={error.value} retry={reload} />
@@ -63,6 +67,21 @@ export function UserPage({ id }: { id: string }) {
 /** Prepared for a provider's user who has not signed in yet. */
 function isOpenAccount({ authProvider, oidcSubject, isActive }: User): boolean {
   return authProvider === 'oidc' && oidcSubject === null && isActive
+}
+
+function SeeAsUser({ user }: { user: User }) {
+  const { busy, run } = useAction()
+  const name = user.displayName ?? user.username
+  const begin = async () => {
+    const { seeAs: ticket } = await ask(api.users[':id']['see-as'].$post({ param: { id: String(user.id) } }))
+    seeAs({ ticket, name, back: `/users/${user.id}` })
+  }
+  return (
+    <button type="button" class="button" disabled={busy.value} onClick={() => void run(begin)}>
+      <Icon name="eye" />
+      {userTexts.seeAs}
+    </button>
+  )
 }
 
 type Grants = InferResponseType<(typeof api.users)[':id']['permissions']['$get']>['grants']

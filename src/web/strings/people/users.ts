@@ -114,4 +114,5 @@ export const userTexts = {
   localDisabled:
     'Sign-in with a password is switched off. Users appear when they first sign in through your organisation.',
   log: 'Activity of this user',
+  seeAs: 'See as this user',
 } as const

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+const PASSWORD = 'a bench under the oak'
+let site: Site
+let admin: Visitor
+
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  admin = await site.visit()
+  await admin.goto('/public-access')
+  await admin.signIn('admin', ADMIN_PASSWORD)
+  await admin.page.getByRole('heading', { name: 'Public access', level: 1 }).waitFor()
+  const made = await admin.page.request.post(`${site.base}/api/users`, {
+    data: { username: 'guest', password: PASSWORD, scope: { channels: { read: [0], write: [] }, direct: NONE } },
+    headers: { origin: site.base },
+  })
+  expect(made.status()).toBe(201)
+})
+afterAll(() => site.close())
+
+const NONE = { read: false, write: false }
+const linksOf = async ({ page }: Visitor) => page.locator('.sidebar .nav-link span').allTextContents()
+
+test('what strangers would see is previewed before it is switched on, read-only and marked', async () => {
+  const { page } = admin
+  await page.getByLabel('Primary channel').check()
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByText('You see what people see who are not signed in.').waitFor()
+  await page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
+  expect(await linksOf(admin)).toEqual(['Map', 'Nodes', 'Sign in'])
+  const stranger = await site.visit()
+  await stranger.goto('/')
+  await stranger.page.getByLabel('Username').waitFor()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByRole('heading', { name: 'Public access', level: 1 }).waitFor()
+})
+
+test('a stranger begins on the map, sees what is chosen, and signs in from there', async () => {
+  const { page } = admin
+  await page.getByRole('switch').check({ force: true })
+  await page.getByLabel('Messages of the channels below').check()
+  await page.getByLabel('Primary channel').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Public access saved').waitFor()
+  expect(await admin.violations()).toEqual([])
+  await page.setViewportSize({ width: 390, height: 800 })
+  expect(await overflowOf(page)).toBe(0)
+  await page.setViewportSize({ width: 1360, height: 860 })
+
+  const stranger = await site.visit()
+  await stranger.goto('/')
+  await stranger.page.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
+  expect(await linksOf(stranger)).toEqual(['Map', 'Nodes', 'Messages', 'Sign in'])
+  await stranger.page.getByRole('link', { name: 'Nodes' }).first().click()
+  await stranger.page.getByText('Town Hall Gateway').first().click()
+  await stranger.page.getByRole('heading', { name: 'Town Hall Gateway', level: 1 }).waitFor()
+  expect(await stranger.page.getByRole('button').allTextContents()).not.toContain('Watch')
+  await stranger.page.getByRole('link', { name: 'Messages' }).first().click()
+  await stranger.page.getByRole('heading', { name: 'Messages', level: 1 }).waitFor()
+  await stranger.page.setViewportSize({ width: 390, height: 800 })
+  expect(await overflowOf(stranger.page)).toBe(0)
+  await stranger.page.getByRole('link', { name: 'Sign in' }).last().click()
+  await stranger.signIn('guest', PASSWORD)
+  await stranger.page.getByRole('heading', { name: 'Messages', level: 1 }).waitFor()
+  expect(stranger.complaints).toEqual([])
+})
+
+test('a page that strangers do not see asks them to sign in', async () => {
+  const stranger = await site.visit()
+  await stranger.goto('/account')
+  await stranger.page.getByLabel('Username').waitFor()
+  expect(new URL(stranger.page.url()).search).toBe('?returnTo=%2Faccount')
+})
+
+test('an administrator sees as a guest, and stops where it began', async () => {
+  const { page } = admin
+  await page.goto(`${site.base}/users?q=guest`)
+  await page.getByRole('link', { name: 'guest', exact: true }).click()
+  await page.getByRole('button', { name: 'See as this user' }).click()
+  await page.getByText('You see what guest sees.').waitFor()
+  expect(await linksOf(admin)).not.toContain('Users')
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByRole('heading', { name: 'guest', level: 1 }).waitFor()
+  expect(await linksOf(admin)).toContain('Users')
+})
