@@ -46,7 +46,7 @@ test.each(links)('$page links to $path, which exists', ({ page, path }) => {
   expect(readFileSync(new URL(path, new URL(page, root))).length).toBeGreaterThan(0)
 })
 
-/** Also inside of a command; what has a placeholder is no path. */
+/** Also inside a command; a name with a placeholder is not a path. */
 const PATH =
   /(?<![\w./<-])(?:src|test|bench|scripts|drizzle|deploy|docs|\.ci|\.github)(?:\/[\w./-]+(?![\w./<*{…-])|(?=`))/g
 const named = documents.flatMap((page) =>

@@ -30,7 +30,7 @@ afterAll(async () => {
   await mesh.close()
 })
 
-/** The names of what the browser keeps of answers. */
+/** The names of the kept answers in the browser. */
 async function keptNames(page: Page): Promise<unknown> {
   return page.evaluate(`new Promise((resolve, reject) => {
     const request = indexedDB.open('kept')
@@ -49,7 +49,7 @@ async function areFilesKept(page: Page): Promise<void> {
     .toBe(true)
 }
 
-test('the list that was known is shown at once with its age, and the new one takes its place', async () => {
+test('the known list is shown at once with its age, and the new one replaces it', async () => {
   const { page } = reader
   await reader.goto('/nodes')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
@@ -68,7 +68,7 @@ test('the list that was known is shown at once with its age, and the new one tak
   await page.unroute('**/api/nodes')
 })
 
-test('offline what was loaded stays readable after a reload too, and one bar says so', async () => {
+test('offline, loaded data stays readable even after a reload, and one bar says so', async () => {
   const { page } = reader
   await reader.goto('/nodes')
   await areFilesKept(page)
@@ -99,7 +99,7 @@ test('offline what was loaded stays readable after a reload too, and one bar say
   await isLive(reader)
 })
 
-test('signing out deletes what was kept, and the next user sees nothing of it', async () => {
+test('signing out deletes what was kept, and the next user sees none of it', async () => {
   const { page } = reader
   await reader.goto('/nodes')
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
@@ -119,7 +119,7 @@ test('signing out deletes what was kept, and the next user sees nothing of it', 
   proxy.setBroken(false)
 })
 
-/** The site, whose files have another name as soon as `upgrade` was called. */
+/** The site, whose files have other names once `upgrade` was called. */
 async function openUpgrade(): Promise<{ readonly base: string; readonly server: Server; upgrade(): void }> {
   const file = readdirSync(join(mesh.site.files, 'assets')).find((name) => /^first-.+\.js$/.test(name)) ?? ''
   const next = 'first-upgraded.js'
@@ -148,7 +148,7 @@ async function openUpgrade(): Promise<{ readonly base: string; readonly server: 
   return { base: `http://127.0.0.1:${address.port}`, server, upgrade: () => (isUpgraded = true) }
 }
 
-test('a new version is there with the next page, and kept in place of the old one', async () => {
+test('a new version is used from the next page on, and kept in place of the old one', async () => {
   const { base, server, upgrade } = await openUpgrade()
   const visitors = await openBrowser(base)
   const { page, goto } = await visitors.visit(PHONE)

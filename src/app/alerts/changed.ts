@@ -33,7 +33,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Whose place or key a batch is about to change, if any rule watches that. */
+/** The nodes whose position or key a batch is about to change, if a rule watches that. */
 export async function readChanging(store: Store, { heard, late, remembered }: Plan): Promise<readonly number[]> {
   const rules = await listWatching(store)
   const [hasAreas, hasKeys] = [ofKind(rules, 'area').length > 0, ofKind(rules, 'key').length > 0]
@@ -60,8 +60,8 @@ function tellsOfKey({ publicKey, refusedPublicKey, spoofClaim }: NodeRow): boole
 }
 
 /**
- * Looks at rules about places and keys for these nodes alone, behind the batch that changed them. What is not done here,
- * as when the process ends, the look of each minute does. Answers whose alerts changed.
+ * Evaluates rules about positions and keys for these nodes only, after the batch that changed them. What is missed
+ * here, for example when the process ends, the run of each minute catches up on. Returns the owners of changed alerts.
  */
 export async function settleChanged(store: Store, nums: readonly number[], now: number): Promise<readonly number[]> {
   if (nums.length === 0) return []

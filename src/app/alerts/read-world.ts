@@ -49,7 +49,7 @@ const queries = prepareOnce((db) => ({
     .orderBy(nodes.id)
     .limit(NODES_AT_ONCE)
     .prepare(),
-  // Those that have one key tell of each other.
+  // Nodes with the same key affect each other.
   some: db
     .select(nodeColumns)
     .from(nodes)
@@ -228,7 +228,9 @@ export async function readWorldFor(
   }
 }
 
-/** These nodes as they are now, with those that have the key of one of them, for rules about places and keys. */
+/**
+ * The present state of these nodes, and of those that share a key with one of them, for rules about positions and keys.
+ */
 export async function readWorldOf(store: Store, nums: readonly number[], now: number): Promise<World> {
   const rows = await queries(store).some.all({ nums: JSON.stringify(nums) })
   const known = rows.map(({ longName, ...row }) => ({ ...row, name: shownName(row.nodeNum, longName) }))

@@ -27,7 +27,7 @@ import type { World } from './world.ts'
 
 export type OpenRow = typeof alerts.$inferSelect
 
-/** What the rule finds; null: it does not look at how things are. */
+/** What the rule finds; null: it does not evaluate states. */
 function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[] | null {
   const only = [watching]
   switch (watching.rule.kind) {
@@ -53,7 +53,7 @@ function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[]
   }
 }
 
-/** Brings the alerts of one rule to what it finds, as one step. True: something changed, which its owner wants to see. */
+/** Updates the alerts of one rule to its findings, in one step. True: something changed that its owner wants to see. */
 export async function settle(
   store: Store,
   watching: WatchingRule,
@@ -116,7 +116,7 @@ export async function settle(
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }
 
-/** What is to be done about the open alerts of a rule, and what is not open yet. Pure. */
+/** What to do with the open alerts of a rule and with new findings. Pure. */
 function compare(
   { rule }: Pick<WatchingRule, 'rule'>,
   found: readonly Finding[],
@@ -125,12 +125,12 @@ function compare(
   const changes = {
     begun: [] as { finding: Finding; state: 'pending' | 'firing' }[],
     matured: [] as Matured[],
-    /** Pending ones that came to nothing. */
+    /** Pending ones whose condition ended. */
     withdrawn: [] as OpenRow[],
     over: [] as OpenRow[],
     lost: [] as OpenRow[],
     regained: [] as OpenRow[],
-    /** Fired while they were silenced. */
+    /** Fired during a silence. */
     unsaid: [] as OpenRow[],
     repeated: [] as OpenRow[],
   }

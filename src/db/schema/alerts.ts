@@ -7,10 +7,10 @@ import { flag } from './flag.ts'
 
 // The tables of alerts. Every timestamp is an integer: milliseconds since the Unix epoch.
 
-/** What somebody made and named: theirs alone, and gone with them. */
+/** What a user created and named: it belongs to the user, and is deleted with the account. */
 const ofOwner = () => ({
   id: integer('id').primaryKey({ autoIncrement: true }),
-  /** Random: finds the row that was just made. */
+  /** Random: finds the row that was just created. */
   uid: text('uid').notNull().unique(),
   ownerId: integer('owner_id')
     .notNull()

@@ -42,7 +42,7 @@ export type Link = {
 }
 
 export type RadioLink = Link & {
-  /** Adds a listener, called after those before it: for what is made of the link. Only before `start`. */
+  /** Adds a listener, called after the earlier ones: for objects that are built on the link. Only before `start`. */
   listen(listener: LinkListener): void
 }
 

@@ -21,7 +21,7 @@ function issueText({ path, message }: { path: string; message: string }): string
 /** An error beside its cause, announced by screen readers. */
 export function Failure({ error, retry }: { error: ApiError | null; retry?: () => void }) {
   if (error === null) return null
-  // The page says once that the service is away.
+  // The page says only once that the service is unreachable.
   if (retry && error.code === 'offline') return <p class="faint">{t.common.notLoaded}</p>
   return (
     <div class="notice notice-bad" role="alert">

@@ -4,7 +4,7 @@ import { keptAt } from '../state/kept.ts'
 import { awaited } from '../state/load.ts'
 import { t } from '../strings.ts'
 
-/** Says that something is on its way, and of when is what is shown meanwhile. In the margin of the page: it moves nothing. */
+/** Shows that data is loading, and the age of the data shown meanwhile. In the margin of the page: it moves nothing. */
 export function Progress() {
   const isAwaited = online.value && awaited.value > 0
   const at = online.value ? keptAt.value : null

@@ -217,7 +217,7 @@ function TabBar() {
   )
 }
 
-/** A page beside the application: whoever sees it can go nowhere else. */
+/** A page outside the application: it leads nowhere else. */
 export function Alone({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <main class="alone">

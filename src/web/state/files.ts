@@ -3,22 +3,25 @@ import { BASE } from '../api.ts'
 /** The data of the page comes first. */
 const REST_MS = 3000
 
-/** Has the browser keep the files of the application, so that it opens without the service; returns a function to cancel that. */
+/**
+ * Has the browser keep the files of the application, so that it opens without the service; returns a function to cancel
+ * that.
+ */
 export function keepFiles(): () => void {
   const timer = setTimeout(() => void start(), REST_MS)
   return () => clearTimeout(timer)
 }
 
 async function start(): Promise<void> {
-  // Only on https and on this machine itself.
+  // Only over https and on this machine itself.
   if (!('serviceWorker' in navigator)) return
   try {
     await navigator.serviceWorker.register(`${BASE}sw.js`, { scope: BASE })
     await navigator.serviceWorker.ready
-    // What was loaded before the worker was there: the browser has it, and hands it over without a request.
+    // Files loaded before the worker existed: the browser has them, and passes them on without a request.
     const files = performance.getEntriesByType('resource').filter(({ name }) => name.includes('/assets/'))
     await Promise.all(files.map(({ name }) => fetch(name)))
   } catch {
-    // Blocked by the browser, or the service is away: the next visit tries again.
+    // Blocked by the browser, or the service is unreachable: the next visit tries again.
   }
 }

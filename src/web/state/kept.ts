@@ -5,19 +5,19 @@ import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
 /**
- * What was seen last, kept in this browser for the user who saw it: it is shown at once while the latest is on its way,
- * and while the service cannot be reached. Signing out deletes it. It is of one version of the pages, since another may
- * read other fields.
+ * The data seen last, kept in this browser for its user: it is shown at once while the latest is loading, and while the
+ * service is unreachable. Signing out deletes it. It belongs to one version of the pages, because another may read
+ * other fields.
  */
 const DATABASE = 'kept'
 const STORE = 'answers'
 const VERSION = import.meta.env.VERSION
-/** Beyond so many answers the oldest go. */
+/** Beyond this number of answers the oldest are deleted. */
 const MOST = 40
 /** Characters of JSON of one answer. */
 const LARGEST = 4_000_000
 const OLDEST_MS = 30 * DAY_MS
-/** The same answer is written once in so long: a list of all nodes changes each second. */
+/** The same answer is written once in this time: a list of all nodes changes each second. */
 const PAUSE_MS = 20_000
 
 type Row = {
@@ -31,7 +31,7 @@ export type Kept<T> = { readonly at: number; readonly data: T }
 
 let opened: Promise<IDBDatabase | null> | null = null
 
-/** Null where the browser keeps nothing, as in some private windows. */
+/** Null if the browser stores nothing, as in some private windows. */
 function open(): Promise<IDBDatabase | null> {
   opened ??= new Promise((resolve) => {
     try {
@@ -49,7 +49,7 @@ function open(): Promise<IDBDatabase | null> {
   return opened
 }
 
-/** Runs `work` on the store; null when that is not possible. */
+/** Runs `work` on the store; null if that is not possible. */
 async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<T | null> {
   const database = await open()
   if (database === null) return null
@@ -64,7 +64,7 @@ async function inStore<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore
   })
 }
 
-/** What `userId` saw last by this name; null: nothing, or nothing of this version, or it is too old. */
+/** What `userId` saw last under this name; null: nothing, nothing of this version, or it is too old. */
 export async function readKept<T>(name: string, userId: number): Promise<Kept<T> | null> {
   const row: Row | null = (await inStore('readonly', (store) => store.get(`${userId} ${name}`))) ?? null
   if (row === null || row.userId !== userId || row.version !== VERSION || Date.now() - row.at > OLDEST_MS) return null
@@ -78,7 +78,7 @@ let timer: ReturnType<typeof setTimeout> | undefined
 /** What was written since this page was opened. */
 const written = new Set<string>()
 
-/** Keeps an answer for the user who is signed in. */
+/** Keeps an answer for the signed-in user. */
 export function keep(name: string, data: unknown): void {
   if (user.peek() === null) return
   waiting.set(name, data)
@@ -110,7 +110,7 @@ async function dropOldest(): Promise<void> {
   }
 }
 
-/** Deletes all that was kept, for whomever. */
+/** Deletes everything that was kept, for any user. */
 export async function dropKept(): Promise<void> {
   waiting.clear()
   written.clear()
@@ -118,7 +118,7 @@ export async function dropKept(): Promise<void> {
   await inStore('readwrite', (store) => store.clear())
 }
 
-/** Deletes what was kept as soon as its user is gone or may read less, and writes before the page is left. */
+/** Deletes what was kept as soon as its user is gone or has lost permissions, and writes before the page is left. */
 export function guardKept(): void {
   let before = readStatus()
   effect(() => {
@@ -133,9 +133,9 @@ export function guardKept(): void {
   })
 }
 
-/** By name: of when is what the page shows, where it is not the latest. */
+/** By name: the time of the shown data, if it is not the latest. */
 const shown = signal<ReadonlyMap<string, number>>(new Map())
-/** The oldest of them; null: the page shows what the service said. */
+/** The oldest of them; null: all data comes from the service. */
 export const keptAt = computed(() => (shown.value.size === 0 ? null : Math.min(...shown.value.values())))
 
 function setShown(name: string, at: number | null): void {
@@ -147,7 +147,7 @@ function setShown(name: string, at: number | null): void {
 
 type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: T | null) => void): () => void }
 
-/** Fills a slot with what was kept by this name until something newer comes, and keeps that from then on. */
+/** Fills a slot with what was kept under this name until newer data arrives, and keeps that from then on. */
 function fill<T>(name: string, slot: Slot<T>, onFilled: () => void): () => void {
   const userId = user.peek()?.id
   if (userId === undefined) return () => {}
@@ -179,7 +179,7 @@ export function useKeptList<T>(name: string, slot: Slot<T>): void {
   useEffect(() => fill(name, slot, () => {}), [name])
 }
 
-/** Shows what was loaded last by this name until the answer comes; also while the service cannot be reached. */
+/** Shows what was last loaded under this name until the answer arrives, also while the service is unreachable. */
 export function useKept<T>(name: string, { data, error }: Pick<Loaded<T>, 'data' | 'error'>): void {
   useEffect(
     () =>

@@ -74,7 +74,7 @@ export function useFresh(
   }, [everyMs])
 }
 
-/** How many first answers the page waits for. */
+/** The number of first answers that the page waits for. */
 export const awaited = signal(0)
 
 /** Counts `work` among what the page waits for. */

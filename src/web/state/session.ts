@@ -39,7 +39,7 @@ export function can(resource: Resource, action: Action): boolean {
  */
 export const readerKey = signal(0)
 
-/** Whether what was loaded before must not be shown now. */
+/** Whether earlier data must no longer be shown. */
 export function mayReadLess(before: Status | null, next: Status): boolean {
   if (before?.user?.id !== next.user?.id) return true
   return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
@@ -80,7 +80,7 @@ export async function refreshStatus(): Promise<void> {
 
 const STATUS_KEY = 'status'
 
-/** Who is signed in, for a page that is opened while the service is away; nobody, once nobody is. */
+/** The signed-in user, for a page that is opened while the service is unreachable; nobody after signing out. */
 function keepStatusOf(next: Status): void {
   try {
     const isWhole = next.authenticated && !next.mustChangePassword && !next.secondFactor.isMissing
@@ -91,7 +91,7 @@ function keepStatusOf(next: Status): void {
   }
 }
 
-/** Who was signed in last; null: nobody, as far as this browser knows. */
+/** The user who signed in last; null: nobody, as far as this browser knows. */
 export function readStatus(): Status | null {
   try {
     const found: { version: string; status: Status } | null = JSON.parse(localStorage.getItem(STATUS_KEY) ?? 'null')
@@ -103,7 +103,7 @@ export function readStatus(): Status | null {
 
 let leaving: (() => Promise<void>) | null = null
 
-/** What else is deleted here when somebody signs out. */
+/** What else is deleted here on signing out. */
 export function whenLeaving(run: () => Promise<void>): void {
   leaving = run
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { FAR, heard, packet, position, seconds, user } from '../../support/mesh/mesh.ts'
 
-// Nothing here waits for the look of each minute.
+// Nothing here waits for the run of each minute.
 
 let alerts: TestAlerts
 let id = 9000
@@ -40,7 +40,7 @@ const announce = (from: number, byte: number) => {
 const states = async (client = alerts.admin) =>
   (await alerts.alerts(client)).map(({ state, nodeNum }) => [state, nodeNum])
 
-test('a node that passes through an area between two looks is told with its packets', async () => {
+test('a node that passes through an area between two runs is reported with its packets', async () => {
   await alerts.rule({ ...AREA, destinations: [await alerts.webhook()] })
   await at(51)
   expect(await states()).toStrictEqual([])
@@ -53,7 +53,7 @@ test('a node that passes through an area between two looks is told with its pack
   expect(alerts.bodies().map(({ type }) => type)).toStrictEqual(['alert.fired', 'alert.resolved'])
 })
 
-test('a place on a channel that the owner does not see moves nothing for them', async () => {
+test('a position on a channel that the owner cannot see has no effect for that owner', async () => {
   const ann = await alerts.app.user('ann')
   const direct = { read: false, write: false }
   const scope = { channels: { read: [3], write: [] }, direct }
@@ -66,7 +66,7 @@ test('a place on a channel that the owner does not see moves nothing for them', 
   expect(await states()).toStrictEqual([['firing', FAR]])
 })
 
-test('another key, and one that two nodes have, are told with the packet that announces it', async () => {
+test('another key, and one that two nodes share, are reported with the packet that announces it', async () => {
   await alerts.rule(KEYS)
   await announce(FAR, 1)
   await announce(7001, 2)
@@ -81,7 +81,7 @@ test('another key, and one that two nodes have, are told with the packet that an
   )
 })
 
-test('an alert of a place that could not be noted in its step is made up for by the next look', async () => {
+test('the next run catches up on an alert of a position that could not be stored in its step', async () => {
   await alerts.rule(AREA)
   await at(51)
   const { sqlite } = alerts.app.store

@@ -5,7 +5,7 @@ import { browserOf, OIDC_SCENARIO_ENV, type OidcService, type OpenOidcService } 
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-/** Sessions that end here and at the provider together, on whatever runtime. */
+/** Sessions that end here and at the provider together, on any runtime. */
 export function describeEnding(runtime: string, open: OpenOidcService): void {
   describe(`the end of sessions of a provider on ${runtime}`, () => {
     let provider: TestProvider
@@ -23,7 +23,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       provider.behave = {}
     })
 
-    /** Signs `sub` in, in a session that the provider calls `sid`. */
+    /** Signs `sub` in, in a session with the provider's ID `sid`. */
     const enter = async (sub: string, sid?: string): Promise<Browser> => {
       const browser = browserOf(service)
       provider.user = { sub }
@@ -61,7 +61,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
     const unsigned = (header: Json, claims: Json) =>
       [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
 
-    test('a sid ends that session alone, a sub all of that user, recorded once each', async () => {
+    test('a sid ends that session only, a sub all sessions of that user, recorded once each', async () => {
       const [one, two, other] = [await enter('a', 's1'), await enter('a', 's2'), await enter('b', 's3')]
       expect(await say({ sid: 's1' })).toBe(200)
       expect([await isIn(one), await isIn(two), await isIn(other)]).toEqual([false, true, true])
@@ -73,14 +73,14 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       )
       expect(rows.map(({ details }) => Object(JSON.parse(String(details))).sessions)).toEqual([1, 2])
       expect(rows[0]).toMatchObject({ username: 'system' })
-      // Nothing is left of them, and to say it of nobody is no error.
+      // Nothing is left of them, and ending none is not an error.
       expect(await say({ sid: 's1' })).toBe(200)
       expect(await say({ sub: 'nobody' })).toBe(200)
       expect(await say({ sub: 'b', sid: 's2' })).toBe(200)
       expect(await isIn(other)).toBe(true)
     })
 
-    test('a token says it once, however often it is sent, and one of two at once counts', async () => {
+    test('a token counts once, however often it is sent, even twice at the same instant', async () => {
       await enter('c', 'c1')
       const form = `logout_token=${await sign(claimsOf({ sid: 'c1' }))}`
       const answers = await Promise.all(Array.from({ length: 5 }, () => post(form)))
@@ -90,7 +90,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await isIn(again)).toBe(true)
     })
 
-    test('a token without exp, of type JWT or of none, is taken too', async () => {
+    test('a token without exp, of type JWT or without a type, is accepted too', async () => {
       for (const header of [{ typ: 'JWT' }, { typ: undefined }, { typ: 'LOGOUT+JWT' }]) {
         const browser = await enter('d', 'd1')
         expect(await say({ sid: 'd1', exp: undefined }, header)).toBe(200)
@@ -102,7 +102,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       ['with a nonce', { nonce: 'x' }],
       ['without events', { events: undefined }],
       ['with another event', { events: { 'http://schemas.openid.net/event/other': {} } }],
-      ['whose event is no object', { events: { [EVENT]: true } }],
+      ['whose event is not an object', { events: { [EVENT]: true } }],
       ['with inherited events', { events: {}, __proto__: null }],
       ['for another audience', { aud: 'somebody else' }],
       ['of another issuer', { iss: 'https://evil.example' }],
@@ -120,7 +120,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await isIn(browser)).toBe(true)
     })
 
-    test('a token that nobody signed, or somebody else, or with the client secret, ends nothing', async () => {
+    test('a token that is unsigned, or signed by another key or with the client secret, ends nothing', async () => {
       const browser = await enter('f', 'f1')
       const claims = claimsOf({ sid: 'f1' })
       const { createHmac } = await import('node:crypto')
@@ -153,7 +153,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await signInBy(browser, provider)).toBe('302 /login?error=oidc_failed')
     })
 
-    test('a sign-out hands the provider its ID token, which is nowhere in clear, and once', async () => {
+    test('a sign-out gives the provider its ID token once, which is never stored in clear', async () => {
       const browser = await enter('h', 'h1')
       const rows = JSON.stringify(await service.sql('select * from provider_sessions'))
       const { logoutUrl } = Object(await (await browser.request('/api/auth/logout', { method: 'POST' })).json())
@@ -164,7 +164,7 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       expect(await isIn(browser)).toBe(false)
     })
 
-    test('other routes take no form', async () => {
+    test('other routes accept no form', async () => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' }
       const answer = await service.send('/api/auth/logout', { method: 'POST', headers, body: 'x=y' })
       expect(answer.status).toBe(415)

@@ -14,11 +14,11 @@ import { webPushSettings, toWebPush } from './senders/web-push.ts'
 import { webhookSettings, toWebhook } from './senders/webhook.ts'
 import type { Sending } from './senders/sending.ts'
 
-/** Of stored settings and a message: the request that takes it there. */
+/** Builds the request that delivers a message, from stored settings. */
 type Request = (stored: unknown, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>
 
 type Kind = {
-  /** What a destination is made of, as it is stored. */
+  /** A destination as it is stored. */
   readonly settings: z.ZodType<object>
   readonly request: Request
 }
@@ -28,7 +28,7 @@ const kind = <S extends object>(
   request: (settings: S, message: ToldMessage, needs: PushNeeds) => Sending | Promise<Sending>,
 ): Kind => ({ settings, request: (stored, message, needs) => request(settings.parse(stored), message, needs) })
 
-/** A destination by e-mail, which a mail server takes and no request. */
+/** A destination by e-mail, which is delivered by a mail server and not by a request. */
 export const emailSettings = z.strictObject({ address: z.email().max(254) })
 
 export const KINDS: { readonly [K in DestinationKind]: K extends 'email' ? Pick<Kind, 'settings'> : Kind } = {

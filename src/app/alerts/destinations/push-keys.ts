@@ -31,10 +31,10 @@ export async function readPushKeys(needs: PushNeeds): Promise<PushKeys> {
   return made
 }
 
-/** Push services want somebody to turn to; a service without a public address names none. */
+/** Push services want a contact; a service without a public address has none. */
 const SUBJECT = 'mailto:nobody@localhost.localdomain'
 
-/** The keys, and whom a push service can turn to. */
+/** The keys, and the contact for a push service. */
 export async function readPushIdentity(needs: PushNeeds) {
   const { PUBLIC_URL: url } = needs.config
   return { keys: await readPushKeys(needs), subject: url?.startsWith('https:') === true ? url : SUBJECT }

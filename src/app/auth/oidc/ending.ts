@@ -14,12 +14,12 @@ import { findAccount } from './users.ts'
 /** A longer ID token would make an address that servers refuse. */
 const MAX_HINT_LENGTH = 4000
 
-/** A logout token is good for less than this. */
+/** A logout token is valid for less than this. */
 const REPLAY_MS = 30 * MINUTE_MS
 
 const labelOf = (tokenHash: string) => `id-token:${tokenHash}`
 
-/** Keeps what ends a session on both sides: how the provider calls it, and the ID token, sealed, as a hint. */
+/** Stores what ends a session on both sides: the provider's ID of it, and the ID token, sealed, as a hint. */
 export async function noteProviderSession(
   ctx: Ctx,
   tokenHash: string,
@@ -39,8 +39,8 @@ export async function noteProviderSession(
 }
 
 /**
- * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, and
- * when the provider can't be asked. Forgets what was kept of the session.
+ * Where the browser goes to sign out at the provider as well, for a session that began there; null without one, or if
+ * the provider is unreachable. Deletes what was stored about the session.
  */
 export async function providerLogoutUrl(ctx: Ctx): Promise<string | null> {
   const credential = ctx.viewer?.credential
@@ -64,8 +64,8 @@ async function takeHint({ store, config, log }: Ctx, tokenHash: string): Promise
     await store.db.delete(providerSessions).where(mine).run()
     return row.sealed === null ? null : await unseal(config.SESSION_SECRET, labelOf(tokenHash), row.sealed)
   } catch (error) {
-    // A database that takes nothing keeps nobody signed in.
-    log.warn('What was kept of a session at the provider can not be read', { error })
+    // A database that cannot be written to keeps nobody signed in.
+    log.warn('The stored data of a session at the provider cannot be read', { error })
     return null
   }
 }
@@ -106,7 +106,7 @@ async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSess
   )
   const { tokenHash, userId } = providerSessions
   const rows = await db.select({ tokenHash, userId }).from(providerSessions).where(named).all()
-  // A user's sessions that began before anything was kept of them end too.
+  // A user's sessions that began before this data was stored end too.
   const unnoted =
     sid === null && owner !== null
       ? (await ctx.sessions.list(owner.id, ctx.now())).filter(({ oidcIssuer }) => oidcIssuer === issuer)
@@ -129,7 +129,7 @@ async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSess
   }
 }
 
-/** Forgets sessions that have ended by their age. */
+/** Deletes the data of sessions that have expired. */
 export async function sweepProviderSessions({
   store,
   config,

@@ -17,7 +17,7 @@ import { readUserInfo } from './protocol/userinfo.ts'
 
 export const CALLBACK_PATH = '/api/auth/oidc/callback'
 
-/** Of the header of a logout token: section 2.4. */
+/** The type in the header of a logout token: section 2.4. */
 const LOGOUT_TYPE = 'LOGOUT+JWT'
 
 /** A sign-out does not wait for a provider that does not answer. */
@@ -53,7 +53,7 @@ function createProvider(
     now,
     onDate: (date) => clockWatch?.agree('the OpenID provider', date),
   })
-  // Anybody can send a logout token: the log is not theirs.
+  // Anybody can send a logout token, and must not fill the log.
   const complaints = createAllowance(10, 60_000, now)
   const redeem = createRedemption(client)
   const verify = createKeys({ unknown: createAllowance(5, 5000, now), reused: createAllowance(5, 5000, now) }, now)
@@ -195,7 +195,7 @@ async function halfHash(hash: string, accessToken: string): Promise<string> {
   return encodeBase64urlNoPadding(digest.subarray(0, digest.length / 2))
 }
 
-/** How the provider calls the session of an ID token. OpenID Connect Back-Channel Logout 1.0, 2.1. */
+/** The provider's ID of the session of an ID token. OpenID Connect Back-Channel Logout 1.0, 2.1. */
 function sessionName({ sid }: Claims): string | null {
   return typeof sid === 'string' && sid !== '' && sid.length <= 255 ? sid : null
 }

@@ -20,14 +20,14 @@ export type Identity = {
   readonly factors: 1 | 2 | null
   readonly groups: ProviderGroups
   readonly profile: Profile
-  /** How the provider calls its session; null: it does not say. */
+  /** The provider's ID of its session; null: it does not say. */
   readonly sid: string | null
   readonly idToken: string
 }
 
-/** What a provider says has ended there: a session, or all of a user; at least one of the two is named. */
+/** What has ended at the provider: a session, or all of a user; at least one of the two is set. */
 export type EndedSession = {
-  /** Of the message, unique at the provider. */
+  /** ID of the message, unique at the provider. */
   readonly id: string
   readonly sid: string | null
   readonly subject: string | null
@@ -43,7 +43,7 @@ export interface Provider {
   identify(callback: { code: string | null; iss: string | null }, secrets: AttemptSecrets): Promise<Identity>
   /** Where the browser goes to sign out there as well; null if the provider has no such page. */
   logoutUrl(idToken: string | null): Promise<string | null>
-  /** Checks a token by which the provider says that something has ended there. */
+  /** Checks a token by which the provider reports that something has ended there. */
   checkLogout(token: string): Promise<EndedSession>
 }
 

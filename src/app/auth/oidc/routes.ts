@@ -121,7 +121,7 @@ export const oidcRoutes = new Hono<AppEnv>()
     '/backchannel-logout',
     anyone,
     answers(
-      'By which an OpenID provider ends sessions. The body is a form with a logout_token (OpenID Connect Back-Channel Logout 1.0)',
+      'For OpenID providers, to end sessions. The body is a form with a logout_token (OpenID Connect Back-Channel Logout 1.0)',
       { 200: null },
       ['invalid_request', 'payload_too_large', 'unsupported_media_type', 'oidc_disabled'],
     ),

@@ -44,7 +44,7 @@ export function isSecure(c: Context, ctx: Ctx): boolean {
 }
 
 /**
- * A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie; answers
+ * A new session under a new token, for a user whose credentials were checked at `user.epoch`. Sets the cookie; returns
  * the hash of the token.
  */
 export async function startSession(

@@ -180,7 +180,7 @@ export async function storeBatch(
   }
 }
 
-/** The batch is stored, whatever becomes of this: the look of each minute makes up for it. */
+/** The batch is stored, even if this fails: the run of each minute catches up. */
 async function settleStored(store: Store, changed: readonly number[], now: number): Promise<readonly number[]> {
   try {
     return await settleChanged(store, changed, now)

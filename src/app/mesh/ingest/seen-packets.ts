@@ -10,7 +10,7 @@ import { UNREADABLE, type Voice } from '../../../shared/mesh/packets.ts'
 const isGenuine = (standing: SQL) => sql`${standing} is not 'spoofed'`
 const IS_GENUINE = isGenuine(sql`p.standing`)
 
-/** The columns of an arrival, of the packet log as `p`. */
+/** The columns of a reception, from the packet log as `p`. */
 const ARRIVAL = {
   from: sql<number>`p.from_node_num`,
   id: sql<number>`p.packet_id`,

@@ -50,9 +50,9 @@ type Progress = {
 }
 
 /**
- * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. One
- * that was begun and can't go on ends with a restart that saves nothing. `stop` ends it, with an outcome only where the
- * radio is not left in the middle of it.
+ * A change of settings on its way to the radio and back: check, begin, set, commit, restart, read again, compare. A
+ * change that was begun and cannot continue ends with a restart that saves nothing. `stop` ends it, with an outcome
+ * only if the radio is not left in the middle of it.
  */
 export function createEdit(options: EditOptions): Exchange {
   const { plan, steps, link, send, clock, nextId, onOutcome } = options

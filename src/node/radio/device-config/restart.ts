@@ -18,7 +18,7 @@ export type ExchangeNeeds = {
   readonly nextId: () => number
 }
 
-/** An exchange with a connected radio that outlives its connection. */
+/** An exchange with a radio that outlives its connection. */
 export type Exchange = {
   start(): void
   /** Processes the radio's events. */

@@ -14,7 +14,7 @@ const RECENT_MS = 7 * DAY_MS
 /** The mesh in five numbers. `messages`: of the last day; null while that is not known. */
 export function NodeFigures({ messages }: { messages: number | null }) {
   useNodes()
-  // Before they are known, the figures stand there without values: as high as they will be.
+  // Until they are loaded, the figures are shown without values, at their final height.
   const isKnown = nodes.value !== null
   const all = nodes.value ?? []
   const shown = (n: number) => (isKnown ? count(n) : t.common.none)

@@ -159,7 +159,7 @@ export function formText(form: HTMLFormElement): (name: string) => string {
   }
 }
 
-/** At the end of a form in a window. */
+/** The end of a form in a dialog. */
 export function SaveOrCancel({ busy, onCancel }: { busy: boolean; onCancel(): void }) {
   return (
     <Actions>

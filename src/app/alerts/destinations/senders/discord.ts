@@ -6,7 +6,7 @@ import { json, type Sending } from './sending.ts'
 export const discordSettings = z.strictObject({
   url: address.refine(
     (value) => /^https:\/\/(?:(?:ptb|canary)\.)?discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]+$/.test(value),
-    'the URL of a webhook of Discord',
+    'the URL of a Discord webhook',
   ),
 })
 

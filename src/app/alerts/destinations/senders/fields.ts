@@ -8,7 +8,7 @@ export const text = (max: number) =>
     .max(max)
     .regex(/^[\x21-\x7e]+$/, 'letters, digits and signs without spaces')
 
-/** An address that a request can go to; credentials belong into their own fields. */
+/** A URL for requests; credentials belong in their own fields. */
 export const address = z
   .string()
   .max(2048)
@@ -20,7 +20,7 @@ export const address = z
   }, 'an http or https URL without user name and fragment')
   .transform((value) => new URL(value).href)
 
-/** The root of a service, without a query. */
+/** The base URL of a service, without a query. */
 export const server = address
   .refine((value) => new URL(value).search === '', 'no query')
   .transform((value) => value.replace(/\/+$/, ''))
@@ -31,7 +31,7 @@ export const base64Of = (bytes: number) =>
     .max(200)
     .refine((value) => bytesOf(value)?.length === bytes, `base64url of ${bytes} bytes`)
 
-/** The bytes of base64 or base64url; null: it is neither. */
+/** The bytes of base64 or base64url; null for any other text. */
 export function bytesOf(value: string): Uint8Array | null {
   if (!/^[\w+/-]+={0,2}$/.test(value)) return null
   try {

@@ -4,7 +4,7 @@ import type { OidcReason } from '../failure.ts'
 import type { EndedSession } from '../provider.ts'
 import { type Claims, isAudience, isSubject } from './claims.ts'
 
-/** Clocks of provider and service may differ by so much. */
+/** The allowed difference between the clocks of provider and service. */
 const LEEWAY_S = 60
 
 /** An older one may have been recorded by somebody. */
@@ -16,7 +16,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 const namedSchema = z.string().min(1).max(255)
 
-/** The issuer that a token names, unverified; null for anything that is no token. */
+/** The issuer that a token names, unverified; null for an invalid token. */
 export function issuerIn(token: string): string | null {
   if (token.length > MAX_TOKEN_LENGTH) return null
   try {
@@ -27,8 +27,8 @@ export function issuerIn(token: string): string | null {
 }
 
 /**
- * What a logout token with a good signature ends, or which claim of it is wrong. OpenID Connect Back-Channel Logout 1.0,
- * 2.4 and 2.6. A provider of an earlier draft leaves `exp` out: then `iat` alone bounds its time.
+ * What a logout token with a valid signature ends, or which of its claims is wrong. OpenID Connect Back-Channel Logout
+ * 1.0, 2.4 and 2.6. A provider of an earlier draft omits `exp`: then only `iat` limits its time.
  */
 export function readLogout(
   claims: Claims,
