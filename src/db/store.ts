@@ -96,7 +96,7 @@ export function prepareOnce<T>(build: (db: Db) => T): (store: Store) => T {
   }
 }
 
-/** As `prepareOnce`, for a query of several shapes, such as each choice of filters: each is prepared when first asked for. */
+/** As `prepareOnce`, for a query with several shapes, such as each choice of filters: each is prepared on first use. */
 export function prepareShapes<T>(build: (db: Db, shape: string) => T): (store: Store, shape: string) => T {
   const prepared = prepareOnce((db) => ({ db, shapes: new Map<string, T>() }))
   return (store, shape) => {

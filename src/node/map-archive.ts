@@ -79,7 +79,7 @@ function streamRange(file: FileHandle, { first, last }: ByteRange): ReadableStre
   )
 }
 
-/** At most `length` bytes. A failure closes the file: an answer that breaks off is better than a wrong one. */
+/** At most `length` bytes. A failure closes the file: a truncated answer is better than a wrong one. */
 async function readPiece(file: FileHandle, at: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const piece = new Uint8Array(length)

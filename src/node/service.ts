@@ -122,7 +122,7 @@ async function start(config: Config, log: Log): Promise<void> {
     ...createAddressing(config.TRUSTED_PROXIES, log),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
-  // The port is had before the first password is shown, which is shown only once; requests wait until then.
+  // The port is taken before the first password is shown, because it is shown only once; requests wait until then.
   const { promise: ready, resolve: open } = Promise.withResolvers<void>()
   let isOpen = false
   const answer: typeof app.fetch = (...request) =>

@@ -5,7 +5,7 @@ import type { AppType } from '../app/app.ts'
 /** Path of the site, with a slash at its end: scripts stand in `assets/` below it. */
 export const BASE: string = new URL(/* @vite-ignore */ '../', import.meta.url).pathname
 
-/** What an administrator began, to see what somebody else sees; kept in this tab alone. */
+/** The ticket with which an administrator sees as somebody else; kept only in this tab. */
 export type SeeingAs = {
   readonly ticket: string
   /** Whose eyes these are; null: those of a stranger. */

@@ -2,7 +2,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long ago, as short as a table wants it. */
+/** An age, short enough for a table. */
 export function age(then: number, now: number): string {
   const ms = Math.max(0, now - then)
   if (ms < 10_000) return 'now'

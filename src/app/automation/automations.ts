@@ -14,7 +14,7 @@ import { type Automation, readAutomation, toUnreadable, type Unreadable } from '
 /** Each text that is heard is held against all of them. */
 export const MAX_AUTOMATIONS = 50
 
-/** A right clock was never further ahead when it noted a time. */
+/** A time further ahead was recorded by a wrong clock. */
 const MAX_AHEAD_MS = MINUTE_MS
 
 type Row = typeof automations.$inferSelect

@@ -218,7 +218,7 @@ type Sending = {
   readonly held: readonly Reason[]
 }
 
-/** Why nothing was begun; null: it was, and its run says how it went. */
+/** Why nothing was started; null: it was started, and its run has the result. */
 async function claimAndSend(
   ctx: SendCtx,
   needs: Needs,

@@ -269,7 +269,7 @@ export type Skip = {
   readonly reason: Reason
   readonly now: number
   readonly triggeredBy: number | null
-  /** The run by the clock that is over with this. */
+  /** The scheduled run that ends with this. */
   readonly slot: number | null
 }
 

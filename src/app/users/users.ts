@@ -148,7 +148,7 @@ const lists = prepareShapes((db, shape) => {
   }
 })
 
-/** Users in the order of their names. `q` finds a part of username, display name or e-mail. */
+/** Users sorted by name. `q` matches a part of username, display name or e-mail. */
 export async function listUsers(
   store: Store,
   page: { q?: string | undefined; limit: number; offset: number },

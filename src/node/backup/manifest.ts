@@ -53,7 +53,7 @@ export type ManifestContent = z.infer<typeof contentSchema>
 export type ManifestTable = z.infer<typeof tableSchema>
 export type Manifest = z.infer<typeof manifestSchema>
 
-/** A key that signs manifests, derived from a session secret; the secret can't be had back from it. */
+/** A key that signs manifests, derived from a session secret; the secret cannot be recovered from it. */
 export function signingKey(secret: string): Uint8Array {
   return createHmac('sha256', secret).update('mesh-monitoring-service backup manifest').digest()
 }

@@ -281,7 +281,7 @@ export function startCollector(options: CollectorOptions): NodeCollector {
   }
 }
 
-/** How the target calls a time in its future. */
+/** The target's name for a time in its future. */
 const TOO_NEW = 'received_in_future'
 
 /** Ids of the rows that are rejected for good, by the reason. */

@@ -93,7 +93,7 @@ let latest = { written: '', origin: '' }
 // As a browser writes it in its Origin header: lower case, and without the scheme's own port.
 function originOf(scheme: string, host: string): string {
   const written = `${scheme}://${host}`
-  // Nearly every request is made to the same host.
+  // Nearly all requests have the same host.
   if (latest.written !== written) {
     latest = { written, origin: URL.canParse(written) ? new URL(written).origin : written }
   }

@@ -9,7 +9,7 @@ import { BROADCAST, type Message, type MessagePage } from './mesh.ts'
 import { can, user } from './session.ts'
 
 const POLL_MS = 10_000
-/** Messages that unread ones are counted among. */
+/** The number of messages in which unread ones are counted. */
 const INBOX_SIZE = 200
 
 /** The newest messages of all conversations, newest first; null until they came once. */

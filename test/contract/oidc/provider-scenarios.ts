@@ -70,7 +70,7 @@ export function describeProviders(runtime: string, open: OpenOidcService): void 
       expect(await whoIs(browser)).toMatchObject({ username: 'anna' })
     })
 
-    test('who proves again who they are does so where they signed in', async () => {
+    test('a user proves again who they are at the provider where they signed in', async () => {
       await comeBack(browser, await begin(browser, '?provider=club'), two)
       expect(await begin(browser, '?reauthenticate=true')).toContain(`${two.issuer}/authorize`)
     })
@@ -80,7 +80,7 @@ export function describeProviders(runtime: string, open: OpenOidcService): void 
       expect(answer.status).toBe(404)
     })
 
-    test('an answer that says it is of the other provider ends nowhere, and its code goes to neither', async () => {
+    test('an answer that names the other provider is refused, and its code is sent to neither', async () => {
       const location = await begin(browser, '?provider=club')
       const before = [one.count('/token'), two.count('/token')]
       two.behave = { callback: (query) => query.set('iss', one.issuer) }

@@ -9,7 +9,7 @@ const knownUses = new WeakMap<SessionStore, Map<string, number>>()
 export function noteUse(sessions: SessionStore, tokenHash: string, at: number): void {
   const known = knownUses.get(sessions) ?? new Map<string, number>()
   knownUses.set(sessions, known)
-  // At the end again: the first one is the one that was used longest ago.
+  // Moved to the end: the first one is the least recently used.
   known.delete(tokenHash)
   known.set(tokenHash, at)
   const [first] = known.keys()

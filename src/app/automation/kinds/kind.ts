@@ -11,7 +11,7 @@ export const GRACE_MS = 2 * MINUTE_MS
 export type Path = readonly (string | number)[]
 export type Problem = { readonly path: Path; readonly message: string }
 
-/** When a rule by the clock runs: so far apart, or by a cron pattern in its time zone. */
+/** When a scheduled rule runs: at an interval, or by a cron pattern in its time zone. */
 export type Timing =
   | { readonly everyMs: number }
   | {

@@ -17,7 +17,7 @@ export function memoryBuckets(): Buckets {
   /** When each bucket is full again. */
   const fullAt = new Map<string, number>()
   const keep = (key: string, at: number) => {
-    // At the end again: the first one is the one that was used longest ago.
+    // Moved to the end: the first one is the least recently used.
     fullAt.delete(key)
     fullAt.set(key, at)
     const [first] = fullAt.keys()

@@ -236,7 +236,7 @@ function channelOf({ packet, isOwn }: Arrival): number | null {
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const { source, packet, receivedAt, heardAt, isReplayed, isLate, judgement } = arrival
   const { from: nodeNum, id, payload } = packet
-  // The air of simulated radios, as packets around packets.
+  // Simulated radios wrap the packets of their air in other packets.
   if (!isNode(nodeNum) || packet.portName === 'SIMULATOR_APP') return
   const { fate, voice, suspicion } = judgement
   if (suspicion !== null) plan.heard.push(describeSuspicion(arrival, suspicion))

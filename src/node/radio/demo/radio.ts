@@ -36,7 +36,7 @@ export type DemoReaction = { readonly answers: readonly DemoAnswer[]; readonly r
 export type DemoRadio = {
   /** Answer to `want_config_id`. */
   describe(nonce: number): Uint8Array[]
-  /** The next packet out of the mesh. */
+  /** The next packet from the mesh. */
   hear(): Uint8Array
   queueStatus(packetId: number): Uint8Array
   react(packet: MeshPacket): DemoReaction

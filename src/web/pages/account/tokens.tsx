@@ -17,7 +17,7 @@ import { MAX_TOKEN_NAME } from '../../../shared/limits.ts'
 
 type NewToken = InferRequestType<typeof api.tokens.$post>['json']
 
-/** Own API tokens: made, listed, revoked. */
+/** The user's own API tokens: creating, listing and revoking them. */
 export function Tokens() {
   const { data, error, reload } = useLoad(() => ask(api.tokens.$get()), [])
   // Continues with a token that was being created when the session ended.

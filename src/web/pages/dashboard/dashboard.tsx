@@ -20,7 +20,7 @@ const Checklist = later(async () => (await import('./checklist.tsx')).Checklist)
 
 const POLL_MS = 60_000
 
-/** What matters at a glance, from across the room too. */
+/** The most important figures, readable from across the room. */
 export function DashboardPage() {
   const loaded = useLoad(() => ask(api.dashboard.$get()), [], POLL_MS)
   useKept('dashboard', loaded)

@@ -169,7 +169,7 @@ type RowProps = {
   where: string | null
   onReply: ((message: Message) => void) | null
   onJump(id: number): void
-  /** Looks for a packet further up; null: there is nothing further up. */
+  /** Searches for a packet further up; null: there are no earlier messages. */
   onSeek: ((packetId: number) => void) | null
 }
 
