@@ -19,6 +19,7 @@ import type { Compressor } from './http/compression.ts'
 import type { Permissions } from '../shared/access/resources.ts'
 import type { Scope } from '../shared/access/scope.ts'
 import type { PublicView } from './sharing/public-view.ts'
+import type { View } from './sharing/visible.ts'
 
 /** The outside world, implemented once for each runtime. A port that is null means "this runtime cannot": 501. */
 export interface Ports {
@@ -82,6 +83,8 @@ export type Viewer = {
   readonly permissions: Permissions
   /** Which contents the owner sees; it narrows the permissions. */
   readonly scope: Scope
+  /** What this request sees of the contents. */
+  readonly view: View
   readonly mustChangePassword: boolean
   readonly secondFactor: {
     readonly isSetUp: boolean
@@ -104,3 +107,6 @@ export type Viewer = {
         readonly held: Permissions
       }
 }
+
+/** What it takes to read the contents of the mesh as somebody. */
+export type Reader = Pick<Ports, 'store'> & { readonly viewer: Pick<Viewer, 'permissions' | 'view'> }

@@ -1,5 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { WHOLE_SCOPE } from '../../src/shared/access/scope.ts'
+import { WHOLE_VIEW } from '../../src/app/sharing/visible.ts'
 import { eq } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { createLog } from '../../src/app/log.ts'
 import { sweepForgotten } from '../../src/app/mesh/nodes/forgotten.ts'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
 import { listMessages } from '../../src/app/mesh/messages/messages.ts'
-import { getNode } from '../../src/app/mesh/nodes/nodes.ts'
+import { getNode } from '../../src/app/mesh/nodes/seen.ts'
 import { listNodes } from '../../src/app/mesh/nodes/list.ts'
 import { listPackets } from '../../src/app/mesh/topology/packets.ts'
 import { readTrack } from '../../src/app/mesh/nodes/positions.ts'
@@ -20,7 +20,7 @@ import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/t
 import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
-import { permissionsFrom } from '../../src/shared/access/resources.ts'
+import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { readTrafficHours } from '../support/mesh/traffic-hours.ts'
 import { channels, forgottenNodes, metrics, nodes, packets, positions, telemetry } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
@@ -48,6 +48,11 @@ const NOW = Date.UTC(2026, 10, 21, 13)
 /** The statements of the mesh on a database: they are written in SQL, which each driver must treat alike. */
 export function meshStoreContract(name: string, open: () => Store): void {
   const count = (table: SQLiteTable) => open().db.$count(table)
+  const reader = () => ({
+    store: open(),
+    viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW },
+    now: () => NOW,
+  })
   const play = async () => {
     const heard = readRecordings('fromradio').flatMap(({ bytes, source }) => {
       const message = decodeFromRadio(bytes)
@@ -62,8 +67,8 @@ export function meshStoreContract(name: string, open: () => Store): void {
     it('stores everything that real radios sent, once', async () => {
       expect((await play()).length).toBeGreaterThan(20)
       const told = async () => {
-        const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_SCOPE))
-        return { nodes: read(await listNodes({ store: open() }, { limit: 5000 }, NOW)), messages: page.messages }
+        const page = JSON.parse(await listMessages(open(), { limit: 100 }, WHOLE_VIEW))
+        return { nodes: read(await listNodes(reader(), { limit: 5000 })), messages: page.messages }
       }
       const first = await told()
       expect(first.nodes).toHaveLength(6)
@@ -94,19 +99,18 @@ export function meshStoreContract(name: string, open: () => Store): void {
     })
 
     it('reports each change of a list since the previous revision', async () => {
-      const tag = async () => (await listNodes({ store: open() }, { limit: 5000 }, NOW)).body.etag
+      const tag = async () => (await listNodes(reader(), { limit: 5000 })).body.etag
       const before = await tag()
       expect(await tag()).toBe(before)
       await storePackets(createIngest(open()), [packet(position({ latitudeI: 5, longitudeI: 6 }))], { at: NOW })
       expect(await tag()).not.toBe(before)
-      const found = await listNodes({ store: open() }, { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 }, NOW)
+      const found = await listNodes(reader(), { limit: 10, q: '!A0CB0002', since: 1, activeWithin: 60 })
       expect(read(found)).toMatchObject([{ nodeNum: FAR, position: { latitude: 5e-7, longitude: 6e-7 } }])
     })
 
     it('stores routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
-      const all = { read: true, write: true }
       // The recordings only contain a request that passes by.
-      expect(await listTraceroutes(open(), { limit: 10 })).toStrictEqual([])
+      expect(await listTraceroutes(reader(), { limit: 10 })).toStrictEqual([])
       const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
       const neighbors = create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: 7, snr: 2.5 }] })
       const point = create(WaypointSchema, { id: 3, latitudeI: 5, longitudeI: 6, name: 'Hut' })
@@ -121,32 +125,30 @@ export function meshStoreContract(name: string, open: () => Store): void {
         { at: NOW },
       )
       const answered = { state: 'delivered', route: [7], snrTowards: [6, null] }
-      expect(await listTraceroutes(open(), { limit: 10, node: 9 })).toMatchObject([answered])
-      expect(await listNeighbors(open())).toMatchObject([{ nodeNum: FAR, neighborNum: 7, snr: 2.5 }])
-      expect(await listWaypoints(open(), NOW)).toMatchObject([{ id: 3, name: 'Hut' }])
-      expect((await listChannels(open(), null)).map(({ index }) => index)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7])
-      const { packets: log } = await listPackets(
-        open(),
-        { limit: 500, port: 1 },
-        permissionsFrom(() => all),
-      )
+      expect(await listTraceroutes(reader(), { limit: 10, node: 9 })).toMatchObject([answered])
+      expect(await listNeighbors(reader())).toMatchObject([{ nodeNum: FAR, neighborNum: 7, snr: 2.5 }])
+      expect(await listWaypoints(reader())).toMatchObject([{ id: 3, name: 'Hut' }])
+      expect((await listChannels(open(), null, WHOLE_VIEW)).map(({ index }) => index)).toStrictEqual([
+        0, 1, 2, 3, 4, 5, 6, 7,
+      ])
+      const { packets: log } = await listPackets(reader(), { limit: 500, port: 1 })
       expect(log).toContainEqual(
         expect.objectContaining({ payload: { kind: 'text', text: 'B says Überprüfung 👍', origin: 'message' } }),
       )
-      expect((await listReceptions(open(), 1, WHOLE_SCOPE)).map(({ source }) => source)).toStrictEqual([
+      expect((await listReceptions(open(), 1, WHOLE_VIEW)).map(({ source }) => source)).toStrictEqual([
         'node-B',
         'node-C',
       ])
       expect(await rollUp(open(), async () => true)).toBeGreaterThan(0)
       const nodeNum = 0x796b94bf
       const range = { nodeNum, metric: 'deviceMetrics.batteryLevel', from: NOW - 30 * DAY_MS, to: NOW, points: 100 }
-      expect(await readSeries(open(), range)).toMatchObject({
+      expect(await readSeries(reader(), range)).toMatchObject({
         resolution: 'hour',
         series: [[expect.any(Number), 101, 101, 101]],
       })
-      const days = await readSeries(open(), { ...range, from: NOW - 90 * DAY_MS })
+      const days = await readSeries(reader(), { ...range, from: NOW - 90 * DAY_MS })
       expect(days).toMatchObject({ resolution: 'day', series: [[expect.any(Number), 101, 101, 101]] })
-      const { metrics: known } = await listMetrics(open(), nodeNum)
+      const { metrics: known } = await listMetrics(reader(), nodeNum)
       expect(known).toContainEqual({ metric: 'deviceMetrics.batteryLevel', unit: '%' })
       const hour = (await readTrafficHours(open(), NOW)).at(-1)
       expect(hour).toStrictEqual({ t: NOW, messages: 8, packets: await open().db.$count(packets) })
@@ -164,7 +166,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const deleted = await deleteExpired(open(), cutoffs, async () => true)
       expect(deleted).toStrictEqual({ telemetry: 34, positions: 1, messages: 8 })
       expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
-      expect(await listMessages(open(), { limit: 1 }, WHOLE_SCOPE)).toBe('{"messages":[],"nextBefore":null}')
+      expect(await listMessages(open(), { limit: 1 }, WHOLE_VIEW)).toBe('{"messages":[],"nextBefore":null}')
     })
 
     it('moves the history of a node to another number, and back', async () => {
@@ -190,12 +192,12 @@ export function meshStoreContract(name: string, open: () => Store): void {
       await speak(from, NOW)
       await speak(to, NOW + hour)
       await follow(NOW + 2 * hour)
-      expect(await getNode(open(), to)).toMatchObject({ formerNodeNums: [from], firstHeard: NOW })
+      expect(await getNode(open(), WHOLE_VIEW, to)).toMatchObject({ formerNodeNums: [from], firstHeard: NOW })
       expect([await count(telemetry), await count(positions)]).toStrictEqual([2, 2])
       await speak(from, NOW + 3 * hour)
       await follow(NOW + 3 * hour)
-      expect(await getNode(open(), to)).toMatchObject({ formerNodeNums: [], firstHeard: NOW + hour })
-      expect(await getNode(open(), from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
+      expect(await getNode(open(), WHOLE_VIEW, to)).toMatchObject({ formerNodeNums: [], firstHeard: NOW + hour })
+      expect(await getNode(open(), WHOLE_VIEW, from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
       expect([await count(telemetry), await count(positions)]).toStrictEqual([3, 3])
       expect(lines).toHaveLength(2)
     })
@@ -217,7 +219,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(left).toBeLessThan(Number(before[0]))
       // It had two positions before, and has one now.
       expect([places, waiting]).toStrictEqual([Number(before[1]) - 1, 0])
-      expect((await readTrack(open(), gone, { from: 0, to: NOW * 2, limit: 9 })).positions).toHaveLength(1)
+      expect((await readTrack(reader(), gone, { from: 0, to: NOW * 2, limit: 9 })).positions).toHaveLength(1)
     })
 
     it('moves messages from a broker into the channel of a radio once that is known', async () => {
@@ -228,7 +230,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const named = { case: 'channel', value: { index: number, role: 2, settings: { name: 'LongFast' } } } as const
       await storePackets(ingest, [named, ...words], broker)
       const list = async (channel: number) => {
-        const { messages } = JSON.parse(await listMessages(open(), { limit: 100, channel }, WHOLE_SCOPE))
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 100, channel }, WHOLE_VIEW))
         return messages.map(({ text }: { text: string }) => text)
       }
       expect(await list(number)).toStrictEqual(['broker', 'the', 'by'])
@@ -241,7 +243,9 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect([await list(number), await list(6)]).toStrictEqual([[], ['broker', 'the', 'by']])
       await storePackets(ingest, [packet(text('later'), { channel: number })], broker)
       expect(await list(6)).toContain('later')
-      const names = (await listChannels(open(), ['hilltop'])).filter(({ index }) => index === 6 || index === number)
+      const names = (await listChannels(open(), ['hilltop'], WHOLE_VIEW)).filter(
+        ({ index }) => index === 6 || index === number,
+      )
       expect(names).toStrictEqual([{ source: 'hilltop', index: 6, name: '', role: 'SECONDARY' }])
     })
 
@@ -270,7 +274,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         return { source: radio, event } as const
       })
       await createIngest(open(), null, ['late-hill']).store(slots)
-      const listed = await listChannels(open(), ['late-hill'])
+      const listed = await listChannels(open(), ['late-hill'], WHOLE_VIEW)
       const own = listed.filter(({ source }) => source === 'late-hill')
       expect(own.map(({ index }) => index)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7])
       const kept = listed.filter(({ source }) => source === loud.name).map(({ name }) => name)
@@ -286,7 +290,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const ingest = createIngest(open(), null, ['late-hill'])
       await storePackets(ingest, [tell({ index: number, name: String(twin) }), said], { source: loud, at: started })
       const channelOf = async () => {
-        const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }, WHOLE_SCOPE))
+        const { messages } = JSON.parse(await listMessages(open(), { limit: 1, q: 'said in our own' }, WHOLE_VIEW))
         return messages[0].channel
       }
       expect(await channelOf()).toBe(number)
@@ -299,7 +303,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       const now = started + settings.messageRetentionDays * DAY_MS + 4 * HOUR_MS
       const { channels: forgotten } = await deleteOldTraffic(open(), settings, { now, pause: async () => true })
       expect(forgotten).toBeGreaterThan(0)
-      const left = await listChannels(open(), ['late-hill'])
+      const left = await listChannels(open(), ['late-hill'], WHOLE_VIEW)
       expect(left.filter(({ source }) => source === loud.name)).toHaveLength(100)
       expect(left.filter(({ source }) => source === 'late-hill')).toHaveLength(8)
     })

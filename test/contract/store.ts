@@ -10,6 +10,7 @@ import { userIdByName } from '../../src/app/users/users.ts'
 import { contains } from '../../src/db/contains.ts'
 import { nodes, settings, userPermissions, users } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
+import { WHOLE_VIEW } from '../../src/app/sharing/visible.ts'
 import { WHOLE_SCOPE } from '../../src/shared/access/scope.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 
@@ -128,6 +129,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
         user: row,
         permissions,
         scope: WHOLE_SCOPE,
+        view: WHOLE_VIEW,
         mustChangePassword,
         secondFactor,
         credential,

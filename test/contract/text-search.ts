@@ -3,7 +3,8 @@ import * as fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listAudit } from '../../src/app/audit/audit.ts'
 import { listNodes } from '../../src/app/mesh/nodes/list.ts'
-import { WHOLE_SCOPE } from '../../src/shared/access/scope.ts'
+import { WHOLE_VIEW } from '../../src/app/sharing/visible.ts'
+import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { listMessages } from '../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../src/app/search/text-index.ts'
 import { createLog } from '../../src/app/log.ts'
@@ -80,7 +81,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
   /** The texts of the matching messages, newest first. */
   const find = async (query: Partial<Parameters<typeof listMessages>[1]>): Promise<string[]> => {
     const page: { messages: { text: string }[] } = JSON.parse(
-      await listMessages(open(), { limit: 1000, ...query }, WHOLE_SCOPE),
+      await listMessages(open(), { limit: 1000, ...query }, WHOLE_VIEW),
     )
     return page.messages.map(({ text }) => text)
   }
@@ -206,7 +207,7 @@ export function textSearchContract(name: string, open: () => Store, runs: number
         let before: number | null | undefined
         while (before !== null) {
           const page: { messages: { text: string }[]; nextBefore: number | null } = JSON.parse(
-            await listMessages(open(), { limit: 1, q, before }, WHOLE_SCOPE),
+            await listMessages(open(), { limit: 1, q, before }, WHOLE_VIEW),
           )
           pages.push(page.messages.map(({ text }) => text))
           before = page.nextBefore
@@ -232,7 +233,14 @@ export function textSearchContract(name: string, open: () => Store, runs: number
       }
       const findNodes = async (q: string) => {
         const found: { nodeNum: number }[] = JSON.parse(
-          new TextDecoder().decode((await listNodes({ store: open() }, { limit: 10, q }, NOW)).body.bytes),
+          new TextDecoder().decode(
+            (
+              await listNodes(
+                { store: open(), viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW }, now: () => NOW },
+                { limit: 10, q },
+              )
+            ).body.bytes,
+          ),
         )
         return found.map(({ nodeNum }) => nodeNum - 0xa0cb0000)
       }

@@ -49,7 +49,7 @@ type Page = { readonly limit: number; readonly state?: AlertState | undefined; r
 /** Newest first: those of the viewer that they may see now; for an administrator those of all. */
 export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, state, before }: Page) {
   const { store, viewer } = ctx
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
   const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
   const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds))
   const found = await store.db
@@ -119,7 +119,7 @@ export async function acknowledge(ctx: SignedInCtx, id: number): Promise<ShownAl
   const read = () =>
     store.db.select(columns).from(alerts).leftJoin(users, eq(users.id, alerts.ownerId)).where(eq(alerts.id, id)).get()
   const before = await read()
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
   if (before === undefined || before.row.ownerId !== viewer.user.id || !maySee(owner, before.row.kind, before.row)) {
     throw new AppError('alert_not_found')
   }

@@ -1,9 +1,10 @@
-import { canReadChannel, type Scope } from '../../shared/access/scope.ts'
+import { canReadChannel } from '../../shared/access/scope.ts'
 import type { Permissions } from '../../shared/access/resources.ts'
+import type { View } from '../sharing/visible.ts'
 import { ALERT_KINDS, type AlertKind } from '../../shared/alerts/alert-kinds.ts'
 
-/** The permissions and scope with which a rule sees. */
-export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly scope: Scope }
+/** With whose eyes a rule sees. */
+export type AlertOwner = { readonly isAdmin: boolean; readonly permissions: Permissions; readonly view: View }
 
 /** The channel of an alert's data; `channel` null: none, our own radio reported it of itself. */
 export type Contents = { readonly channel: number | null; readonly direct: boolean } | null
@@ -13,7 +14,7 @@ export type Contents = { readonly channel: number | null; readonly direct: boole
  * it fires, when it is listed, and when its message is sent.
  */
 export function maySee(
-  { isAdmin, permissions, scope }: AlertOwner,
+  { isAdmin, permissions, view }: AlertOwner,
   kind: AlertKind,
   contents: Contents = null,
 ): boolean {
@@ -21,5 +22,5 @@ export function maySee(
   if (needs === 'admin') return isAdmin
   if (!needs.every((resource) => permissions[resource].read)) return false
   if (contents === null) return true
-  return contents.direct ? scope.direct.read : canReadChannel(scope, contents.channel)
+  return contents.direct ? view.direct.read : canReadChannel(view, contents.channel)
 }

@@ -7,6 +7,7 @@ import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
 import { scopeColumns, scopeOf, scopeSchema } from '../sharing/scope.ts'
+import { hiddenNodes, viewOf } from '../sharing/visible.ts'
 import { packedPermissions, permissionsSchema, unpackPermissions } from '../users/permissions.ts'
 import { publicUser, userColumns } from '../users/users.ts'
 import { hasSecondFactor } from './factors/factors.ts'
@@ -26,6 +27,7 @@ const account = {
   mustChangePassword: users.mustChangePassword,
   epoch: users.sessionEpoch,
   ...scopeColumns,
+  hidden: hiddenNodes,
   packed: packedPermissions,
   hasFactor: hasSecondFactor,
   factorsResetAt: sql<
@@ -104,10 +106,11 @@ async function distantViewer(c: Context, ctx: Ctx) {
 }
 
 function bySessionOf(
-  { user, permissions, scope, mustChangePassword, secondFactor }: Account,
+  { user, permissions, scope, hidden, mustChangePassword, secondFactor }: Account,
   session: StoredSession,
 ): Viewer {
-  return { user, permissions, scope, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
+  const view = viewOf(scope, permissions, hidden)
+  return { user, permissions, scope, view, mustChangePassword, secondFactor, credential: { kind: 'session', session } }
 }
 
 async function sessionViewer(c: Context, ctx: Ctx): Promise<Viewer | null> {
@@ -143,12 +146,14 @@ type Account = NonNullable<Awaited<ReturnType<typeof findAccount>>>
 
 /** A token can do what its scopes say, and never more than its owner may do now. */
 function byToken(account: Account, token: { readonly id: number; readonly scopes: readonly string[] }): Viewer {
-  const { user, permissions: held, scope, mustChangePassword, secondFactor } = account
+  const { user, permissions: held, scope, hidden, mustChangePassword, secondFactor } = account
   const scopes = heldScopes({ isAdmin: user.isAdmin, permissions: held }, token.scopes)
+  const permissions = withinScopes(held, scopes)
   return {
     user,
-    permissions: withinScopes(held, scopes),
+    permissions,
     scope,
+    view: viewOf(scope, permissions, hidden),
     mustChangePassword,
     secondFactor,
     credential: { kind: 'token', tokenId: token.id, scopes, held },
@@ -161,18 +166,10 @@ function byToken(account: Account, token: { readonly id: number; readonly scopes
 export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Promise<Viewer | null> {
   const found = await findAccount(ctx, user.id, credential.kind === 'session' ? credential.session : null)
   if (found === null) return null
-  const { mustChangePassword, secondFactor } = found
   if (credential.kind === 'session') {
     const session = await findLive(ctx, credential.session.tokenHash)
     if (session === null || session.epoch !== found.epoch) return null
-    return {
-      user: found.user,
-      permissions: found.permissions,
-      scope: found.scope,
-      mustChangePassword,
-      secondFactor,
-      credential,
-    }
+    return { ...bySessionOf(found, credential.session), credential }
   }
   const token = await queries(ctx.store).liveToken.get({ id: credential.tokenId, now: ctx.now() })
   return token === undefined ? null : byToken(found, token)
@@ -185,11 +182,12 @@ export async function refreshViewer(ctx: Ctx, { user, credential }: Viewer): Pro
 export async function viewerSeenAs(ctx: Ctx, { credential }: Viewer, userId: number): Promise<Viewer | null> {
   const account = await findAccount(ctx, userId)
   if (account === null || account.user.isAdmin || credential.kind !== 'session') return null
-  const { user, permissions, scope } = account
+  const { user, permissions, scope, hidden } = account
   return {
     user,
     permissions: permissionsFrom((resource) => ({ read: permissions[resource].read, write: false })),
     scope,
+    view: viewOf(scope, permissions, hidden),
     mustChangePassword: false,
     secondFactor: { isSetUp: true, resetAt: null },
     credential: { ...credential, isSeenAs: true },
@@ -208,6 +206,7 @@ function accountOf(row: AccountRow) {
     user: publicUser(row),
     permissions: row.isAdmin ? ALL_PERMISSIONS : unpackPermissions(row.packed),
     scope: scopeOf(row),
+    hidden: row.hidden,
     oidcIssuer: row.oidcIssuer,
     mustChangePassword: row.mustChangePassword,
     epoch: row.epoch,
@@ -249,7 +248,8 @@ function ifOpen(
 export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
   const account = await findAccount(ctx, id)
   if (account === null) return null
-  return { isAdmin: account.user.isAdmin, permissions: account.permissions, scope: account.scope }
+  const { user, permissions, scope, hidden } = account
+  return { isAdmin: user.isAdmin, permissions, view: viewOf(scope, permissions, hidden) }
 }
 
 async function touchToken(ctx: Ctx, token: { id: number; lastUsedAt: number | null }): Promise<void> {

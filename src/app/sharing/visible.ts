@@ -1,11 +1,70 @@
-import { type Placeholder, sql, type SQL } from 'drizzle-orm'
+import { type Column, type Placeholder, sql, type SQL } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
-import { canReadChannel, canWriteChannel, type Scope } from '../../shared/access/scope.ts'
+import { canReadChannel, canWriteChannel, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
+import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
+import type { Permissions } from '../../shared/access/resources.ts'
 
 // Which parts of a row a viewer sees: decided only here, for SQL and for live events.
 
-/** Where a message was sent: on a channel, or between two nodes. */
+/** What of the contents of the mesh a viewer sees. */
+export type View = Scope & {
+  /** Numbers of the nodes that are hidden from this viewer, with those that they had before. */
+  readonly hidden: ReadonlySet<number>
+}
+
+const NOTHING_HIDDEN: ReadonlySet<number> = new Set()
+
+/** Everything: that of the service itself. */
+export const WHOLE_VIEW: View = { ...WHOLE_SCOPE, hidden: NOTHING_HIDDEN }
+
+/** Sub-select in a query of viewers: a JSON array of all hidden nodes, for `viewOf`. */
+export const hiddenNodes = sql<string>`(select json_group_array(n) from (select node_num as n from nodes where is_hidden
+  union select r.from_node_num from nodes h cross join renumberings r on r.to_node_num = h.node_num and r.undone_at is null
+  where h.is_hidden))`
+
+/** `hidden`: as `hiddenNodes` answers. Hidden nodes are there for those who may change nodes. */
+export function viewOf(scope: Scope, { nodes }: Permissions, hidden: string): View {
+  if (nodes.write || hidden === '[]') return { ...scope, hidden: NOTHING_HIDDEN }
+  const nums: unknown = JSON.parse(hidden)
+  return { ...scope, hidden: new Set(Array.isArray(nums) ? nums.map(Number) : []) }
+}
+
+const queries = prepareOnce((db) => ({
+  hidden: db
+    .select({ hidden: hiddenNodes })
+    .from(sql`(select 1)`)
+    .prepare(),
+}))
+
+/** What somebody with this scope and these permissions sees. */
+export async function readView(store: Store, scope: Scope, permissions: Permissions): Promise<View> {
+  return viewOf(scope, permissions, (await queries(store).hidden.get())?.hidden ?? '[]')
+}
+
+/** Whether the view leaves out no message. */
+export function seesAllMessages(view: View): boolean {
+  return view.direct.read && seesAllContents(view)
+}
+
+/** Whether the view leaves out no position, measurement or node. */
+export function seesAllContents({ channels, hidden }: View): boolean {
+  return channels === 'all' && hidden.size === 0
+}
+
+/** Names all that a view lets read, for what one process keeps: never to be told. */
+export function viewKey(view: View): string {
+  return `${viewTag(view)} ${[...view.hidden].join()}`
+}
+
+/** The same in few letters, and without telling which nodes are hidden: with a revision, which changes with those. */
+export function viewTag({ channels, direct, hidden }: View): string {
+  const read = channels === 'all' ? 'all' : channels.read.join('.')
+  return `${read}${direct.read ? '-d' : ''}${hidden.size === 0 ? '' : '-h'}`
+}
+
+/** Where a message was said: on a channel, or between two nodes. */
 export type Place = { readonly channel: number; readonly isDirect: boolean }
 
 export function placeOfMessage({ channel, to }: { readonly channel: number; readonly to: number }): Place {
@@ -21,42 +80,93 @@ export function canWriteMessage(scope: Scope, { channel, isDirect }: Place): boo
 }
 
 /** Whether the scope includes all messages. */
-export function seesAllMessages({ channels, direct }: Scope): boolean {
-  return channels === 'all' && direct.read
+export type PacketPlace = {
+  readonly channel: number
+  readonly to: number
+  readonly pkiEncrypted: boolean
+  readonly isOwn: boolean
 }
 
-/**
- * A key for what a scope permits to read: viewers with the same key see the same messages, positions and measurements.
- */
-export function scopeKey({ channels, direct }: Scope): string {
-  return `${channels === 'all' ? 'all' : channels.read.join('.')}${direct.read ? '+direct' : ''}`
+/** Whether what a decoded packet says may be read. `isText`: it is, or may be, what somebody says. */
+export function canReadPacket(
+  scope: Scope,
+  { channel, to, pkiEncrypted, isOwn }: PacketPlace,
+  isText: boolean,
+): boolean {
+  if (isText) return canReadMessage(scope, { channel, isDirect: pkiEncrypted || to !== BROADCAST })
+  return isOwn || canReadChannel(scope, pkiEncrypted ? UNKNOWN_CHANNEL : channel)
 }
 
-/** The condition on `messages` for a prepared select that is run with `visibleValues`. */
-export const visibleMessages: SQL = conditionOf({
-  seesDirect: sql.placeholder('seesDirect'),
-  seesAll: sql.placeholder('seesAll'),
-  seenChannels: sql.placeholder('seenChannels'),
-})
-
-/** The same with its values. */
-export function messagesSeenBy(scope: Scope): SQL {
-  return conditionOf(visibleValues(scope))
+/** Whether none of the nodes is hidden. */
+export function seesNodes({ hidden }: View, nums: readonly (number | null)[]): boolean {
+  return hidden.size === 0 || nums.every((nodeNum) => nodeNum === null || !hidden.has(nodeNum))
 }
 
-function conditionOf(
-  values: Readonly<Record<keyof ReturnType<typeof visibleValues>, Placeholder | string | number>>,
-): SQL {
-  return sql`case when ${messages.toNodeNum} <> ${sql.raw(String(BROADCAST))} then ${values.seesDirect}
-    when ${values.seesAll} then 1
-    else ${messages.channel} in (select value from json_each(${values.seenChannels})) end`
-}
+/** The values that a condition compares with: of a view, or placeholders of a prepared select. */
+type Values = Readonly<Record<keyof ReturnType<typeof visibleValues>, Placeholder | string | number>>
 
-/** The values of `visibleMessages`. */
-export function visibleValues({ channels, direct }: Scope) {
+/** The values of a view for the conditions of a prepared select. */
+export function visibleValues({ channels, direct, hidden }: View) {
   return {
     seesDirect: direct.read ? 1 : 0,
     seesAll: channels === 'all' ? 1 : 0,
     seenChannels: JSON.stringify(channels === 'all' ? [] : channels.read),
+    hiddenNodes: JSON.stringify([...hidden]),
   }
+}
+
+const LATER: Values = {
+  seesDirect: sql.placeholder('seesDirect'),
+  seesAll: sql.placeholder('seesAll'),
+  seenChannels: sql.placeholder('seenChannels'),
+  hiddenNodes: sql.placeholder('hiddenNodes'),
+}
+
+/** The condition of `messages` for a prepared select that is run with `visibleValues`. */
+export const visibleMessages: SQL = messagesWith(LATER)
+
+/** The same with its values. */
+export function messagesSeenBy(view: View): SQL {
+  return messagesWith(visibleValues(view))
+}
+
+function messagesWith(values: Values): SQL {
+  return sql`case when ${messages.toNodeNum} <> ${sql.raw(String(BROADCAST))} then ${values.seesDirect}
+    when ${values.seesAll} then 1
+    else ${messages.channel} in (select value from json_each(${values.seenChannels})) end
+    and ${areShown([messages.fromNodeNum, messages.toNodeNum], values)}`
+}
+
+/**
+ * The condition of a row that came on the channel in this column, for a prepared select that is run with `visibleValues`.
+ * `null`: on none, a radio of ours told it of itself.
+ */
+export function onVisibleChannel(channel: Column | SQL): SQL {
+  return onChannelWith(channel, LATER)
+}
+
+/** The same with its values. */
+export function onChannelSeenBy(channel: Column | SQL, scope: Scope): SQL {
+  return onChannelWith(channel, visibleValues({ ...scope, hidden: NOTHING_HIDDEN }))
+}
+
+function onChannelWith(channel: Column | SQL, { seesAll, seenChannels }: Values): SQL {
+  return sql`(${channel} is null or ${seesAll} or ${channel} in (select value from json_each(${seenChannels})))`
+}
+
+/** The condition that none of the nodes in these columns is hidden, for a prepared select that is run with `visibleValues`. */
+export function ofVisibleNodes(...columns: readonly (Column | SQL)[]): SQL {
+  return areShown(columns, LATER)
+}
+
+/** The same with its values. */
+export function ofNodesSeenBy(view: View, ...columns: readonly (Column | SQL)[]): SQL {
+  return areShown(columns, visibleValues(view))
+}
+
+function areShown(columns: readonly (Column | SQL)[], { hiddenNodes: nums }: Values): SQL {
+  return sql.join(
+    columns.map((column) => sql`${column} not in (select value from json_each(${nums}))`),
+    sql` and `,
+  )
 }

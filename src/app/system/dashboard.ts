@@ -1,12 +1,14 @@
 import { backupSchema } from './backup.ts'
 import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
-import { desc, sql } from 'drizzle-orm'
+import { desc, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../db/schema.ts'
 import { type Db, prepareOnce, readTogether, type Store } from '../../db/store.ts'
-import { type Ctx } from '../context.ts'
+import type { Ctx, SignedInCtx } from '../context.ts'
+import { canReadChannel } from '../../shared/access/scope.ts'
+import { ofVisibleNodes, seesAllMessages, type View, viewKey, visibleValues } from '../sharing/visible.ts'
 import { ACTIVE_SECONDS, settingQueries, settingsOf } from '../settings/settings.ts'
-import { firstHour, trafficHours, trafficQueries } from './traffic-hours.ts'
+import { firstHour, seenTrafficQueries, trafficHours, trafficQueries } from './traffic-hours.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { LINK_KINDS } from '../../shared/mesh/link-kinds.ts'
 import { timeField } from '../http/fields.ts'
@@ -45,26 +47,41 @@ export const dashboardSchema = z
   .meta({ id: 'Dashboard' })
 export type Dashboard = z.infer<typeof dashboardSchema>
 
-const queries = prepareOnce((db) => ({
-  counts: db
+const countSince = (db: Db, isSeen?: SQL) =>
+  db
     .select({
       nodes: sql<number>`count(*)`,
       activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('since')}), 0)`,
     })
     .from(nodes)
-    .prepare(),
-  known: db
+    .where(isSeen)
+    .prepare()
+
+const countKnown = (db: Db, isSeen?: SQL) =>
+  db
     .select({
       nodes: sql<number>`count(*)`,
       activeNodes: sql<number>`coalesce(sum(${nodes.lastHeard} >= ${sql.placeholder('now')} - 1000 * ${ACTIVE_SECONDS}), 0)`,
     })
     .from(nodes)
-    .prepare(),
+    .where(isSeen)
+    .prepare()
+
+/** Of nodes that are not hidden. */
+const seenQueries = prepareOnce((db) => ({
+  counts: countSince(db, ofVisibleNodes(nodes.nodeNum)),
+  known: countKnown(db, ofVisibleNodes(nodes.nodeNum)),
+}))
+
+const queries = prepareOnce((db) => ({
+  counts: countSince(db),
+  known: countKnown(db),
   air: db
     .select({
       channelUtilization: nodes.channelUtilization,
       airUtilTx: nodes.airUtilTx,
       measuredAt: nodes.deviceMetricsTime,
+      channel: nodes.metricsChannel,
     })
     .from(nodes)
     .where(sql`is_local`)
@@ -74,9 +91,11 @@ const queries = prepareOnce((db) => ({
 }))
 
 /** The data of the start page. Costs the same however many measurements are stored. */
-export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
+export async function readDashboard(ctx: SignedInCtx): Promise<Dashboard> {
   const { store } = ctx
-  const { activeSeconds, counts, hours, air } = await readFacts(store, ctx.now())
+  const { view } = ctx.viewer
+  const { activeSeconds, counts, hours, air: measured } = await readFacts(store, view, ctx.now())
+  const air = measured !== undefined && canReadChannel(view, measured.channel) ? measured : null
   const links = (ctx.radio?.links() ?? []).map(describeLink)
   return {
     counts: { ...counts, messages: total(hours, 'messages'), packets: total(hours, 'packets') },
@@ -96,22 +115,32 @@ export async function readDashboard(ctx: Ctx): Promise<Dashboard> {
 const KEPT_MS = MINUTE_MS
 
 type Facts = Awaited<ReturnType<typeof countAll>>
-const kept = new WeakMap<Db, { readonly at: number; readonly facts: Facts }>()
+/** Of so many views. */
+const KEPT_VIEWS = 16
+const kept = new WeakMap<Db, Map<string, { readonly at: number; readonly facts: Facts }>>()
 
-async function readFacts(store: Store, now: number): Promise<Facts> {
-  if (store.batch === undefined) return countAll(store, now)
-  const last = kept.get(store.db)
+async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
+  if (store.batch === undefined) return countAll(store, view, now)
+  const views = kept.get(store.db) ?? new Map<string, { readonly at: number; readonly facts: Facts }>()
+  kept.set(store.db, views)
+  const key = viewKey(view)
+  const last = views.get(key)
   if (last !== undefined && now >= last.at && now - last.at < KEPT_MS) return last.facts
-  const facts = await countAll(store, now)
-  kept.set(store.db, { at: now, facts })
+  const facts = await countAll(store, view, now)
+  views.delete(key)
+  views.set(key, { at: now, facts })
+  const [oldest] = views.size > KEPT_VIEWS ? views.keys() : []
+  if (oldest !== undefined) views.delete(oldest)
   return facts
 }
 
-async function countAll(store: Store, now: number) {
+async function countAll(store: Store, view: View, now: number) {
   const start = firstHour(now)
-  const { messages, packets } = trafficQueries(store)
-  const { known, air } = queries(store)
-  const [settings, [counted], said, logged, [measured]] = await readTogether(store, { start, now }, [
+  const { messages, packets } = seesAllMessages(view) ? trafficQueries(store) : seenTrafficQueries(store)
+  const { air } = queries(store)
+  const { known } = view.hidden.size === 0 ? queries(store) : seenQueries(store)
+  const values = { start, now, ...visibleValues(view) }
+  const [settings, [counted], said, logged, [measured]] = await readTogether(store, values, [
     settingQueries(store).all,
     known,
     messages,
@@ -123,9 +152,14 @@ async function countAll(store: Store, now: number) {
   return { activeSeconds, counts, hours: trafficHours(start, said, logged), air: measured }
 }
 
-/** Known nodes, and those heard at or after `since`. */
-export async function countNodes(store: Store, since: number): Promise<{ nodes: number; activeNodes: number }> {
-  const row = await queries(store).counts.get({ since })
+/** Nodes known, and those heard at or after `since`: of those that the view does not hide. */
+export async function countNodes(
+  store: Store,
+  view: View,
+  since: number,
+): Promise<{ nodes: number; activeNodes: number }> {
+  const { counts } = view.hidden.size === 0 ? queries(store) : seenQueries(store)
+  const row = await counts.get({ since, ...visibleValues(view) })
   return { nodes: row?.nodes ?? 0, activeNodes: row?.activeNodes ?? 0 }
 }
 

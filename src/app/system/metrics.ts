@@ -3,7 +3,7 @@ import { LINK_STATES, type LinkInfo } from '../mesh/radios/radio.ts'
 import { gt, sql } from 'drizzle-orm'
 import { sessions } from '../../db/schema.ts'
 import { prepareOnce } from '../../db/store.ts'
-import { type Ctx } from '../context.ts'
+import type { Ctx, SignedInCtx } from '../context.ts'
 import { countFiring } from '../alerts/outbox/outbox.ts'
 import { listRefused } from '../mesh/ingest/trust/newcomers.ts'
 import { readSettings } from '../settings/settings.ts'
@@ -20,11 +20,11 @@ const queries = prepareOnce((db) => ({
 }))
 
 /** All measured values at this moment. Costs the same however many measurements are stored. */
-export async function collectMetrics(ctx: Ctx): Promise<Family[]> {
+export async function collectMetrics(ctx: SignedInCtx): Promise<Family[]> {
   const { store } = ctx
   const now = ctx.now()
   const { nodeActiveSeconds } = await readSettings(store)
-  const { nodes, activeNodes } = await countNodes(store, now - nodeActiveSeconds * 1000)
+  const { nodes, activeNodes } = await countNodes(store, ctx.viewer.view, now - nodeActiveSeconds * 1000)
   return [
     single('mesh_uptime_seconds', 'gauge', 'Time since the service began to serve.', (now - ctx.startedAt) / 1000),
     single('mesh_nodes', 'gauge', 'Nodes known.', nodes),

@@ -1,6 +1,7 @@
-import { gte, sql } from 'drizzle-orm'
+import { and, gte, sql, type SQL } from 'drizzle-orm'
 import { messages } from '../../db/schema.ts'
-import { prepareOnce } from '../../db/store.ts'
+import { type Db, prepareOnce } from '../../db/store.ts'
+import { visibleMessages } from '../sharing/visible.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
 /** Reported hours; the last one is the current hour. */
@@ -28,13 +29,16 @@ const PACKET_SEARCH = sql`(
   select lo as first, lead(lo) over (order by hour) as after from search where lo = hi order by hour limit ${sql.raw(String(HOURS))}
 )`
 
-export const trafficQueries = prepareOnce((db) => ({
-  messages: db
+const countMessages = (db: Db, isSeen?: SQL) =>
+  db
     .select({ hour: sql<number>`(timestamp - ${start}) / ${hour}`.as('hour'), n: sql<number>`count(*)` })
     .from(messages)
-    .where(gte(messages.timestamp, start))
+    .where(and(gte(messages.timestamp, start), isSeen))
     .groupBy(sql`1`)
-    .prepare(),
+    .prepare()
+
+export const trafficQueries = prepareOnce((db) => ({
+  messages: countMessages(db),
   // Packets from a radio's memory were heard before; an index covers the IDs.
   packets: db
     .select({
@@ -45,7 +49,22 @@ export const trafficQueries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Start of the first reported hour at `now`: `start` of the queries. */
+/** The same for views that do not see everything. */
+export const seenTrafficQueries = prepareOnce((db) => ({
+  messages: countMessages(db, visibleMessages),
+  packets: db
+    .select({
+      n: sql<number>`after - first
+        - (select count(*) from packets p where p.replayed and p.id >= first and p.id < after)
+        - (select count(*) from packets p where p.from_node_num in
+            (select value from json_each(${sql.placeholder('hiddenNodes')}))
+          and p.id >= first and p.id < after and not p.replayed)`,
+    })
+    .from(PACKET_SEARCH)
+    .prepare(),
+}))
+
+/** Begin of the first hour that is told at `now`: `start` of the queries. */
 export function firstHour(now: number): number {
   return now - (now % HOUR_MS) - (HOURS - 1) * HOUR_MS
 }

@@ -75,10 +75,48 @@ export const nodes = sqliteTable(
     index('nodes_local')
       .on(t.deviceMetricsTime)
       .where(sql`is_local`),
+    index('nodes_hidden')
+      .on(t.nodeNum)
+      .where(sql`is_hidden`),
   ],
 )
 
-/** WITHOUT ROWID in its migration. Rows of a deleted node wait for their turn, like those of `telemetry`. */
+/**
+ * The latest position of a node on a channel, as long as `nodes` has one of another channel. A trigger on `nodes` keeps
+ * it.
+ */
+export const channelPositions = sqliteTable(
+  'channel_positions',
+  {
+    nodeId: integer('node_id').notNull(),
+    /** As GET /api/channels numbers it. */
+    channel: integer('channel').notNull(),
+    latitude: real('latitude').notNull(),
+    longitude: real('longitude').notNull(),
+    altitude: real('altitude'),
+    precisionBits: integer('precision_bits'),
+    t: integer('t'),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
+)
+
+/** The latest device metrics of a node on a channel, as `channelPositions`. */
+export const channelMetrics = sqliteTable(
+  'channel_metrics',
+  {
+    nodeId: integer('node_id').notNull(),
+    channel: integer('channel').notNull(),
+    batteryLevel: real('battery_level'),
+    voltage: real('voltage'),
+    channelUtilization: real('channel_utilization'),
+    airUtilTx: real('air_util_tx'),
+    uptimeSeconds: integer('uptime_seconds'),
+    t: integer('t'),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.channel] })],
+)
+
+/** WITHOUT ROWID in its migration. Rows of a node that is gone wait for their turn, as those of `telemetry` do. */
 export const positions = sqliteTable(
   'positions',
   {

@@ -1,6 +1,7 @@
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { sources } from './sources.ts'
 import { DELIVERY_STATES } from '../../shared/mesh/delivery-states.ts'
+import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
 
 /** Traceroutes: requested by us, or overheard answers to others. */
 export const traceroutes = sqliteTable(
@@ -22,6 +23,8 @@ export const traceroutes = sqliteTable(
     route: text('route'),
     /** Username of the requester; null for overheard ones. */
     requestedBy: text('requested_by'),
+    /** The channel of its latest packet, as GET /api/channels numbers it; see `UNKNOWN_CHANNEL`. */
+    channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [
     uniqueIndex('traceroutes_request').on(t.fromNodeNum, t.requestId),
@@ -37,6 +40,8 @@ export const neighbors = sqliteTable(
     neighborNum: integer('neighbor_num').notNull(),
     snr: real('snr').notNull(),
     t: integer('t').notNull(),
+    /** The channel it came on, as that of `traceroutes`. */
+    channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [primaryKey({ columns: [t.nodeNum, t.neighborNum] })],
 )
@@ -54,6 +59,8 @@ export const waypoints = sqliteTable(
     longitude: real('longitude').notNull(),
     expiresAt: integer('expires_at'),
     lockedTo: integer('locked_to'),
+    /** The channel it came on, as that of `traceroutes`. */
+    channel: integer('channel').default(UNKNOWN_CHANNEL),
   },
   (t) => [index('waypoints_sender').on(t.fromNodeNum)],
 )

@@ -127,7 +127,7 @@ test('the pages together have all visible messages, newest first, and nothing el
             (asked.with === undefined || isDirect)
           return isSeen && isAsked ? [ids[index]] : []
         })
-        const scope = { channels: read, direct: { read: direct, write: false } }
+        const scope = { channels: read, direct: { read: direct, write: false }, hidden: new Set<number>() }
         const found: unknown[] = []
         for (let before: number | undefined; ;) {
           const page = JSON.parse(await listMessages(app.store, { ...asked, before }, scope))

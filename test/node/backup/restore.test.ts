@@ -6,7 +6,7 @@ import { sealAudit } from '../../../src/app/audit/chain.ts'
 import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { databaseLockFile, lockShared } from '../../../src/node/backup/folder/lock.ts'
 import { recoverRestore, restoreAtStart, safetyCopyOf } from '../../../src/node/backup/restore/restore.ts'
-import { WHOLE_SCOPE } from '../../../src/shared/access/scope.ts'
+import { WHOLE_VIEW } from '../../../src/app/sharing/visible.ts'
 import { listMessages } from '../../../src/app/mesh/messages/messages.ts'
 import { buildTextIndexes } from '../../../src/app/search/text-index.ts'
 import { MIGRATIONS_DIR, openDatabase } from '../../../src/node/database.ts'
@@ -333,7 +333,7 @@ test('texts are found after a restore, both before and after their indexes are b
   const store = openDatabase(here.database)
   try {
     const find = async () =>
-      Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }, WHOLE_SCOPE))).messages
+      Object(JSON.parse(await listMessages(store, { limit: 10, q: 'tower' }, WHOLE_VIEW))).messages
     const entries = () => store.sqlite.prepare("select count(*) from messages_text where messages_text match 'tow'")
     const found = [expect.objectContaining({ text: 'the Tower is up' })]
     expect([await find(), entries().pluck().get()]).toStrictEqual([found, 0])

@@ -55,7 +55,7 @@ export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: nu
     .orderBy(asc(telemetry.t))
     .limit(MOST_POINTS)
     .all()
-  return rows.filter(({ channel }) => canReadChannel(viewer.scope, channel))
+  return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
 }
 
 /** Positions of one node, as `readMeasured`. */
@@ -68,7 +68,7 @@ export async function readPlaces({ store: { db }, viewer }: Reader, nodeId: numb
     .orderBy(asc(t))
     .limit(MOST_POINTS)
     .all()
-  return rows.filter(({ channel }) => canReadChannel(viewer.scope, channel))
+  return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
 }
 
 /** Messages of other nodes since a time, newest first. */

@@ -235,7 +235,7 @@ async function lookAtTexts(
   rule: AlertRuleOf<'message'>,
   { from }: Range,
 ): Promise<Found> {
-  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, scope: viewer.scope }
+  const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
   const names = new Map((await readNodes(store)).map(({ nodeNum, name }) => [nodeNum, name]))
   const texts = await readTexts(store, from)
   const fires = texts
@@ -264,8 +264,8 @@ async function now<R extends AlertRule>(
   ) => readonly { since: number; nodeNum: number | null; what: string }[],
   note: string,
 ): Promise<Found> {
-  const { user, permissions, scope } = ctx.viewer
-  const owner = { isAdmin: user.isAdmin, permissions, scope }
+  const { user, permissions, view } = ctx.viewer
+  const owner = { isAdmin: user.isAdmin, permissions, view }
   const world = await readWorldNow(ctx, to)
   const found = find(
     { id: 0, ownerId: user.id, anchorAt: rule.kind === 'backup' ? await readPast(ctx.store, from) : from, rule, owner },

@@ -97,7 +97,7 @@ function show({ viewer }: SignedInCtx, found: Found): Shown | null {
   return { ...versionOf(found), rule, firing: found.firing, sees }
 }
 
-const ownerOf = ({ user: { isAdmin }, permissions, scope }: SignedInCtx['viewer']) => ({ isAdmin, permissions, scope })
+const ownerOf = ({ user: { isAdmin }, permissions, view }: SignedInCtx['viewer']) => ({ isAdmin, permissions, view })
 
 export function etagOf({ revision }: Pick<Row, 'revision'>): string {
   return `"${revision}"`

@@ -5,6 +5,7 @@ import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 import type { AlertKind } from '../../../shared/alerts/alert-kinds.ts'
 import { packedPermissions, unpackPermissions } from '../../users/permissions.ts'
 import { scopeColumns, scopeOf } from '../../sharing/scope.ts'
+import { hiddenNodes, viewOf } from '../../sharing/visible.ts'
 import { type AlertOwner, maySee } from '../rights.ts'
 import { type AlertRule, type AlertRuleOf, parseRule } from './rule.ts'
 
@@ -30,6 +31,7 @@ const queries = prepareOnce((db) => ({
       isAdmin: users.isAdmin,
       packed: packedPermissions,
       ...scopeColumns,
+      hidden: hiddenNodes,
     })
     .from(alertRules)
     .innerJoin(users, eq(users.id, alertRules.ownerId))
@@ -50,7 +52,7 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
     const { id, ownerId, anchorAt, isAdmin, packed, rule: text } = found
     const rule = parseRule(text)
     const permissions = isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed)
-    const owner = { isAdmin, permissions, scope: scopeOf(found) }
+    const owner = { isAdmin, permissions, view: viewOf(scopeOf(found), permissions, found.hidden) }
     return rule === null || !maySee(owner, rule.kind) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
   })
   kept.set(store.db, { revision, rules })

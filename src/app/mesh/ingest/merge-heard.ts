@@ -26,6 +26,8 @@ function canMerge(earlier: NodeRow, later: NodeRow): boolean {
   if (hasPlace(first) && hasPlace(last) && isKnown(first.altitude) && !isKnown(last.altitude)) return false
   // Signed rows are kept apart from unsigned ones, whichever is older: the database decides.
   if (hasPlace(first) && hasPlace(last) && first.positionSigned !== last.positionSigned) return false
+  // Who reads only one of the two channels sees the latest of that one: the database keeps both.
+  if (hasPlace(first) && hasPlace(last) && first.positionChannel !== last.positionChannel) return false
   const [old, fresh] = areMetricsOlder(earlier, later) ? [later, earlier] : [earlier, later]
   if (hasMetrics(old) && hasMetrics(fresh) && old.metricsChannel !== fresh.metricsChannel) return false
   return (

@@ -148,7 +148,8 @@ function identity(isTaken: string): string {
 /** A node that was just heard: its signal and its identity replace the known ones. */
 const HEARD = `on conflict (node_num) do update set ${identity('true')}, ${HEARD_EVIDENCE},
   ${places(IS_PLACE_AS_NEW)},
-  altitude = iif(${IS_PLACE_AS_NEW}, ${newest('altitude')}, altitude),
+  altitude = iif(${IS_PLACE_AS_NEW},
+    iif(excluded.position_channel is position_channel, ${newest('altitude')}, excluded.altitude), altitude),
   ${measurements(ARE_METRICS_AS_NEW)},
   ${choose(ARRIVAL_COLUMNS, newest)},
   via_mqtt = iif(excluded.last_heard is null, via_mqtt, excluded.via_mqtt)`

@@ -5,6 +5,7 @@ import type { Payload, Waypoint } from '../../../meshtastic/payload/payload.ts'
 import type { Judgement } from './trust/judge.ts'
 import type { NeighborRow, PacketRow, Traffic, WaypointRow } from './traffic.ts'
 import { UNREADABLE } from '../../../shared/mesh/packets.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 
 /** A packet as it arrived. `gateway`: the node that heard it, if that was not the radio of the source. */
 export type TrafficArrival = {
@@ -35,6 +36,7 @@ export function addReception(traffic: Traffic, { source, packet, receivedAt, gat
 export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: PacketRow['standing']): void {
   const { source, packet, receivedAt, heardAt, isReplayed, gateway, judgement } = arrival
   const { from, to, id, payload, requestId } = packet
+  const channel = channelOnAir(packet)
   traffic.packets.push({
     source: source.name,
     t: receivedAt,
@@ -66,31 +68,40 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, standing: 
       toNodeNum: from,
       answeredAt: receivedAt,
       route,
+      channel,
     })
   }
   // A radio of ours reports these itself; others could send them in its name.
   if (judgement.isOwn && judgement.voice === 'plain') return
   // A node reports its own neighbours; a report about another node's neighbours is made up.
   if (payload.kind === 'neighborinfo' && (payload.nodeNum === 0 || payload.nodeNum === from)) {
-    traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, heardAt) })
+    traffic.neighbors.set(from, { t: heardAt, rows: listNeighbors(from, payload, { t: heardAt, channel }) })
   }
-  if (payload.kind === 'waypoint') traffic.waypoints.push(...listWaypoint(payload.waypoint, from, heardAt))
+  if (payload.kind === 'waypoint')
+    traffic.waypoints.push(...listWaypoint(payload.waypoint, from, { t: heardAt, channel }))
 }
 
-function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, t: number): NeighborRow[] {
+/** The channel of what a packet says; unknown if it was encrypted for one node. */
+export function channelOnAir(packet: Packet): number {
+  return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
+}
+
+type Told = { readonly t: number; readonly channel: number }
+
+function listNeighbors(nodeNum: number, { neighbors }: Payload & { kind: 'neighborinfo' }, told: Told): NeighborRow[] {
   return neighbors
     .filter(({ snr }) => Number.isFinite(snr))
-    .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, t }))
+    .map(({ nodeNum: neighborNum, snr }) => ({ nodeNum, neighborNum, snr, ...told }))
 }
 
 /** An expired one needs no position. */
-function listWaypoint(waypoint: Waypoint, fromNodeNum: number, t: number): WaypointRow[] {
+function listWaypoint(waypoint: Waypoint, fromNodeNum: number, { t, channel }: Told): WaypointRow[] {
   const { id, name, description, icon, expiresAt, lockedTo } = waypoint
   const isOver = expiresAt !== null && expiresAt <= t
   const latitude = waypoint.latitude ?? (isOver ? 0 : null)
   const longitude = waypoint.longitude ?? (isOver ? 0 : null)
   if (id === 0 || latitude === null || longitude === null) return []
-  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo }]
+  return [{ id, fromNodeNum, t, name, description, icon, latitude, longitude, expiresAt, lockedTo, channel }]
 }
 
 /** JSON of a decoded packet, or the bytes of one that could not be decoded. Without ciphertext and possible secrets. */

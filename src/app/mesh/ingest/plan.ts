@@ -17,7 +17,7 @@ import { deviceMetricsFields, type LiftedSuspicion, placeFields, userFields } fr
 import type { Source, SourceRow } from './sources.ts'
 import type { Traffic } from './traffic.ts'
 import type { Sightings } from './packet-window.ts'
-import { addReception, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
+import { addReception, addTraffic, channelOnAir, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
@@ -227,12 +227,6 @@ function addPosition(
   plan.positions.push({ nodeNum, t, latitude, longitude, altitude, precisionBits, channel })
 }
 
-/** The channel of the content; null if it was encrypted for one node. */
-function channelOf({ packet, isOwn }: Arrival): number | null {
-  if (isOwn) return null
-  return packet.pkiEncrypted || packet.port === null ? UNKNOWN_CHANNEL : packet.channel
-}
-
 function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const { source, packet, receivedAt, heardAt, isReplayed, isLate, judgement } = arrival
   const { from: nodeNum, id, payload } = packet
@@ -324,7 +318,7 @@ function addContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
 
 function readContent(plan: Plan, arrival: Arrival): Partial<NodeRow> {
   const { source, packet, receivedAt, isReplayed, judgement } = arrival
-  const channel = channelOf(arrival)
+  const channel = arrival.isOwn ? null : channelOnAir(packet)
   const { from: nodeNum, payload, rxTime } = packet
   // Something remembered without a time has no place in a history.
   const receiptTime = rxTime ?? (isReplayed ? null : receivedAt)

@@ -29,6 +29,8 @@ export type RouteRow = {
   readonly toNodeNum: number
   readonly answeredAt: number
   readonly route: string
+  /** The channel it came on; see `UNKNOWN_CHANNEL`. So for the others. */
+  readonly channel: number | null
 }
 
 export type NeighborRow = {
@@ -36,6 +38,7 @@ export type NeighborRow = {
   readonly neighborNum: number
   readonly snr: number
   readonly t: number
+  readonly channel: number | null
 }
 
 export type WaypointRow = {
@@ -49,6 +52,7 @@ export type WaypointRow = {
   readonly longitude: number
   readonly expiresAt: number | null
   readonly lockedTo: number | null
+  readonly channel: number | null
 }
 
 /** A packet for the log; `payload` is JSON. */
@@ -97,7 +101,7 @@ const RECEPTION_VALUES = {
 }
 
 const ROUTE_VALUES = {
-  ...named('requestId', 'fromNodeNum', 'toNodeNum', 'answeredAt', 'route'),
+  ...named('requestId', 'fromNodeNum', 'toNodeNum', 'answeredAt', 'route', 'channel'),
   id: sql`null`,
   sourceId: sql`s.id`,
   timestamp: field('answeredAt'),
@@ -107,11 +111,11 @@ const ROUTE_VALUES = {
   notice: sql`null`,
 }
 
-const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't')
+const NEIGHBOR_VALUES = named('nodeNum', 'neighborNum', 'snr', 't', 'channel')
 
 const WAYPOINT_VALUES = {
   ...named('id', 'fromNodeNum', 't', 'name', 'description', 'icon'),
-  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo'),
+  ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel'),
 }
 
 const PACKET_VALUES = {
@@ -159,7 +163,8 @@ const queries = prepareOnce((db) => ({
     from: OF_ANSWER,
     // A node answers once: a different later answer, or one in another node's name, is forged.
     onConflict: sql`on conflict (from_node_num, request_id) do update set
-      route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null
+      route = excluded.route, answered_at = excluded.answered_at, state = 'delivered', routing_error = null,
+      channel = excluded.channel
       where route is null and to_node_num = excluded.to_node_num`,
   }),
   forgetNeighbors: db
@@ -173,7 +178,8 @@ const queries = prepareOnce((db) => ({
   neighbors: prepareJsonInsert(db, neighbors, {
     values: NEIGHBOR_VALUES,
     from: sql`${OF_SENDER('nodeNum')} and ${IS_LATEST_WORD}`,
-    onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t`,
+    onConflict: sql`on conflict (node_num, neighbor_num) do update set snr = excluded.snr, t = excluded.t,
+      channel = excluded.channel`,
   }),
   // Only the owner of a locked waypoint can change it; anybody can change a deleted one.
   waypoints: prepareJsonInsert(db, waypoints, {
@@ -181,7 +187,8 @@ const queries = prepareOnce((db) => ({
     from: OF_SENDER('fromNodeNum'),
     onConflict: sql`on conflict (id) do update set from_node_num = excluded.from_node_num, t = excluded.t,
       name = excluded.name, description = excluded.description, icon = excluded.icon, latitude = excluded.latitude,
-      longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to
+      longitude = excluded.longitude, expires_at = excluded.expires_at, locked_to = excluded.locked_to,
+      channel = excluded.channel
       where excluded.t >= t
         and (locked_to is null or locked_to = excluded.from_node_num or waypoints.expires_at <= excluded.t)`,
   }),

@@ -1,11 +1,14 @@
 import type { NewEvent } from './event.ts'
 import { and, eq, sql } from 'drizzle-orm'
-import { messages, nodes } from '../../../db/schema.ts'
+import { messages, nodes, traceroutes } from '../../../db/schema.ts'
 import { type Db, prepareOnce, rawRows, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Ctx } from '../../context.ts'
 import { type Message, messageColumns, publicMessage, type RawMessage } from '../messages/messages.ts'
-import { type Node, publicNode } from '../nodes/nodes.ts'
+import { type Node, type NodeRow, publicNode } from '../nodes/nodes.ts'
+import { channelsOf, type NodeChannels } from '../nodes/seen.ts'
+import { placeOfMessage } from '../../sharing/visible.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { deliveryEvent } from './events.ts'
 
 // Events carry enough data for pages to update their lists without a request.
@@ -21,6 +24,16 @@ const queries = prepareOnce((db) => ({
     .from(nodes)
     .where(sql`${nodes.nodeNum} in (select value from json_each(${sql.placeholder('nums')}))`)
     .prepare(),
+  traceroute: db
+    .select({ to: traceroutes.toNodeNum, channel: traceroutes.channel })
+    .from(traceroutes)
+    .where(
+      and(
+        eq(traceroutes.fromNodeNum, sql.placeholder('nodeNum')),
+        eq(traceroutes.requestId, sql.placeholder('packetId')),
+      ),
+    )
+    .prepare(),
   message: db
     .select(messageColumns)
     .from(messages)
@@ -35,11 +48,11 @@ export async function addDetails(store: Store, events: readonly NewEvent[]): Pro
   const nums = events.flatMap(({ kind, data }) => (kind === 'node' ? [Number(data['nodeNum'])] : []))
   // Recorded in any case: after such an event pages load the whole node.
   const read = await readChanges(store, nums)
-  const changes = nums.length > MOST_NODES ? new Map<number, Changes>() : read
+  const changes = nums.length > MOST_NODES ? new Map<number, Told>() : read
   const detailed: NewEvent[] = []
   for (const event of events) {
     const found = event.kind === 'node' ? changes.get(Number(event.data['nodeNum'])) : undefined
-    if (found !== undefined) detailed.push({ ...event, contents: { changes: found } })
+    if (found !== undefined) detailed.push({ ...event, ...found })
     else detailed.push(event.kind === 'message' ? await addMessage(store, event) : event)
   }
   return detailed
@@ -61,9 +74,19 @@ async function readMessage(store: Store, key: { nodeNum: number; packetId: numbe
 export async function readDelivery(store: Store, key: { nodeNum: number; packetId: number }): Promise<NewEvent> {
   const event = deliveryEvent(key)
   const message = await readMessage(store, key)
-  if (message === null) return event
-  const { deliveryState, routingError, notice = null } = message
-  return { ...event, data: { ...event.data, deliveryState, routingError, notice } }
+  if (message === null) {
+    const traceroute = await queries(store).traceroute.get(key)
+    if (traceroute === undefined) return event
+    const place = { channel: traceroute.channel ?? UNKNOWN_CHANNEL, isDirect: false }
+    return { ...event, place, nodes: [key.nodeNum, traceroute.to] }
+  }
+  const { deliveryState, routingError, notice = null, channel, fromNodeNum, toNodeNum } = message
+  return {
+    ...event,
+    data: { ...event.data, deliveryState, routingError, notice },
+    place: placeOfMessage({ channel, to: toNodeNum }),
+    nodes: [fromNodeNum, toNodeNum],
+  }
 }
 
 /** Reports nodes that a user changed or deleted. */
@@ -75,38 +98,46 @@ export async function announceNodes({ store, events }: Pick<Ctx, 'store' | 'even
     nums.map((nodeNum): NewEvent => {
       const row = present.get(nodeNum)
       const heard = { heardAt: row?.lastHeard ?? null, signed: false }
-      const contents = row === undefined ? { isDeleted: true } : { changes: noteChanges(store, publicNode(row)) }
-      return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, contents }
+      const told = row === undefined ? { contents: { isDeleted: true } } : noteChanges(store, row)
+      return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, nodes: [nodeNum], ...told }
     }),
   )
 }
 
-type Changes = Partial<Node>
+/** What an event says of the changes of a node, and on which channels they came. */
+type Told = { readonly contents: { readonly changes: Partial<Node> }; readonly channels: NodeChannels }
+
+type Known = { readonly node: Node; readonly channels: NodeChannels }
 
 /** Nodes as last reported, by number; the least recently reported one is the first. */
-const toldNodes = new WeakMap<Db, Map<number, Node>>()
+const toldNodes = new WeakMap<Db, Map<number, Known>>()
 
-async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, Changes>> {
+async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, Told>> {
   if (nums.length === 0) return new Map()
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
-  return new Map(rows.map((row) => [row.nodeNum, noteChanges(store, publicNode(row))]))
+  return new Map(rows.map((row) => [row.nodeNum, noteChanges(store, row)]))
 }
 
 /**
  * The changes of a node since this process last reported it; everything the first time. A reader who loaded the node in
  * between also has the right state afterwards: the values are complete.
  */
-function noteChanges({ db }: Store, node: Node): Changes {
-  const told = toldNodes.get(db) ?? new Map<number, Node>()
+function noteChanges({ db }: Store, row: NodeRow): Told {
+  const node = publicNode(row)
+  const channels = channelsOf(row)
+  const told = toldNodes.get(db) ?? new Map<number, Known>()
   toldNodes.set(db, told)
   const before = told.get(node.nodeNum)
   told.delete(node.nodeNum)
-  told.set(node.nodeNum, node)
+  told.set(node.nodeNum, { node, channels })
   const [oldest] = told.size > MOST_KNOWN ? told.keys() : []
   if (oldest !== undefined) told.delete(oldest)
-  if (before === undefined) return node
+  if (before === undefined) return { contents: { changes: node }, channels }
+  // The same value on another channel is new to those who read only that one.
   const changed = Object.entries(node).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(Reflect.get(before, name)),
+    ([name, value]) =>
+      JSON.stringify(value) !== JSON.stringify(Reflect.get(before.node, name)) ||
+      Reflect.get(channels, name) !== Reflect.get(before.channels, name),
   )
-  return Object.fromEntries(changed)
+  return { contents: { changes: Object.fromEntries(changed) }, channels }
 }

@@ -1,9 +1,10 @@
-import type { LiveEvent, Events } from './event.ts'
+import type { Events, LiveEvent } from './event.ts'
 import { refreshViewer } from '../../auth/viewer.ts'
 import type { SignedInCtx, Viewer } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
-import { canReadMessage } from '../../sharing/visible.ts'
+import { canReadMessage, seesAllContents, seesNodes, type View, viewKey } from '../../sharing/visible.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
 import { EVENT_KINDS } from '../../../shared/mesh/event-kinds.ts'
 
 /** Proxies close connections that are silent for longer, and the viewer is looked up again at least this often. */
@@ -93,10 +94,13 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   let isEnded = false
   let isBehind = false
   let rights = rightsOf(ctx.viewer)
+  let view = viewKey(ctx.viewer.view)
   const noteRights = (viewer: Viewer): string => {
-    const before = rights
+    const [before, seen] = [rights, view]
     rights = rightsOf(viewer)
-    return rights === before ? '' : ACCESS
+    view = viewKey(viewer.view)
+    // What a page holds may be more, or less, than it may show now.
+    return `${rights === before ? '' : ACCESS}${view === seen ? '' : `${RESET}\n`}`
   }
   const take = (viewer: Viewer): Chunk => {
     const found = events.since(place, MAX_CHUNK)
@@ -154,10 +158,11 @@ function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[]
   const chunks = kept.get(events) ?? new Map<string, Chunk>()
   kept.set(events, chunks)
   const seen = found.filter((event) => mayGet(viewer, event))
-  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()}`
+  const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
+  const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${seesAllContents(viewer.view) ? '' : viewKey(viewer.view)}`
   const known = chunks.get(key)
   if (known !== undefined) return known
-  const chunk = chunkOf(seen.map((event) => block(events, event)).join(''))
+  const chunk = chunkOf(seen.map((event) => block(events, event, viewer.view)).join(''))
   const [oldest] = chunks.size < KEPT_CHUNKS ? [] : chunks.keys()
   if (oldest !== undefined) chunks.delete(oldest)
   chunks.set(key, chunk)
@@ -171,15 +176,30 @@ function rightsOf({ user, permissions, scope }: Viewer): string {
   return JSON.stringify([user.isAdmin, permissions, scope])
 }
 
-function block({ epoch }: Events, { seq, kind, data, contents }: LiveEvent): string {
+function block({ epoch }: Events, event: LiveEvent, view: View): string {
+  const { seq, kind, data } = event
   // JSON has no line break: one line of data.
-  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contents })}\n\n`
+  return `id: ${epoch}-${seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...data, ...contentsSeen(event, view) })}\n\n`
 }
 
-function mayGet({ user, permissions, scope }: Viewer, { kind, place, userId }: LiveEvent): boolean {
+/** Without the changes that came on a channel which the view does not have: to it, nothing has changed there. */
+function contentsSeen({ contents, channels }: LiveEvent, view: View): LiveEvent['contents'] {
+  const changes = contents?.['changes']
+  if (channels === undefined || typeof changes !== 'object' || changes === null || seesAllContents(view)) {
+    return contents
+  }
+  const unseen = Object.entries(channels).flatMap(([name, channel]) => (canReadChannel(view, channel) ? [] : [name]))
+  if (unseen.length === 0) return contents
+  // A node that is told whole: with a part of it missing, pages read it from the list.
+  if ('nodeNum' in changes) return undefined
+  return { changes: Object.fromEntries(Object.entries(changes).filter(([name]) => !unseen.includes(name))) }
+}
+
+function mayGet({ user, permissions, view }: Viewer, { kind, place, nodes, userId }: LiveEvent): boolean {
   const needs = EVENT_KINDS[kind]
   if (needs === 'own') return userId === user.id
-  return permissions[needs].read && (place === undefined || canReadMessage(scope, place))
+  if (!permissions[needs].read || (nodes !== undefined && !seesNodes(view, nodes))) return false
+  return place === undefined || canReadMessage(view, place)
 }
 
 /** The position of an id; null for one that is no longer kept, is of another process, or is invalid. */

@@ -1,4 +1,5 @@
 import type { Place } from '../../sharing/visible.ts'
+import type { NodeChannels } from '../nodes/seen.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** The latest events of this process, for live readers. */
@@ -27,6 +28,10 @@ export type NewEvent = {
   readonly contents?: Readonly<Record<string, unknown>>
   /** For a message: where it was sent, which decides who receives the event. */
   readonly place?: Place
+  /** Nodes in the event: a viewer from whom one of them is hidden does not receive it. */
+  readonly nodes?: readonly number[]
+  /** For the changes of a node: the channels on which the values came. */
+  readonly channels?: NodeChannels
   /** The only user who receives it. */
   readonly userId?: number
 }

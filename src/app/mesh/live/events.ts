@@ -79,7 +79,7 @@ export function newsEvents(news: readonly News[]): NewEvent[] {
     senders.set(packet.from, { heardAt: Math.max(receivedAt, heardAt), signed: signed || isSigned })
   }
   const nodes = [...senders].map(([nodeNum, heard]): NewEvent => {
-    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard } }
+    return { kind: 'node', data: { nodeNum, nodeId: formatNodeId(nodeNum), ...heard }, nodes: [nodeNum] }
   })
   return [...nodes, ...news.flatMap(messageEvent)]
 }
@@ -91,7 +91,7 @@ function messageEvent({ packet, isSigned: signed }: News): NewEvent[] {
   const { packetId, to, text } = said
   const ends = { fromNodeNum: from, fromNodeId: formatNodeId(from), toNodeNum: to, toNodeId: formatNodeId(to) }
   const data = { packetId, ...ends, channel, text, replyId, emoji, signed }
-  return [{ kind: 'message', data, place: placeOfMessage({ channel, to }) }]
+  return [{ kind: 'message', data, place: placeOfMessage({ channel, to }), nodes: [from, to] }]
 }
 
 /** A link has another state. */

@@ -2,8 +2,7 @@ import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm'
 import { contains } from '../../../db/contains.ts'
 import { messages } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
-import type { Scope } from '../../../shared/access/scope.ts'
-import { messagesSeenBy } from '../../sharing/visible.ts'
+import { messagesSeenBy, ofNodesSeenBy, type View } from '../../sharing/visible.ts'
 import { matching, readIndexedFrom, walkMatches } from '../../search/text-index.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -24,8 +23,8 @@ export type MessageSearch = {
   readonly q?: string | undefined
   /** Only those whose signature was verified. */
   readonly signed?: true | undefined
-  /** Set if the viewer sees only some messages. */
-  readonly visible?: Scope | undefined
+  /** Of which messages the viewer sees only some. */
+  readonly visible?: View | undefined
 }
 
 /**
@@ -126,9 +125,11 @@ async function byConversation(store: Store, by: By, range: Range, limit: number)
 }
 
 /** By the newest messages of each channel in the scope, and the newest direct ones. */
-async function byChannels(store: Store, { channels, direct }: Scope, { from, before }: Range, limit: number): Ids {
+async function byChannels(store: Store, view: View, { from, before }: Range, limit: number): Ids {
+  const { channels, direct } = view
+  const isShown = ofNodesSeenBy(view, messages.fromNodeNum, messages.toNodeNum)
   const newest = (index: string, where: SQL) => sql`select id from ${sql.raw(`messages indexed by ${index}`)}
-    where ${where} and id >= ${from} and id < ${before} order by id desc limit ${limit}`
+    where ${where} and ${isShown} and id >= ${from} and id < ${before} order by id desc limit ${limit}`
   const ofChannel = newest('messages_channel', sql`channel = c.value and not (${IS_DIRECT})`)
   const numbers = JSON.stringify(channels === 'all' ? [] : channels.read)
   const ofChannels = sql`select j.value as id from json_each(${numbers}) c,

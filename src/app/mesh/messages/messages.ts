@@ -5,8 +5,7 @@ import { prepareShapes, rawRows, type Store, type Stored } from '../../../db/sto
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { type Body, bodyOf } from '../../http/compression.ts'
 import { keepBodies, readRevision } from '../nodes/body-cache.ts'
-import type { Scope } from '../../../shared/access/scope.ts'
-import { scopeKey, seesAllMessages, visibleMessages, visibleValues } from '../../sharing/visible.ts'
+import { seesAllMessages, type View, viewKey, viewTag, visibleMessages, visibleValues } from '../../sharing/visible.ts'
 import { DELIVERY_STATES, DIRECTIONS } from '../../../shared/mesh/delivery-states.ts'
 import { namesOf } from '../../../shared/names.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
@@ -115,26 +114,25 @@ const pages = prepareShapes((db, shape) => {
 
 const newest = keepBodies<Body>()
 
-/** The first page without filters, which many clients poll: the part that the scope permits. */
-export async function newestMessages(store: Store, limit: number, scope: Scope): Promise<Body> {
+/** The first page without filters, which many ask for again and again: of what the viewer sees. */
+export async function newestMessages(store: Store, limit: number, view: View): Promise<Body> {
   const revision = await readRevision(store, 'messages')
-  const key = `${limit}-${encodeURIComponent(scopeKey(scope))}`
-  const make = async () => bodyOf(await listMessages(store, { limit }, scope), `"${revision}-${key}"`)
-  return newest(store, revision, key, make)
+  const make = async () => bodyOf(await listMessages(store, { limit }, view), `"${revision}-${limit}-${viewTag(view)}"`)
+  return newest(store, revision, `${limit} ${viewKey(view)}`, make)
 }
 
-/** A page as JSON, newest first: the part that the scope permits. */
-export async function listMessages(store: Store, filters: MessageSearch, scope: Scope): Promise<string> {
+/** A page as JSON, newest first: of what the viewer sees. */
+export async function listMessages(store: Store, filters: MessageSearch, view: View): Promise<string> {
   const { limit } = filters
-  const search = seesAllMessages(scope) ? filters : { ...filters, visible: scope }
+  const search = seesAllMessages(view) ? filters : { ...filters, visible: view }
   if (needsSearch(search)) {
     const { ids, next } = await findMessages(store, search)
     const rows = await rawRows<RawMessage>(pages(store, 'ids'), { ids: JSON.stringify(ids), limit })
     return pageOf(rows, next)
   }
   const shape = FILTERS.filter((name) => name !== 'ids' && search[name] !== undefined).join(' ')
-  // One more than requested shows whether there is a next page.
-  const values = { ...search, ...visibleValues(scope), limit: limit + 1 }
+  // One more than asked for tells whether there is a next page.
+  const values = { ...search, ...visibleValues(view), limit: limit + 1 }
   const rows = await rawRows<RawMessage>(pages(store, shape), values)
   const shown = rows.slice(0, limit)
   return pageOf(shown, rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null)

@@ -4,8 +4,7 @@ import { messages, receptions, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { AppError } from '../../http/errors.ts'
-import type { Scope } from '../../../shared/access/scope.ts'
-import { canReadMessage, placeOfMessage } from '../../sharing/visible.ts'
+import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../sharing/visible.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 
 export const receptionSchema = z
@@ -25,7 +24,7 @@ export type Reception = z.infer<typeof receptionSchema>
 
 const queries = prepareOnce((db) => ({
   exists: db
-    .select({ channel: messages.channel, to: messages.toNodeNum })
+    .select({ channel: messages.channel, from: messages.fromNodeNum, to: messages.toNodeNum })
     .from(messages)
     .where(eq(messages.id, sql.placeholder('id')))
     .prepare(),
@@ -46,12 +45,16 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Oldest first, at most 1000. Throws `message_not_found`, also for a message outside the scope. */
-export async function listReceptions(store: Store, id: number, scope: Scope): Promise<Reception[]> {
+/** Oldest first, at most 1000. Throws `message_not_found`, also for a message that the viewer does not see. */
+export async function listReceptions(store: Store, id: number, view: View): Promise<Reception[]> {
   const { exists, list } = queries(store)
   const message = await exists.get({ id })
-  if (message === undefined || !canReadMessage(scope, placeOfMessage(message))) throw new AppError('message_not_found')
-  const rows = await list.all({ id })
+  const isSeen =
+    message !== undefined &&
+    canReadMessage(view, placeOfMessage(message)) &&
+    seesNodes(view, [message.from, message.to])
+  if (!isSeen) throw new AppError('message_not_found')
+  const rows = (await list.all({ id })).filter(({ gateway }) => seesNodes(view, [gateway]))
   return rows.map((row) => {
     const gateway = row.gateway === 0 ? null : row.gateway
     return { ...row, gateway, gatewayId: gateway === null ? null : formatNodeId(gateway) }

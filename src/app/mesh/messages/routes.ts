@@ -53,9 +53,9 @@ export const messageRoutes = new Hono<AppEnv>()
       const { store, compressor, viewer } = c.get('ctx')
       const { limit, ...filters } = c.req.valid('query')
       if (Object.values(filters).every((filter) => filter === undefined)) {
-        return answerBody(c, compressor, await newestMessages(store, limit, viewer.scope))
+        return answerBody(c, compressor, await newestMessages(store, limit, viewer.view))
       }
-      const page = await listMessages(store, { limit, ...filters }, viewer.scope)
+      const page = await listMessages(store, { limit, ...filters }, viewer.view)
       return c.body(page, 200, { 'Content-Type': 'application/json' })
     },
   )
@@ -85,7 +85,7 @@ export const messageRoutes = new Hono<AppEnv>()
     validate('param', idParam),
     async (c) =>
       c.json({
-        receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.scope),
+        receptions: await listReceptions(c.get('ctx').store, c.req.valid('param').id, c.get('ctx').viewer.view),
       }),
   )
 

@@ -26,8 +26,9 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
 /**
  * Builds one body for each state of a table, even if many clients ask for it. `make` may return a body newer than the
  * revision that it is kept for, never an older one.
+ `places`: bodies that are kept.
  */
-export function keepBodies<T>() {
+export function keepBodies<T>(places = KEPT_BODIES) {
   const kept = new WeakMap<Db, { readonly revision: number; readonly made: Map<string, T> }>()
   return async (store: Store, revision: number, key: string, make: () => T | Promise<T>): Promise<T> => {
     const last = kept.get(store.db)
@@ -39,7 +40,7 @@ export function keepBodies<T>() {
     // Others may have asked meanwhile: all use the one that came first.
     const earlier = made.get(key)
     if (earlier !== undefined) return earlier
-    if (made.size < KEPT_BODIES) made.set(key, fresh)
+    if (made.size < places) made.set(key, fresh)
     return fresh
   }
 }

@@ -2,15 +2,18 @@ import { and, asc, desc, gte, isNotNull, isNull, or, sql, type SQL } from 'drizz
 import { contains } from '../../../db/contains.ts'
 import { nodes } from '../../../db/schema.ts'
 import type { Db, Store } from '../../../db/store.ts'
-import type { Ctx } from '../../context.ts'
+import type { Ctx, Reader } from '../../context.ts'
+import { ofNodesSeenBy, seesAllContents, viewKey, viewTag } from '../../sharing/visible.ts'
 import { type Body, bodyOf } from '../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
-import { publicNode } from './nodes.ts'
-import { type SerialisedNode, type SerialisedNodes, serialiseNodes } from './serialised.ts'
+import { nodesSeenBy } from './seen.ts'
+import { type SerialisedNode, type SerialisedNodes, serialiseNodes, serialiseSeen } from './serialised.ts'
 
 /** Nodes in one answer. */
 export const MAX_NODES = 5000
+
+const NARROW_LISTS = 16
 
 export type NodeQuery = {
   readonly limit: number
@@ -61,19 +64,23 @@ export type NodeList = {
 }
 
 const plainLists = keepBodies<NodeList>()
+/** Of viewers who do not see everything: they take no place of the others. */
+const narrowLists = keepBodies<NodeList>(NARROW_LISTS)
 
 /** Newest heard first; pages after a cursor by node number. */
-export async function listNodes(
-  { store, nodesRevision }: Pick<Ctx, 'store' | 'nodesRevision'>,
-  query: NodeQuery,
-  now: number,
-): Promise<NodeList> {
+export async function listNodes(ctx: Reader & Pick<Ctx, 'nodesRevision' | 'now'>, query: NodeQuery): Promise<NodeList> {
+  const { store, nodesRevision, viewer } = ctx
   const { limit, cursor, since, q, activeWithin, signed } = query
   const isPlain = [since, q, activeWithin, signed].every((filter) => filter === undefined)
-  if (!isPlain) return { body: await filterNodes(store, query, now), total: null, next: null }
-  const all = await serialiseNodes(store, nodesRevision)
+  if (!isPlain) return { body: await filterNodes(ctx, query), total: null, next: null }
   const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
-  return plainLists(store, all.revision, key, () => pageOf(all, limit, cursor, `"${all.revision}-${key}"`))
+  if (seesAllContents(viewer.view)) {
+    const all = await serialiseNodes(store, nodesRevision)
+    return plainLists(store, all.revision, key, () => pageOf(all, limit, cursor, `"${all.revision}-${key}"`))
+  }
+  const seen = await serialiseSeen(store, viewer.view, nodesRevision)
+  const etag = `"${seen.revision}-${key}-${viewTag(viewer.view)}"`
+  return narrowLists(store, seen.revision, `${key} ${viewKey(viewer.view)}`, () => pageOf(seen, limit, cursor, etag))
 }
 
 function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: NodeCursor | undefined, etag: string) {
@@ -101,21 +108,26 @@ function leftOf(list: readonly SerialisedNode[], { lastHeard, nodeNum, revision,
 }
 
 /** Nodes become inactive by time alone, but then their number changes: the tag includes it. */
-async function filterNodes(store: Store, query: NodeQuery, now: number): Promise<Body> {
+async function filterNodes(
+  { store, viewer: { view }, now }: Reader & Pick<Ctx, 'now'>,
+  query: NodeQuery,
+): Promise<Body> {
   const { limit, since, q, activeWithin, signed } = query
   const revision = await readRevision(store, 'nodes')
-  const activeSince = activeWithin === undefined ? undefined : now - activeWithin * 1000
+  const activeSince = activeWithin === undefined ? undefined : now() - activeWithin * 1000
   const conditions = [
     since === undefined ? undefined : gte(nodes.lastHeard, since),
     activeSince === undefined ? undefined : gte(nodes.lastHeard, activeSince),
     ...(q === undefined ? [] : [matches(q), await indexFinds(store, q)]),
     signed === undefined ? undefined : signed ? isNotNull(nodes.signedAt) : isNull(nodes.signedAt),
+    view.hidden.size === 0 ? undefined : ofNodesSeenBy(view, nodes.nodeNum),
   ]
   const rows = await select(store.db, and(...conditions))
     .limit(limit)
     .all()
   const asked = [limit, since ?? '', activeWithin ?? '', encodeURIComponent(q ?? ''), signed ?? ''].join('-')
-  return bodyOf(JSON.stringify(rows.map(publicNode)), `"${revision}-${asked}-${rows.length}"`)
+  const tag = seesAllContents(view) ? '' : `-${viewTag(view)}`
+  return bodyOf(JSON.stringify(await nodesSeenBy(store, view, rows)), `"${revision}-${asked}-${rows.length}${tag}"`)
 }
 
 /** Undefined while the index is being built, and for a `q` that is too short for it. */

@@ -7,11 +7,9 @@ import { enumName } from '../../../meshtastic/enum-name.ts'
 import { Config_DeviceConfig_RoleSchema } from '../../../meshtastic/gen/config_pb.ts'
 import { HardwareModelSchema } from '../../../meshtastic/gen/hardware_pb.ts'
 import { BROADCAST, formatNodeId, parseNodeId } from '../../../meshtastic/node-id.ts'
-import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
-import { listFormerNums, readPresentNum } from './renumbering.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { MAX_NOTES } from '../../../shared/limits.ts'
 
@@ -63,6 +61,7 @@ export const nodeSchema = z
     isFavorite: z.boolean(),
     isIgnored: z.boolean(),
     isLocal: z.boolean().describe('A radio of this service'),
+    hidden: z.boolean().describe('The node, and all that it says, is there only for those who may change nodes'),
     keyMismatch: z
       .boolean()
       .describe(
@@ -107,11 +106,12 @@ export const nodeDetailSchema = nodeSchema
     positionSigned: z.boolean().describe('The position was signed: only a signed position replaces it'),
   })
   .meta({ id: 'NodeDetail', description: 'A node with what only a look at it alone tells' })
-type NodeDetail = z.infer<typeof nodeDetailSchema>
+export type NodeDetail = z.infer<typeof nodeDetailSchema>
 
 export const nodeChangesSchema = z.strictObject({
   isFavorite: z.boolean().optional(),
   isIgnored: z.boolean().optional(),
+  hidden: z.boolean().optional(),
   notes: z
     .string()
     .max(MAX_NOTES)
@@ -141,12 +141,13 @@ const byNum = prepareOnce((db) => ({
     .prepare(),
 }))
 
-type NodeRow = typeof nodes.$inferSelect
+export type NodeRow = typeof nodes.$inferSelect
 
 /** The row as the API returns it. */
 export function publicNode(row: NodeRow): Node {
   const { nodeNum, longName, shortName, isLicensed, publicKey, snr, rssi, hopsAway, lastHeard, firstHeard } = row
-  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, keyMismatch, signedAt, spoofSuspected, notes } = row
+  const { viaMqtt, channel, isFavorite, isIgnored, isLocal, isHidden, keyMismatch, signedAt, spoofSuspected, notes } =
+    row
   return {
     nodeNum,
     nodeId: formatNodeId(nodeNum),
@@ -168,6 +169,7 @@ export function publicNode(row: NodeRow): Node {
     isFavorite,
     isIgnored,
     isLocal,
+    hidden: isHidden,
     keyMismatch,
     signed: signedAt !== null,
     spoofSuspected,
@@ -180,57 +182,31 @@ function publicPosition(row: NodeRow): Node['position'] {
   return latitude === null || longitude === null ? null : { latitude, longitude, altitude, precisionBits, time }
 }
 
-function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
+/** Null: it has told none. */
+export function publicMetrics(row: NodeRow): Node['deviceMetrics'] {
   const { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime: time } = row
   const metrics = { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds }
   return Object.values(metrics).every((value) => value === null) ? null : { ...metrics, time }
 }
 
+/** Null for a node that is not known by this number. */
+export async function readNodeRow(store: Store, nodeNum: number): Promise<NodeRow | null> {
+  return (await byNum(store).get.get({ nodeNum })) ?? null
+}
+
 async function findNode(store: Store, nodeNum: number): Promise<NodeRow> {
-  const row = await byNum(store).get.get({ nodeNum })
-  if (row === undefined) throw new AppError('node_not_found')
+  const row = await readNodeRow(store, nodeNum)
+  if (row === null) throw new AppError('node_not_found')
   return row
 }
 
 /** For readers: also finds a node by a former number. */
-async function findByAnyNum(store: Store, nodeNum: number): Promise<NodeRow> {
-  const row = await byNum(store).get.get({ nodeNum })
-  return row ?? findNode(store, (await readPresentNum(store, nodeNum)) ?? nodeNum)
-}
-
-/** Also by a former number. Throws `node_not_found`. */
-export async function getNode(store: Store, nodeNum: number): Promise<NodeDetail> {
-  const row = await findByAnyNum(store, nodeNum)
-  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
-  return {
-    ...publicNode(row),
-    formerNodeNums: await listFormerNums(store, row.nodeNum),
-    previousPublicKey,
-    refusedPublicKey,
-    weakKey: publicKey !== null && (await isWeakKey(publicKey)),
-    signedAt,
-    nameSigned,
-    positionSigned,
-  }
-}
-
-/** The row id of a node, also by a former number. Throws `node_not_found`. */
-export async function getNodeRowId(store: Store, nodeNum: number): Promise<number> {
-  const { id } = await findByAnyNum(store, nodeNum)
-  return id
-}
-
-/** Changes the fields that users set on a node. Throws `node_not_found`. */
-export async function updateNode(
-  ctx: Ctx,
-  nodeNum: number,
-  changes: z.infer<typeof nodeChangesSchema>,
-): Promise<NodeDetail> {
+export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typeof nodeChangesSchema>): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
-  const { isFavorite = before.isFavorite, isIgnored = before.isIgnored, notes = before.notes } = changes
-  const after = { isFavorite, isIgnored, notes }
-  const fields = (['isFavorite', 'isIgnored', 'notes'] as const).filter((key) => after[key] !== before[key])
-  if (fields.length === 0) return getNode(ctx.store, nodeNum)
+  const { isFavorite, isIgnored, hidden: isHidden, notes } = { ...before, hidden: before.isHidden, ...changes }
+  const after = { isFavorite, isIgnored, isHidden, notes }
+  const fields = (['isFavorite', 'isIgnored', 'isHidden', 'notes'] as const).filter((key) => after[key] !== before[key])
+  if (fields.length === 0) return
   const pick = (from: typeof after) => Object.fromEntries(fields.map((key) => [key, from[key]]))
   const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: pick(before), after: pick(after) }
   await ctx.store.atomic([
@@ -240,7 +216,6 @@ export async function updateNode(
       .where(and(eq(nodes.id, before.id), differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
   ])
-  return getNode(ctx.store, nodeNum)
 }
 
 /**
@@ -248,7 +223,7 @@ export async function updateNode(
  * positions signed with another key lose their mark. Throws `node_not_found`, and `invalid_request` for a key that was
  * not announced.
  */
-export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<NodeDetail> {
+export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): Promise<void> {
   const before = await findNode(ctx.store, nodeNum)
   const isAnother = publicKey !== before.publicKey
   // The key of a radio of ours comes from its own connection only.
@@ -286,7 +261,6 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
       .where(and(eq(nodes.id, before.id), ...isAsSeen, differs(nodes, fields, after))),
     audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
   ])
-  return getNode(ctx.store, nodeNum)
 }
 
 /**
@@ -312,5 +286,5 @@ export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
 
 /** Base64 of the latest public key of a node; null when it is not known. */
 export async function readPublicKey(store: Store, nodeNum: number): Promise<string | null> {
-  return (await byNum(store).get.get({ nodeNum }))?.publicKey ?? null
+  return (await readNodeRow(store, nodeNum))?.publicKey ?? null
 }

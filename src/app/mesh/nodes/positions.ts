@@ -1,8 +1,10 @@
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { positions } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
-import { getNodeRowId } from './nodes.ts'
+import { prepareOnce } from '../../../db/store.ts'
+import type { Reader } from '../../context.ts'
+import { onVisibleChannel, visibleValues } from '../../sharing/visible.ts'
+import { getNodeRowId } from './seen.ts'
 import { timeField } from '../../http/fields.ts'
 
 export const trackSchema = z.object({
@@ -33,6 +35,7 @@ const queries = prepareOnce((db) => ({
         eq(positions.nodeId, sql.placeholder('id')),
         gte(positions.t, sql.placeholder('from')),
         lte(positions.t, sql.placeholder('to')),
+        onVisibleChannel(positions.channel),
       ),
     )
     .orderBy(asc(positions.t))
@@ -40,13 +43,13 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The positions of a node from `from` to `to` (ms, inclusive), oldest first. Throws `node_not_found`. */
+/** Where a node was from `from` to `to` (ms, inclusive), oldest first: as far as the viewer sees it. Throws `node_not_found`. */
 export async function readTrack(
-  store: Store,
+  { store, viewer: { view } }: Reader,
   nodeNum: number,
   { from, to, limit }: { from: number; to: number; limit: number },
 ): Promise<z.infer<typeof trackSchema>> {
-  const id = await getNodeRowId(store, nodeNum)
-  const rows = await queries(store).track.all({ id, from, to, limit: limit + 1 })
+  const id = await getNodeRowId(store, view, nodeNum)
+  const rows = await queries(store).track.all({ id, from, to, limit: limit + 1, ...visibleValues(view) })
   return { positions: rows.slice(0, limit), nextFrom: rows[limit]?.time ?? null }
 }

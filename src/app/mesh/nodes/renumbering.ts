@@ -41,6 +41,7 @@ const mergeWords = (other: string) => ({
   notes: sql`trim(notes || char(10) || coalesce(${toldOf(other, 'notes')}, ''), char(10))`,
   isFavorite: sql`max(is_favorite, coalesce(${toldOf(other, 'is_favorite')}, 0))`,
   isIgnored: sql`max(is_ignored, coalesce(${toldOf(other, 'is_ignored')}, 0))`,
+  isHidden: sql`max(is_hidden, coalesce(${toldOf(other, 'is_hidden')}, 0))`,
   firstHeard: sql`min(first_heard, coalesce(${toldOf(other, 'first_heard')}, first_heard))`,
 })
 
@@ -58,9 +59,17 @@ const WHAT_IS_KNOWN = {
   ...unlessKnown(['shortName'], 'short_name'),
   ...unlessKnown(['hwModel'], 'hw_model'),
   ...unlessKnown(['role', 'isLicensed'], 'role'),
-  ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime'], 'latitude'),
+  ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'], 'latitude'),
   ...unlessKnown(
-    ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'uptimeSeconds', 'deviceMetricsTime'],
+    [
+      'batteryLevel',
+      'voltage',
+      'channelUtilization',
+      'airUtilTx',
+      'uptimeSeconds',
+      'deviceMetricsTime',
+      'metricsChannel',
+    ],
     'device_metrics_time',
   ),
 }

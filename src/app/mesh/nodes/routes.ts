@@ -11,7 +11,6 @@ import { listNodes, MAX_NODES, parseNodeCursor } from './list.ts'
 import {
   acceptKey,
   deleteNode,
-  getNode,
   nodeChangesSchema,
   nodeDetailSchema,
   nodeKeySchema,
@@ -20,6 +19,7 @@ import {
   updateNode,
 } from './nodes.ts'
 import { readTrack, trackSchema } from './positions.ts'
+import { getNode } from './seen.ts'
 import { shared } from '../../sharing/shared.ts'
 import {
   getNodeShown,
@@ -88,7 +88,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const { ctx } = c.var
-      const { body, total, next } = await listNodes(ctx, c.req.valid('query'), ctx.now())
+      const { body, total, next } = await listNodes(ctx, c.req.valid('query'))
       return answerBody(c, ctx.compressor, body, {
         ...(total === null ? {} : { 'X-Total-Count': String(total) }),
         ...(next === null ? {} : { 'X-Next-Cursor': next }),
@@ -101,7 +101,7 @@ export const nodeRoutes = new Hono<AppEnv>()
     requirePermission('nodes', 'read'),
     answers('One node. Its former numbers also work', { 200: nodeDetailSchema }, ['node_not_found']),
     validate('param', nodeParam),
-    async (c) => c.json(await getNode(c.var.ctx.store, c.req.valid('param').id)),
+    async (c) => c.json(await getNode(c.var.ctx.store, c.var.ctx.viewer.view, c.req.valid('param').id)),
   )
   .put(
     '/:id',
@@ -110,9 +110,11 @@ export const nodeRoutes = new Hono<AppEnv>()
     validate('param', nodeParam),
     validate('json', nodeChangesSchema),
     async (c) => {
-      const node = await updateNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))
-      await announceNodes(c.var.ctx, [node.nodeNum])
-      return c.json(node)
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await updateNode(ctx, id, c.req.valid('json'))
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
     },
   )
   .delete(
@@ -141,9 +143,11 @@ export const nodeRoutes = new Hono<AppEnv>()
     validate('param', nodeParam),
     validate('json', nodeKeySchema),
     async (c) => {
-      const node = await acceptKey(c.var.ctx, c.req.valid('param').id, c.req.valid('json').publicKey)
-      await announceNodes(c.var.ctx, [node.nodeNum])
-      return c.json(node)
+      const { ctx } = c.var
+      const { id } = c.req.valid('param')
+      await acceptKey(ctx, id, c.req.valid('json').publicKey)
+      await announceNodes(ctx, [id])
+      return c.json(await getNode(ctx.store, ctx.viewer.view, id))
     },
   )
   .get(
@@ -163,5 +167,5 @@ export const nodeRoutes = new Hono<AppEnv>()
         })
         .refine(({ from, to }) => from <= to, { path: ['from'], message: 'not after to' }),
     ),
-    async (c) => c.json(await readTrack(c.var.ctx.store, c.req.valid('param').id, c.req.valid('query'))),
+    async (c) => c.json(await readTrack(c.var.ctx, c.req.valid('param').id, c.req.valid('query'))),
   )

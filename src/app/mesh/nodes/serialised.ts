@@ -4,13 +4,17 @@ import { type Db, prepareOnce, readTogether, type Store } from '../../../db/stor
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
+import { channelsOf, nodesSeenBy, type NodeChannels, readNodeRows, seesWhole } from './seen.ts'
+import { seesNodes, type View, viewKey } from '../../sharing/visible.ts'
 
 /** A node as the API returns it. */
 export type SerialisedNode = {
+  /** Of its row. */
+  readonly id: number
   readonly nodeNum: number
   readonly lastHeard: number | null
-  /** Of its row. */
   readonly revision: number
+  readonly channels: NodeChannels
   readonly json: string
 }
 
@@ -74,8 +78,8 @@ async function readChanged(store: Store, since: number) {
   for (let after = 0; ;) {
     const [rows, [counted]] = await readTogether(store, { since, after, limit }, [changed, count])
     for (const row of rows) {
-      const { nodeNum, lastHeard, revision } = row
-      all.push({ nodeNum, lastHeard, revision, json: JSON.stringify(publicNode(row)) })
+      const { id, nodeNum, lastHeard, revision } = row
+      all.push({ id, nodeNum, lastHeard, revision, channels: channelsOf(row), json: JSON.stringify(publicNode(row)) })
     }
     const last = rows.at(-1)
     if (last === undefined || rows.length !== limit) return { nodes: all, count: counted?.n ?? 0 }
@@ -86,4 +90,63 @@ async function readChanged(store: Store, since: number) {
 
 function byLastHeard(a: SerialisedNode, b: SerialisedNode): number {
   return (b.lastHeard ?? -Infinity) - (a.lastHeard ?? -Infinity) || a.nodeNum - b.nodeNum
+}
+
+/** Views that see not everything, of which the nodes are kept. */
+const KEPT_VIEWS = 8
+
+/** What a view shows of the nodes, and of each that it does not show whole what it was made of. */
+type Seen = SerialisedNodes & {
+  readonly of: SerialisedNodes
+  readonly narrowed: ReadonlyMap<SerialisedNode, SerialisedNode>
+}
+const keptSeen = new WeakMap<Db, Map<string, Seen>>()
+
+/** As `serialiseNodes`, of what a view shows that does not see everything. Nodes that it sees whole are the same ones. */
+export async function serialiseSeen(store: Store, view: View, seen?: number): Promise<SerialisedNodes> {
+  const of = await serialiseNodes(store, seen)
+  const views = keptSeen.get(store.db) ?? new Map<string, Seen>()
+  keptSeen.set(store.db, views)
+  const key = viewKey(view)
+  const known = views.get(key)
+  if (known?.of === of) return known
+  const shown = of.list.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
+  const lacking = shown.filter(({ channels }) => !seesWhole(view, channels))
+  const narrowed = await narrow(store, view, lacking, known?.narrowed)
+  const list = shown.flatMap((node) => (seesWhole(view, node.channels) ? node : (narrowed.get(node) ?? [])))
+  const next = { revision: of.revision, list, of, narrowed }
+  views.delete(key)
+  views.set(key, next)
+  const [oldest] = views.size > KEPT_VIEWS ? views.keys() : []
+  if (oldest !== undefined) views.delete(oldest)
+  return next
+}
+
+/** Of a node that is the same as before, what was made of it is too: its earlier values change only with it. */
+async function narrow(
+  store: Store,
+  view: View,
+  lacking: readonly SerialisedNode[],
+  before: ReadonlyMap<SerialisedNode, SerialisedNode> | undefined,
+): Promise<Map<SerialisedNode, SerialisedNode>> {
+  const narrowed = new Map<SerialisedNode, SerialisedNode>()
+  const fresh = lacking.filter((node) => {
+    const known = before?.get(node)
+    if (known !== undefined) narrowed.set(node, known)
+    return known === undefined
+  })
+  for (let from = 0; from < fresh.length; from += SLICE) {
+    const slice = fresh.slice(from, from + SLICE)
+    const rows = await readNodeRows(
+      store,
+      slice.map(({ id }) => id),
+    )
+    const found = new Map((await nodesSeenBy(store, view, rows)).map((node) => [node.nodeNum, node]))
+    for (const node of slice) {
+      const shown = found.get(node.nodeNum)
+      if (shown !== undefined) narrowed.set(node, { ...node, json: JSON.stringify(shown) })
+    }
+    if (fresh.length > SLICE) await nextTurn()
+  }
+  return narrowed
 }

@@ -42,11 +42,10 @@ export const telemetryRoutes = new Hono<AppEnv>().get(
   validate('query', querySchema),
   async (c) => {
     const { ctx } = c.var
-    const { store } = ctx
     const { nodeId, metric, points, ...given } = c.req.valid('query')
-    if (nodeId === undefined || metric === undefined) return c.json(await listMetrics(store, nodeId ?? null))
+    if (nodeId === undefined || metric === undefined) return c.json(await listMetrics(ctx, nodeId ?? null))
     const to = given.to ?? Math.max(ctx.now(), given.from ?? 0)
     const from = given.from ?? Math.max(0, to - DAY_MS)
-    return c.json(await readSeries(store, { nodeNum: nodeId, metric, from, to, points }))
+    return c.json(await readSeries(ctx, { nodeNum: nodeId, metric, from, to, points }))
   },
 )

@@ -1,9 +1,12 @@
-import { and, eq, gte, lte, sql } from 'drizzle-orm'
+import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
-import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+import { type Db, prepareOnce } from '../../../db/store.ts'
 import { unitOf } from './metric-units.ts'
-import { getNodeRowId } from '../nodes/nodes.ts'
+import { getNodeRowId } from '../nodes/seen.ts'
+import type { Reader } from '../../context.ts'
+import { ofVisibleNodes, onVisibleChannel, seesAllContents, visibleValues } from '../../sharing/visible.ts'
+import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 
 /**
@@ -51,6 +54,69 @@ const value = sql.placeholder
 const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
   and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
 
+const MIXED = sql.raw(String(UNKNOWN_CHANNEL))
+
+/** A summary of several channels is made again of the rows below it that the view has. */
+const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries) =>
+  db
+    .select({
+      t: sql<number>`s.t`,
+      n: sql<number>`s.n`,
+      min: sql<number>`s.min`,
+      max: sql<number>`s.max`,
+      sum: sql<number>`s.sum`,
+    })
+    .from(
+      sql`(select t, n, min, max, sum from ${table} where ${isInRange(table)} and ${onVisibleChannel(table.channel)}
+        union all select d.t, ${sums} from ${table} d cross join ${below} x on x.node_id = d.node_id
+          and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(spanMs))}
+          and ${onVisibleChannel(sql`x.channel`)}
+        where d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
+          and d.t <= ${value('to')} and d.channel = ${MIXED} group by d.t) s`,
+    )
+    .orderBy(sql`s.t`)
+    .prepare()
+
+type Summaries = {
+  readonly table: typeof telemetryHourly | typeof telemetryDaily
+  readonly below: typeof telemetry | typeof telemetryHourly
+  readonly spanMs: number
+  /** n, min, max and sum of the rows `x`. */
+  readonly sums: SQL
+}
+
+const OF_MEASUREMENTS = sql`count(*) as n, min(x.v) as min, max(x.v) as max, sum(x.v) as sum`
+const OF_HOURS = sql`sum(x.n) as n, min(x.min) as min, max(x.max) as max, sum(x.sum) as sum`
+
+const readFresh = (db: Db, isSeen?: SQL) =>
+  db
+    .select({
+      t: sql<number>`d.t`,
+      n: sql<number>`count(*)`,
+      min: sql<number>`min(x.v)`,
+      max: sql<number>`max(x.v)`,
+      sum: sql<number>`sum(x.v)`,
+    })
+    .from(sql`telemetry_dirty d cross join telemetry x`)
+    .where(
+      and(
+        sql`d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
+        and d.t <= ${value('to')} and x.node_id = d.node_id and x.metric = d.metric and x.t >= d.t
+        and x.t < d.t + ${sql.raw(String(HOUR_MS))}`,
+        isSeen,
+      ),
+    )
+    .groupBy(sql`d.t`)
+    .prepare()
+
+const readRaw = (db: Db, isSeen?: SQL) =>
+  db
+    .select({ t: telemetry.t, v: telemetry.v })
+    .from(telemetry)
+    .where(and(isInRange(telemetry), isSeen))
+    .orderBy(telemetry.t)
+    .prepare()
+
 const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily) =>
   db
     .select({ t: table.t, n: table.n, min: table.min, max: table.max, sum: table.sum })
@@ -76,31 +142,40 @@ const queries = prepareOnce((db) => ({
     )
     .orderBy(metrics.name)
     .prepare(),
-  raw: db
-    .select({ t: telemetry.t, v: telemetry.v })
-    .from(telemetry)
-    .where(isInRange(telemetry))
-    .orderBy(telemetry.t)
-    .prepare(),
+  raw: readRaw(db),
   hour: readRollUp(db, telemetryHourly),
   day: readRollUp(db, telemetryDaily),
-  // Hours that are not rolled up yet, summarised on the spot.
-  fresh: db
-    .select({
-      t: sql<number>`d.t`,
-      n: sql<number>`count(*)`,
-      min: sql<number>`min(x.v)`,
-      max: sql<number>`max(x.v)`,
-      sum: sql<number>`sum(x.v)`,
-    })
-    .from(sql`telemetry_dirty d cross join telemetry x`)
+  // Hours that are not rolled up yet, summed up on the spot.
+  fresh: readFresh(db),
+}))
+
+/** The same for views that have not every channel. */
+const seenQueries = prepareOnce((db) => ({
+  ofNode: db
+    .select({ metric: metrics.name })
+    .from(metrics)
     .where(
-      sql`d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
-        and d.t <= ${value('to')} and x.node_id = d.node_id and x.metric = d.metric and x.t >= d.t
-        and x.t < d.t + ${sql.raw(String(HOUR_MS))}`,
+      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
+          and ${onVisibleChannel(sql`x.channel`)})
+        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
+          and ${onVisibleChannel(sql`x.channel`)})`,
     )
-    .groupBy(sql`d.t`)
+    .orderBy(metrics.name)
     .prepare(),
+  // By the days: of a metric that came on none of the channels, all rows are visited.
+  all: db
+    .select({ metric: metrics.name })
+    .from(metrics)
+    .where(
+      sql`exists (select 1 from nodes n cross join telemetry_daily x on x.node_id = n.id and x.metric = metrics.id
+        where ${onVisibleChannel(sql`x.channel`)} and ${ofVisibleNodes(sql`n.node_num`)})`,
+    )
+    .orderBy(metrics.name)
+    .prepare(),
+  raw: readRaw(db, onVisibleChannel(telemetry.channel)),
+  hour: seenSums(db, { table: telemetryHourly, below: telemetry, spanMs: HOUR_MS, sums: OF_MEASUREMENTS }),
+  day: seenSums(db, { table: telemetryDaily, below: telemetryHourly, spanMs: DAY_MS, sums: OF_HOURS }),
+  fresh: readFresh(db, onVisibleChannel(sql`x.channel`)),
 }))
 
 /** Several measurements in one. */
@@ -113,9 +188,16 @@ type Sum = {
 }
 
 /** The metrics that a node has measured, or with null any node. Throws `node_not_found`. */
-export async function listMetrics(store: Store, nodeNum: number | null): Promise<z.infer<typeof metricsSchema>> {
-  const { all, ofNode } = queries(store)
-  const rows = nodeNum === null ? await all.all() : await ofNode.all({ nodeId: await getNodeRowId(store, nodeNum) })
+export async function listMetrics(
+  { store, viewer: { view } }: Reader,
+  nodeNum: number | null,
+): Promise<z.infer<typeof metricsSchema>> {
+  const { all, ofNode } = seesAllContents(view) ? queries(store) : seenQueries(store)
+  const values = visibleValues(view)
+  const rows =
+    nodeNum === null
+      ? await all.all(values)
+      : await ofNode.all({ nodeId: await getNodeRowId(store, view, nodeNum), ...values })
   return { metrics: rows.map(({ metric }) => ({ metric, unit: unitOf(metric) })) }
 }
 
@@ -123,14 +205,17 @@ export async function listMetrics(store: Store, nodeNum: number | null): Promise
  * A metric of a node over time. The length of the range decides which table is read. The whole range is read; too many
  * points are averaged evenly. Throws `node_not_found`.
  */
-export async function readSeries(store: Store, { nodeNum, metric, from, to, points }: Range): Promise<Series> {
-  const prepared = queries(store)
-  const nodeId = await getNodeRowId(store, nodeNum)
+export async function readSeries(
+  { store, viewer: { view } }: Reader,
+  { nodeNum, metric, from, to, points }: Range,
+): Promise<Series> {
+  const prepared = { ...queries(store), ...(seesAllContents(view) ? {} : seenQueries(store)) }
+  const nodeId = await getNodeRowId(store, view, nodeNum)
   const known = await prepared.metric.get({ name: metric })
   const resolution = to - from <= RAW_RANGE_MS ? 'raw' : to - from <= HOURLY_RANGE_MS ? 'hour' : 'day'
   const answer = { metric, unit: unitOf(metric), resolution } as const
   if (known === undefined) return { ...answer, series: [] }
-  const range = { nodeId, metric: known.id, from, to }
+  const range = { nodeId, metric: known.id, from, to, ...visibleValues(view) }
   if (resolution === 'raw') {
     const rows = await prepared.raw.all(range)
     if (rows.length <= points) return { ...answer, series: rows.map(({ t, v }) => [t, v]) }
@@ -138,15 +223,14 @@ export async function readSeries(store: Store, { nodeNum, metric, from, to, poin
   }
   // An hour or a day counts if any part of it is in the range.
   const begun = { ...range, from: from - (from % (resolution === 'day' ? DAY_MS : HOUR_MS)) }
-  const sums = resolution === 'day' ? await prepared.day.all(begun) : await readHours(store, begun)
+  const sums = resolution === 'day' ? await prepared.day.all(begun) : await readHours(prepared, begun)
   return { ...answer, series: (sums.length <= points ? sums : thin(sums, begun.from, to, points)).map(toPoint) }
 }
 
 async function readHours(
-  store: Store,
-  range: { readonly nodeId: number; readonly metric: number; readonly from: number; readonly to: number },
+  { hour, fresh }: Pick<ReturnType<typeof queries>, 'hour' | 'fresh'>,
+  range: Record<string, string | number>,
 ): Promise<Sum[]> {
-  const { hour, fresh } = queries(store)
   const hours = new Map((await hour.all(range)).map((sum) => [sum.t, sum]))
   const added = await fresh.all(range)
   if (added.length === 0) return [...hours.values()]

@@ -1,11 +1,11 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { packets } from '../../../db/schema.ts'
-import type { Store } from '../../../db/store.ts'
+import type { Reader } from '../../context.ts'
+import { canReadPacket, ofNodesSeenBy, type PacketPlace, seesNodes } from '../../sharing/visible.ts'
 import { enumName } from '../../../meshtastic/enum-name.ts'
 import { PortNumSchema } from '../../../meshtastic/gen/ports_pb.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
-import type { Permissions } from '../../../shared/access/resources.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { type Range, rangeOf, walkBack } from '../../search/walk.ts'
 
@@ -38,7 +38,7 @@ export const packetSchema = z
       ),
     payload: z
       .looseObject({ kind: z.string() })
-      .describe('Decoded payload; only its kind if the viewer cannot read messages or nodes'),
+      .describe('Decoded payload; only its kind if the viewer may not read it'),
   })
   .meta({ id: 'Packet', description: 'An entry of the packet log' })
 export type LoggedPacket = z.infer<typeof packetSchema>
@@ -83,11 +83,10 @@ const fields = {
   payload: packets.payload,
 }
 
-/** Newest first, and where to continue. The content of a packet is shown as far as `permissions` allow. */
+/** Newest first, and where to go on. What a packet says is shown as far as the viewer may read it. */
 export async function listPackets(
-  store: Store,
+  { store, viewer }: Reader,
   { limit, before, since, from, to, port }: PacketFilters,
-  permissions: Permissions,
 ): Promise<z.infer<typeof packetPageSchema>> {
   const read = (range: Range | null, count: number) =>
     store.db
@@ -101,6 +100,9 @@ export async function listPackets(
           from === undefined ? undefined : eq(packets.fromNodeNum, from),
           to === undefined ? undefined : eq(packets.toNodeNum, to),
           port === undefined ? undefined : eq(packets.port, port),
+          viewer.view.hidden.size === 0
+            ? undefined
+            : ofNodesSeenBy(viewer.view, packets.fromNodeNum, packets.toNodeNum),
         ),
       )
       .orderBy(desc(packets.id))
@@ -123,7 +125,13 @@ export async function listPackets(
     fromNodeId: formatNodeId(row.fromNodeNum),
     toNodeId: formatNodeId(row.toNodeNum),
     portName: row.port === null ? null : enumName(PortNumSchema, row.port),
-    payload: showPayload(row.payload, permissions),
+    gateway: seesNodes(viewer.view, [row.gateway]) ? row.gateway : null,
+    payload: showPayload(viewer, row.payload, {
+      channel: row.channel,
+      to: row.toNodeNum,
+      pkiEncrypted: row.pkiEncrypted,
+      isOwn: standing === 'own',
+    }),
   }))
   return { packets: page, nextBefore: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
 }
@@ -142,8 +150,20 @@ const GUARDED: Readonly<Record<string, 'messages' | 'nodes'>> = {
 
 const payloadSchema = z.looseObject({ kind: z.string() })
 
-function showPayload(json: string, permissions: Permissions): LoggedPacket['payload'] {
+/** What a radio may tell of itself, whatever channel it says it on. */
+const OF_ITSELF = new Set(['position', 'nodeinfo', 'telemetry', 'mapreport'])
+
+function showPayload(
+  { permissions, view }: Reader['viewer'],
+  json: string,
+  place: PacketPlace,
+): LoggedPacket['payload'] {
   const payload = payloadSchema.parse(JSON.parse(json))
   const guard = GUARDED[payload.kind]
-  return guard === undefined || permissions[guard].read ? payload : { kind: payload.kind }
+  const isPermitted = guard === undefined || permissions[guard].read
+  // Nobody here could decrypt it: there is nothing to read.
+  if (payload.kind === 'encrypted') return payload
+  const isOwn = place.isOwn && OF_ITSELF.has(payload.kind)
+  const isSeen = canReadPacket(view, { ...place, isOwn }, guard === 'messages')
+  return isPermitted && isSeen ? payload : { kind: payload.kind }
 }

@@ -26,7 +26,7 @@ export const neighborRoutes = new Hono<AppEnv>().get(
   answers('The neighbours of each node, by its latest report', {
     200: z.object({ neighbors: z.array(neighborSchema) }),
   }),
-  async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx.store) }),
+  async (c) => c.json({ neighbors: await listNeighbors(c.var.ctx) }),
 )
 
 export const channelRoutes = new Hono<AppEnv>().get(
@@ -37,7 +37,10 @@ export const channelRoutes = new Hono<AppEnv>().get(
   answers('Channels of all radios and brokers, without their keys', {
     200: z.object({ channels: z.array(channelSchema) }),
   }),
-  async (c) => c.json({ channels: await listChannels(c.var.ctx.store, configuredRadios(c.var.ctx.radio)) }),
+  async (c) => {
+    const { ctx } = c.var
+    return c.json({ channels: await listChannels(ctx.store, configuredRadios(ctx.radio), ctx.viewer.view) })
+  },
 )
 
 export const waypointRoutes = new Hono<AppEnv>().get(
@@ -47,7 +50,7 @@ export const waypointRoutes = new Hono<AppEnv>().get(
   requirePermission('nodes', 'read'),
   inTurn('read'),
   answers('Waypoints that have not expired', { 200: z.object({ waypoints: z.array(waypointSchema) }) }),
-  async (c) => c.json({ waypoints: await listWaypoints(c.var.ctx.store, c.var.ctx.now()) }),
+  async (c) => c.json({ waypoints: await listWaypoints(c.var.ctx) }),
 )
 
 const broadcast = z.union([
@@ -72,7 +75,6 @@ export const packetRoutes = new Hono<AppEnv>().get(
     }),
   ),
   async (c) => {
-    const { store, viewer } = c.var.ctx
-    return c.json(await listPackets(store, c.req.valid('query'), viewer.permissions))
+    return c.json(await listPackets(c.var.ctx, c.req.valid('query')))
   },
 )

@@ -1,8 +1,11 @@
-import { desc, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, desc, gt, isNull, or, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { neighbors, waypoints } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import type { Ctx, Reader } from '../../context.ts'
+import { canReadChannel, type Scope } from '../../../shared/access/scope.ts'
+import { ofVisibleNodes, onVisibleChannel, seesAllContents, seesNodes, visibleValues } from '../../sharing/visible.ts'
 import { readChannelTable } from '../radios/channel-table.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { CHANNEL_ROLES } from '../../../shared/mesh/channels.ts'
@@ -51,20 +54,35 @@ export const waypointSchema = z
   })
   .meta({ id: 'Waypoint', description: 'A named place that a node shared' })
 
-const queries = prepareOnce((db) => ({
-  neighbors: db.select().from(neighbors).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare(),
-  waypoints: db
+const readNeighbors = (db: Db, isSeen?: SQL) =>
+  db.select().from(neighbors).where(isSeen).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare()
+
+const readWaypoints = (db: Db, isSeen?: SQL) =>
+  db
     .select()
     .from(waypoints)
-    .where(or(isNull(waypoints.expiresAt), gt(waypoints.expiresAt, sql.placeholder('now'))))
+    .where(and(or(isNull(waypoints.expiresAt), gt(waypoints.expiresAt, sql.placeholder('now'))), isSeen))
     .orderBy(desc(waypoints.t))
     .limit(MAX_WAYPOINTS)
-    .prepare(),
+    .prepare()
+
+const queries = prepareOnce((db) => ({ neighbors: readNeighbors(db), waypoints: readWaypoints(db) }))
+
+/** The same for views that do not see everything. */
+const seenQueries = prepareOnce((db) => ({
+  neighbors: readNeighbors(
+    db,
+    and(onVisibleChannel(neighbors.channel), ofVisibleNodes(neighbors.nodeNum, neighbors.neighborNum)),
+  ),
+  waypoints: readWaypoints(db, and(onVisibleChannel(waypoints.channel), ofVisibleNodes(waypoints.fromNodeNum))),
 }))
 
-/** Who hears whom, the latest report first. */
-export async function listNeighbors(store: Store): Promise<z.infer<typeof neighborSchema>[]> {
-  const rows = await queries(store).neighbors.all()
+const queriesFor = ({ store, viewer: { view } }: Reader) =>
+  seesAllContents(view) ? queries(store) : seenQueries(store)
+
+/** Who hears whom, the latest word first: what the viewer sees of it. */
+export async function listNeighbors(ctx: Reader): Promise<z.infer<typeof neighborSchema>[]> {
+  const rows = await queriesFor(ctx).neighbors.all(visibleValues(ctx.viewer.view))
   return rows.map(({ nodeNum, neighborNum, snr, t }) => ({
     nodeNum,
     nodeId: formatNodeId(nodeNum),
@@ -79,12 +97,20 @@ export async function listNeighbors(store: Store): Promise<z.infer<typeof neighb
 export async function listChannels(
   store: Store,
   radios: readonly string[] | null,
+  scope: Scope,
 ): Promise<z.infer<typeof channelSchema>[]> {
-  return (await readChannelTable(store, radios)).list()
+  const all = (await readChannelTable(store, radios)).list()
+  return all.filter(({ index }) => canReadChannel(scope, index))
 }
 
-/** Those that have not expired at `now`, the latest first. */
-export async function listWaypoints(store: Store, now: number): Promise<z.infer<typeof waypointSchema>[]> {
-  const rows = await queries(store).waypoints.all({ now })
-  return rows.map(({ t, ...row }) => ({ ...row, fromNodeId: formatNodeId(row.fromNodeNum), timestamp: t }))
+/** Those that have not expired, the latest first: what the viewer sees of them. */
+export async function listWaypoints(ctx: Reader & Pick<Ctx, 'now'>): Promise<z.infer<typeof waypointSchema>[]> {
+  const { view } = ctx.viewer
+  const rows = await queriesFor(ctx).waypoints.all({ now: ctx.now(), ...visibleValues(view) })
+  return rows.map(({ t, channel: _, lockedTo, ...row }) => ({
+    ...row,
+    lockedTo: seesNodes(view, [lockedTo]) ? lockedTo : null,
+    fromNodeId: formatNodeId(row.fromNodeNum),
+    timestamp: t,
+  }))
 }

@@ -23,7 +23,7 @@ export const tracerouteRoutes = new Hono<AppEnv>()
         node: nodeNumSchema.optional().describe('Node number or !hex of one of its ends'),
       }),
     ),
-    async (c) => c.json({ traceroutes: await listTraceroutes(c.var.ctx.store, c.req.valid('query')) }),
+    async (c) => c.json({ traceroutes: await listTraceroutes(c.var.ctx, c.req.valid('query')) }),
   )
   .post(
     '/',

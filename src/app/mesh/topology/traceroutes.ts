@@ -2,10 +2,20 @@ import type { Outgoing } from '../radios/radio.ts'
 import { and, desc, eq, getTableColumns, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { prepareOnce } from '../../../db/store.ts'
 import { BROADCAST, formatNodeId } from '../../../meshtastic/node-id.ts'
 import { encodeTraceroute } from '../../../meshtastic/link/to-radio.ts'
 import { audit } from '../../audit/audit.ts'
+import type { Reader } from '../../context.ts'
+import { canWriteChannel } from '../../../shared/access/scope.ts'
+import {
+  ofNodesSeenBy,
+  onChannelSeenBy,
+  seesAllContents,
+  seesNodes,
+  type View,
+  WHOLE_VIEW,
+} from '../../sharing/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import { DELIVERY_STATES } from '../../../shared/mesh/delivery-states.ts'
@@ -74,9 +84,15 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** Newest first. */
-export async function listTraceroutes(store: Store, { limit, before, node }: TracerouteFilters): Promise<Traceroute[]> {
-  const { fromNodeNum, toNodeNum, id } = traceroutes
+/** Newest first: those that the viewer sees. Nodes on the way that are hidden have no number. */
+export async function listTraceroutes(
+  { store, viewer: { view } }: Reader,
+  { limit, before, node }: TracerouteFilters,
+): Promise<Traceroute[]> {
+  const { fromNodeNum, toNodeNum, id, channel } = traceroutes
+  const isSeen = seesAllContents(view)
+    ? undefined
+    : and(onChannelSeenBy(channel, view), ofNodesSeenBy(view, fromNodeNum, toNodeNum))
   const rows = await store.db
     .select(columns)
     .from(traceroutes)
@@ -84,17 +100,18 @@ export async function listTraceroutes(store: Store, { limit, before, node }: Tra
       and(
         before === undefined ? undefined : lt(id, before),
         node === undefined ? undefined : or(eq(fromNodeNum, node), eq(toNodeNum, node)),
+        isSeen,
       ),
     )
     .orderBy(desc(id))
     .limit(limit)
     .all()
-  return rows.map(publicTraceroute)
+  return rows.map((row) => publicTraceroute(row, view))
 }
 
 /**
- * Sends a traceroute to a node. Throws `invalid_request` for an unknown radio, `radio_unavailable`, `queue_full`,
- * `automation_changed`; nothing is stored then.
+ * Traces the route to a node. Throws `forbidden`, `invalid_request` for a radio that there is not, `radio_unavailable`,
+ * `queue_full`, `automation_changed`; nothing is stored then.
  */
 export async function requestTraceroute(
   ctx: SendCtx,
@@ -102,6 +119,9 @@ export async function requestTraceroute(
   automatic: Automatic | null = null,
 ): Promise<Traceroute> {
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
+  if (ctx.viewer !== null && !canWriteChannel(ctx.viewer.view, CHANNEL)) {
+    throw new AppError('forbidden', 'You may not send on the primary channel')
+  }
   const outgoing = ctx.radio.reserve('traceroute', { radio: await findRadio(ctx, asked), rule: automatic })
   try {
     await refuseStale(automatic)
@@ -112,7 +132,7 @@ export async function requestTraceroute(
 }
 
 async function findRadio(ctx: SendCtx, { to, radio }: NewTraceroute): Promise<string | null> {
-  if (radio === undefined) return chooseRadio(ctx, { to, channel: 0, replyId: null })
+  if (radio === undefined) return chooseRadio(ctx, { to, channel: CHANNEL, replyId: null })
   requireSender(ctx.radio, radio)
   return radio
 }
@@ -136,6 +156,7 @@ async function storeAndAsk(
       toNodeNum: to,
       timestamp: ctx.now(),
       state: 'queued',
+      channel: CHANNEL,
       requestedBy: nameSender(ctx, automatic),
     }),
     audit(ctx, 'message_sent', {
@@ -146,14 +167,19 @@ async function storeAndAsk(
     }),
   ])
   const row = await queries(ctx.store).byRequest.get({ nodeNum, packetId })
-  if (row === undefined) throw new Error('the stored traceroute no longer exists')
-  outgoing.send(encodeTraceroute({ to, channel: 0, id: packetId, hopLimit, wantAck: hopLimit > 0 }))
-  return publicTraceroute(row)
+  if (row === undefined) throw new Error('the traceroute that was stored is gone')
+  outgoing.send(encodeTraceroute({ to, channel: CHANNEL, id: packetId, hopLimit, wantAck: hopLimit > 0 }))
+  return publicTraceroute(row, ctx.viewer?.view ?? WHOLE_VIEW)
 }
+
+/** The primary channel of a radio: our requests go there. */
+const CHANNEL = 0
 
 const NO_ROUTE = { route: null, snrTowards: null, routeBack: null, snrBack: null } as const
 
-function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radio: string | null }): Traceroute {
+type Row = typeof traceroutes.$inferSelect & { readonly radio: string | null }
+
+function publicTraceroute(row: Row, view: View): Traceroute {
   const { id, requestId, fromNodeNum, toNodeNum, timestamp, answeredAt, state, routingError, requestedBy, radio } = row
   const { notice } = row
   return {
@@ -168,8 +194,14 @@ function publicTraceroute(row: typeof traceroutes.$inferSelect & { readonly radi
     state,
     routingError,
     ...(notice === null ? {} : { notice }),
-    ...(row.route === null ? NO_ROUTE : routeSchema.parse(JSON.parse(row.route))),
+    ...(row.route === null ? NO_ROUTE : shownRoute(row.route, view)),
     requestedBy,
     radio,
   }
+}
+
+function shownRoute(json: string, view: View): z.infer<typeof routeSchema> {
+  const way = routeSchema.parse(JSON.parse(json))
+  const shown = (hop: number | null) => (seesNodes(view, [hop]) ? hop : null)
+  return { ...way, route: way.route.map(shown), routeBack: way.routeBack.map(shown) }
 }

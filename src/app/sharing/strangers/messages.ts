@@ -4,8 +4,8 @@ import type { Ctx } from '../../context.ts'
 import { integerQuery } from '../../http/validate.ts'
 import { listMessages, type Message, type messagePageSchema } from '../../mesh/messages/messages.ts'
 import { listChannels, type channelSchema } from '../../mesh/topology/topology.ts'
+import { readView } from '../visible.ts'
 import { configuredRadios } from '../../mesh/radios/channel-table.ts'
-import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { PublicView } from '../public-view.ts'
 import { messageForStrangers } from './rows.ts'
 
@@ -23,7 +23,8 @@ export async function listMessagesShown(
   view: PublicView,
   { limit, channel }: z.output<typeof messagesAsked>,
 ): Promise<z.infer<typeof messagePageSchema>> {
-  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, view.scope))
+  const seen = await readView(store, view.scope, view.permissions)
+  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, seen))
   return { messages: page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id), nextBefore: null }
 }
 
@@ -34,7 +35,6 @@ export async function listChannelsShown(
 ): Promise<{
   channels: z.infer<typeof channelSchema>[]
 }> {
-  const all = await listChannels(store, configuredRadios(radio))
-  const shown = all.filter(({ index }) => canReadChannel(view.scope, index))
+  const shown = await listChannels(store, configuredRadios(radio), view.scope)
   return { channels: shown.map(({ index, name, role }) => ({ source: '', index, name, role })) }
 }

@@ -1,4 +1,4 @@
-import { and, asc, type Column, desc, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, lte } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes, positions } from '../../../db/schema.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
@@ -10,6 +10,7 @@ import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { integerQuery, timeQuery } from '../../http/validate.ts'
 import { blur } from '../blur.ts'
+import { onChannelSeenBy } from '../visible.ts'
 import type { PublicView } from '../public-view.ts'
 import { isShown, nodeForStrangers } from './rows.ts'
 
@@ -105,7 +106,7 @@ export async function readTrackShown(
   const rows = await ctx.store.db
     .select({ time: t, latitude, longitude, altitude, precisionBits })
     .from(positions)
-    .where(and(eq(nodeId, id), gte(t, from), lte(t, to), isOnShownChannel(channel, view)))
+    .where(and(eq(nodeId, id), gte(t, from), lte(t, to), onChannelSeenBy(channel, view.scope)))
     .orderBy(asc(t))
     .limit(limit + 1)
     .all()
@@ -114,9 +115,4 @@ export async function readTrackShown(
     a.latitude === b?.latitude && a.longitude === b.longitude
   const moved = rounded.filter((place, index) => !isSamePlace(place, rounded[index - 1]))
   return { positions: moved, nextFrom: rows[limit]?.time ?? null }
-}
-
-function isOnShownChannel(channel: Column, { scope: { channels } }: PublicView): SQL {
-  const read = channels === 'all' ? [] : channels.read
-  return sql`(${channel} is null or ${channel} in (select value from json_each(${JSON.stringify(read)})))`
 }

@@ -37,6 +37,7 @@ export function nodeForStrangers(node: Node, view: PublicView): Node {
     isFavorite: false,
     isIgnored: false,
     isLocal: false,
+    hidden: false,
     keyMismatch: false,
     signed,
     spoofSuspected: false,

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { refreshViewer } from '../../../../src/app/auth/viewer.ts'
 import type { Ctx, Viewer } from '../../../../src/app/context.ts'
 import { auditedBy, outcomeOf } from '../../../support/answers.ts'
+import { WHOLE_VIEW } from '../../../../src/app/sharing/visible.ts'
 import { WHOLE_SCOPE } from '../../../../src/shared/access/scope.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 
@@ -332,6 +333,7 @@ describe('a refusal names what is missing', () => {
       user,
       permissions: held,
       scope: WHOLE_SCOPE,
+      view: WHOLE_VIEW,
       mustChangePassword: false,
       secondFactor: { isSetUp: false, resetAt: null },
       credential: { kind: 'token', tokenId: 1, scopes: ['backup', 'nodes:read'], held },

@@ -57,6 +57,7 @@ describe('GET /api/nodes', () => {
         isFavorite: false,
         isIgnored: false,
         isLocal: false,
+        hidden: false,
         keyMismatch: false,
         signed: false,
         spoofSuspected: false,

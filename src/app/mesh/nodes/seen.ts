@@ -1,0 +1,135 @@
+import { and, inArray, sql } from 'drizzle-orm'
+import { channelMetrics, channelPositions, nodes } from '../../../db/schema.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
+import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
+import { canReadChannel } from '../../../shared/access/scope.ts'
+import { seesNodes, type View } from '../../sharing/visible.ts'
+import { AppError } from '../../http/errors.ts'
+import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
+import { listFormerNums, readPresentNum } from './renumbering.ts'
+
+// Nodes as a viewer sees them who may not read every channel.
+
+const queries = prepareOnce((db) => {
+  const among = sql`(select value from json_each(${sql.placeholder('ids')}))`
+  const seen = sql`(select value from json_each(${sql.placeholder('channels')}))`
+  return {
+    rows: db
+      .select()
+      .from(nodes)
+      .where(sql`${nodes.id} in ${among}`)
+      .prepare(),
+    positions: db
+      .select()
+      .from(channelPositions)
+      .where(and(sql`${channelPositions.nodeId} in ${among}`, inArray(channelPositions.channel, seen)))
+      .orderBy(channelPositions.t)
+      .prepare(),
+    metrics: db
+      .select()
+      .from(channelMetrics)
+      .where(and(sql`${channelMetrics.nodeId} in ${among}`, inArray(channelMetrics.channel, seen)))
+      .orderBy(channelMetrics.t)
+      .prepare(),
+  }
+})
+
+/** On which channels came what is known of a node; null: there is nothing, or a radio of ours told it of itself. */
+export type NodeChannels = {
+  readonly position: number | null
+  readonly deviceMetrics: number | null
+  /** The channel that the node was last heard on. */
+  readonly channel: number | null
+}
+
+export function channelsOf(row: NodeRow): NodeChannels {
+  return {
+    position: row.latitude === null ? null : row.positionChannel,
+    deviceMetrics: publicMetrics(row) === null ? null : row.metricsChannel,
+    channel: row.channel,
+  }
+}
+
+/** Whether the view has all of these channels. */
+export function seesWhole(view: View, { position, deviceMetrics, channel }: NodeChannels): boolean {
+  return [position, deviceMetrics, channel].every((each) => canReadChannel(view, each))
+}
+
+/** The rows of some nodes, by id. */
+export async function readNodeRows(store: Store, ids: readonly number[]): Promise<readonly NodeRow[]> {
+  return queries(store).rows.all({ ids: JSON.stringify(ids) })
+}
+
+/**
+ * Nodes as the view shows them, without those that it hides. A position, or metrics, that came on a channel which it
+ * does not have is replaced by the latest on one that it has.
+ */
+export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeRow[]): Promise<Node[]> {
+  const shown = rows.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
+  const lacking = shown.filter((row) => !seesWhole(view, channelsOf(row)))
+  if (view.channels === 'all' || lacking.length === 0) return shown.map(publicNode)
+  const values = { ids: JSON.stringify(lacking.map(({ id }) => id)), channels: JSON.stringify(view.channels.read) }
+  const { positions, metrics } = queries(store)
+  // The latest is the last one.
+  const places = new Map((await positions.all(values)).map((place) => [place.nodeId, place]))
+  const measured = new Map((await metrics.all(values)).map((each) => [each.nodeId, each]))
+  return shown.map((row) => {
+    const channels = channelsOf(row)
+    const isOn = (channel: number | null) => canReadChannel(view, channel)
+    return publicNode({
+      ...row,
+      ...(isOn(channels.position) ? {} : earlierPlace(places.get(row.id))),
+      ...(isOn(channels.deviceMetrics) ? {} : earlierMetrics(measured.get(row.id))),
+      channel: isOn(channels.channel) ? row.channel : null,
+    })
+  })
+}
+
+function earlierPlace(place: typeof channelPositions.$inferSelect | undefined): Partial<NodeRow> {
+  const {
+    latitude = null,
+    longitude = null,
+    altitude = null,
+    precisionBits = null,
+    t: positionTime = null,
+  } = place ?? {}
+  return { latitude, longitude, altitude, precisionBits, positionTime }
+}
+
+function earlierMetrics(measured: typeof channelMetrics.$inferSelect | undefined): Partial<NodeRow> {
+  const { batteryLevel = null, voltage = null, channelUtilization = null } = measured ?? {}
+  const { airUtilTx = null, uptimeSeconds = null, t: deviceMetricsTime = null } = measured ?? {}
+  return { batteryLevel, voltage, channelUtilization, airUtilTx, uptimeSeconds, deviceMetricsTime }
+}
+
+/** By a number that it had before, too. Throws `node_not_found`, also for a node that the view hides. */
+async function findByAnyNum(store: Store, view: View, nodeNum: number): Promise<NodeRow> {
+  const row = await readNodeRow(store, nodeNum)
+  const present = row === null ? await readPresentNum(store, nodeNum) : null
+  const found = present === null ? row : await readNodeRow(store, present)
+  if (found === null || !seesNodes(view, [found.nodeNum])) throw new AppError('node_not_found')
+  return found
+}
+
+/** One node, also by a number that it had before. Throws `node_not_found`. */
+export async function getNode(store: Store, view: View, nodeNum: number): Promise<NodeDetail> {
+  const row = await findByAnyNum(store, view, nodeNum)
+  const [node] = await nodesSeenBy(store, view, [row])
+  if (node === undefined) throw new AppError('node_not_found')
+  const { publicKey, previousPublicKey, refusedPublicKey, signedAt, nameSigned, positionSigned } = row
+  return {
+    ...node,
+    formerNodeNums: await listFormerNums(store, row.nodeNum),
+    previousPublicKey,
+    refusedPublicKey,
+    weakKey: publicKey !== null && (await isWeakKey(publicKey)),
+    signedAt,
+    nameSigned,
+    positionSigned,
+  }
+}
+
+/** The row id of a node, also by a number that it had before. Throws `node_not_found`. */
+export async function getNodeRowId(store: Store, view: View, nodeNum: number): Promise<number> {
+  return (await findByAnyNum(store, view, nodeNum)).id
+}
