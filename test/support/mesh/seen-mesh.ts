@@ -140,10 +140,10 @@ export async function createSeenMesh(): Promise<SeenMesh> {
   }
 }
 
-const EMPTIED = [
-  ...['receptions', 'messages', 'packets', 'traceroutes', 'neighbors', 'waypoints', 'positions', 'telemetry'],
-  ...['telemetry_hourly', 'telemetry_daily', 'telemetry_dirty', 'channel_positions', 'channel_metrics', 'nodes'],
-]
+const EMPTIED =
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_hourly telemetry_daily telemetry_dirty channel_positions channel_metrics nodes'.split(
+    ' ',
+  )
 
 const DAY = 86_400_000
 

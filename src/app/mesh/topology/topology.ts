@@ -107,10 +107,10 @@ export async function listChannels(
 export async function listWaypoints(ctx: Reader & Pick<Ctx, 'now'>): Promise<z.infer<typeof waypointSchema>[]> {
   const { view } = ctx.viewer
   const rows = await queriesFor(ctx).waypoints.all({ now: ctx.now(), ...visibleValues(view) })
-  return rows.map(({ t, channel: _, lockedTo, ...row }) => ({
-    ...row,
-    lockedTo: seesNodes(view, [lockedTo]) ? lockedTo : null,
-    fromNodeId: formatNodeId(row.fromNodeNum),
-    timestamp: t,
-  }))
+  return rows.map((row) => {
+    const { id, fromNodeNum, name, description, icon, latitude, longitude, expiresAt } = row
+    const lockedTo = seesNodes(view, [row.lockedTo]) ? row.lockedTo : null
+    const place = { name, description, icon, latitude, longitude, expiresAt, lockedTo }
+    return { id, fromNodeNum, fromNodeId: formatNodeId(fromNodeNum), timestamp: row.t, ...place }
+  })
 }
