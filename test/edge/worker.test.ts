@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, createClient, refusal, SCENARIO_ENV, signIn } from '../contract/service.ts'
+import { createTestApp } from '../support/app.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
 const open: Workerd[] = []
@@ -181,6 +182,21 @@ test('a failed query reveals nothing to the client and none of its values to the
   const logged = () => JSON.stringify(entries(workerd, 'error'))
   await expect.poll(logged).toContain('no such table: rate_limits')
   expect(logged()).not.toMatch(/somebody|198\.51\.100/)
+})
+
+test.each(['openapi.json', 'docs', 'docs/style.css'])('/api/%s is to the letter what Node answers', async (name) => {
+  const workerd = await start(SCENARIO_ENV)
+  const node = await createTestApp()
+  const answers = [await workerd.dispatch(`http://localhost/api/${name}`), await node.request(`/api/${name}`)]
+  node.close()
+  const [there, here] = await Promise.all(
+    answers.map(async (answer) => {
+      const told = Object.fromEntries(answer.headers)
+      for (const own of ['content-length', 'x-request-id', 'transfer-encoding', 'mf-content-encoding']) delete told[own]
+      return { status: answer.status, told, text: await answer.text() }
+    }),
+  )
+  expect(there).toEqual(here)
 })
 
 test('features missing on the edge answer 501, and the API document says so', async () => {

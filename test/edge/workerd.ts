@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { D1Database } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
@@ -54,17 +54,17 @@ export async function openWorkerd(
   }
 }
 
-/** The worker as `wrangler deploy` bundles it, with the pages beside it. */
+/** The worker as `wrangler deploy` builds it, with the pages beside it. */
 function buildWorker(): string {
   const { files } = buildSite()
   return buildOnce('worker', (dir) => {
-    for (const name of ['src', 'drizzle', 'node_modules', 'package.json'])
-      symlinkSync(join(ROOT, name), join(dir, name))
-    symlinkSync(dirname(files), join(dir, 'dist'))
-    // Without the command that builds the pages: it would rebuild them at each start, in the source folder.
+    symlinkSync(join(ROOT, 'drizzle'), join(dir, 'drizzle'))
+    cpSync(files, join(dir, 'dist/web'), { recursive: true })
+    execFileSync(process.execPath, ['scripts/edge.js', '--worker', join(dir, 'dist')], { cwd: ROOT, stdio: 'pipe' })
+    // Without the command that builds: it would rebuild at each start, in the source folder.
     const config = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')
     const [command] = /^\[build\]\ncommand = .*\n/m.exec(config) ?? []
-    if (command === undefined) throw new Error('wrangler.toml builds no pages')
+    if (command === undefined) throw new Error('wrangler.toml builds nothing')
     writeFileSync(join(dir, 'wrangler.toml'), config.replace(command, ''))
     const wrangler = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
     execFileSync(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', 'out'], { cwd: dir, stdio: 'pipe' })

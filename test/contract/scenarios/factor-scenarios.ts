@@ -84,6 +84,13 @@ export function factorScenarios(admin: () => Client): void {
     const made = passkey.create(await challenge(pia, '/api/auth/factors/passkeys'))
     const added = await send(pia, '/api/auth/factors/passkeys', { name: 'soft', response: made })
     expect(added).toMatchObject({ status: 200, body: { recoveryCodes: expect.any(Array) } })
+    const attest = async (format: 'packed' | 'apple') => {
+      const attested = createAuthenticator(origin.origin)
+      const response = attested.create(await challenge(pia, '/api/auth/factors/passkeys'), format)
+      return send(pia, '/api/auth/factors/passkeys', { name: format, response })
+    }
+    expect(await attest('packed')).toMatchObject({ status: 200 })
+    expect(await attest('apple')).toMatchObject(refusal(403, 'passkey_refused'))
 
     const path = '/api/auth/login/passkey'
     const alone = createClient(service)

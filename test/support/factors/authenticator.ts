@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 
-/** A software authenticator as in CTAP2: one ES256 passkey without attestation, for services of one origin. */
+/** A software authenticator as in CTAP2: one ES256 passkey, for services of one origin. */
 export function createAuthenticator(origin: string) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
@@ -15,8 +15,8 @@ export function createAuthenticator(origin: string) {
   }
   const common = { id: id.toString('base64url'), rawId: id.toString('base64url'), type: 'public-key' }
   return {
-    /** Answers `navigator.credentials.create` in JSON. */
-    create: (challenge: string) => {
+    /** Answers `navigator.credentials.create` in JSON; `packed`: attested by the key itself (WebAuthn, 6.5.4). */
+    create: (challenge: string, format: 'none' | 'packed' | 'apple' = 'none') => {
       // RFC 9052: kty EC2, alg ES256, crv P-256, x, y.
       const point = (label: number, value: string) =>
         Buffer.concat([Buffer.from([label, 0x58, 32]), Buffer.from(value, 'base64url')])
@@ -24,12 +24,20 @@ export function createAuthenticator(origin: string) {
       const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, key])
       // User present and verified, attested credential data.
       const data = authData(0x45, attested)
+      const client = clientData('webauthn.create', challenge)
+      const signed = Buffer.concat([data, createHash('sha256').update(client).digest()])
+      const signature = createSign('sha256').update(signed).sign(privateKey)
+      const statement = Buffer.concat([Buffer.from('a263616c672663736967', 'hex'), bytes(signature)])
       const object = Buffer.concat([
-        Buffer.from('a363666d74646e6f6e656761747453746d74a068617574684461746158', 'hex'),
-        Buffer.from([data.length]),
-        data,
+        Buffer.from([0xa3]),
+        text('fmt'),
+        text(format),
+        text('attStmt'),
+        format === 'none' ? Buffer.from([0xa0]) : statement,
+        text('authData'),
+        bytes(data),
       ])
-      const clientDataJSON = clientData('webauthn.create', challenge).toString('base64url')
+      const clientDataJSON = client.toString('base64url')
       return { ...common, response: { clientDataJSON, attestationObject: object.toString('base64url') } }
     },
     /** Answers `navigator.credentials.get` in JSON; each time with a higher counter. */
@@ -48,4 +56,13 @@ export function createAuthenticator(origin: string) {
       }
     },
   }
+}
+
+// CBOR (RFC 8949) of strings up to 23 and 255 bytes.
+function text(value: string): Buffer {
+  return Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)])
+}
+
+function bytes(value: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([0x58, value.length]), value])
 }

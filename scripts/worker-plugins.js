@@ -1,0 +1,121 @@
+// What keeps the worker small: plugins of its build, which leave out what it never runs.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseSync } from 'vite'
+
+export function workerPlugins(root) {
+  return [
+    withoutAttestations(root),
+    withoutApiDocuments(root),
+    withoutDescriptions(),
+    withoutTextFormats(),
+    compressibleDescriptors(),
+  ]
+}
+
+const WEBAUTHN = /@simplewebauthn\/server\/esm\/(.*)\.js$/
+
+/** Passkeys are made without an attestation, or with one by the key itself, for which nobody has a certificate. */
+const CERTIFICATES = [
+  /^helpers\/(?:convertX509PublicKeyToCOSE|getCertificateInfo|isCertRevoked|mapX509SignatureAlgToCOSEAlg|validateCertificatePath|validateExtFIDOGenCEAAGUID)$/,
+  /^metadata\/verifyAttestationWithMetadata$/,
+  /^registration\/verifications\/(?:tpm\/)?verifyAttestation(?!Packed)/,
+  /^services\/metadataService$/,
+]
+
+/** Each attestation but these is refused; of certificates nothing is left. */
+function withoutAttestations(root) {
+  const noCertificates = join(root, 'src/edge/passkeys/no-certificates.ts')
+  return {
+    name: 'without-attestations',
+    enforce: 'pre',
+    resolveId: (id) => (/^@peculiar\/asn1-(?:ecc|schema)$/.test(id) ? noCertificates : null),
+    load(id) {
+      const part = WEBAUTHN.exec(id)?.[1]
+      if (part === undefined) return null
+      if (part.startsWith('services/defaultRootCerts/')) return replaceExports(id, "''")
+      if (!CERTIFICATES.some((one) => one.test(part))) return null
+      return replaceExports(id, "() => { throw new Error('certificates are not part of the worker') }")
+    },
+  }
+}
+
+/** The API document is a file beside the worker; nothing else asks zod for JSON schemas. */
+function withoutApiDocuments(root) {
+  const routes = join(root, 'src/app/http/openapi/routes.ts')
+  const files = join(root, 'src/edge/api-documents.ts')
+  return {
+    name: 'without-api-documents',
+    enforce: 'pre',
+    load(id) {
+      if (id === routes) return `export { docsRoutes } from ${JSON.stringify(files)}`
+      return /zod\/v4\/core\/(?:json-schema-processors|to-json-schema)\.js$/.test(id)
+        ? replaceExports(id, '() => undefined')
+        : null
+    },
+  }
+}
+
+/** The same exports, each of them `value`. */
+function replaceExports(file, value) {
+  const names = [...readFileSync(file, 'utf8').matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)]
+  return `const value = ${value}\nexport { ${names.map(([, name]) => `value as ${name}`).join(', ')} }`
+}
+
+/** Only the API document reads what describes routes and fields; only migrations read a table's indexes. */
+function withoutDescriptions() {
+  return {
+    name: 'without-descriptions',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!/\/src\/(?:app|db|shared)\/.*\.ts$/.test(id) || id.endsWith('/http/describe.ts')) return null
+      const cuts = []
+      visit(parseSync(id, code).program, (call) => {
+        const { callee, arguments: given } = call
+        if (callee.name === 'answers') cuts.push([given[0].start, given.at(-1).end, "'', {}"])
+        if (callee.name === 'sqliteTable' && given.length === 3) cuts.push([given[1].end, given[2].end, ''])
+        if (['describe', 'meta'].includes(callee.property?.name)) cuts.push([callee.object.end, call.end, ''])
+      })
+      return { code: cut(code, cuts), map: null }
+    },
+  }
+}
+
+function visit(node, onCall) {
+  if (Array.isArray(node)) for (const each of node) visit(each, onCall)
+  else if (typeof node === 'object' && node !== null) {
+    if (node.type === 'CallExpression') onCall(node)
+    for (const each of Object.values(node)) visit(each, onCall)
+  }
+}
+
+/** Replaces ranges, from the end to the beginning; what stands within another one goes with it. */
+function cut(code, ranges) {
+  const outer = ranges.filter(([from, to]) => !ranges.some(([a, b]) => a <= from && to <= b && b - a > to - from))
+  return outer
+    .toSorted(([a], [b]) => b - a)
+    .reduce((text, [from, to, instead]) => text.slice(0, from) + instead + text.slice(to), code)
+}
+
+/** Every string of zod has methods for e-mail addresses and two dozen more, which nobody calls. */
+function withoutTextFormats() {
+  const method = /^ {4}\w+\(params\) \{\n {8}return this\.check\(core\._\w+\(Zod\w+, params\)\);\n {4}\},\n/gm
+  return {
+    name: 'without-text-formats',
+    transform: (code, id) =>
+      id.endsWith('/zod/v4/classic/schemas.js') ? { code: code.replace(method, ''), map: null } : null,
+  }
+}
+
+/** Base64 hides from the compression that most of a descriptor is names. */
+function compressibleDescriptors() {
+  return {
+    name: 'compressible-descriptors',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.includes('/src/meshtastic/gen/')) return null
+      const text = (_, base64) => `fileDesc(btoa(${JSON.stringify(Buffer.from(base64, 'base64').toString('latin1'))})`
+      return { code: code.replace(/fileDesc\("([^"]+)"/, text), map: null }
+    },
+  }
+}
