@@ -74,6 +74,22 @@ export async function readTogether<const T extends readonly unknown[]>(
   return rowsOf(selects, found)
 }
 
+/** Runs statements as `atomic` does, and then a prepared select, in one journey to the database. */
+export async function changeAndRead<T>(
+  store: Store,
+  changes: readonly [Statement, ...Statement[]],
+  select: Select<T>,
+  values: Record<string, unknown>,
+): Promise<T> {
+  if (store.batch === undefined) {
+    await store.atomic(changes)
+    return select.all(values)
+  }
+  const answers = await store.batch([...changes, bind(select, values)])
+  const [rows] = rowsOf([select], answers.slice(-1))
+  return rows
+}
+
 // Both drivers map the rows of a statement as its select says, in a batch too.
 function rowsOf<const T extends readonly unknown[]>(
   _selects: { readonly [K in keyof T]: Select<T[K]> },

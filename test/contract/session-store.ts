@@ -145,6 +145,31 @@ function sessionContract(make: Make): void {
     expect(ids(await store.list(7, NOW))).toStrictEqual([4, 2, 3, 1])
   })
 
+  test('a new session is answered with the live ones of its user', async () => {
+    const store = await make()
+    for (const one of [session(1, { lastSeenAt: NOW - 1 }), session(2, { userId: 8 })]) await store.insert(one)
+    await store.insert(session(3, { lastSeenAt: NOW - HOUR, expiresAt: NOW }))
+    expect(ids(await store.insert(session(4, { lastSeenAt: NOW })))).toStrictEqual([4, 1])
+  })
+
+  test('counts in turn end at the first that is too high, and are taken back together', async () => {
+    const store = await make()
+    const { hits, forgives } = store
+    if (hits === undefined || forgives === undefined) return
+    const limits = [
+      { key: 'address', most: 2 },
+      { key: 'account', most: 1 },
+    ]
+    const counts = async () => (await hits(limits, HOUR, NOW)).map(({ count }) => count)
+    expect([await counts(), await counts(), await counts()]).toStrictEqual([[1, 1], [2, 2], [3]])
+    await forgives([
+      { key: 'address', how: 'one' },
+      { key: 'account', how: 'all' },
+    ])
+    expect((await store.hit('address', HOUR, NOW)).count).toBe(3)
+    expect((await store.hit('account', HOUR, NOW)).count).toBe(1)
+  })
+
   test('sweeping removes everything expired and nothing else', async () => {
     const store = await make()
     await store.insert(session(1, { expiresAt: NOW + 1000 }))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseSessions } from '../../src/app/auth/sessions/database-sessions.ts'
 import { d1Store } from '../../src/edge/d1.ts'
-import { type Client, createTestApp, type TestApp } from '../support/app.ts'
+import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../support/app.ts'
 import { type CountedDatabase, countTrips } from './counting.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
@@ -59,4 +59,10 @@ test('a dashboard is cached for a minute', async () => {
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(1)
   app.clock.advance(61_000)
   expect(await tripsOf(() => admin.send('GET', '/api/dashboard'))).toBe(2)
+})
+
+test('a sign-in takes five journeys to D1', async () => {
+  const credentials = { username: 'admin', password: ADMIN_PASSWORD }
+  app.ip = '192.0.2.1'
+  expect(await tripsOf(() => app.client().send('POST', '/api/auth/login', credentials))).toBe(5)
 })

@@ -29,7 +29,7 @@ import {
 import { findKnownBrowser, rememberBrowser } from './local/known-browser.ts'
 import { changePassword, signIn } from './local/sign-in.ts'
 import { proofSchema, reauthenticate } from './reauthenticate.ts'
-import { signedInAnswer, signedInSchema } from './viewer.ts'
+import { signedInSchema } from './viewer.ts'
 import { SECOND_FACTORS } from '../../shared/access/factors.ts'
 import { timeField } from '../http/fields.ts'
 import { NO_PERMISSIONS } from '../../shared/access/resources.ts'
@@ -131,7 +131,7 @@ export const authRoutes = new Hono<AppEnv>()
       } else {
         await startSession(c, ctx, { id: result.userId, epoch: result.epoch, oidcIssuer: null, factors: 1 })
         await rememberBrowser(c, ctx, result.userId)
-        answer = await signedInAnswer(ctx, result.userId)
+        answer = result.answer
       }
       return c.json(answer)
     },

@@ -3,7 +3,7 @@ import { and, eq, getTableColumns, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Context } from 'hono'
 import * as z from 'zod'
 import { apiTokens, sessions, users } from '../../db/schema.ts'
-import { prepareOnce, rememberUnchanged } from '../../db/store.ts'
+import { changeAndRead, prepareOnce, rememberUnchanged, type Statement } from '../../db/store.ts'
 import type { Ctx, Viewer } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
 import { scopeColumns, scopeOf, scopeSchema } from '../sharing/scope.ts'
@@ -280,6 +280,23 @@ export const signedInSchema = z.object({
 export async function signedInAnswer(ctx: Ctx, userId: number) {
   const found = await findAccount(ctx, userId)
   if (found === null) throw new AppError('invalid_credentials')
-  const { user, permissions, scope, mustChangePassword } = found
+  return signedInAs(found)
+}
+
+function signedInAs({ user, permissions, scope, mustChangePassword }: Account) {
   return { user, permissions, scope, mustChangePassword }
+}
+
+/**
+ * Runs the statements of a sign-in by password alone, in one journey with what its answer says. Null: nobody signed in,
+ * as `user` was deactivated, got another password or a second factor meanwhile.
+ */
+export async function signInBy(
+  ctx: Ctx,
+  { id, epoch }: { readonly id: number; readonly epoch: number },
+  statements: readonly [Statement, ...Statement[]],
+): Promise<z.infer<typeof signedInSchema> | null> {
+  const [row] = await changeAndRead(ctx.store, statements, queries(ctx.store).byId, { id })
+  const found = row === undefined ? null : ifOpen(ctx, accountOf(row), null)
+  return found === null || found.epoch !== epoch || found.secondFactor.isSetUp ? null : signedInAs(found)
 }

@@ -88,11 +88,21 @@ function redisStore(redis: Redis, prefix: string): SessionStore {
   const userPrefix = `${prefix}user:`
   const userKey = (userId: number) => `${userPrefix}${userId}`
   const attemptsKey = (key: string) => `${prefix}attempts:${key}`
+  const list = async (userId: number, now: number) => {
+    const found = await redis.eval(LIST, [userKey(userId)], [sessionKey('')])
+    return z
+      .array(z.array(z.string()))
+      .parse(found)
+      .flatMap((pairs) => asSession(fromPairs(pairs)) ?? [])
+      .filter(({ expiresAt }) => expiresAt > now)
+      .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id)
+  }
   return {
     insert: async (session) => {
       const keys = [sessionKey(session.tokenHash), userKey(session.userId)]
       const { tokenHash, expiresAt, lastSeenAt } = session
       await redis.eval(INSERT, keys, [sessionKey(''), tokenHash, lifetime(lastSeenAt, expiresAt), ...asFields(session)])
+      return list(session.userId, lastSeenAt)
     },
     find: async (tokenHash, now) => {
       const session = asSession(await redis.fields(sessionKey(tokenHash)))
@@ -108,15 +118,7 @@ function redisStore(redis: Redis, prefix: string): SessionStore {
     },
     removeForUser: async (userId, except = '') =>
       z.int().parse(await redis.eval(REMOVE_FOR_USER, [userKey(userId)], [sessionKey(''), except])),
-    list: async (userId, now) => {
-      const found = await redis.eval(LIST, [userKey(userId)], [sessionKey('')])
-      return z
-        .array(z.array(z.string()))
-        .parse(found)
-        .flatMap((pairs) => asSession(fromPairs(pairs)) ?? [])
-        .filter(({ expiresAt }) => expiresAt > now)
-        .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id)
-    },
+    list,
     hit: async (key, windowMs, now) => {
       const answer = await redis.eval(COUNT_ATTEMPT, [attemptsKey(key)], [now, now + windowMs, windowMs])
       const [count, resetAt] = z.tuple([z.number(), z.number()]).parse(answer)

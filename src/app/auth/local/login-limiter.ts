@@ -56,17 +56,17 @@ export async function attemptLogin<T>(
     return { key, most: most * factor, forgiven, onRefused: () => onRefused(name) }
   }
   if (browser !== null) {
-    const attempt = () => counted(ctx, limit('browser', keys.browser(browser), 'all'), check)
-    return counted(ctx, limit('browsers', keys.browsers(browser.userId), 'one', BROWSERS_FACTOR), attempt)
+    const browsers = limit('browsers', keys.browsers(browser.userId), 'one', BROWSERS_FACTOR)
+    return counted(ctx, [browsers, limit('browser', keys.browser(browser), 'all')], check)
   }
-  const attempt = () => counted(ctx, limit('account', keys.account(username), 'all'), check)
-  return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
+  const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
+  return counted(ctx, [...address, limit('account', keys.account(username), 'all')], check)
 }
 
 /** As `attemptLogin`, for the password of a signed-in user: failed sign-ins do not count here, nor the reverse. */
 export async function attemptPassword<T>(ctx: Ctx, userId: number, check: () => Promise<T | null>): Promise<T | null> {
   const { LOGIN_MAX_FAILURES: most } = ctx.config
-  return counted(ctx, { key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }, check)
+  return counted(ctx, [{ key: keys.password(userId), most, forgiven: 'all', onRefused: async () => {} }], check)
 }
 
 /**
@@ -83,9 +83,9 @@ export async function attemptCode<T>(
   const limit = (name: RefusedLimit, key: string, forgiven: Limit['forgiven']): Limit => {
     return { key, most, forgiven, onRefused: () => onRefused(name) }
   }
-  if (browser !== null) return counted(ctx, limit('browser', keys.codeBrowser(browser), 'all'), check)
-  const attempt = () => counted(ctx, limit('account', keys.code(userId), 'all'), check)
-  return ctx.ip === null ? attempt() : counted(ctx, limit('address', keys.address(ctx.ip), 'one'), attempt)
+  if (browser !== null) return counted(ctx, [limit('browser', keys.codeBrowser(browser), 'all')], check)
+  const address = ctx.ip === null ? [] : [limit('address', keys.address(ctx.ip), 'one')]
+  return counted(ctx, [...address, limit('account', keys.code(userId), 'all')], check)
 }
 
 /** Clears all wrong codes of a user. */
@@ -149,35 +149,70 @@ type Limit = {
   readonly onRefused: () => Promise<void>
 }
 
-async function counted<T>(ctx: Ctx, limit: Limit, check: () => Promise<T | null>): Promise<T | null> {
-  const { key, forgiven } = limit
-  const end = await take(ctx, limit)
+async function counted<T>(ctx: Ctx, limits: readonly Limit[], check: () => Promise<T | null>): Promise<T | null> {
+  const end = await take(ctx, limits)
   try {
     const found = await check().catch(async (error: unknown) => {
-      await ctx.sessions.forgive(key, 'one')
+      await takeBack(ctx, limits)
       throw error
     })
-    if (found !== null) await ctx.sessions.forgive(key, forgiven)
+    if (found !== null) {
+      await forgive(
+        ctx,
+        limits.map(({ key, forgiven }) => ({ key, how: forgiven })),
+      )
+    }
     return found
   } finally {
     end()
   }
 }
 
+async function takeBack(ctx: Ctx, limits: readonly Limit[]): Promise<void> {
+  await forgive(
+    ctx,
+    limits.map(({ key }) => ({ key, how: 'one' })),
+  )
+}
+
+async function forgive(
+  { sessions }: Ctx,
+  all: readonly { readonly key: string; readonly how: 'all' | 'one' }[],
+): Promise<void> {
+  if (sessions.forgives !== undefined) return sessions.forgives(all)
+  for (const { key, how } of all) await sessions.forgive(key, how)
+}
+
+/** Counts an attempt against each limit in turn, until one is full: that one is the last answer. */
+async function hitInTurn(ctx: Ctx, limits: readonly Limit[], now: number) {
+  const windowMs = ctx.config.LOGIN_WINDOW_SECONDS * 1000
+  if (ctx.sessions.hits !== undefined) return ctx.sessions.hits(limits, windowMs, now)
+  const counts: { count: number; resetAt: number }[] = []
+  for (const { key, most } of limits) {
+    const counted = await ctx.sessions.hit(key, windowMs, now)
+    counts.push(counted)
+    if (counted.count > most) break
+  }
+  return counts
+}
+
 /**
  * Counts an attempt; the returned function ends its check. If the count is full of attempts that are being checked
  * right now, it waits for one of them: their passwords may be right.
  */
-async function take(ctx: Ctx, { key, most, onRefused }: Limit): Promise<() => void> {
+async function take(ctx: Ctx, limits: readonly Limit[]): Promise<() => void> {
   for (;;) {
-    const before = checksOf.get(ctx.sessions)?.get(key)
+    const before = new Map(checksOf.get(ctx.sessions))
     const now = ctx.now()
-    const { count, resetAt } = await ctx.sessions.hit(key, ctx.config.LOGIN_WINDOW_SECONDS * 1000, now)
-    if (count <= most) return begin(ctx, key)
+    const counts = await hitInTurn(ctx, limits, now)
+    const full = limits.findIndex(({ most }, i) => (counts[i]?.count ?? 0) > most)
+    const [refused, resetAt] = [limits[full], counts[full]?.resetAt ?? now]
+    if (refused === undefined) return begin(ctx, limits)
     // A refused request was not an attempt at a password.
-    await ctx.sessions.forgive(key, 'one')
+    await takeBack(ctx, limits.slice(0, full + 1))
+    const { key, onRefused } = refused
     const checks = checksOf.get(ctx.sessions)?.get(key)
-    const isEnded = before !== undefined && checks !== before
+    const isEnded = before.has(key) && checks !== before.get(key)
     if (!ctx.passwords.mayWait || (checks === undefined && !isEnded)) {
       const refusals = await ctx.sessions.hit(refusedKey(key), Math.max(1, resetAt - now), now)
       if (refusals.count === 1) await onRefused()
@@ -196,16 +231,21 @@ async function ended({ waiting }: Checks): Promise<void> {
 }
 
 /** Begins a check; the returned function ends it, and lets waiting ones try again. */
-function begin({ sessions }: Ctx, key: string): () => void {
+function begin({ sessions }: Ctx, limits: readonly Limit[]): () => void {
   const all = checksOf.get(sessions) ?? new Map<string, Checks>()
   checksOf.set(sessions, all)
-  const checks = all.get(key) ?? { running: 0, waiting: [] }
-  all.set(key, checks)
-  checks.running++
+  const begun = limits.map(({ key }) => {
+    const checks = all.get(key) ?? { running: 0, waiting: [] }
+    all.set(key, checks)
+    checks.running++
+    return { key, checks }
+  })
   return () => {
-    checks.running--
-    if (checks.running === 0) all.delete(key)
-    for (const wake of checks.waiting.splice(0)) wake()
+    for (const { key, checks } of begun) {
+      checks.running--
+      if (checks.running === 0) all.delete(key)
+      for (const wake of checks.waiting.splice(0)) wake()
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { and, eq, not, sql } from 'drizzle-orm'
+import type * as z from 'zod'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
@@ -6,11 +7,17 @@ import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
 import { hasFactor, hasSecondFactor, listSecondFactors } from '../factors/factors.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
+import { type signedInSchema, signInBy } from '../viewer.ts'
 import { attemptLogin, attemptPassword, type KnownBrowser, type RefusedLimit } from './login-limiter.ts'
 import { hashNewPassword, isSamePassword, renewHash, verifyPassword } from './passwords.ts'
 
 export type SignIn =
-  | { readonly kind: 'signed-in'; readonly userId: number; readonly epoch: number }
+  | {
+      readonly kind: 'signed-in'
+      readonly userId: number
+      readonly epoch: number
+      readonly answer: z.infer<typeof signedInSchema>
+    }
   /** The password was right; one of these factors must follow. */
   | { readonly kind: 'half'; readonly userId: number; readonly epoch: number; readonly factors: SecondFactor[] }
   | { readonly kind: 'refused' }
@@ -37,7 +44,7 @@ export async function signIn(
     if (renewed !== null) await ctx.store.db.update(users).set({ passwordHash: renewed }).where(unchanged).run()
     return { kind: 'half', userId: user.id, epoch: user.epoch, factors }
   }
-  await ctx.store.atomic([
+  const answer = await signInBy(ctx, user, [
     ctx.store.db
       .update(users)
       .set({ lastLoginAt: ctx.now(), ...(renewed !== null && { passwordHash: renewed }) })
@@ -50,12 +57,7 @@ export async function signIn(
       { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
     ),
   ])
-  const after = await ctx.store.db
-    .select({ id: users.id })
-    .from(users)
-    .where(and(unchanged, not(hasFactor(user.id))))
-    .get()
-  return after === undefined ? refuse(ctx, username) : { kind: 'signed-in', userId: user.id, epoch: user.epoch }
+  return answer === null ? refuse(ctx, username) : { kind: 'signed-in', userId: user.id, epoch: user.epoch, answer }
 }
 
 /** The active local user with this name and password; null when there is none. Always costs one hash. */

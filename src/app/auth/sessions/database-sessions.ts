@@ -1,7 +1,8 @@
 import type { Counters, SessionStore } from './store.ts'
-import { and, desc, eq, gt, gte, inArray, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, inArray, lt, lte, ne, or, sql } from 'drizzle-orm'
+import * as z from 'zod'
 import { rateLimits, sessions } from '../../../db/schema.ts'
-import { prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
+import { changeAndRead, prepareOnce, rememberUnchanged, type Store } from '../../../db/store.ts'
 import { eachTurn, inSlices } from '../../upkeep/slices.ts'
 
 const queries = prepareOnce((db) => ({
@@ -9,6 +10,12 @@ const queries = prepareOnce((db) => ({
     .select()
     .from(sessions)
     .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
+    .prepare(),
+  list: db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.userId, sql.placeholder('userId')), gt(sessions.expiresAt, sql.placeholder('now'))))
+    .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
     .prepare(),
 }))
 
@@ -31,7 +38,8 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
     ...counters,
     isInDatabase: true,
     insert: async (session) => {
-      await db.insert(sessions).values(session).run()
+      const { userId, lastSeenAt: now } = session
+      return changeAndRead(store, [db.insert(sessions).values(session)], queries(store).list, { userId, now })
     },
     find: async (tokenHash, now) => {
       const session = await findByHash(store, tokenHash)
@@ -53,13 +61,7 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
         .all()
       return removed.length
     },
-    list: async (userId, now) =>
-      db
-        .select()
-        .from(sessions)
-        .where(and(eq(sessions.userId, userId), gt(sessions.expiresAt, now)))
-        .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
-        .all(),
+    list: async (userId, now) => queries(store).list.all({ userId, now }),
     sweep: async (now) => {
       const expired = db.select(removedId).from(sessions).where(lte(sessions.expiresAt, now)).limit(SWEPT_ROWS)
       await inSlices(() => db.delete(sessions).where(inArray(sessions.id, expired)).returning(removedId).all(), SLICES)
@@ -68,32 +70,55 @@ export function databaseSessions(store: Store, counters: Counters = databaseCoun
   }
 }
 
-/** Counters in a table `rate_limits` of any database. */
-export function databaseCounters({ db }: Pick<Store, 'db'>): Counters {
-  return {
-    hit: async (key, windowMs, now) => {
-      // A window that ends later than one beginning now was opened by a clock that was ahead.
-      const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
-      const row = await db
-        .insert(rateLimits)
-        .values({ key, count: 1, expiresAt: now + windowMs })
-        .onConflictDoUpdate({
-          target: rateLimits.key,
-          set: {
-            count: sql`case when ${expired} then 1 else ${rateLimits.count} + 1 end`,
-            expiresAt: sql`case when ${expired} then ${now + windowMs} else ${rateLimits.expiresAt} end`,
-          },
-        })
-        .returning({ count: rateLimits.count, resetAt: rateLimits.expiresAt })
-        .get()
-      return row
+type Most = { readonly key: string; readonly most: number }
+
+const countSchema = z.object({ count: z.int(), resetAt: z.int() })
+
+/** Counters in a table `rate_limits`, of any database. */
+export function databaseCounters({ db, batch }: Pick<Store, 'db' | 'batch'>): Counters {
+  const { key: keyColumn } = rateLimits
+  /** Counts only while none of those `before` it is above its `most`. */
+  const hit = (key: string, before: readonly Most[], windowMs: number, now: number) => {
+    // A window that ends later than one beginning now was opened by a clock that was ahead.
+    const expired = sql`(${rateLimits.expiresAt} <= ${now} or ${rateLimits.expiresAt} > ${now + 2 * windowMs})`
+    const full = before.map((one) => sql`("key" = ${one.key} and "count" > ${one.most})`)
+    const isFull = full.length === 0 ? sql`false` : sql`exists (select 1 from ${rateLimits} where ${or(...full)})`
+    return db
+      .insert(rateLimits)
+      .select(sql`select ${key}, 1, ${now + windowMs} where not ${isFull}`)
+      .onConflictDoUpdate({
+        target: keyColumn,
+        set: {
+          count: sql`case when ${expired} then 1 else ${rateLimits.count} + 1 end`,
+          expiresAt: sql`case when ${expired} then ${now + windowMs} else ${rateLimits.expiresAt} end`,
+        },
+      })
+      .returning({ count: rateLimits.count, resetAt: rateLimits.expiresAt })
+  }
+  const forgive = (key: string, how: 'all' | 'one') => {
+    const count = sql`max(0, ${rateLimits.count} - 1)`
+    const one = eq(keyColumn, key)
+    return how === 'all' ? db.delete(rateLimits).where(one) : db.update(rateLimits).set({ count }).where(one)
+  }
+  const together = batch && {
+    hits: async (limits: readonly Most[], windowMs: number, now: number) => {
+      const [first, ...others] = limits.map(({ key }, i) => hit(key, limits.slice(0, i), windowMs, now))
+      if (first === undefined) return []
+      return z
+        .array(z.array(countSchema))
+        .parse(await batch([first, ...others]))
+        .flat()
     },
+    forgives: async (all: readonly { readonly key: string; readonly how: 'all' | 'one' }[]) => {
+      const [first, ...others] = all.map(({ key, how }) => forgive(key, how))
+      if (first !== undefined) await batch([first, ...others])
+    },
+  }
+  return {
+    ...together,
+    hit: async (key, windowMs, now) => hit(key, [], windowMs, now).get(),
     forgive: async (key, how) => {
-      if (how === 'all') await db.delete(rateLimits).where(eq(rateLimits.key, key)).run()
-      else {
-        const count = sql`max(0, ${rateLimits.count} - 1)`
-        await db.update(rateLimits).set({ count }).where(eq(rateLimits.key, key)).run()
-      }
+      await forgive(key, how).run()
     },
     clear: async (prefix) => {
       // A range, so that the key's index finds it: no character comes after the last one.

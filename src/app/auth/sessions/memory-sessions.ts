@@ -6,10 +6,15 @@ type Counter = { count: number; expiresAt: number }
 export function memorySessions(counters: Counters = memoryCounters()): SessionStore {
   const sessions = new Map<string, StoredSession>()
   const ofUser = (userId: number) => [...sessions.values()].filter((session) => session.userId === userId)
+  const list = (userId: number, now: number) =>
+    ofUser(userId)
+      .filter(({ expiresAt }) => expiresAt > now)
+      .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id)
   return {
     ...counters,
     insert: async (session) => {
       sessions.set(session.tokenHash, session)
+      return list(session.userId, session.lastSeenAt)
     },
     find: (tokenHash, now) => {
       const session = sessions.get(tokenHash)
@@ -25,10 +30,7 @@ export function memorySessions(counters: Counters = memoryCounters()): SessionSt
       for (const { tokenHash } of others) sessions.delete(tokenHash)
       return others.length
     },
-    list: async (userId, now) =>
-      ofUser(userId)
-        .filter(({ expiresAt }) => expiresAt > now)
-        .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || b.id - a.id),
+    list: async (userId, now) => list(userId, now),
     sweep: async (now) => {
       for (const [key, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(key)
       await counters.sweep(now)

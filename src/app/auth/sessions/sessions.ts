@@ -64,7 +64,7 @@ export async function startSession(
   await endPresentedSession(c, ctx)
   const token = randomToken()
   const now = ctx.now()
-  await ctx.sessions.insert({
+  const all = await ctx.sessions.insert({
     id: randomId(),
     tokenHash: hashToken(token),
     userId: user.id,
@@ -79,7 +79,7 @@ export async function startSession(
     factors: user.factors,
   })
   noteUse(ctx.sessions, hashToken(token), now)
-  await endSurplus(ctx, user.id, hashToken(token))
+  await endSurplus(ctx, user.id, { newest: hashToken(token), all })
   const secure = isSecure(c, ctx)
   setCookie(c, secure ? SECURE_COOKIE : COOKIE, signToken(token, ctx.config.SESSION_SECRET), {
     httpOnly: true,
@@ -91,10 +91,14 @@ export async function startSession(
   return hashToken(token)
 }
 
-async function endSurplus(ctx: Ctx, userId: number, newest: string): Promise<void> {
+async function endSurplus(
+  ctx: Ctx,
+  userId: number,
+  { newest, all }: { readonly newest: string; readonly all: readonly StoredSession[] },
+): Promise<void> {
   const { sessions, log } = ctx
   // By name, not by age: others may have been seen in the same millisecond, or by a clock that was ahead.
-  const others = (await liveSessions(ctx, userId)).filter(({ tokenHash }) => tokenHash !== newest)
+  const others = liveOf(ctx, all).filter(({ tokenHash }) => tokenHash !== newest)
   const surplus = others.slice(MOST_SESSIONS - 1)
   for (const { tokenHash } of surplus) await sessions.remove(tokenHash)
   if (surplus.length > 0) log.info('Sessions ended: the user has too many', { userId, sessions: surplus.length })
@@ -136,7 +140,10 @@ function isLive(ctx: Ctx, session: StoredSession): boolean {
 
 /** The live sessions of a user, the most recently used first. */
 async function liveSessions(ctx: Ctx, userId: number): Promise<StoredSession[]> {
-  const all = await ctx.sessions.list(userId, ctx.now())
+  return liveOf(ctx, await ctx.sessions.list(userId, ctx.now()))
+}
+
+function liveOf(ctx: Ctx, all: readonly StoredSession[]): StoredSession[] {
   return all
     .filter((session) => isLive(ctx, session) && !hasEnded(ctx.sessions, session.tokenHash))
     .map((session) => ({ ...session, lastSeenAt: knownUse(ctx.sessions, session) ?? session.lastSeenAt }))

@@ -23,7 +23,8 @@ export type StoredSession = {
 export interface SessionStore extends Counters {
   /** They are in the table of sessions, beside the users. */
   readonly isInDatabase?: true
-  insert(session: StoredSession): Promise<void>
+  /** Answers the live sessions of its user then, as `list` does. */
+  insert(session: StoredSession): Promise<StoredSession[]>
   /** The session whose `expiresAt` is after `now`. */
   find(tokenHash: string, now: number): Promise<StoredSession | null> | StoredSession | null
   /** Does nothing if the session no longer exists. */
@@ -45,8 +46,19 @@ export interface Counters {
    * Returns the count in the window including this one, and when the window ends.
    */
   hit(key: string, windowMs: number, now: number): Promise<{ count: number; resetAt: number }>
+  /**
+   * As `hit` of each key in turn, until a count is above its `most`: that one is the last answer. One journey; absent
+   * where each `hit` is none.
+   */
+  hits?(
+    limits: readonly { readonly key: string; readonly most: number }[],
+    windowMs: number,
+    now: number,
+  ): Promise<{ count: number; resetAt: number }[]>
   /** Takes attempts back: `all` of them, or the latest one. */
   forgive(key: string, how: 'all' | 'one'): Promise<void>
+  /** As `forgive` of each, in one journey; absent as `hits`. */
+  forgives?(all: readonly { readonly key: string; readonly how: 'all' | 'one' }[]): Promise<void>
   /** Deletes every count whose key has this prefix. */
   clear(prefix: string): Promise<void>
   /** Deletes expired entries. Called now and then; stores that expire entries themselves do nothing. */

@@ -298,7 +298,7 @@ test('a deactivation during a sign-in wins: the new session never works', async 
   sessions.insert = async (session) => {
     deactivated ??= admin.send('DELETE', `/api/users/${String(first['id'])}`)
     await deactivated
-    await insert(session)
+    return insert(session)
   }
   expect((await own.request(callback)).headers.get('location')).toBe('/')
   expect((await deactivated)?.status).toBe(204)
