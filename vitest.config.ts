@@ -13,7 +13,19 @@ const UNIT = [
   'test/node/backup/{cell-values,schedule}.test.ts',
 ]
 
+/** With a peer of its own, such as a provider, a radio or a broker, on the sources: nothing is built for them. */
+const PEERS = [
+  'test/app/auth/oidc/!(parts).test.ts',
+  'test/contract/*.test.ts',
+  'test/node/oidc/*.test.ts',
+  'test/node/radio/{link,send}.test.ts',
+  'test/node/radio/device-config/*.test.ts',
+]
+
 const cores = availableParallelism()
+
+/** For a machine that is busy with other things: the longest test takes 20 s on a quiet one. */
+const PATIENCE = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
 
 export default defineConfig({
   test: {
@@ -33,10 +45,20 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'peers',
+          include: PEERS,
+          isolate: false,
+          maxWorkers: cores,
+          ...PATIENCE,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
           name: 'system',
           globalSetup: 'test/support/built/builds.ts',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...UNIT],
+          exclude: [...configDefaults.exclude, ...UNIT, ...PEERS],
           // A file may use a browser and services of its own, up to 1.5 GB, and waits for them half of the time.
           maxWorkers: Math.max(1, Math.min(4, cores, Math.floor(totalmem() / 1.5e9))),
           // For a machine under load: the longest test takes 20 s on a quiet one.

@@ -3,20 +3,21 @@ import { auditRows, createTestApp, type TestApp } from '../app.ts'
 import { type Browser, createBrowser } from '../web/browser.ts'
 import { oidcEnv, startProvider, type TestProvider } from './provider.ts'
 
-// For a test file that imports this: each test has a new provider, a service that trusts it, and a browser.
-
 export let provider: TestProvider
 export let app: TestApp
 export let browser: Browser
 
-beforeEach(async () => {
-  provider = await startProvider()
-  await open()
-})
-afterEach(async () => {
-  app.close()
-  await provider.close()
-})
+/** Gives each test of the file a new provider, a service that trusts it, and a browser. */
+export function useProviderSite(): void {
+  beforeEach(async () => {
+    provider = await startProvider()
+    await open()
+  })
+  afterEach(async () => {
+    app.close()
+    await provider.close()
+  })
+}
 
 /** Replaces the service. */
 export async function open(env: Record<string, string> = {}): Promise<void> {

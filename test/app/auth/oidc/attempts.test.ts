@@ -2,7 +2,17 @@ import { expect, test } from 'vitest'
 import { seal } from '../../../../src/app/auth/sealing.ts'
 import { type Browser, createBrowser, reachCallback, signInBy } from '../../../support/web/browser.ts'
 import { auditRows } from '../../../support/app.ts'
-import { app, begin, browser, lastReason, open, provider } from '../../../support/oidc/provider-site.ts'
+import {
+  app,
+  begin,
+  browser,
+  lastReason,
+  open,
+  provider,
+  useProviderSite,
+} from '../../../support/oidc/provider-site.ts'
+
+useProviderSite()
 
 test.each([
   [

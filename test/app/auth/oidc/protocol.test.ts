@@ -11,7 +11,10 @@ import {
   open,
   provider,
   replaceProvider,
+  useProviderSite,
 } from '../../../support/oidc/provider-site.ts'
+
+useProviderSite()
 
 // The result depends on what the service already knows of the provider, so each test has its own service.
 

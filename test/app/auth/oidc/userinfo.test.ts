@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { signInBy, whoIs } from '../../../support/web/browser.ts'
 import { type Json, makeKey, signWith, type TestProvider } from '../../../support/oidc/provider.ts'
-import { app, browser, lastReason, provider } from '../../../support/oidc/provider-site.ts'
+import { app, browser, lastReason, provider, useProviderSite } from '../../../support/oidc/provider-site.ts'
+
+useProviderSite()
 
 const SUBJECT = 'subject 1'
 
