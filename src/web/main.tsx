@@ -24,7 +24,7 @@ import { forgetLinks } from './state/links.ts'
 import { keepLive } from './state/live.ts'
 import { forgetNodes } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
-import { watchHand } from './state/steady.ts'
+import { forgetLists, watchHand } from './state/steady.ts'
 import {
   can,
   hasEnded,
@@ -178,6 +178,7 @@ function forgetAtChange(): void {
     forgetNodes()
     forgetInbox()
     forgetLinks()
+    forgetLists()
   })
 }
 

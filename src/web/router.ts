@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { BASE } from './api.ts'
+import { BASE, isRecord } from './api.ts'
 
 /** Where the page is: a path below the site's own, and its query. */
 export type Place = { readonly path: string; readonly query: URLSearchParams }
@@ -33,10 +33,69 @@ export function href(path: string): string {
 
 /** Goes to a path of this site. `replace` leaves no entry in the history. */
 export function navigate(path: string, options: { replace?: boolean } = {}): void {
-  if (options.replace) history.replaceState(null, '', href(path))
-  else history.pushState(null, '', href(path))
+  if (options.replace) history.replaceState(history.state, '', href(path))
+  else {
+    leaveEntry()
+    entry = newEntry()
+    history.pushState({ entry }, '', href(path))
+    isReturning.value = false
+  }
   place.value = readPlace()
   if (!options.replace) scrollTo(0, 0)
+}
+
+/** Names an entry of the history, and stays so through a reload. */
+function newEntry(): string {
+  return crypto.randomUUID()
+}
+
+/** The entry of the history that is looked at. */
+export function entryOf(): string {
+  const { state } = history
+  return isRecord(state) && typeof state['entry'] === 'string' ? state['entry'] : ''
+}
+
+/** Where a page was left: how far it was scrolled, and its list. */
+type Left = { readonly page: number; readonly list: number }
+const left = new Map<string, Left>()
+const MOST_LEFT = 50
+/** While a page is put where it was left: its lists show what they showed then. */
+export const isReturning = signal(false)
+let entry = ''
+
+function leaveEntry(): void {
+  left.delete(entry)
+  left.set(entry, { page: scrollY, list: document.querySelector('.virtual')?.scrollTop ?? 0 })
+  const [oldest] = left.keys()
+  if (left.size > MOST_LEFT && oldest !== undefined) left.delete(oldest)
+}
+
+/** A list that has not come by then stays at its beginning. */
+const RETURN_MS = 8000
+
+function returnTo({ page, list }: Left): void {
+  const until = Date.now() + RETURN_MS
+  isReturning.value = true
+  const listening = new AbortController()
+  const stop = () => {
+    listening.abort()
+    isReturning.value = false
+  }
+  for (const kind of ['wheel', 'touchstart', 'keydown', 'pointerdown'] as const) {
+    addEventListener(kind, stop, { signal: listening.signal, passive: true })
+  }
+  const step = () => {
+    if (listening.signal.aborted) return
+    const box = document.querySelector('.virtual')
+    scrollTo(0, page)
+    if (box !== null) box.scrollTop = list
+    const isThere = Math.abs(scrollY - page) < 2 && Math.abs((box?.scrollTop ?? 0) - list) < 2
+    if (!isThere && Date.now() < until) requestAnimationFrame(step)
+    // The lists notice first that they are scrolled.
+    else requestAnimationFrame(() => requestAnimationFrame(stop))
+  }
+  // The page must be drawn first.
+  requestAnimationFrame(step)
 }
 
 /** Changes the query in place: filters that a link or a reload keeps. Empty values are left out. */
@@ -67,8 +126,17 @@ export function safeReturn(wanted: string | null): string {
 
 /** Follows links of this site without reloading the page. */
 export function followLinks(): void {
+  history.scrollRestoration = 'manual'
+  if (entryOf() === '') history.replaceState({ entry: newEntry() }, '')
+  entry = entryOf()
   addEventListener('popstate', () => {
+    leaveEntry()
+    entry = entryOf()
+    const known = left.get(entry)
+    isReturning.value = known !== undefined
     place.value = readPlace()
+    if (known === undefined) scrollTo(0, 0)
+    else returnTo(known)
   })
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return

@@ -7,12 +7,15 @@ export type Arranged<T> = {
   readonly isMoved: boolean
 }
 
-/** `shown` in its order with the values of `fresh`; a row that disappeared stays as it was. */
+/** `shown` in its order with the values of `fresh`, and what follows them; a row that is gone stays as it was. */
 export function arrange<T>(shown: readonly T[], fresh: readonly T[], keyOf: (row: T) => Key): Arranged<T> {
   const byKey = new Map(fresh.map((row) => [keyOf(row), row]))
   const known = new Set(shown.map(keyOf))
   const rows = shown.map((row) => byKey.get(keyOf(row)) ?? row)
   const left = fresh.filter((row) => known.has(keyOf(row)))
   const isMoved = left.length < rows.length || left.some((row, index) => row !== rows[index])
-  return { rows, newer: fresh.length - left.length, isMoved }
+  // What comes after all that is shown moves nothing.
+  const added = fresh.slice(fresh.findLastIndex((row) => known.has(keyOf(row))) + 1)
+  if (left.length === 0) return { rows, newer: fresh.length, isMoved }
+  return { rows: [...rows, ...added], newer: fresh.length - left.length - added.length, isMoved }
 }

@@ -2,6 +2,7 @@ import { type Signal, signal, useSignal } from '@preact/signals'
 import { type RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
+import { entryOf, isReturning } from '../router.ts'
 import { arrange, type Arranged, type Key } from './order.ts'
 
 /** A mouse that moved within this many milliseconds is on its way to something. */
@@ -116,22 +117,48 @@ export type Steady<T> = Arranged<T> & {
   update(): void
 }
 
+type Shown<T> = { readonly rows: readonly T[]; readonly order: string }
+/** By the entry of the history and the name of the list: what it showed last. */
+const lists = new Map<string, Shown<unknown>>()
+const MOST_LISTS = 20
+
+/** Drops the lists of somebody else. */
+export function forgetLists(): void {
+  lists.clear()
+}
+
+function recall<T>(entry: string, name: string): Shown<T> | null {
+  const key = `${entry} ${name}`
+  const found = lists.get(key)
+  // The latest are at the end; the others go one by one.
+  if (found !== undefined) lists.delete(key)
+  const [oldest] = lists.keys()
+  if (lists.size >= MOST_LISTS && oldest !== undefined) lists.delete(oldest)
+  // Lists of the same name have rows of the same type.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return isReturning.peek() && found !== undefined ? (found as Shown<T>) : null
+}
+
 /**
- * Keeps the order of a list while the user points at it, focuses, selects or has scrolled it; the values of its rows
- * still change. Another `order`, chosen by sorting and filtering, takes effect at once.
+ * Keeps the order of a list while somebody points at it, focuses, selects or has scrolled it; the values of its rows
+ * still change. Another `order`, as people choose by sorting and filtering, holds at once. Whoever comes back to a page
+ * finds the list of this name as it was left.
  */
-export function useSteady<T>(fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
+export function useSteady<T>(name: string, fresh: readonly T[], keyOf: (row: T) => Key, order = ''): Steady<T> {
   const box = useRef<HTMLDivElement>(null)
   const isHeld = useHeld(box)
-  const last = useRef<{ readonly rows: readonly T[]; readonly order: string }>({ rows: [], order })
+  const entry = useRef(entryOf())
+  const last = useRef<Shown<T> | null>(null)
+  last.current ??= recall<T>(entry.current, name) ?? { rows: [], order }
   const updates = useSignal(0)
   const drawn = useRef(0)
-  const isFree = !isHeld || last.current.rows.length === 0 || last.current.order !== order
+  const isFree = !(isHeld || isReturning.value) || last.current.rows.length === 0 || last.current.order !== order
   const found =
     isFree || drawn.current !== updates.value
       ? { rows: fresh, newer: 0, isMoved: false }
       : arrange(last.current.rows, fresh, keyOf)
   drawn.current = updates.value
   last.current = { rows: found.rows, order }
+  lists.set(`${entry.current} ${name}`, last.current)
   return { ...found, box, update: () => updates.value++ }
 }

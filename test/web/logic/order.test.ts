@@ -23,3 +23,13 @@ test('new rows are counted, and one that disappeared stays where it was', () => 
   })
   expect(arrange(shown, [row(4), ...shown], idOf)).toMatchObject({ newer: 1, isMoved: false })
 })
+
+test('rows after the last one that is shown are added: they move nothing', () => {
+  const shown = [row(3), row(2)]
+  expect(arrange(shown, [row(4), row(3), row(2), row(1), row(0)], idOf)).toEqual({
+    rows: [row(3), row(2), row(1), row(0)],
+    newer: 1,
+    isMoved: false,
+  })
+  expect(arrange(shown, [row(9), row(8)], idOf)).toEqual({ rows: shown, newer: 2, isMoved: true })
+})

@@ -5,10 +5,12 @@ import { useAction } from '../../state/load.ts'
 import { Field, Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogTable, More } from '../../parts/list/log-table.tsx'
+import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place, setQuery } from '../../router.ts'
+import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { AUDIT_NAMES, AUDIT_RESOURCES, auditTexts } from '../../strings/system/audit.ts'
 import { Chain } from './chain.tsx'
@@ -42,6 +44,8 @@ export function AuditPage() {
   const key = JSON.stringify(filters)
   const entries = useSignal<readonly AuditEntry[] | null>(null)
   const next = useSignal<number | null>(null)
+  /** For which filters the entries came. */
+  const loaded = useSignal(key)
   const turn = useRef(0)
   const { busy, error, run } = useAction()
   const load = async (cursor: number | null) => {
@@ -52,6 +56,7 @@ export function AuditPage() {
     if (mine !== turn.current) return
     entries.value = cursor === null ? page.entries : [...(entries.value ?? []), ...page.entries]
     next.value = page.nextCursor
+    loaded.value = key
   }
   useEffect(() => {
     busy.value = false
@@ -59,6 +64,7 @@ export function AuditPage() {
   }, [key])
   const exported = (format: ExportFormat) =>
     href(`/api/audit/export?${new URLSearchParams({ format, ...filters }).toString()}`)
+  const steady = useSteady('audit', entries.value ?? [], idOf, loaded.value)
   return (
     <Page
       title={auditTexts.title}
@@ -77,11 +83,17 @@ export function AuditPage() {
       <Filters query={query} hasAny={key !== '{}'} entries={entries.value ?? []} />
       <Failure error={error.value} retry={() => void run(() => load(null))} />
       {entries.value?.length === 0 && <p class="faint">{auditTexts.none}</p>}
-      {entries.value !== null && entries.value.length > 0 && <AuditTable entries={entries.value} />}
+      {steady.rows.length > 0 && (
+        <SteadyList steady={steady}>
+          <AuditTable entries={steady.rows} />
+        </SteadyList>
+      )}
       <More next={next.value} isBusy={busy.value} onMore={(cursor) => void run(() => load(cursor))} />
     </Page>
   )
 }
+
+const idOf = ({ id }: AuditEntry) => id
 
 function Filters({
   query,

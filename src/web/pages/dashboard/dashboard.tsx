@@ -46,7 +46,7 @@ const SHOWN = 10
 function JustHeard() {
   useNodes()
   const all = nodes.value
-  const steady = useSteady(all ?? [], numberOf)
+  const steady = useSteady('heard', all ?? [], numberOf)
   return (
     <Card
       title={t.dashboard.recent}
@@ -95,7 +95,7 @@ function HeardRow({ node }: { node: Node }) {
 
 function LatestMessages() {
   const texts = inbox.value?.filter(({ emoji }) => !emoji)
-  const steady = useSteady(texts ?? [], idOf)
+  const steady = useSteady('texts', texts ?? [], idOf)
   return (
     <Card
       title={t.dashboard.recentMessages}

@@ -73,7 +73,7 @@ function Nodes({ shown, total, filter }: Props) {
   const up = shown.toSorted((a, b) =>
     key === 'name' ? nodeName(a).localeCompare(nodeName(b)) : (a.lastHeard ?? 0) - (b.lastHeard ?? 0),
   )
-  const steady = useSteady(isDown ? up.toReversed() : up, numberOf, `${place.value.query} ${key} ${isDown}`)
+  const steady = useSteady('map', isDown ? up.toReversed() : up, numberOf, `${place.value.query} ${key} ${isDown}`)
   return (
     <>
       <Filters filter={filter} />

@@ -45,7 +45,7 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
   const listed = [...new Set([...(partner === null ? [] : [partner]), ...partners])]
   // A new conversation is shown as soon as it is opened.
   const begun = partner === null || partners.includes(partner) ? '' : partner
-  const steady = useSteady(listed, (id) => id, begun)
+  const steady = useSteady('conversations', listed, (id) => id, begun)
   const isAll = channel === null && partner === null
   const list = steady.box
   useEffect(() => {

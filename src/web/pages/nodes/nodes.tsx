@@ -29,7 +29,7 @@ export function NodesPage() {
     const found = (all ?? []).filter((node) => isWanted(node, filters, at))
     return sortNodes(found, by, isDown)
   }, [all, query, at])
-  const steady = useSteady(rows, numberOf, query.toString())
+  const steady = useSteady('nodes', rows, numberOf, query.toString())
   const sorted = t.nodes.sorted(t.nodes.columns[by], isDown)
   return (
     <Page title={t.nodes.title} fill>

@@ -39,7 +39,7 @@ export function NeighborsPage() {
       (row) => isEndCalled(row.nodeNum, row.nodeId, wanted) || isEndCalled(row.neighborNum, row.neighborId, wanted),
     )
     .toSorted((a, b) => compare(a, b, by) * (isDown ? -1 : 1))
-  const steady = useSteady(rows, pairOf, query.toString())
+  const steady = useSteady('neighbors', rows, pairOf, query.toString())
   return (
     <Page title={t.neighbors.title} fill>
       {can('nodes', 'read') && <NodeNames />}

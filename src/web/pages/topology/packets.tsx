@@ -65,7 +65,7 @@ function Filters({ port, from }: Filter) {
 
 function Packets(filter: Filter) {
   const { packets, next, isBusy, error, more, reload } = usePackets(filter)
-  const steady = useSteady(packets ?? [], idOf)
+  const steady = useSteady('packets', packets ?? [], idOf)
   return (
     <>
       <Failure error={error} retry={reload} />

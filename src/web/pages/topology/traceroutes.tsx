@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useId } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
 import { humanize } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nodeByNum, nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
+import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
@@ -24,7 +25,7 @@ const PAGE = 50
 export function TraceroutesPage() {
   const node = queryNode(place.value.query, 'node') ?? ''
   const by = { limit: String(PAGE), ...(node !== '' && { node }) }
-  const loaded = useLoad(() => ask(api.traceroutes.$get({ query: by })), [node], POLL_MS)
+  const loaded = useLoad(async () => ({ ...(await ask(api.traceroutes.$get({ query: by }))), node }), [node], POLL_MS)
   const { data, error, reload } = loaded
   useKept(`traceroutes ${node}`, loaded)
   const older = useSignal<readonly Traceroute[]>([])
@@ -38,7 +39,7 @@ export function TraceroutesPage() {
   const all = [...new Map([...older.value, ...newest].map((trace) => [trace.id, trace])).values()].toSorted(
     (a, b) => b.id - a.id,
   )
-  const steady = useSteady(all, idOf, node)
+  const steady = useSteady('traceroutes', all, idOf, data.value?.node)
   const loadMore = () =>
     more.run(async () => {
       const page = await ask(api.traceroutes.$get({ query: { ...by, before: String(all.at(-1)?.id ?? 1) } }))
@@ -62,7 +63,7 @@ export function TraceroutesPage() {
           <p>{t.routes.noneHelp}</p>
         </Empty>
       )}
-      {all.length > 0 && (
+      {steady.rows.length > 0 && (
         <SteadyList steady={steady}>
           <ul class="traces" aria-label={t.routes.list}>
             {steady.rows.map((trace) => (
@@ -94,12 +95,9 @@ function nameOfId(id: string): string {
 }
 
 function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) {
-  const id = useId()
   const chosen = useSignal<string | null>(null)
   const { busy, error, run } = useAction()
-  const targets = (nodes.value ?? [])
-    .filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
-    .toSorted((a, b) => nodeName(a).localeCompare(nodeName(b)))
+  const targets = (nodes.value ?? []).filter(({ isLocal, isIgnored }) => !isLocal && !isIgnored)
   const wanted = chosen.value ?? preset
   // No routes are traced to radios of this service or to ignored nodes.
   const to = targets.some(({ nodeId }) => nodeId === wanted) ? wanted : ''
@@ -119,17 +117,7 @@ function Ask({ preset, onAsked }: { preset: string; onAsked(): Promise<void> }) 
           void trace()
         }}
       >
-        <div class="field">
-          <label for={id}>{t.routes.target}</label>
-          <select id={id} value={to} required onChange={(event) => (chosen.value = event.currentTarget.value)}>
-            <option value="">{t.routes.chooseTarget}</option>
-            {targets.map((node) => (
-              <option key={node.nodeId} value={node.nodeId}>
-                {nodeName(node)}
-              </option>
-            ))}
-          </select>
-        </div>
+        <NodePicker label={t.routes.target} nodes={targets} value={to} onChoose={(nodeId) => (chosen.value = nodeId)} />
         <button class="button primary" disabled={busy.value || to === ''}>
           {busy.value ? t.common.loading : t.routes.trace}
         </button>
@@ -169,7 +157,7 @@ function Trace({ trace }: { trace: Traceroute }) {
       {trace.notice !== undefined && <p class={isAnswered ? 'faint' : 'bad'}>{t.common.radioSays(trace.notice)}</p>}
       {isAnswered && can('nodes', 'read') && (
         <a class="trace-map" href={href(`/map?trace=${trace.id}`)}>
-          {t.nodes.showOnMap}
+          {t.routes.showOnMap}
         </a>
       )}
     </li>

@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import { signal, useSignal } from '@preact/signals'
+import { type ComponentChildren, options } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 
 export type Column<T, K extends string> = {
@@ -26,6 +26,22 @@ type Props<T, K extends string> = {
 const ROW_PX = 44
 const SPARE_ROWS = 8
 
+/** On paper all rows stand. */
+const isPrinting = signal(false)
+const print = matchMedia('print')
+print.addEventListener('change', () => setPrinting(print.matches))
+addEventListener('beforeprint', () => setPrinting(true))
+addEventListener('afterprint', () => setPrinting(false))
+
+function setPrinting(is: boolean): void {
+  // The browser prints what is drawn when this returns.
+  const before = options.debounceRendering
+  options.debounceRendering = (draw) => draw()
+  isPrinting.value = is
+  if (before === undefined) delete options.debounceRendering
+  else options.debounceRendering = before
+}
+
 export function VirtualTable<T, K extends string>(props: Props<T, K>) {
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
@@ -38,8 +54,9 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
     return () => observer.disconnect()
   }, [])
   const { rows, columns } = props
-  const first = Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
-  const last = Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
+  const isAll = isPrinting.value
+  const first = isAll ? 0 : Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
+  const last = isAll ? rows.length : Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
   return (
     // A region that scrolls must take the focus, else a keyboard can't scroll it.
     <div

@@ -47,6 +47,9 @@ export const nodes = {
   sortOrder: 'Order',
   orders: { up: 'ascending', down: 'descending' },
   none: 'No node matches.',
+  found: 'Matches',
+  matches: (n: number, shown: number) =>
+    n === 1 ? '1 match' : n > shown ? `${n} matches, the first ${shown} shown` : `${n} matches`,
   empty: 'No node heard yet',
   emptyHelp: 'Nodes appear here as soon as a radio is connected.',
   columns: {

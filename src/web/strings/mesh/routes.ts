@@ -8,7 +8,8 @@ export const routes = {
     'The radio sends at most one traceroute every 30 seconds, to leave airtime for others; further ones wait. A reply can take a minute, or never arrive.',
   noRadioHere: 'This runtime has no radio to send traceroutes with. Traceroutes that collectors deliver appear below.',
   target: 'Node',
-  chooseTarget: 'Choose a node…',
+  showOnMap: 'Show traceroute on the map',
+  earlier: (n: number) => (n === 1 ? '1 earlier traceroute' : `${n} earlier traceroutes`),
   asked: 'Traceroute requested. The reply can take a minute.',
   none: 'No traceroutes yet.',
   noneHelp:

@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { telemetry } from '../../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+
+const FIRST = 0x10000000
+const NODES = 2000
+const PACKETS = 700
+const DEPTH = 20_000
+
+let mesh: RadioSite
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
+  const lastHeard = Date.now() - 3_600_000
+  const many = Array.from({ length: NODES }, (_, index) => ({
+    nodeNum: FIRST + index,
+    longName: `Crowd ${String(index).padStart(4, '0')}`,
+    firstHeard: lastHeard,
+    lastHeard: lastHeard + index,
+  }))
+  for (let at = 0; at < NODES; at += 500) await store.db.insert(nodes).values(many.slice(at, at + 500))
+  store.close()
+  for (let index = 0; index < PACKETS; index++) {
+    const variant = { case: 'deviceMetrics', value: { batteryLevel: index % 100 } } as const
+    mesh.hear(telemetry({ variant }), { from: FIRST + index })
+  }
+})
+afterAll(() => mesh.close())
+
+/** What stands at a place of the screen. */
+const textAt = (page: Page, x: number, y: number) =>
+  page.evaluate(`document.elementFromPoint(${x}, ${y}).closest('tr').textContent.slice(0, 40)`)
+
+test('back leads to the same place of the list of nodes, and what came meanwhile waits', async () => {
+  const { page, goto } = mesh.admin
+  await goto('/nodes')
+  await isLive(mesh.admin)
+  await page.getByText(/^2,\d{3} nodes$/).waitFor()
+  const box = page.locator('.virtual')
+  await box.evaluate((element, top) => element.scrollTo(0, top), DEPTH)
+  await expect.poll(() => box.evaluate(({ scrollTop }) => scrollTop)).toBe(DEPTH)
+  await page.mouse.move(600, 500)
+  await expect.poll(() => textAt(page, 600, 500)).toContain('Crowd')
+  const row = await textAt(page, 600, 500)
+  const link = page.locator('.row-link', { hasText: String(row).match(/Crowd \d{4}/)?.[0] ?? 'none' })
+  await link.click()
+  await page.locator('h1', { hasText: /^Crowd/ }).waitFor()
+  const from = FIRST + 3
+  mesh.hear(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: 1 } } }), { from })
+  await page.goBack()
+  await expect.poll(() => box.evaluate(({ scrollTop }) => scrollTop)).toBe(DEPTH)
+  await expect.poll(() => textAt(page, 600, 500)).toBe(row)
+  await page.getByRole('button', { name: /newer$|^Order has changed$/ }).waitFor()
+  expect(await textAt(page, 600, 500)).toBe(row)
+})
+
+test('back leads to the same place of the packets, with all that was loaded', async () => {
+  const { page, goto } = mesh.admin
+  await goto('/packets')
+  await isLive(mesh.admin)
+  for (let loaded = 100; loaded < 600; loaded += 100) {
+    await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThanOrEqual(loaded)
+    await page.getByRole('button', { name: 'Show more' }).click()
+  }
+  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThanOrEqual(600)
+  await page.evaluate(`scrollTo(0, ${DEPTH})`)
+  const y = () => page.evaluate('scrollY')
+  await expect.poll(y).toBe(DEPTH)
+  const row = await textAt(page, 600, 400)
+  await page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: 'Neighbours' }).click()
+  await page.getByRole('heading', { name: 'Neighbours', level: 1 }).waitFor()
+  await page.goBack()
+  await expect.poll(y).toBe(DEPTH)
+  await expect.poll(() => textAt(page, 600, 400)).toBe(row)
+})
+
+test('paper shows all rows', async () => {
+  const { page, goto } = mesh.admin
+  await goto('/nodes')
+  await page.getByText(/^2,\d{3} nodes$/).waitFor()
+  expect(await page.locator('tbody tr').count()).toBeLessThan(80)
+  await page.emulateMedia({ media: 'print' })
+  await expect.poll(() => page.locator('tbody tr:not(.gap)').count()).toBeGreaterThanOrEqual(NODES)
+  const height = await page.locator('.virtual').evaluate(({ clientHeight }) => clientHeight)
+  expect(height).toBeGreaterThan(NODES * 30)
+  await page.emulateMedia({ media: 'screen' })
+  await expect.poll(() => page.locator('tbody tr').count()).toBeLessThan(80)
+})

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodes } from '../../../src/db/schema.ts'
+import { openDatabase } from '../../../src/node/database.ts'
+import { telemetry, text } from '../../support/mesh/mesh.ts'
+import { openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+
+const FIRST = 0x10000000
+const NODES = 300
+const MOST_SHIFT = 0.1
+/** A phone on a bad link: bytes a second each way, and milliseconds there and back. */
+const THIRD_GENERATION = { offline: false, downloadThroughput: 50_000, uploadThroughput: 50_000, latency: 400 }
+const DESK = { viewport: { width: 1360, height: 860 } }
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+const PAGES = [
+  '/',
+  '/map',
+  '/nodes',
+  '/nodes/!10000001',
+  '/messages',
+  '/alerts',
+  '/traceroutes',
+  '/neighbors',
+  '/packets',
+  '/automation',
+  '/configuration',
+  '/users',
+  '/users/1',
+  '/audit',
+  '/backups',
+  '/settings',
+  '/account',
+]
+
+/** Cumulative layout shift (web.dev/articles/cls): the worst window of shifts less than a second apart, five at most. */
+const WATCH = `
+  window.shifts = []
+  new PerformanceObserver((list) => {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries())
+      if (!hadRecentInput) shifts.push({ value, startTime, from: sources.map(({ node }) => node?.outerHTML?.slice(0, 60) ?? '').join(' | ') })
+  }).observe({ type: 'layout-shift', buffered: true })
+  window.worstShift = () => {
+    let [worst, sum, begin, last] = [0, 0, 0, -Infinity]
+    for (const { value, startTime } of shifts) {
+      if (startTime - last > 1000 || startTime - begin > 5000) [sum, begin] = [0, startTime]
+      sum += value
+      last = startTime
+      worst = Math.max(worst, sum)
+    }
+    return worst
+  }`
+
+let mesh: RadioSite
+beforeAll(async () => {
+  mesh = await openRadioSite()
+  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
+  const lastHeard = Date.now() - 600_000
+  await store.db.insert(nodes).values(
+    Array.from({ length: NODES }, (_, index) => ({
+      nodeNum: FIRST + index,
+      longName: `Crowd ${String(index).padStart(3, '0')}`,
+      latitude: 47 + index / 1000,
+      longitude: 8 + index / 1000,
+      firstHeard: lastHeard,
+      lastHeard: lastHeard + index,
+    })),
+  )
+  store.close()
+  for (let index = 0; index < 8; index++) mesh.hear(text(`Is anybody on hill ${index}?`), { from: FIRST + index })
+  for (let index = 0; index < NODES; index++) {
+    const variant = { case: 'deviceMetrics', value: { batteryLevel: index % 100 } } as const
+    mesh.hear(telemetry({ variant }), { from: FIRST + index })
+  }
+})
+afterAll(() => mesh.close())
+
+test.each([
+  ['at a desk', DESK],
+  ['on a phone', PHONE],
+])('no page jumps while it loads on a bad link, %s', { timeout: 400_000 }, async (_name, options) => {
+  const storageState = await mesh.admin.page.context().storageState()
+  const jumps: unknown[] = []
+  for (const path of PAGES) {
+    const { page, goto } = await mesh.site.visit({ ...options, storageState, serviceWorkers: 'block' })
+    const cdp = await page.context().newCDPSession(page)
+    await cdp.send('Network.emulateNetworkConditions', THIRD_GENERATION)
+    await page.addInitScript(WATCH)
+    await goto(path)
+    const content = page.locator('.card, tbody tr, .log li, .leaflet-container, .empty')
+    await content.filter({ visible: true }).first().waitFor()
+    await page.locator('.progress p').waitFor({ state: 'detached' })
+    await page.locator('.live-live').first().waitFor({ state: 'attached' })
+    const worst = Number(await page.evaluate('worstShift()'))
+    if (worst > MOST_SHIFT) jumps.push([path, worst, await page.evaluate('shifts')])
+    await page.context().close()
+  }
+  expect(jumps).toEqual([])
+})
