@@ -99,7 +99,10 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
   return {
     width,
     height: HEIGHT,
-    scales: { x: { range: [(now - rangeMs) / 1000, now / 1000] } },
+    scales: {
+      x: { range: [(now - rangeMs) / 1000, now / 1000] },
+      y: { range: (_plot, least, greatest) => rangeOf(unit, least, greatest) },
+    },
     axes: [
       { ...axis, values: clockLabels(rangeMs) },
       { ...axis, size: 72, values: (_plot, splits) => splits.map(shown) },
@@ -121,6 +124,14 @@ function optionsOf({ unit, series }: Series, name: string, rangeMs: number, widt
       ...(hasBand ? [edge(t.nodes.least), edge(t.nodes.greatest)] : []),
     ],
   }
+}
+
+/** Room above and below the values, and no more than the unit has: there is no battery of 150 %. */
+function rangeOf(unit: string | null, least: number, greatest: number): uPlot.Range.MinMax {
+  const [low, high] = uPlot.rangeNum(least, greatest, 0.1, true)
+  if (unit !== '%') return [low ?? least, high ?? greatest]
+  // A radio on mains power says 101 %.
+  return [Math.max(0, low ?? 0), greatest > 100 ? greatest : Math.min(100, high ?? 100)]
 }
 
 /** Without a cursor the legend shows the latest point. */

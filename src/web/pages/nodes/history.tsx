@@ -10,6 +10,7 @@ import { Segments, Select } from '../../parts/form/field.tsx'
 import { useLazyDrawing } from '../../parts/lazy-drawing.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
+import { place, setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
 import type { Series } from './chart.ts'
 
@@ -17,6 +18,7 @@ import type { Series } from './chart.ts'
 type Metrics = { readonly metrics: readonly { readonly metric: string }[] }
 
 const RANGES = ['3600000', '86400000', '604800000', '2592000000', '31536000000'] as const
+const DAY = '86400000'
 const POLL_MS = 60_000
 const POINTS = '1000'
 /** The most commonly viewed metrics. */
@@ -24,8 +26,8 @@ const PREFERRED = 'deviceMetrics.batteryLevel'
 
 /** The measurements of a node as a line chart, one metric at a time. */
 export function NodeHistory({ node }: { node: Node }) {
-  const chosen = useSignal<string | null>(null)
-  const range = useSignal<(typeof RANGES)[number]>('86400000')
+  const { query } = place.value
+  const range = RANGES.find((ms) => ms === query.get('range')) ?? DAY
   const { nodeId } = node
   // The first measurement of a node may arrive while the page is open.
   const known = useLoad(
@@ -38,21 +40,21 @@ export function NodeHistory({ node }: { node: Node }) {
     ['node'],
   )
   const metrics = known.data.value ?? []
-  const metric = chosen.value ?? metrics.find((name) => name === PREFERRED) ?? metrics[0] ?? null
+  const metric = [query.get('metric'), PREFERRED].find((name) => metrics.includes(name ?? '')) ?? metrics[0] ?? null
   const { data, error, reload } = useLoad<Series | null>(
     async () => {
       if (metric === null) return null
       const to = Date.now()
-      const query = {
+      const asked = {
         nodeId,
         metric,
-        from: String(Math.max(0, to - Number(range.value))),
+        from: String(Math.max(0, to - Number(range))),
         to: String(to),
         points: POINTS,
       }
-      return askAs<Series>(api.telemetry.$get({ query }))
+      return askAs<Series>(api.telemetry.$get({ query: asked }))
     },
-    [nodeId, metric, range.value],
+    [nodeId, metric, range],
     POLL_MS,
   )
   if (known.data.value !== null && metrics.length === 0) return null
@@ -75,19 +77,19 @@ export function NodeHistory({ node }: { node: Node }) {
             label={t.nodes.metric}
             value={metric}
             options={metrics.map((name) => [name, metricName(name, metrics)] as const)}
-            onChange={(name) => (chosen.value = name)}
+            onChange={(name) => setQuery({ metric: name })}
           />
         )}
         <Segments
           label={t.nodes.chartRange}
-          value={range.value}
+          value={range}
           options={RANGES.map((ms) => [ms, t.nodes.ranges[ms]] as const)}
-          onChange={(ms) => (range.value = ms)}
+          onChange={(ms) => setQuery({ range: ms === DAY ? '' : ms })}
         />
       </div>
       <Failure error={error.value ?? known.error.value} retry={reload} />
       {series?.series.length === 0 && <p class="faint">{t.nodes.noHistory}</p>}
-      {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range.value)} />}
+      {series !== null && series.series.length > 0 && <ChartBox series={series} rangeMs={Number(range)} />}
     </Card>
   )
 }

@@ -64,14 +64,14 @@ export function NodePage({ id }: { id: string }) {
       {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
       {node !== null && (
         <>
-          <div class="cards three">
+          <div class="columns">
             <SignalCard node={node} />
             <DeviceCard node={node} />
             <PositionCard node={node} />
             <IdentityCard node={node} />
-            {can('info', 'read') && <NodeRoutes node={node} />}
             <Notes node={node} onSaved={reload} />
           </div>
+          {can('info', 'read') && <NodeRoutes node={node} />}
           {can('info', 'read') && <NodeHistory node={node} />}
           {can('info', 'read') && <NodePackets node={node} />}
         </>

@@ -25,6 +25,7 @@ export function NodeRoutes({ node }: { node: Node }) {
   )
   const { busy, error, run } = useAction()
   const routes = data.value?.traceroutes
+  const [latest, ...earlier] = routes ?? []
   const trace = () =>
     run(async () => {
       await send(api.traceroutes.$post({ json: { to: node.nodeId } }))
@@ -46,25 +47,37 @@ export function NodeRoutes({ node }: { node: Node }) {
     >
       <Failure error={error.value} />
       {routes?.length === 0 && <p class="faint">{t.routes.none}</p>}
-      <ul class="rows tight">
-        {routes?.map((route) => (
-          <li key={route.id}>
-            <div class="grow">
-              <div class="faint">
-                <Age at={route.timestamp} />
-                {route.state !== 'delivered' && ` · ${stateName(route)}`}
-              </div>
-              <Ways trace={route} />
-            </div>
-          </li>
-        ))}
-      </ul>
+      <ul class="rows tight">{latest !== undefined && <Route route={latest} />}</ul>
+      {earlier.length > 0 && (
+        <details>
+          <summary>{t.routes.earlier(earlier.length)}</summary>
+          <ul class="rows tight">
+            {earlier.map((route) => (
+              <Route route={route} key={route.id} />
+            ))}
+          </ul>
+        </details>
+      )}
       {(routes?.length ?? 0) > 0 && (
         <p>
           <a href={href(`/traceroutes?node=${node.nodeId}`)}>{t.routes.all}</a>
         </p>
       )}
     </Card>
+  )
+}
+
+function Route({ route }: { route: Traceroute }) {
+  return (
+    <li>
+      <div class="grow">
+        <div class="faint">
+          <Age at={route.timestamp} />
+          {route.state !== 'delivered' && ` · ${stateName(route)}`}
+        </div>
+        <Ways trace={route} />
+      </div>
+    </li>
   )
 }
 
