@@ -126,7 +126,7 @@ function readyOnce(ports: Ports): () => Promise<void> {
     ports.log.info('First administrator created', { username: admin.username })
     if (admin.randomPassword === null) return
     // A Worker has no console but its log.
-    console.log(`Sign in as "${admin.username}" with the temporary password ${admin.randomPassword} (shown this once)`)
+    console.log(`Sign in as "${admin.username}" with the temporary password ${admin.randomPassword} (shown only once)`)
   }
 }
 

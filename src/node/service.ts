@@ -207,7 +207,7 @@ async function announceFirstAdmin(ports: Ports): Promise<void> {
   if (admin.randomPassword === null) return
   // On the console, not in the log: a log is kept and shipped.
   process.stdout.write(
-    `\n  Sign in as "${admin.username}" with the temporary password  ${admin.randomPassword}\n  It is shown this once.\n\n`,
+    `\n  Sign in as "${admin.username}" with the temporary password  ${admin.randomPassword}\n  It is shown only once.\n\n`,
   )
 }
 

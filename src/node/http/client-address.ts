@@ -33,7 +33,7 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
     if (headers['x-forwarded-for'] === undefined) return
     hasWarned = true
     log.warn(
-      'X-Forwarded-For is not believed of an address that TRUSTED_PROXIES does not name; if this is your proxy, all clients behind it count as one',
+      'X-Forwarded-For is ignored from an address outside TRUSTED_PROXIES; if this is your proxy, all clients behind it count as one',
       { address: peer },
     )
   }

@@ -16,7 +16,7 @@ async function copyText(text: string, shown: RefObject<HTMLElement | null>): Pro
   }
 }
 
-/** A text that is shown this once, or that has to be copied exactly. */
+/** A text that is shown only once, or that must be copied exactly. */
 export function CopyText({ text, label }: { text: string; label: string }) {
   const copied = useSignal(false)
   const output = useRef<HTMLElement>(null)
