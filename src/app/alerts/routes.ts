@@ -189,6 +189,7 @@ export const alertRoutes = new Hono<AppEnv>()
     requireSession,
     answers('Delete one of your destinations, or as an administrator any destination', { 204: null }, [
       'destination_not_found',
+      'reauthentication_required',
     ]),
     validate('param', idParam),
     async (c) => {

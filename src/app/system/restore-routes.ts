@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { requireFreshProof } from '../auth/fresh-proof.ts'
 import type { AppEnv } from '../context.ts'
 import { requireAdmin } from '../http/access.ts'
 import { answers } from '../http/describe.ts'
@@ -38,6 +39,7 @@ export const restoreRoutes = new Hono<AppEnv>()
   .post(
     '/reapply',
     requireAdmin,
+    requireFreshProof,
     answers(
       'Revoke the chosen ones again. `refused` lists those that could not be revoked, and why',
       { 200: reapplicationSchema },

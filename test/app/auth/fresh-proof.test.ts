@@ -33,6 +33,13 @@ const needs: readonly [method: string, path: () => string, body?: unknown][] = [
   ['POST', () => '/api/users', { username: 'bert', isAdmin: true }],
   ['POST', () => `/api/users/${annaId}/reset-password`],
   ['POST', () => `/api/users/${annaId}/reset-second-factor`],
+  ['POST', () => `/api/users/prepared`, { username: 'bert' }],
+  ['POST', () => `/api/users/${annaId}/invitation`, {}],
+  ['DELETE', () => `/api/users/${annaId}/link`],
+  ['POST', () => '/api/auth/oidc/link', {}],
+  ['DELETE', () => '/api/auth/oidc/link'],
+  ['POST', () => '/api/system/restore/reapply', { ids: [1] }],
+  ['PUT', () => '/api/public-access', {}],
   ['PUT', () => '/api/configuration/lora', {}],
 ]
 

@@ -14,6 +14,7 @@ import type { SignedInCtx } from '../../context.ts'
 import type { BucketSize } from '../../http/limits/buckets.ts'
 import { timeField } from '../../http/fields.ts'
 import { AppError } from '../../http/errors.ts'
+import { demandFreshProof } from '../../auth/fresh-proof.ts'
 import { plainName } from '../names.ts'
 import { testMessage } from '../outbox/outbox.ts'
 import { isConfirmToken } from './confirm-token.ts'
@@ -260,10 +261,11 @@ function mergeSettings(row: Pick<Row, 'kind' | 'settings'>, given: Readonly<Reco
   return checkSettings(row.kind, { ...Object.fromEntries(kept.map(([name]) => [name, stored[name] ?? ''])), ...plain })
 }
 
-/** Deletes its messages too. Administrators may delete any destination. Throws `destination_not_found`. */
+/** Deletes its messages too. Administrators may delete any destination, with a fresh proof. Throws `destination_not_found`. */
 export async function deleteDestination(ctx: SignedInCtx, id: number): Promise<void> {
   const { row, username } = await findDestination(ctx, id, 'any')
   const { name, kind, enabled } = row
+  if (row.ownerId !== ctx.viewer.user.id) await demandFreshProof(ctx)
   await ctx.store.atomic([
     ctx.store.db.delete(alertDestinations).where(eq(alertDestinations.id, id)),
     audit(

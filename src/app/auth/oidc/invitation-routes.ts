@@ -9,6 +9,7 @@ import { idParam, validate } from '../../http/validate.ts'
 import { userSchema } from '../../users/user.ts'
 import { requireFreshProof } from '../fresh-proof.ts'
 import { unlinkUser } from './links.ts'
+import { providerRoleSchema, readProviderRole } from './provider-role.ts'
 import {
   invitationBody,
   invitationSchema,
@@ -81,6 +82,17 @@ export const invitationRoutes = new Hono<AppEnv>()
       await withdrawInvitation(c.var.ctx, c.req.valid('param').id)
       return c.body(null, 204)
     },
+  )
+  .get(
+    '/:id/provider-role',
+    requireAdmin,
+    answers(
+      'What the groups at the OpenID provider made of a user: the next sign-in sets it again; null: nothing',
+      { 200: z.object({ role: providerRoleSchema.nullable() }) },
+      ['user_not_found'],
+    ),
+    validate('param', idParam),
+    async (c) => c.json({ role: await readProviderRole(c.var.ctx, c.req.valid('param').id) }),
   )
   .delete(
     '/:id/link',

@@ -18,6 +18,7 @@ import { refreshStatus, type User } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
+import { FromProvider } from './from-provider.tsx'
 import { UserAccess } from './access.tsx'
 import { InvitationCard } from './invitation.tsx'
 import { UserCredentials } from './credentials.tsx'
@@ -51,6 +52,7 @@ export function UserPage({ id }: { id: string }) {
         <div class="cards">
           <div class="stack">
             <Profile user={found.user} onSaved={reload} />
+            <FromProvider user={found.user} />
             <UserAccess user={found.user} onChanged={reload} />
             {isOpenAccount(found.user) && <InvitationCard user={found.user} />}
           </div>

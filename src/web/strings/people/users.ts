@@ -70,6 +70,14 @@ export const userTexts = {
     operator: 'Also sends messages, edits nodes, manages automation, and sees settings and radio configuration.',
     everything: 'Reads and writes in every area. Users, audit log and backups are for administrators only.',
   },
+  fromProvider: 'From the provider',
+  fromProviderHelp: (what: string, issuer: string) =>
+    `Groups at ${issuer} set ${what}. What you change here is overridden when the user signs in there again.`,
+  noLongerFromProvider: (what: string, issuer: string) =>
+    `Groups at ${issuer} set ${what}. They mean nothing here any more: what you change stays.`,
+  roleAndPermissions: 'role and permissions',
+  roleAlone: 'the role',
+  permissionsAlone: 'the permissions',
   granted: 'Set',
   grantedBy: (name: string) => `by ${name}`,
   noSessions: 'Not signed in anywhere.',

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { NO_PERMISSIONS, PRESETS } from '../../../../src/shared/access/resources.ts'
+import { outcomeOf } from '../../../support/answers.ts'
+import { createTestApp, type TestApp } from '../../../support/app.ts'
+import { oidcEnv, startProvider, type TestProvider } from '../../../support/oidc/provider.ts'
+import { createBrowser, signInBy } from '../../../support/web/browser.ts'
+
+let provider: TestProvider
+let app: TestApp
+beforeEach(async () => {
+  provider = await startProvider()
+})
+afterEach(async () => {
+  app.close()
+  await provider.close()
+})
+
+const GROUPS = { OIDC_GROUPS_CLAIM: 'groups', OIDC_GROUP_PERMISSIONS: 'readers=viewer' }
+
+/** Signs anna in with this claim; answers her id. */
+async function enter(groups: unknown): Promise<number> {
+  const browser = createBrowser((path, init) => app.request(path, init))
+  provider.user = { sub: 'subject 1', preferred_username: 'anna', groups }
+  expect(await signInBy(browser, provider)).toBe('302 /')
+  const { user } = Object(await (await browser.request('/api/auth/status')).json())
+  return Number(user.id)
+}
+
+async function roleOf(id: number): Promise<unknown> {
+  const answer = await (await app.admin()).send('GET', `/api/users/${id}/provider-role`)
+  return Object(await answer.json()).role
+}
+
+test('what the groups set is told, with the time, and whether they do so again', async () => {
+  app = await createTestApp({ env: oidcEnv(provider, GROUPS) })
+  provider.now = () => app.clock.now
+  const id = await enter(['readers'])
+  const set = { issuer: provider.issuer, isAdmin: null, appliedAt: app.clock.now }
+  expect(await roleOf(id)).toEqual({ ...set, permissions: PRESETS.viewer, isInForce: true })
+  await enter([])
+  expect(await roleOf(id)).toMatchObject({ permissions: NO_PERMISSIONS })
+  const { store } = app
+  app = await createTestApp({ env: oidcEnv(provider), store })
+  expect(await roleOf(id)).toMatchObject({ permissions: NO_PERMISSIONS, isInForce: false })
+})
+
+test('an administrator’s own setting holds until the next sign-in applies the groups again', async () => {
+  app = await createTestApp({ env: oidcEnv(provider, GROUPS) })
+  provider.now = () => app.clock.now
+  const id = await enter(['readers'])
+  const admin = await app.admin()
+  const permissions = { automation: { read: true, write: true } }
+  expect(await outcomeOf(admin.send('PUT', `/api/users/${id}/permissions`, { permissions }))).toBe('200')
+  const held = async () => Object(await (await admin.send('GET', `/api/users/${id}/permissions`)).json()).permissions
+  expect(await held()).toMatchObject(permissions)
+  await enter(['readers'])
+  expect(await held()).toEqual(PRESETS.viewer)
+})
+
+test('of somebody without groups there is nothing, and of nobody there is none', async () => {
+  app = await createTestApp({ env: oidcEnv(provider) })
+  provider.now = () => app.clock.now
+  expect(await roleOf(await enter(['readers']))).toBeNull()
+  const admin = await app.admin()
+  expect(await outcomeOf(admin.send('GET', '/api/users/999/provider-role'))).toBe('404 user_not_found')
+})
