@@ -5,13 +5,14 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, times a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests storage packets start edge large
+//   --only <names>    some of: requests storage packets alerts start edge large
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seedLarge, seedSmall } from './seed.ts'
 import { printTable, reportFailure, writeTable } from './table.ts'
+import { measureAlerts } from './measures/alerts.ts'
 import { measureEdge } from './measures/edge.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
 import { measurePauses } from './measures/pauses.ts'
@@ -54,6 +55,7 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
     await measureLive(scratch)
     await measureChanging(scratch)
   },
+  alerts: measureAlerts,
   start: async () => {
     await measureStart(small())
     await measureStart(large())

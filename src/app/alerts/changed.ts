@@ -59,12 +59,25 @@ function tellsOfKey({ publicKey, refusedPublicKey, spoofClaim }: NodeRow): boole
   return [publicKey, refusedPublicKey, spoofClaim].some((each) => each !== undefined && each !== null)
 }
 
+/** In milliseconds: a flood of packets is looked at no more often. */
+const EVERY_MS = 1000
+
+/** When it was looked last, and which nodes have changed since. */
+const looks = new WeakMap<Store['db'], { at: number; waiting: Set<number> }>()
+
 /**
- * Evaluates rules about positions and keys for these nodes only, after the batch that changed them. What is missed
- * here, for example when the process ends, the run of each minute catches up on. Returns the owners of changed alerts.
+ * Evaluates rules about positions and keys for these nodes only, after the batch that changed them, at most once a second:
+ * later changes wait for the next batch. What is missed here, for example when the process ends, the run of each minute
+ * catches up on. Returns the owners of changed alerts.
  */
-export async function settleChanged(store: Store, nums: readonly number[], now: number): Promise<readonly number[]> {
-  if (nums.length === 0) return []
+export async function settleChanged(store: Store, changed: readonly number[], now: number): Promise<readonly number[]> {
+  const look = looks.get(store.db) ?? { at: Number.NEGATIVE_INFINITY, waiting: new Set() }
+  looks.set(store.db, look)
+  for (const nodeNum of changed) look.waiting.add(nodeNum)
+  if (look.waiting.size === 0 || Math.abs(now - look.at) < EVERY_MS) return []
+  const nums = [...look.waiting]
+  look.at = now
+  look.waiting.clear()
   const rules = await listWatching(store)
   const world = await readWorldOf(store, nums, now)
   const subjects = JSON.stringify(world.nodes.map(({ nodeNum }) => nodeSubject(nodeNum)))

@@ -80,6 +80,11 @@ const queries = prepareOnce((db) => ({
       and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
     .prepare(),
   anchors: db.select().from(alertAnchors).prepare(),
+  someAnchors: db
+    .select()
+    .from(alertAnchors)
+    .where(sql`node_num in (select value from json_each(${value('nums')}))`)
+    .prepare(),
   marks: db.select().from(alertMarks).prepare(),
   audited: db
     .select({ id: auditLog.id, action: auditLog.action, at: auditLog.timestamp })
@@ -241,15 +246,18 @@ export async function readWorldOf(store: Store, nums: readonly number[], now: nu
     links: [],
     heardBy: new Map(),
     latest: new Map(),
-    anchors: await readAnchors(store),
+    anchors: await readAnchors(store, nums),
     weakKeys: await findWeakKeys(known),
     backups: { succeededAt: null, failure: null },
   }
 }
 
-async function readAnchors(store: Store): Promise<World['anchors']> {
+/** `nums`: of these nodes alone. */
+async function readAnchors(store: Store, nums: readonly number[] | null = null): Promise<World['anchors']> {
   const byRule = new Map<number, Map<number, { latitude: number; longitude: number }>>()
-  for (const { ruleId, nodeNum, ...place } of await queries(store).anchors.all()) {
+  const { anchors, someAnchors } = queries(store)
+  const rows = nums === null ? await anchors.all() : await someAnchors.all({ nums: JSON.stringify(nums) })
+  for (const { ruleId, nodeNum, ...place } of rows) {
     const ofRule = byRule.get(ruleId) ?? new Map<number, { latitude: number; longitude: number }>()
     byRule.set(ruleId, ofRule.set(nodeNum, place))
   }

@@ -1,5 +1,6 @@
+import { sql } from 'drizzle-orm'
 import { alertAnchors, alerts } from '../../db/schema.ts'
-import type { Statement, Store } from '../../db/store.ts'
+import { bind, prepareOnce, type Statement, type Store } from '../../db/store.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 import { findInArea, newAnchors } from './kinds/area.ts'
 import { findBackups } from './kinds/backup.ts'
@@ -24,6 +25,17 @@ import {
 import { isSilenced } from './rules/rule.ts'
 import { ofKind, type WatchingRule } from './rules/watch-list.ts'
 import type { World } from './world.ts'
+
+const queries = prepareOnce((db) => ({
+  anchor: db
+    .insert(alertAnchors)
+    .select(
+      sql`select j.value ->> 'ruleId', j.value ->> 'nodeNum', j.value ->> 'latitude', j.value ->> 'longitude'
+        from json_each(${sql.placeholder('rows')}) j where true`,
+    )
+    .onConflictDoNothing()
+    .prepare(),
+}))
 
 export type OpenRow = typeof alerts.$inferSelect
 
@@ -98,7 +110,7 @@ export async function settle(
   const isFiring = begun.some(({ state }) => state === 'firing') || matured.length > 0 || changes.unsaid.length > 0
   const hasChanged = Object.values(changes).some((rows) => rows.length > 0)
   await run(store, [
-    ...anchors.map((anchor) => store.db.insert(alertAnchors).values(anchor).onConflictDoNothing()),
+    ...(anchors.length > 0 ? [bind(queries(store).anchor, { rows: JSON.stringify(anchors) })] : []),
     ...setInhibited(store, ids(changes.lost), true),
     ...setInhibited(store, ids(changes.regained), false),
     ...forgetPending(store, ids(changes.withdrawn)),
