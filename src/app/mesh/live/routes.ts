@@ -14,7 +14,7 @@ export const eventRoutes = new Hono<AppEnv>().get(
   '/',
   requireAuth,
   answers(
-    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream',
+    'Live events, as server-sent events. Kinds: node, message, delivery, link and configuration, each only for users who may read it, and alert, for users whose alerts have changed. A node event has the changed fields of the node in `changes`, or `isDeleted`, or neither when you should load it; a message event has the message in `message`; a delivery event has `deliveryState`, `routingError` and `notice`. `reset` says that events are missing, `access` that your permissions have changed. Last-Event-ID resumes a stream',
     { 200: { mediaType: 'text/event-stream' } },
     ['unsupported_on_this_runtime', 'rate_limited'],
   ),
