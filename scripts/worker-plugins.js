@@ -9,6 +9,7 @@ export function workerPlugins(root) {
     withoutApiDocuments(root),
     withoutDescriptions(),
     withoutTextFormats(),
+    withoutRelations(),
     compressibleDescriptors(),
   ]
 }
@@ -58,8 +59,12 @@ function withoutApiDocuments(root) {
 
 /** The same exports, each of them `value`. */
 function replaceExports(file, value) {
-  const names = [...readFileSync(file, 'utf8').matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)]
-  return `const value = ${value}\nexport { ${names.map(([, name]) => `value as ${name}`).join(', ')} }`
+  const code = readFileSync(file, 'utf8')
+  const single = [...code.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name]) => name)
+  const lists = [...code.matchAll(/^export \{([^}]*)\};?$/gm)].flatMap(([, names]) => names.split(','))
+  const listed = lists.flatMap((name) => name.match(/\w+(?=\s*$)/) ?? [])
+  const names = new Set([...single, ...listed])
+  return `const value = ${value}\nexport { ${[...names].map((name) => `value as ${name}`).join(', ')} }`
 }
 
 /** Only the API document reads what describes routes and fields; only migrations read a table's indexes. */
@@ -104,6 +109,18 @@ function withoutTextFormats() {
     name: 'without-text-formats',
     transform: (code, id) =>
       id.endsWith('/zod/v4/classic/schemas.js') ? { code: code.replace(method, ''), map: null } : null,
+  }
+}
+
+/** Queries along the relations of tables, which the service does not make. */
+function withoutRelations() {
+  return {
+    name: 'without-relations',
+    enforce: 'pre',
+    load: (id) =>
+      /drizzle-orm\/(?:relations|sqlite-core\/query-builders\/query)\.js$/.test(id)
+        ? replaceExports(id, 'class {}')
+        : null,
   }
 }
 

@@ -1,14 +1,10 @@
 import { drizzle } from 'drizzle-orm/d1'
-import * as schema from '../db/schema.ts'
 import type { Db, Store } from '../db/store.ts'
 
 /** The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here. */
 export function d1Store(database: D1Database): Store {
   let size: number | null = null
-  const db = drizzle(
-    noting(database, (bytes) => (size = bytes)),
-    { schema },
-  )
+  const db = drizzle(noting(database, (bytes) => (size = bytes)))
   return {
     db: asDb(db),
     // D1 runs a batch as one transaction; it refuses BEGIN, and decides itself when a commit reaches its disks.
