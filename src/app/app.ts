@@ -30,6 +30,8 @@ import { metricsRoutes } from './system/metrics-routes.ts'
 import { restoreRoutes } from './system/restore-routes.ts'
 import { healthRoutes } from './system/routes.ts'
 import { publicAccessRoutes } from './sharing/routes.ts'
+import { mayEmbed } from './sharing/public-access.ts'
+import { isEmbedPath } from '../shared/pages.ts'
 import { userRoutes } from './users/routes.ts'
 import { limitBody } from './http/validate.ts'
 import { limitWrites } from './http/limits/write-limit.ts'
@@ -51,7 +53,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   app.use((c, next) => {
     if (!SAFE_METHODS.has(c.req.method)) return admitUnsafe(c, next)
     if (pages === null || isApi(c.req.path) || c.req.method === 'OPTIONS') return next()
-    return pages(c.req.raw)
+    return isEmbedPath(c.req.path) ? embed(c, pages) : pages(c.req.raw)
   })
 
   const routes = app
@@ -98,6 +100,15 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   })
   app.onError((cause, c) => answerError(c, cause))
   return routes
+}
+
+/** The pages in frames are there only while public access shows nodes. */
+async function embed(c: Context<AppEnv>, pages: Pages): Promise<Response> {
+  const ctx = c.get('ctx')
+  const isOn = await mayEmbed(ctx)
+  if (isOn) c.set('ctx', { ...ctx, isEmbedded: true })
+  const page = await pages(c.req.raw)
+  return isOn || page.status !== 200 ? page : new Response(page.body, { status: 404, headers: page.headers })
 }
 
 /** The pattern of the route; `none` for an unknown path, so that made-up paths add no labels. */

@@ -64,6 +64,8 @@ export interface Ctx extends Ports {
   readonly viewer: Viewer | null
   /** Revision of the nodes, where it was read together with the viewer. */
   readonly nodesRevision?: number
+  /** The answer is a page that other sites may show in a frame. */
+  readonly isEmbedded?: true
   /** An administrator previews public access with settings that are not in force; `viewer` is null then. */
   readonly preview?: PublicView
   readonly ip: string | null

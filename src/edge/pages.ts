@@ -1,33 +1,55 @@
 import type { Config } from '../app/config/config.ts'
 import { AppError, problem } from '../app/http/errors.ts'
 import { newRequestId } from '../app/http/request-id.ts'
-import { isPagePath } from '../shared/pages.ts'
-import { HSTS, isPublishedByHttps, pagePolicy, SECURITY_HEADERS } from '../app/http/security.ts'
+import { isEmbedPath, isPagePath } from '../shared/pages.ts'
+import {
+  embedHeaders,
+  HSTS,
+  isPublishedByHttps,
+  pagePolicy,
+  robotsHeaders,
+  SECURITY_HEADERS,
+} from '../app/http/security.ts'
 import type { Env } from './environment.ts'
 
 /**
  * The web application: its files with the headers of `_headers`, and its page for every path without a file. `config`
  * is null while the service is not configured: the pages load anyway and show the API's error.
  */
-export async function servePages(request: Request, env: Env, config: Config | null): Promise<Response> {
+export async function servePages(
+  request: Request,
+  env: Env,
+  config: Config | null,
+  mayEmbed: () => Promise<boolean> = async () => false,
+): Promise<Response> {
   const requestId = newRequestId()
   const { protocol } = new URL(request.url)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  const answer = isRead ? await readPage(request, env, config) : refuseMethod(requestId)
+  const answer = isRead ? await readPage(request, env, config, mayEmbed) : refuseMethod(requestId)
   answer.headers.set('X-Request-Id', requestId)
   const isHttps = protocol === 'https:' || (config !== null && isPublishedByHttps(config))
   if (isHttps) answer.headers.set('Strict-Transport-Security', HSTS)
   return answer
 }
 
-async function readPage(request: Request, env: Env, config: Config | null): Promise<Response> {
+async function readPage(
+  request: Request,
+  env: Env,
+  config: Config | null,
+  mayEmbed: () => Promise<boolean>,
+): Promise<Response> {
   const found = await env.ASSETS.fetch(request)
   const isHtml = found.headers.get('content-type')?.startsWith('text/html') ?? false
   const { pathname } = new URL(request.url)
   const isPage = isHtml && mayBePage(pathname)
-  const status = isPage && found.ok && !isPagePath(pathname) ? 404 : found.status
+  const isEmbedded = isPage && isEmbedPath(pathname) && (await mayEmbed())
+  const isThere = isPagePath(pathname) && (isEmbedded || !isEmbedPath(pathname))
+  const status = isPage && found.ok && !isThere ? 404 : found.status
   const answer = isHtml && !isPage ? notFound() : new Response(found.body, { status, headers: found.headers })
-  if (isPage && config !== null) answer.headers.set('Content-Security-Policy', pagePolicy(config))
+  if (!isPage || config === null) return answer
+  answer.headers.set('Content-Security-Policy', pagePolicy(config))
+  const more = { ...robotsHeaders(config), ...(isEmbedded && embedHeaders(config)) }
+  for (const [name, value] of Object.entries(more)) answer.headers.set(name, value)
   return answer
 }
 

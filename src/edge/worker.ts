@@ -9,6 +9,7 @@ import type { Ports } from '../app/context.ts'
 import { memoryBuckets } from '../app/http/limits/buckets.ts'
 import { AppError, toAppError } from '../app/http/errors.ts'
 import { createLog, type Log } from '../app/log.ts'
+import { mayEmbed } from '../app/sharing/public-access.ts'
 import { isApi } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/users/first-admin.ts'
@@ -170,7 +171,10 @@ export default {
   async fetch(request, env, execution) {
     const service = serviceOf(env)
     if (!isApi(new URL(request.url).pathname)) {
-      return servePages(request, env, service.ok ? service.ports.config : null)
+      if (!service.ok) return servePages(request, env, null)
+      const { ports } = service
+      // While the database does not answer, nothing is shown in frames.
+      return servePages(request, env, ports.config, () => mayEmbed(ports).catch(() => false))
     }
     if (!service.ok) return misconfigured(service.log, service.problems)
     try {

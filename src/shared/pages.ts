@@ -22,10 +22,17 @@ export const PAGES = {
   settings: /^\/settings$/,
   account: /^\/account$/,
   signIn: /^\/login$/,
+  embedMap: /^\/embed\/map$/,
+  embedNode: /^\/embed\/node\/(?<id>!(?!0{8}|f{8})[0-9a-f]{8})$/i,
 } as const
 
 /** Whether a page has this path; slashes at its end do not count. */
 export function isPagePath(path: string): boolean {
   const plain = path.replace(/(?<=.)\/+$/, '')
   return Object.values(PAGES).some((pattern) => pattern.test(plain))
+}
+
+/** Whether a path is of the pages that other sites may show in a frame. */
+export function isEmbedPath(path: string): boolean {
+  return path === '/embed' || path.startsWith('/embed/')
 }

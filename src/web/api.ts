@@ -34,9 +34,13 @@ export function seeAs(next: SeeingAs | null): void {
   location.assign(BASE.slice(0, -1) + (next === null ? (seeingAs?.back ?? '/') : '/'))
 }
 
+/** Shown in a frame of another site: always as a stranger, whoever is signed in in this browser. */
+export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
+
 /** The API, typed by the service itself. */
 export const api = hc<AppType>(new URL(BASE, location.origin).href.replace(/\/$/, ''), {
-  headers: seeingAs === null ? {} : { 'X-See-As': seeingAs.ticket },
+  headers: seeingAs === null || isEmbedded ? {} : { 'X-See-As': seeingAs.ticket },
+  ...(isEmbedded && { init: { credentials: 'omit' as const } }),
 }).api
 
 /** Whether the service answered the latest request. */

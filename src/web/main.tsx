@@ -14,7 +14,7 @@ import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
-import { mayOpen, nameNeed, ROUTES } from './pages/routes.tsx'
+import { MapPage, mayOpen, nameNeed, NodePage, ROUTES } from './pages/routes.tsx'
 import { later } from './parts/list/later.tsx'
 import { SignInPage } from './pages/account/sign-in.tsx'
 import { forgetInbox, keepReadMarks } from './state/inbox.ts'
@@ -22,7 +22,9 @@ import { guardKept } from './state/kept.ts'
 import { wantedProof } from './state/proof.ts'
 import { forgetLinks } from './state/links.ts'
 import { keepLive } from './state/live.ts'
-import { forgetNodes } from './state/mesh.ts'
+import { isEmbedded } from './api.ts'
+import { PAGES } from '../shared/pages.ts'
+import { forgetNodes, NodeKeeper } from './state/mesh.ts'
 import { currentUrl, followLinks, href, navigate, place, safeReturn } from './router.ts'
 import { forgetLists, watchHand } from './state/steady.ts'
 import {
@@ -58,6 +60,7 @@ function App() {
 function Screen() {
   const known = status.value
   if (known === null) return statusError.value === null ? <Loading /> : <Unreachable />
+  if (isEmbedded) return <Embedded />
   if (!known.authenticated && (!isStranger.value || hasEnded.value || isSignInWanted())) return <ToSignIn />
   if (known.mustChangePassword) return <NewPasswordPage />
   if (known.secondFactor.isMissing) return <EnrolPage />
@@ -85,6 +88,19 @@ function ToSignIn() {
       navigate(here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`, { replace: true })
   }, [path])
   return path === '/login' ? <SignInPage /> : null
+}
+
+/** A page in a frame of another site, without the navigation. */
+function Embedded() {
+  const { path } = place.value
+  const id = PAGES.embedNode.exec(path)?.groups?.['id']
+  const isShown = can('nodes', 'read') && (id !== undefined || PAGES.embedMap.test(path))
+  return (
+    <main class="embedded">
+      <NodeKeeper />
+      {isShown ? id === undefined ? <MapPage /> : <NodePage id={id.toLowerCase()} /> : <NotFound />}
+    </main>
+  )
 }
 
 function FromSignIn() {
@@ -182,8 +198,16 @@ function forgetAtChange(): void {
   })
 }
 
+/** Links lead out of the frame. */
+function openElsewhere(): void {
+  const base = document.createElement('base')
+  base.target = '_blank'
+  document.head.append(base)
+}
+
 applyTheme()
-followLinks()
+if (isEmbedded) openElsewhere()
+else followLinks()
 keepStatus()
 guardKept()
 keepTime()

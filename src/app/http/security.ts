@@ -5,12 +5,12 @@ import { AppError } from './errors.ts'
 import { isApi } from './pages.ts'
 import { tileOrigin } from '../config/secure-url.ts'
 
-const policy = (images: string) =>
+const policy = (images: string, ancestors = "'none'") =>
   [
     "default-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${ancestors}`,
     `img-src ${images}`,
     "object-src 'none'",
   ].join('; ')
@@ -28,9 +28,27 @@ export const SECURITY_HEADERS = {
 } as const
 
 /** For the web application's pages: images may also come from the host of the map's tiles, and from no other. */
-export function pagePolicy({ MAP_TILE_URL }: Pick<Config, 'MAP_TILE_URL'>): string {
+export function pagePolicy(config: Pick<Config, 'MAP_TILE_URL'>): string {
+  return policy(imagesOf(config))
+}
+
+function imagesOf({ MAP_TILE_URL }: Pick<Config, 'MAP_TILE_URL'>): string {
   const origin = MAP_TILE_URL === null ? null : tileOrigin(MAP_TILE_URL)
-  return origin === null ? CSP : policy(`${OWN_IMAGES} ${origin}`)
+  return origin === null ? OWN_IMAGES : `${OWN_IMAGES} ${origin}`
+}
+
+/** Headers of a page that the sites of EMBED_ORIGINS may show in a frame, instead of those of the other pages. */
+export function embedHeaders(config: Pick<Config, 'MAP_TILE_URL' | 'EMBED_ORIGINS'>): Record<string, string> {
+  const { EMBED_ORIGINS: origins } = config
+  return {
+    'Content-Security-Policy': policy(imagesOf(config), origins.length === 0 ? "'none'" : origins.join(' ')),
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+  }
+}
+
+/** On every page: whether search engines may list it. */
+export function robotsHeaders({ PUBLIC_INDEXING }: Pick<Config, 'PUBLIC_INDEXING'>): Record<string, string> {
+  return PUBLIC_INDEXING ? {} : { 'X-Robots-Tag': 'noindex' }
 }
 
 /** Of answers over HTTPS. */
@@ -42,7 +60,12 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { headers } = c.res
   headers.set('X-Request-Id', c.get('ctx').requestId)
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) headers.set(name, value)
-  if (!isApi(c.req.path)) headers.set('Content-Security-Policy', pagePolicy(c.get('ctx').config))
+  if (!isApi(c.req.path)) {
+    const { config, isEmbedded } = c.get('ctx')
+    headers.set('Content-Security-Policy', pagePolicy(config))
+    const more = { ...robotsHeaders(config), ...(isEmbedded === true && embedHeaders(config)) }
+    for (const [name, value] of Object.entries(more)) headers.set(name, value)
+  }
   if (arrivedByHttps(c, c.get('ctx'))) headers.set('Strict-Transport-Security', HSTS)
   if (isApi(c.req.path) && !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
 }

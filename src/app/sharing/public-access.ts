@@ -74,6 +74,11 @@ export async function readPublicView({ store }: Pick<Ctx, 'store'>): Promise<Pub
   return readEnabled(store, 'view')
 }
 
+/** Whether other sites may show nodes in a frame. */
+export async function mayEmbed(ctx: Pick<Ctx, 'store'>): Promise<boolean> {
+  return (await readPublicView(ctx))?.permissions.nodes.read === true
+}
+
 /** Sets the named fields and leaves the others. Applies from the next request. */
 export async function updatePublicAccess(
   ctx: Ctx,

@@ -27,8 +27,8 @@ const BackupsPage = later(async () => (await import('./backups/backups.tsx')).Ba
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
 const MessagesPage = later(loadMessages, t.nav.messages)
-const NodePage = later(loadNode, t.nav.nodes)
-const MapPage = later(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
+export const NodePage = later(loadNode, t.nav.nodes)
+export const MapPage = later(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
 const NeighborsPage = later(async () => (await import('./topology/neighbors.tsx')).NeighborsPage, t.nav.neighbors)
 const PacketsPage = later(async () => (await import('./topology/packets.tsx')).PacketsPage, t.nav.packets)
 const SettingsPage = later(async () => (await import('./settings/settings.tsx')).SettingsPage, t.nav.settings)

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSite, overflowOf, type Site, type Visitor } from '../../support/web/site.ts'
 
@@ -5,9 +6,13 @@ const ADMIN_PASSWORD = 'three radios on one hill'
 const PASSWORD = 'a bench under the oak'
 let site: Site
 let admin: Visitor
+let town: { origin: string; close(): void }
+let foreign: { origin: string; close(): void }
 
 beforeAll(async () => {
-  site = await openSite({ ADMIN_PASSWORD })
+  town = await openTown()
+  foreign = await openTown()
+  site = await openSite({ ADMIN_PASSWORD, EMBED_ORIGINS: town.origin })
   admin = await site.visit()
   await admin.goto('/public-access')
   await admin.signIn('admin', ADMIN_PASSWORD)
@@ -18,7 +23,23 @@ beforeAll(async () => {
   })
   expect(made.status()).toBe(201)
 })
-afterAll(() => site.close())
+afterAll(async () => {
+  await site.close()
+  town.close()
+  foreign.close()
+})
+
+/** A page of somebody else with the map in a frame. */
+async function openTown() {
+  const server = createServer((_, answer) => {
+    answer.setHeader('content-type', 'text/html')
+    answer.end(`<iframe src="${site.base}/embed/map" width="800" height="500"></iframe>`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : null
+  return { origin: `http://127.0.0.1:${port}`, close: () => server.close() }
+}
 
 const NONE = { read: false, write: false }
 const linksOf = async ({ page }: Visitor) => page.locator('.sidebar .nav-link span').allTextContents()
@@ -84,4 +105,16 @@ test('an administrator sees as a guest, and stops where it began', async () => {
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByRole('heading', { name: 'guest', level: 1 }).waitFor()
   expect(await linksOf(admin)).toContain('Users')
+})
+
+test('the named site shows the map in a frame, as a stranger; another site shows nothing', async () => {
+  const visitor = await site.visit({ viewport: { width: 900, height: 600 } })
+  await visitor.page.goto(town.origin)
+  const frame = visitor.page.frameLocator('iframe')
+  await frame.getByRole('heading', { name: 'Map', level: 1 }).waitFor()
+  await frame.getByText('Town Hall Gateway').first().waitFor()
+  expect(await frame.getByText('Sign in').count()).toBe(0)
+  await visitor.page.goto(foreign.origin)
+  await expect.poll(() => visitor.complaints.join('\n')).toContain('frame-ancestors')
+  expect(await visitor.page.frameLocator('iframe').getByRole('heading', { name: 'Map' }).count()).toBe(0)
 })
