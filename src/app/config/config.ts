@@ -251,6 +251,11 @@ export const VARIABLES = {
     'Disables sign-in with passwords; only OpenID Connect remains',
   ),
   PASSWORD_MIN_LENGTH: variable(integer(8, 64, 15), 'a number 8–64', 'Minimum number of characters of a new password'),
+  BREACHED_PASSWORDS_URL: variable(
+    url.refine(isCollectorTarget).nullable().default(null),
+    'an https URL (http only to this machine or a private network)',
+    'A service that knows passwords of breaches by the start of their hash, such as https://api.pwnedpasswords.com/range',
+  ),
   LOGIN_MAX_FAILURES: variable(
     integer(1, 1000, 10),
     'a number 1–1000',

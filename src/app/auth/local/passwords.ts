@@ -2,6 +2,7 @@ import type { PasswordHasher } from './hasher.ts'
 import { alphabet, generateRandomString } from 'oslo/crypto'
 import type { Ctx } from '../../context.ts'
 import { AppError, type Issue } from '../../http/errors.ts'
+import { isBreached } from './breached.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 /** Stored hashes of a lower cost are renewed at the next login. */
@@ -50,12 +51,16 @@ export function passwordIssues(password: string, username: string, minLength: nu
 
 /** Hashes a password that meets the rules. Throws `weak_password` naming the rules it breaks, `rate_limited`. */
 export async function hashNewPassword(
-  ctx: Pick<Ctx, 'config' | 'passwords'>,
+  ctx: Pick<Ctx, 'config' | 'log' | 'passwords'>,
   password: string,
   username: string,
 ): Promise<string> {
   const issues = passwordIssues(password, username, ctx.config.PASSWORD_MIN_LENGTH)
   if (issues.length > 0) throw new AppError('weak_password', undefined, { issues })
+  if (await isBreached(ctx, normalise(password))) {
+    const known = [{ path: 'password', message: 'Not a password that is known from a breach' }]
+    throw new AppError('weak_password', undefined, { issues: known })
+  }
   return ctx.passwords.hash(normalise(password))
 }
 
