@@ -44,7 +44,13 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
   const app = new Hono<AppEnv>()
   app.use(async (c, next) => {
     const ports = resolvePorts(c.env)
-    c.set('ctx', { ...ports, ip: ports.clientIp(c), requestId: newRequestId(), viewer: null })
+    c.set('ctx', {
+      ...ports,
+      ip: ports.clientIp(c),
+      namedByProxy: ports.proxyUser(c),
+      requestId: newRequestId(),
+      viewer: null,
+    })
     const began = ports.meter?.now()
     await next()
     if (began !== undefined) countRequest(c, matchedPattern(c), c.res.status, began)

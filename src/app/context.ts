@@ -55,12 +55,16 @@ export interface Ports {
   now(): number
   /** Address of the client behind trusted proxies, or null when there is none (a test, a Unix socket). */
   clientIp(c: Context): string | null
+  /** Whom an authenticating proxy that is trusted names; null: nobody, or a header that is not to be believed. */
+  proxyUser(c: Context): string | null
   /** Scheme, host and port by which the client addressed the service, e.g. `https://mesh.example.org`. */
   origin(c: Context): string
 }
 
 /** One request. */
 export interface Ctx extends Ports {
+  /** Whom the authenticating proxy names. */
+  readonly namedByProxy?: string | null
   readonly viewer: Viewer | null
   /** Revision of the nodes, where it was read together with the viewer. */
   readonly nodesRevision?: number

@@ -24,8 +24,11 @@ function missingBinding({ DB }: Partial<Env>): string[] {
   return DB === undefined ? ['DB: found nothing, expected a binding to a D1 database'] : []
 }
 
-function unfitForEdge({ SESSION_SECRET, SESSION_STORE }: Config): string[] {
+function unfitForEdge({ SESSION_SECRET, SESSION_STORE, PROXY_AUTH_HEADER }: Config): string[] {
   const problems: string[] = []
+  if (PROXY_AUTH_HEADER !== null) {
+    problems.push('PROXY_AUTH_HEADER: found a name, expected nothing, as the edge knows no addresses of proxies')
+  }
   if (SESSION_SECRET.length === 0) {
     problems.push(
       'SESSION_SECRET: found nothing, expected one or more secrets of at least 32 characters, comma-separated',

@@ -95,6 +95,8 @@ function portsFrom(database: D1Database, config: Config, log: Log): Ports {
     now: Date.now,
     // Cloudflare sets this one itself; no other header about the client's address is believed.
     clientIp: (c) => c.req.header('cf-connecting-ip') ?? null,
+    // No address of a proxy can be believed here, nor what it says.
+    proxyUser: () => null,
     origin: (c) => new URL(c.req.url).origin,
   }
 }

@@ -119,7 +119,7 @@ async function start(config: Config, log: Log): Promise<void> {
     disk,
     startedAt,
     now: clock.now,
-    ...createAddressing(config.TRUSTED_PROXIES, log),
+    ...createAddressing(config.TRUSTED_PROXIES, log, config.PROXY_AUTH_HEADER),
   }
   const app = createApp(() => ports, serveSite(builtSite(), config.PUBLIC_URL))
   // The port is taken before the first password is shown, because it is shown only once; requests wait until then.

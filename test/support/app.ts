@@ -32,6 +32,8 @@ export type TestApp = {
   readonly logged: string[]
   /** The address of the next requests. */
   ip: string
+  /** Whom an authenticating proxy names. */
+  proxyUser: string | null
   /** The origin of the next requests. */
   origin: string
   /** Sends any request; fails the test when the answer does not match the route's documentation. */
@@ -100,6 +102,7 @@ export async function createTestApp(
     startedAt: START,
     now,
     clientIp: () => app.ip,
+    proxyUser: () => app.proxyUser,
     origin: () => app.origin,
     ...options.ports,
   }
@@ -113,6 +116,7 @@ export async function createTestApp(
     clock,
     logged,
     ip: '192.0.2.1',
+    proxyUser: null,
     origin: 'http://localhost',
     request: async (path, init) => {
       const answer = await hono.request(path, init)

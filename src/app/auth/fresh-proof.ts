@@ -5,6 +5,7 @@ import { describe } from '../http/describe.ts'
 import { AppError } from '../http/errors.ts'
 import { PROOF_MS, type ProofWay } from '../../shared/access/factors.ts'
 import { isFuture, MINUTE_MS } from '../../shared/time.ts'
+import { isByProxy } from './proxy-issuer.ts'
 import { listFactors } from './factors/factors.ts'
 
 /**
@@ -23,7 +24,8 @@ export async function demandFreshProof(ctx: SignedInCtx): Promise<void> {
 
 function isProofNeeded(ctx: SignedInCtx): boolean {
   const { credential } = ctx.viewer
-  return credential.kind === 'session' && !isFresh(ctx, credential.session)
+  // Whom a proxy signed in it can not ask again: that is its business, at each request.
+  return credential.kind === 'session' && !isByProxy(credential.session) && !isFresh(ctx, credential.session)
 }
 
 async function refuse(ctx: SignedInCtx): Promise<never> {

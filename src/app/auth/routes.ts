@@ -18,6 +18,7 @@ import { factorRoutes } from './factors/routes.ts'
 import { factorSignInRoutes } from './factors/sign-in-routes.ts'
 import { oidcRoutes } from './oidc/routes.ts'
 import { providerLogoutUrl } from './oidc/ending.ts'
+import { proxyRoutes } from './proxy.ts'
 import {
   listSessions,
   revokeOtherSessions,
@@ -45,6 +46,7 @@ const statusSchema = z.object({
   providers: z
     .array(z.object({ id: z.string(), name: z.string().nullable(), icon: z.string().nullable() }))
     .describe('The OpenID providers, in the order of their buttons'),
+  proxyUser: z.string().nullable().describe('Whom an authenticating proxy names: GET /api/auth/proxy/login signs in'),
   autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
   passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at an IP address'),
@@ -98,6 +100,7 @@ export const authRoutes = new Hono<AppEnv>()
       mustChangePassword: viewer?.mustChangePassword ?? false,
       oidcEnabled: providers.length > 0,
       providers: providers.map(({ settings: { id, name, icon } }) => ({ id, name, icon })),
+      proxyUser: ctx.namedByProxy ?? null,
       autoLogin: config.OIDC_AUTO_LOGIN && providers.length > 0,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
       passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
@@ -228,3 +231,4 @@ export const authRoutes = new Hono<AppEnv>()
   )
   .route('/factors', factorRoutes)
   .route('/oidc', oidcRoutes)
+  .route('/proxy', proxyRoutes)

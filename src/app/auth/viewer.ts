@@ -14,6 +14,7 @@ import { hasSecondFactor } from './factors/factors.ts'
 import { hashToken } from './sessions/session-token.ts'
 import type { StoredSession } from './sessions/store.ts'
 import { findLive, findSession, findSessionWith, touchSession } from './sessions/sessions.ts'
+import { isByProxy, isTrustedIssuer } from './proxy-issuer.ts'
 import { heldScopes, withinScopes } from './tokens/tokens.ts'
 import { ALL_PERMISSIONS, permissionsFrom } from '../../shared/access/resources.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -219,7 +220,7 @@ function accountOf(row: AccountRow) {
  * its owner. DISABLE_LOCAL_AUTH turns local sign-in off, and providers that are not configured are off too.
  */
 async function findAccount(
-  ctx: Pick<Ctx, 'store' | 'config' | 'providers'>,
+  ctx: Pick<Ctx, 'store' | 'config' | 'providers'> & { readonly namedByProxy?: string | null },
   id: number,
   session: StoredSession | null = null,
 ) {
@@ -228,25 +229,24 @@ async function findAccount(
 }
 
 function ifOpen(
-  { config, providers }: Pick<Ctx, 'config' | 'providers'>,
+  ctx: Pick<Ctx, 'config' | 'providers'> & { readonly namedByProxy?: string | null },
   account: ReturnType<typeof accountOf>,
   session: StoredSession | null,
 ) {
-  const isLocal = account.user.authProvider === 'local' && !config.DISABLE_LOCAL_AUTH
-  const isLinked = account.user.oidcSubject !== null && providers.some(({ issuer }) => issuer === account.oidcIssuer)
-  const began = session?.oidcIssuer ?? null
-  const isOpen =
-    session === null
-      ? isLocal || isLinked
-      : began === null
-        ? isLocal || (account.user.authProvider === 'oidc' && isLinked)
-        : isLinked && began === account.oidcIssuer
-  return isOpen ? account : null
+  const { authProvider, oidcSubject } = account.user
+  const isLocal = authProvider === 'local' && !ctx.config.DISABLE_LOCAL_AUTH
+  const isLinked = oidcSubject !== null && isTrustedIssuer(ctx, account.oidcIssuer)
+  if (session === null) return isLocal || isLinked ? account : null
+  const began = session.oidcIssuer
+  if (began === null) return isLocal || (authProvider === 'oidc' && isLinked) ? account : null
+  // The proxy must still name who it named then.
+  const isStill = !isByProxy(session) || ctx.namedByProxy === oidcSubject
+  return isLinked && began === account.oidcIssuer && isStill ? account : null
 }
 
 /** A user in whose name the service acts by itself, with the present permissions; null when they cannot sign in. */
-export async function findOwner(ctx: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
-  const account = await findAccount(ctx, id)
+export async function findOwner({ store, config, providers }: Pick<Ctx, 'store' | 'config' | 'providers'>, id: number) {
+  const account = await findAccount({ store, config, providers }, id)
   if (account === null) return null
   const { user, permissions, scope, hidden } = account
   return { isAdmin: user.isAdmin, permissions, view: viewOf(scope, permissions, hidden) }

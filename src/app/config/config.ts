@@ -245,6 +245,16 @@ export const VARIABLES = {
     'true or false',
     'Creates an account at the first sign-in with OpenID Connect',
   ),
+  PROXY_AUTH_HEADER: variable(
+    z
+      .string()
+      .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/)
+      .refine((name) => !/^(?:authorization|cookie|host|origin|forwarded|x-forwarded-.*|sec-.*)$/i.test(name))
+      .nullable()
+      .default(null),
+    'the name of a header, of letters, digits and hyphens, such as Remote-User',
+    'The header in which an authenticating proxy among TRUSTED_PROXIES names the user; every user must come through it',
+  ),
   DISABLE_LOCAL_AUTH: variable(
     boolean(false),
     'true or false',
@@ -501,7 +511,7 @@ type Given = Readonly<Partial<Record<string, string>>>
 
 function contradictions(given: Given): string[] {
   const { SESSION_STORE, REDIS_URL, OIDC_ENABLED, DISABLE_LOCAL_AUTH, MAP_PMTILES, MAP_TILE_URL } = given
-  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN, SMTP_URL, SMTP_FROM } = given
+  const { COLLECTOR_TARGET_URL, COLLECTOR_TOKEN, SMTP_URL, SMTP_FROM, PROXY_AUTH_HEADER, TRUSTED_PROXIES } = given
   const problems: string[] = []
   if (SMTP_URL !== undefined && SMTP_FROM === undefined) {
     problems.push('SMTP_FROM: found nothing, expected an e-mail address because SMTP_URL is set')
@@ -515,7 +525,10 @@ function contradictions(given: Given): string[] {
   if (SESSION_STORE === 'redis' && REDIS_URL === undefined) {
     problems.push('REDIS_URL: found nothing, expected a redis:// or rediss:// URL because SESSION_STORE is redis')
   }
-  if (OIDC_ENABLED !== 'true' && DISABLE_LOCAL_AUTH === 'true') {
+  if (PROXY_AUTH_HEADER !== undefined && TRUSTED_PROXIES === undefined) {
+    problems.push('TRUSTED_PROXIES: found nothing, expected the address of the proxy because PROXY_AUTH_HEADER is set')
+  }
+  if (OIDC_ENABLED !== 'true' && PROXY_AUTH_HEADER === undefined && DISABLE_LOCAL_AUTH === 'true') {
     problems.push('DISABLE_LOCAL_AUTH: found "true", expected false because OIDC_ENABLED is not true')
   }
   return problems

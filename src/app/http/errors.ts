@@ -34,6 +34,7 @@ export const ERRORS = {
   destination_not_found: [404, 'Destination not found'],
   source_not_found: [404, 'Radio not known'],
   section_not_found: [404, 'Section not known'],
+  proxy_auth_disabled: [404, 'No sign-in by a proxy'],
   oidc_disabled: [404, 'OpenID Connect is disabled'],
   method_not_allowed: [405, 'Method not allowed'],
   request_timeout: [408, 'Request timeout'],

@@ -38,7 +38,8 @@ async function whyNotLocally({ config, store }: Ports): Promise<string | null> {
   return user === undefined ? 'there is no active local user' : null
 }
 
-async function whyNotByOidc({ providers, store }: Ports): Promise<string | null> {
+async function whyNotByOidc({ providers, store, config }: Ports): Promise<string | null> {
+  if (config.PROXY_AUTH_HEADER !== null) return null
   if (providers.length === 0) return 'OIDC_ENABLED is not true'
   if (providers.some(({ settings }) => settings.autoCreateUsers || settings.adminSubject !== null)) return null
   const issuers = providers.map(({ issuer }) => issuer)

@@ -33,6 +33,7 @@ export function consoleContext({
     startedAt: systemClock.now(),
     now: systemClock.now,
     clientIp: () => null,
+    proxyUser: () => null,
     origin: () => 'http://localhost',
     viewer: null,
     ip: null,

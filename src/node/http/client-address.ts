@@ -22,10 +22,10 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
 }
 
 /**
- * Client address and origin of a request, believing X-Forwarded-For, -Proto and -Host only from trusted proxies. Warns once,
+ * Client address, origin and authenticated user of a request, believing X-Forwarded-For, -Proto, -Host and `userHeader` only from trusted proxies. Warns once,
  * of the first other address that sends X-Forwarded-For.
  */
-export function createAddressing(entries: readonly string[], log: Pick<Log, 'warn'>) {
+export function createAddressing(entries: readonly string[], log: Pick<Log, 'warn'>, userHeader: string | null = null) {
   const trusted = parseTrustedProxies(entries)
   const isTrusted = (ip: string) => entries.length > 0 && trusted.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4')
   let hasWarned = false
@@ -55,6 +55,12 @@ export function createAddressing(entries: readonly string[], log: Pick<Log, 'war
         if (!isTrusted(hop)) break
       }
       return client
+    },
+    proxyUser: (c: Context): string | null => {
+      if (userHeader === null) return null
+      const { incoming } = requestOf(c)
+      const peer = peerOf(incoming)
+      return peer !== null && isTrusted(peer) ? onlyHeader(incoming, userHeader) : null
     },
     origin: (c: Context): string => {
       const { incoming } = requestOf(c)
@@ -104,6 +110,21 @@ function originOf(scheme: string, host: string): string {
 function requestOf(c: Context): Request {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return c.env as Request
+}
+
+/**
+ * The value of a header that is there once; null also where another one looks like it: a proxy that takes a client's
+ * `Remote-User` away may leave its `Remote_User`, and which of two is whose nobody knows.
+ */
+function onlyHeader({ headers, rawHeaders }: Partial<IncomingMessage>, name: string): string | null {
+  const wanted = name.toLowerCase()
+  // A request that another process hands over has them by name alone.
+  const names = rawHeaders?.filter((_, index) => index % 2 === 0) ?? Object.keys(headers ?? {})
+  const alike = names.filter((each) => each.toLowerCase().replaceAll(/[_.]/g, '-') === wanted)
+  if (alike.length !== 1 || alike[0]?.toLowerCase() !== wanted) return null
+  const value = headers?.[wanted]
+  const text = typeof value === 'string' ? Buffer.from(value, 'latin1').toString('utf8').trim() : ''
+  return text === '' || text.includes('\ufffd') ? null : text
 }
 
 function headerList(incoming: IncomingMessage, name: string): string[] {

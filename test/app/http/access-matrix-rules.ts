@@ -37,6 +37,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'POST /api/auth/reauthenticate/options': enrolling,
   'GET /api/auth/oidc/login': anyone,
   'GET /api/auth/oidc/callback': anyone,
+  'GET /api/auth/proxy/login': anyone,
   'POST /api/auth/oidc/backchannel-logout': anyone,
   'GET /api/auth/oidc/link': session,
   'POST /api/auth/oidc/link': session,

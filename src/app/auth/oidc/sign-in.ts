@@ -144,7 +144,7 @@ const ADDRESSES_FACTOR = 20
  * Logs and audits a failed sign-in. Beyond a number per address, and for all addresses, it does neither until the
  * window ends: the disk is finite. The limit refuses nobody.
  */
-async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
+export async function recordFailure(ctx: Ctx, failure: OidcFailure): Promise<void> {
   const { reason, details, stranger } = failure
   const { LOGIN_MAX_FAILURES, LOGIN_WINDOW_SECONDS } = ctx.config
   const [kind, factor] = STRAY.has(reason) ? ['stray', STRAY_FACTOR] : ['begun', BEGUN_FACTOR]

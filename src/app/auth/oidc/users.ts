@@ -49,7 +49,12 @@ export async function signInIdentity(
       // A claim that is missing today does not delete the known value.
       .set({ lastLoginAt: ctx.now(), ...(displayName !== null && { displayName }), ...(email !== null && { email }) })
       .where(and(eq(users.id, id), eq(users.isActive, true))),
-    audit(ctx, 'login_success', { provider: 'oidc' }, { actor: { id, username }, onlyIfChanged: true }),
+    audit(
+      ctx,
+      'login_success',
+      { provider: settings.id === 'proxy' ? 'proxy' : 'oidc' },
+      { actor: { id, username }, onlyIfChanged: true },
+    ),
     ...roles,
     ...(isFirstAdmin(settings, identity) ? firstAdminStatements(ctx, account) : []),
   ])

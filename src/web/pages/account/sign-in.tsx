@@ -58,10 +58,12 @@ export function SignInPage() {
   const half = useSignal<readonly SecondFactor[] | null>(null)
   const first = known?.providers[0]
   useEffect(() => {
-    if (known === null || first === undefined || !takeStraightWay(known)) return
+    const straight =
+      known?.proxyUser != null ? proxyAt(returnTo) : first === undefined ? null : signInAt(first.id, returnTo)
+    if (known === null || straight === null || !takeStraightWay(known)) return
     keepReturn(returnTo)
-    location.replace(signInAt(first.id, returnTo))
-  }, [first?.id])
+    location.replace(straight)
+  }, [first?.id, known?.proxyUser])
   if (known === null) return null
   const isInvited = place.value.query.has('invitation')
   return (
@@ -86,6 +88,11 @@ export function SignInPage() {
 function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string }) {
   return (
     <>
+      {known.proxyUser !== null && (
+        <a class="button primary wide" href={proxyAt(returnTo)}>
+          {t.signIn.proxy(known.proxyUser)}
+        </a>
+      )}
       {known.providers.map(({ id, name, icon }, index) => (
         <a
           key={id}
@@ -101,6 +108,11 @@ function ProviderButtons({ known, returnTo }: { known: Status; returnTo: string 
   )
 }
 
+/** Where whom a proxy names signs in. */
+function proxyAt(returnTo: string): string {
+  return `${href('/api/auth/proxy/login')}?returnTo=${encodeURIComponent(href(returnTo))}`
+}
+
 /** Where the sign-in at a provider begins. */
 function signInAt(provider: string, returnTo: string): string {
   const which = provider === 'default' ? '' : `provider=${encodeURIComponent(provider)}&`
@@ -114,10 +126,10 @@ function signInAt(provider: string, returnTo: string): string {
  * somebody wants the page itself, and not again within a minute, as a sign-in that this browser does not keep would go
  * round for ever.
  */
-function takeStraightWay({ autoLogin, authenticated }: Status): boolean {
+function takeStraightWay({ autoLogin, proxyUser, authenticated }: Status): boolean {
   const { query } = place.peek()
   if (
-    !autoLogin ||
+    (!autoLogin && proxyUser === null) ||
     authenticated ||
     hasEnded.peek() ||
     query.has('error') ||

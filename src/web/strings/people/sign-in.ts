@@ -8,6 +8,7 @@ export const signIn = {
   oidc: 'Sign in with your organisation',
   oidcNamed: (name: string) => `Sign in with ${name}`,
   invited: 'You have been invited. Sign in where you have an account: it opens yours here from then on.',
+  proxy: (name: string) => `Continue as ${name}`,
   or: 'or',
   oidcOnly: 'Your organisation manages the accounts of this service.',
   cookie:
