@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, isNull, lt, ne, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { alertDeliveries, alertDestinations, alerts, users } from '../../db/schema.ts'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
@@ -8,6 +8,7 @@ import { audit } from '../audit/audit.ts'
 import type { SignedInCtx } from '../context.ts'
 import { AppError } from '../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
+import { ofNodesSeenBy, onChannelSeenBy } from '../sharing/visible.ts'
 import { maySee } from './rights.ts'
 import { tellOwner } from './tell-owner.ts'
 
@@ -51,7 +52,12 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
   const { store, viewer } = ctx
   const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
   const kinds = ALERT_KIND_NAMES.filter((kind) => maySee(owner, kind))
-  const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds))
+  const isShown = and(
+    sql`case when ${alerts.direct} then ${viewer.view.direct.read ? 1 : 0}
+      else ${onChannelSeenBy(alerts.channel, viewer.view)} end`,
+    or(isNull(alerts.nodeNum), ofNodesSeenBy(viewer.view, alerts.nodeNum)),
+  )
+  const mine = isAll ? undefined : and(eq(alerts.ownerId, viewer.user.id), inArray(alerts.kind, kinds), isShown)
   const found = await store.db
     .select(columns)
     .from(alerts)
@@ -66,7 +72,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
     .orderBy(desc(alerts.id))
     .limit(limit + 1)
   const page = found.slice(0, limit)
-  const isSeen = ({ row: { kind, channel, direct } }: (typeof page)[number]) => maySee(owner, kind, { channel, direct })
+  const isSeen = ({ row }: (typeof page)[number]) => maySee(owner, row.kind, row)
   const firing = await store.db
     .select({ n: sql<number>`count(*)` })
     .from(alerts)
@@ -76,6 +82,7 @@ export async function listAlerts(ctx: SignedInCtx, isAll: boolean, { limit, stat
         eq(alerts.state, 'firing'),
         isNull(alerts.acknowledgedAt),
         inArray(alerts.kind, kinds),
+        isShown,
       ),
     )
     .get()

@@ -100,7 +100,7 @@ async function findMessages(
       folded: foldText(said.text),
     }
     return rules
-      .filter(({ rule, owner }) => isWanted(rule, text) && maySee(owner, 'message', text))
+      .filter(({ rule, owner }) => isWanted(rule, text) && maySee(owner, 'message', { ...text, nodeNum: text.from }))
       .map((watching) => ({ watching, text, packetId: said.packetId }))
   })
   if (wanted.length === 0) return []
@@ -161,7 +161,7 @@ async function findRestarts(
     if (uptime === null || t === null || after === undefined) return []
     const before = { seconds: uptime, t }
     if (!isRestart(before, after)) return []
-    const about = { channel: row.channel, direct: false }
+    const about = { channel: row.channel, direct: false, nodeNum }
     const what = restartSentence(shownName(nodeNum, row.longName), before)
     return rules
       .filter(({ rule, owner }) => watcher(rule.nodes)(row) && maySee(owner, 'node_restarted', about))

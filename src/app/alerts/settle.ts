@@ -24,6 +24,7 @@ import {
 } from './occur.ts'
 import { isSilenced } from './rules/rule.ts'
 import { ofKind, type WatchingRule } from './rules/watch-list.ts'
+import { worldSeenBy } from './seen-world.ts'
 import type { World } from './world.ts'
 
 const queries = prepareOnce((db) => ({
@@ -69,8 +70,9 @@ function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[]
 export async function settle(
   store: Store,
   watching: WatchingRule,
-  { world, open }: { world: World; open: readonly OpenRow[] },
+  { world: whole, open }: { world: World; open: readonly OpenRow[] },
 ): Promise<boolean> {
+  const world = await worldSeenBy(store, watching, whole)
   const { id: ruleId, rule } = watching
   const { now } = world
   const bySubject = new Map(open.map((row) => [row.subject, row]))

@@ -314,8 +314,8 @@ async function compose(
   }
   const rule = ruleId === null ? undefined : await queries(store).rule.get({ id: ruleId })
   if (rule === undefined) return null
-  const items = (await queries(store).items.all({ deliveryId })).filter(({ kind, channel, direct }) =>
-    maySee(owner, kind, { channel, direct }),
+  const items = (await queries(store).items.all({ deliveryId })).filter(({ kind, channel, direct, nodeNum }) =>
+    maySee(owner, kind, { channel, direct, nodeNum }),
   )
   return items.length === 0 ? null : tellAlerts(about, rule, items, items.length)
 }

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import { auditLog, messages, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
+import { seesNodes } from '../../sharing/visible.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
@@ -20,8 +21,10 @@ const goOn = async (): Promise<boolean> => {
   return true
 }
 
-export async function readNodes(store: Store): Promise<readonly WorldNode[]> {
-  return (await readKnownNodes(store, goOn)) ?? []
+/** Without those that are hidden from the viewer. */
+export async function readNodes({ store, viewer: { view } }: Reader): Promise<readonly WorldNode[]> {
+  const all = (await readKnownNodes(store, goOn)) ?? []
+  return all.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
 }
 
 /** Stored receptions of nodes since a time, oldest first. */

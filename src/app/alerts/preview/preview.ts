@@ -15,6 +15,7 @@ import { isBeyond, sentence } from '../kinds/metric.ts'
 import { isWanted, quote } from '../kinds/message.ts'
 import { isRestart, restartSentence } from '../kinds/node-restarted.ts'
 import { inWords } from '../kinds/durations.ts'
+import { seesNodes } from '../../sharing/visible.ts'
 import { type AlertOwner, maySee } from '../rights.ts'
 import type { World, WorldNode } from '../world.ts'
 import { findGaps, firesIn, gapsOfAll } from './gaps.ts'
@@ -99,7 +100,7 @@ async function look(ctx: SignedInCtx, rule: AlertRule, range: Range): Promise<Fo
       return each(ctx, rule, async (node) => areaFires(rule, node, await readPlaces(ctx, node.id, range.from)))
     case 'node_new':
       return {
-        fires: (await readNodes(ctx.store)).flatMap(({ firstHeard, nodeNum, name }) =>
+        fires: (await readNodes(ctx)).flatMap(({ firstHeard, nodeNum, name }) =>
           firstHeard < range.from
             ? []
             : [{ at: firstHeard, resolvedAt: null, nodeNum, what: `${name} was heard for the first time` }],
@@ -135,24 +136,20 @@ async function look(ctx: SignedInCtx, rule: AlertRule, range: Range): Promise<Fo
 
 type NodeRule = AlertRuleOf<'node_silent' | 'metric' | 'node_restarted' | 'area'>
 
-async function each(
-  { store }: SignedInCtx,
-  rule: NodeRule,
-  find: (node: WorldNode) => Promise<Fire[]>,
-): Promise<Found> {
+async function each(ctx: SignedInCtx, rule: NodeRule, find: (node: WorldNode) => Promise<Fire[]>): Promise<Found> {
   const isWatched = watcher(rule.nodes)
   const fires: Fire[] = []
-  for (const node of (await readNodes(store)).filter(isWatched)) {
+  for (const node of (await readNodes(ctx)).filter(isWatched)) {
     fires.push(...(await find(node)))
     await nextTurn()
   }
   return { fires, note: null }
 }
 
-async function lookAtSilence({ store }: SignedInCtx, rule: AlertRuleOf<'node_silent'>, range: Range): Promise<Found> {
+async function lookAtSilence(ctx: SignedInCtx, rule: AlertRuleOf<'node_silent'>, range: Range): Promise<Found> {
   const isWatched = watcher(rule.nodes)
-  const known = new Map((await readNodes(store)).filter(isWatched).map((node) => [node.nodeNum, node]))
-  const heard = await readHeard(store, range.from)
+  const known = new Map((await readNodes(ctx)).filter(isWatched).map((node) => [node.nodeNum, node]))
+  const heard = await readHeard(ctx.store, range.from)
   const afterMs = rule.afterMinutes * 60_000
   const deaf = gapsOfAll(heard, range)
   const fires = findGaps(heard, new Set(known.keys()), { ...range, leastMs: afterMs }).flatMap(({ nodeNum, gap }) => {
@@ -230,16 +227,13 @@ function areaFires(
   return fired === null ? fires : [...fires, fired]
 }
 
-async function lookAtTexts(
-  { store, viewer }: SignedInCtx,
-  rule: AlertRuleOf<'message'>,
-  { from }: Range,
-): Promise<Found> {
+async function lookAtTexts(ctx: SignedInCtx, rule: AlertRuleOf<'message'>, { from }: Range): Promise<Found> {
+  const { store, viewer } = ctx
   const owner = { isAdmin: viewer.user.isAdmin, permissions: viewer.permissions, view: viewer.view }
-  const names = new Map((await readNodes(store)).map(({ nodeNum, name }) => [nodeNum, name]))
+  const names = new Map((await readNodes(ctx)).map(({ nodeNum, name }) => [nodeNum, name]))
   const texts = await readTexts(store, from)
   const fires = texts
-    .filter((text) => maySee(owner, 'message', text) && isWanted(rule, text))
+    .filter((text) => maySee(owner, 'message', { ...text, nodeNum: text.from }) && isWanted(rule, text))
     .map((text) => {
       const { from: nodeNum, t: at } = text
       return { at, resolvedAt: null, nodeNum, what: quote(names.get(nodeNum) ?? formatNodeId(nodeNum), text) }
@@ -266,7 +260,8 @@ async function now<R extends AlertRule>(
 ): Promise<Found> {
   const { user, permissions, view } = ctx.viewer
   const owner = { isAdmin: user.isAdmin, permissions, view }
-  const world = await readWorldNow(ctx, to)
+  const all = await readWorldNow(ctx, to)
+  const world = { ...all, nodes: all.nodes.filter(({ nodeNum }) => seesNodes(view, [nodeNum])) }
   const found = find(
     { id: 0, ownerId: user.id, anchorAt: rule.kind === 'backup' ? await readPast(ctx.store, from) : from, rule, owner },
     world,
