@@ -121,7 +121,7 @@ export const automationRoutes = new Hono<AppEnv>()
       const { store } = c.var.ctx
       const { id } = c.req.valid('param')
       await requireAutomation(store, id)
-      return c.json(await listRuns(store, id, c.req.valid('query')))
+      return c.json(await listRuns(c.var.ctx, id, c.req.valid('query')))
     },
   )
   .post(

@@ -8,6 +8,8 @@ import { OUTCOMES, type RunEnd } from '../../shared/automation/rule-kinds.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { inSlices, type Pause } from '../upkeep/slices.ts'
 import { nodeNumField, timeField } from '../http/fields.ts'
+import type { Reader } from '../context.ts'
+import { canReadMessage, placeOfMessage, seesAllMessages, seesNodes, type View } from '../sharing/visible.ts'
 
 /** How long runs are kept, and how many of one automation. */
 const KEPT_MS = 90 * DAY_MS
@@ -84,9 +86,17 @@ export type LastRun = z.infer<typeof lastRunSchema>
 
 type RunRow = typeof automationRuns.$inferSelect
 
-function publicRun(row: RunRow): Run {
-  const { id, t: at, lastT: lastAt, count, outcome, triggeredBy, text } = row
-  const packets = readPackets(row.packets)
+/** Without a text, and packets, that the view does not let read. */
+function publicRun(row: RunRow, view: View): Run {
+  const { id, t: at, lastT: lastAt, count, outcome } = row
+  const sent = readPackets(row.packets)
+  const packets = sent.filter(
+    ({ channel, toNodeNum: to }) => canReadMessage(view, placeOfMessage({ channel, to })) && seesNodes(view, [to]),
+  )
+  // Of a text that was not sent it is not known where it would have gone.
+  const isRead = sent.length === 0 ? seesAllMessages(view) : packets.length === sent.length
+  const triggeredBy = seesNodes(view, [row.triggeredBy]) ? row.triggeredBy : null
+  const text = isRead ? row.text : null
   return { id, at, lastAt, count, outcome, reason: readReason(row.reason), triggeredBy, text, packets }
 }
 
@@ -167,7 +177,7 @@ const queries = prepareOnce((db) => ({
 
 /** Newest first. */
 export async function listRuns(
-  store: Store,
+  { store, viewer: { view } }: Reader,
   automationId: number,
   { limit, before }: { readonly limit: number; readonly before?: number | undefined },
 ): Promise<z.infer<typeof runPageSchema>> {
@@ -183,7 +193,7 @@ export async function listRuns(
     .orderBy(desc(automationRuns.id))
     .limit(limit + 1)
     .all()
-  const runs = rows.slice(0, limit).map(publicRun)
+  const runs = rows.slice(0, limit).map((row) => publicRun(row, view))
   return { runs, nextBefore: rows.length > limit ? (runs.at(-1)?.id ?? null) : null }
 }
 

@@ -159,3 +159,43 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/configuration/:section': may('configuration', 'read'),
   'PUT /api/configuration/:section': may('configuration', 'write'),
 }
+
+/**
+ * What of the mesh the answer of each route that is not for administrators alone may hold. `view`: contents, of which
+ * the viewer gets only what `src/app/sharing/visible.ts` lets them see. `own`: things of the caller. `none`: neither.
+ */
+export const CONTENTS: Readonly<Record<string, 'view' | 'own' | 'none'>> = {
+  'GET /api/auth/reauthenticate': 'own',
+  'GET /api/auth/sessions': 'own',
+  'GET /api/auth/factors': 'own',
+  'GET /api/tokens': 'own',
+  'GET /api/map': 'none',
+  'GET /api/map/archive': 'none',
+  'GET /api/nodes': 'view',
+  'GET /api/nodes/:id': 'view',
+  'GET /api/nodes/:id/positions': 'view',
+  'GET /api/messages': 'view',
+  'GET /api/messages/:id/receptions': 'view',
+  'GET /api/info': 'view',
+  'GET /api/traceroutes': 'view',
+  'GET /api/neighbors': 'view',
+  'GET /api/packets': 'view',
+  'GET /api/waypoints': 'view',
+  'GET /api/channels': 'view',
+  'GET /api/telemetry': 'view',
+  'GET /api/events': 'view',
+  'GET /api/dashboard': 'view',
+  'GET /api/auth/oidc/link': 'own',
+  'GET /api/settings': 'none',
+  'GET /api/automation': 'none',
+  'GET /api/automation/:id': 'none',
+  'GET /api/automation/:id/runs': 'view',
+  'GET /api/alerts': 'own',
+  'GET /api/alerts/rules': 'own',
+  'GET /api/alerts/rules/:id': 'own',
+  'GET /api/alerts/destinations': 'own',
+  'GET /api/alerts/push-key': 'none',
+  'GET /api/alerts/deliveries': 'own',
+  'GET /api/configuration': 'none',
+  'GET /api/configuration/:section': 'none',
+}

@@ -4,7 +4,8 @@ import type { Rule } from '../../../src/app/http/describe.ts'
 import type { ErrorCode } from '../../../src/app/http/errors.ts'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { type Client, createTestApp, type TestApp } from '../../support/app.ts'
-import { RULES } from './access-matrix-rules.ts'
+import { REQUESTS } from '../../support/mesh/seen-mesh.ts'
+import { CONTENTS, RULES } from './access-matrix-rules.ts'
 
 /** The request reached the handler or its input checks: anything but 401 and 403. */
 type Outcome = 'passed' | ErrorCode
@@ -180,6 +181,16 @@ test('every route is listed here, and every listed route exists', () => {
 test('no route matches every method, which would hide it from this test', () => {
   const open = app.routes.filter(({ method, path }) => method === 'ALL' && path !== '/*').map(({ path }) => path)
   expect(open).toStrictEqual([])
+})
+
+test('each route for users names its contents, and each with contents is tried by every viewer', () => {
+  const guarded = operations.filter(
+    ({ method, rule }) => method === 'GET' && (rule.kind === 'permission' || rule.kind === 'signed-in'),
+  )
+  const found = guarded.map(({ method, path }) => `${method} ${path}`).toSorted()
+  expect(Object.keys(CONTENTS).toSorted(), 'name what each of these routes shows, in CONTENTS').toStrictEqual(found)
+  const viewed = found.filter((name) => CONTENTS[name] === 'view' && name !== 'GET /api/events')
+  expect(Object.keys(REQUESTS).toSorted(), 'add requests to REQUESTS in seen-mesh.ts').toStrictEqual(viewed)
 })
 
 describe.each(operations.map((operation) => ({ ...operation, name: `${operation.method} ${operation.path}` })))(

@@ -172,6 +172,7 @@ export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[
     ]),
   'GET /api/dashboard': () => ['/api/dashboard'],
   'GET /api/info': () => ['/api/info'],
+  'GET /api/automation/:id/runs': () => ['/api/automation/1/runs'],
 }
 
 function pathsOf(now: number): string[] {
