@@ -2,6 +2,14 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
+// Control characters, and those that would turn the direction of the text around them.
+const UNPRINTABLE = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** A name that people gave, as it may stand within a line: nothing in it turns or breaks the text around it. */
+export function plain(name: string): string {
+  return name.replace(UNPRINTABLE, '').trim()
+}
+
 /** An age, short enough for a table. */
 export function age(then: number, now: number): string {
   const ms = Math.max(0, now - then)

@@ -9,16 +9,20 @@ import { NodeKeeper } from '../state/mesh.ts'
 import { mayOpen, type Route, ROUTES, warmPages } from '../pages/routes.tsx'
 import { seeAs, type SeeingAs, seeingAs } from '../api.ts'
 import { currentUrl, href, place } from '../router.ts'
-import { can, isAdmin, isStranger, signOut, user } from '../state/session.ts'
+import { can, isAdmin, isStranger, signOut, user, userName } from '../state/session.ts'
 import { keepFiles } from '../state/files.ts'
+import { isWall, keepWall, startWall } from '../state/wall.ts'
 import { APP_NAME, t } from '../strings.ts'
 import { Troubles } from './troubles.tsx'
 import { Icon } from './icon.tsx'
+import { later } from './list/later.tsx'
 import { LinkState, LiveMark } from './link-state.tsx'
 import { Failure } from './notice.tsx'
 import { Progress } from './progress.tsx'
 import { RevivedNotice } from './revived.tsx'
 import { Unread } from './unread.tsx'
+
+const Finder = later(async () => (await import('./finder.tsx')).Finder)
 
 type Entry = NonNullable<Route['nav']>
 
@@ -30,6 +34,20 @@ function entries(): Entry[] {
 export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(warmPages, [])
   useEffect(keepFiles, [])
+  useEffect(() => {
+    if (place.peek().query.get('wall') === '1') startWall()
+  }, [])
+  useEffect(() => (isWall.value ? keepWall() : undefined), [isWall.value])
+  const isFinding = useSignal(false)
+  useEffect(() => {
+    const open = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return
+      event.preventDefault()
+      isFinding.value = true
+    }
+    addEventListener('keydown', open)
+    return () => removeEventListener('keydown', open)
+  }, [])
   return (
     <div class="shell">
       <a class="skip" href="#content">
@@ -39,7 +57,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {can('messages', 'read') && !isStranger.value && <InboxKeeper />}
       {!isStranger.value && <FiringKeeper />}
       {can('info', 'read') && <InfoKeeper />}
-      <Sidebar />
+      <Sidebar onFind={() => (isFinding.value = true)} />
       <TabBar />
       <div class="main">
         <Progress />
@@ -50,11 +68,17 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </main>
         <Troubles />
       </div>
+      {isFinding.value && <Finder onClose={() => (isFinding.value = false)} />}
+      {isWall.value && (
+        <button type="button" class="button small wall-leave" onClick={() => (isWall.value = false)}>
+          {t.finder.leaveWall}
+        </button>
+      )}
     </div>
   )
 }
 
-function Sidebar() {
+function Sidebar({ onFind }: { onFind(): void }) {
   const all = entries()
   return (
     <nav class="sidebar" aria-label={t.shell.navigation}>
@@ -63,6 +87,11 @@ function Sidebar() {
         {APP_NAME}
       </a>
       <States />
+      <button type="button" class="nav-link" onClick={onFind}>
+        <Icon name="search" />
+        <span>{t.finder.open}</span>
+        <kbd>Ctrl K</kbd>
+      </button>
       <NavGroup entries={all.filter(({ group }) => group === 'mesh')} />
       <NavGroup entries={all.filter(({ group }) => group === 'administration')} title={t.shell.administration} />
       <div class="grow" />
@@ -73,7 +102,7 @@ function Sidebar() {
           <NavLink
             entry={{
               path: '/account',
-              name: user.value?.displayName ?? user.value?.username ?? '',
+              name: userName(user.value),
               icon: 'account',
               group: 'mesh',
             }}

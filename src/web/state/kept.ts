@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { DAY_MS } from '../../shared/time.ts'
+import { seeingAs } from '../api.ts'
 import type { Loaded } from './load.ts'
 import { mayReadLess, readStatus, status, user, whenLeaving } from './session.ts'
 
@@ -80,7 +81,8 @@ const written = new Set<string>()
 
 /** Keeps an answer for the signed-in user. */
 export function keep(name: string, data: unknown): void {
-  if (user.peek() === null) return
+  // What somebody else would see is nobody's own.
+  if (user.peek() === null || seeingAs !== null) return
   waiting.set(name, data)
   if (!written.has(name)) {
     written.add(name)
@@ -123,7 +125,7 @@ export function guardKept(): void {
   let before = readStatus()
   effect(() => {
     const next = status.value
-    if (next === null || next === before) return
+    if (next === null || next === before || seeingAs !== null) return
     if (mayReadLess(before, next)) void dropKept()
     before = next
   })
@@ -150,7 +152,7 @@ type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: 
 /** Fills a slot with what was kept under this name until newer data arrives, and keeps that from then on. */
 function fill<T>(name: string, slot: Slot<T>, onFilled: () => void): () => void {
   const userId = user.peek()?.id
-  if (userId === undefined) return () => {}
+  if (userId === undefined || seeingAs !== null) return () => {}
   let isOver = false
   let old: T | null = null
   const stop = slot.subscribe((value) => {

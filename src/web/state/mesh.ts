@@ -7,6 +7,7 @@ import { isTold, type LiveEvent } from './live.ts'
 import { useKeptList } from './kept.ts'
 import { asApiError, useFresh, whileAwaited } from './load.ts'
 import { can } from './session.ts'
+import { plain } from '../format.ts'
 import { t } from '../strings.ts'
 import { HOUR_MS } from '../../shared/time.ts'
 
@@ -228,13 +229,11 @@ export function shortNameOf(node: Node): string {
   return legible(node.shortName) ?? node.nodeId.slice(-4)
 }
 
-// Control characters, and those that would turn the direction of the text around them.
-const UNPRINTABLE = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
 const VISIBLE = /[^\p{Cf}\s]/u
 
 /** A name as it may stand within a line; null where there is nothing to see. */
 function legible(name: string | null): string | null {
-  const text = name?.replace(UNPRINTABLE, '').trim() ?? ''
+  const text = plain(name ?? '')
   return VISIBLE.test(text) ? text : null
 }
 

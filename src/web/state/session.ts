@@ -2,6 +2,7 @@ import { batch, computed, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import type { ErrorCode } from '../../app/http/errors.ts'
 import { api, ApiError, ask, reconnects, seeAs, seeingAs, send, watchRefusals } from '../api.ts'
+import { plain } from '../format.ts'
 import { dropDrafts } from './drafts.ts'
 import { type Action, type Resource, RESOURCE_NAMES } from '../../shared/access/resources.ts'
 
@@ -26,6 +27,11 @@ export const isStranger = computed(() => {
   const known = status.value
   return known !== null && !known.authenticated && RESOURCE_NAMES.some((name) => known.permissions[name].read)
 })
+
+/** What somebody is called: by the name that was given, else by the one that signs in. */
+export function userName(one: { readonly displayName?: string | null; readonly username: string } | null): string {
+  return one === null ? '' : plain(one.displayName ?? '') || plain(one.username)
+}
 
 export function can(resource: Resource, action: Action): boolean {
   // The pages of radio data have parts that strangers never get.
@@ -70,11 +76,13 @@ export async function refreshStatus(): Promise<void> {
       if (mayReadLess(before, next)) readerKey.value++
       status.value = next
     })
-    keepStatusOf(next)
+    if (seeingAs === null) keepStatusOf(next)
   } catch (error) {
     if (seeingAs !== null && error instanceof ApiError && error.code === 'see_as_refused') seeAs(null)
     statusError.value = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error), {}, null)
-    if (status.peek() === null && statusError.value.code === 'offline') status.value = readStatus()
+    if (status.peek() === null && statusError.value.code === 'offline' && seeingAs === null) {
+      status.value = readStatus()
+    }
   }
 }
 

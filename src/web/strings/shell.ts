@@ -84,3 +84,22 @@ export const nav = {
   backups: 'Backups',
   account: 'Your account',
 } as const
+
+/** Ctrl K. */
+export const finder = {
+  open: 'Find',
+  title: 'Find a page, a node or an action',
+  label: 'What to find',
+  hint: 'A part of its name',
+  none: 'Nothing is called that.',
+  page: 'Page',
+  node: 'Node',
+  action: 'Action',
+  wall: 'Show on a wall',
+  write: 'Write a message',
+  trace: 'Start a traceroute',
+  rule: 'Make a rule',
+  light: 'Light appearance',
+  dark: 'Dark appearance',
+  leaveWall: 'Leave the wall view',
+} as const

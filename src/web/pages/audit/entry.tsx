@@ -1,6 +1,6 @@
 import type { InferResponseType } from 'hono/client'
 import { type api, isRecord } from '../../api.ts'
-import { humanize } from '../../format.ts'
+import { humanize, plain } from '../../format.ts'
 import { LogRow, RawFacts } from '../../parts/list/log-table.tsx'
 import { setQuery } from '../../router.ts'
 import { t } from '../../strings.ts'
@@ -21,7 +21,7 @@ export function AuditRow({ entry }: { entry: AuditEntry }) {
           (entry.username ?? auditTexts.nobody)
         ) : (
           <button type="button" class="text-button" onClick={() => setQuery({ userId: String(entry.userId) })}>
-            {entry.username}
+            {plain(entry.username ?? '')}
           </button>
         )}
       </td>

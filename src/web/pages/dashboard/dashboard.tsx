@@ -4,6 +4,7 @@ import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
 import { isActive, type Message, nameOf, type Node, nodeName, nodes, shortNameOf, useNodes } from '../../state/mesh.ts'
 import { Age, now } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { later } from '../../parts/list/later.tsx'
@@ -59,6 +60,7 @@ function JustHeard() {
       {all?.length === 0 ? (
         <Empty icon="nodes" title={t.nodes.empty}>
           <p>{t.nodes.emptyHelp}</p>
+          <ConnectHelp />
         </Empty>
       ) : (
         <SteadyList steady={steady}>

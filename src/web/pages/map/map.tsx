@@ -2,6 +2,7 @@ import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import '../../styles/map.css'
@@ -61,7 +62,12 @@ function MapBox({ box, tiles, isEmpty, hasLines }: BoxProps) {
   return (
     <div class="map-box">
       <div class="map" ref={box} role="region" aria-label={t.map.label} />
-      {isEmpty && <p class="map-note">{t.map.none}</p>}
+      {isEmpty && (
+        <div class="map-note">
+          <p>{t.map.none}</p>
+          <ConnectHelp />
+        </div>
+      )}
       <Legend hasLines={hasLines} />
       {tiles.notice.value !== null && (
         <div class="map-notice" role="status">

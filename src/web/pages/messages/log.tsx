@@ -5,6 +5,7 @@ import { dayName } from '../../format.ts'
 import { conversationOf, inbox, markRead, readUpTo } from '../../state/inbox.ts'
 import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { say } from '../../parts/notice.tsx'
 import { place } from '../../router.ts'
@@ -75,7 +76,12 @@ function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, 
     )
   }
   if (messages === null || !isEmpty) return null
-  return <p class="faint">{isSearch ? t.messages.noMatch : t.messages.none}</p>
+  return (
+    <div class="faint">
+      <p>{isSearch ? t.messages.noMatch : t.messages.none}</p>
+      {!isSearch && <ConnectHelp />}
+    </div>
+  )
 }
 
 type TextsProps = Props & { texts: readonly Message[]; scroll: Scroll; firstUnread: number }

@@ -4,6 +4,7 @@ import { useId, useMemo } from 'preact/hooks'
 import { saveCsv } from '../../csv.ts'
 import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Segments, Select } from '../../parts/form/field.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -45,6 +46,7 @@ export function NodesPage() {
       {all?.length === 0 && (
         <Empty icon="nodes" title={t.nodes.empty}>
           <p>{t.nodes.emptyHelp}</p>
+          <ConnectHelp />
         </Empty>
       )}
       {all !== null && all.length > 0 && rows.length === 0 && <p class="faint">{t.nodes.none}</p>}

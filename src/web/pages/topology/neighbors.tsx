@@ -4,6 +4,7 @@ import { useKept } from '../../state/kept.ts'
 import { useLoad } from '../../state/load.ts'
 import { isCalled, nodeByNum, nodeName } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Empty, Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
@@ -58,6 +59,7 @@ export function NeighborsPage() {
       {data.value?.length === 0 && (
         <Empty icon="neighbors" title={t.neighbors.none}>
           <p>{t.neighbors.noneHelp}</p>
+          <ConnectHelp />
         </Empty>
       )}
       {rows.length > 0 && (

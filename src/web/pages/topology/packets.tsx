@@ -6,6 +6,7 @@ import { decimal } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { BROADCAST, nameOf, useNodes } from '../../state/mesh.ts'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Select } from '../../parts/form/field.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LogRow, LogTable, More, RawFacts } from '../../parts/list/log-table.tsx'
@@ -69,7 +70,11 @@ function Packets(filter: Filter) {
   return (
     <>
       <Failure error={error} retry={reload} />
-      {packets?.length === 0 && <Empty icon="packets" title={t.packets.none} />}
+      {packets?.length === 0 && (
+        <Empty icon="packets" title={t.packets.none}>
+          <ConnectHelp />
+        </Empty>
+      )}
       {steady.rows.length > 0 && (
         <SteadyList steady={steady}>
           <LogTable

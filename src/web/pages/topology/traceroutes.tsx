@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask, send } from '../../api.ts'
-import { humanize } from '../../format.ts'
+import { humanize, plain } from '../../format.ts'
 import { useKept } from '../../state/kept.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { nodeByNum, nodeName, nodes, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
+import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Empty, Failure, say } from '../../parts/notice.tsx'
@@ -61,6 +62,7 @@ export function TraceroutesPage() {
       {data.value !== null && all.length === 0 && (
         <Empty icon="routes" title={t.routes.none}>
           <p>{t.routes.noneHelp}</p>
+          <ConnectHelp />
         </Empty>
       )}
       {steady.rows.length > 0 && (
@@ -141,7 +143,7 @@ function Trace({ trace }: { trace: Traceroute }) {
           <div class="faint">
             <Age at={trace.timestamp} />
             {' · '}
-            {trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(trace.requestedBy)}
+            {trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(plain(trace.requestedBy))}
           </div>
         </div>
         <span class={`badge trace-state ${trace.state}`}>{t.routes.state[trace.state]}</span>

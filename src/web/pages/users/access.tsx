@@ -4,7 +4,7 @@ import { CopyText } from '../../parts/copy.tsx'
 import { askFirst, Dialog } from '../../parts/dialog.tsx'
 import { say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import { status, type User, user as viewer } from '../../state/session.ts'
+import { status, type User, user as viewer, userName } from '../../state/session.ts'
 import { userTexts } from '../../strings/people/users.ts'
 
 type Step = { name: string; help: string; sure: string; isDangerous: boolean; act(): Promise<void> }
@@ -14,7 +14,7 @@ export function UserAccess({ user, onChanged }: { user: User; onChanged(): Promi
   const password = useSignal<string | null>(null)
   const isSelf = user.id === viewer.value?.id
   const param = { id: String(user.id) }
-  const name = user.displayName ?? user.username
+  const name = userName(user)
   const reset: Step = {
     name: userTexts.reset,
     help: userTexts.resetHelp,

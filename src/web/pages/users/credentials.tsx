@@ -4,7 +4,7 @@ import { deviceName, SessionRow, TokenRow } from '../../parts/form/credential-ro
 import { askFirst } from '../../parts/dialog.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
-import type { User } from '../../state/session.ts'
+import { type User, userName } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { userTexts } from '../../strings/people/users.ts'
 
@@ -31,7 +31,7 @@ export function UserCredentials({ user }: { user: User }) {
         await reload()
       },
     })
-  const name = user.displayName ?? user.username
+  const name = userName(user)
   const endAllSessions = () =>
     end(userTexts.endAllSure(name), userTexts.endAll, userTexts.allEnded, () =>
       send(api.users[':id'].sessions.$delete({ param: { id } })),

@@ -14,7 +14,7 @@ import { ScopeFields } from '../../parts/form/scope-fields.tsx'
 import { type Permissions, PRESETS } from '../../../shared/access/resources.ts'
 import { isSameScope, type Scope } from '../../../shared/access/scope.ts'
 import { asLeft, href } from '../../router.ts'
-import { refreshStatus, type User } from '../../state/session.ts'
+import { refreshStatus, type User, userName } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { scopeTexts } from '../../strings/people/scope.ts'
 import { userTexts } from '../../strings/people/users.ts'
@@ -36,7 +36,7 @@ export function UserPage({ id }: { id: string }) {
   const found = data.value
   return (
     <Page
-      title={found === null ? userTexts.user : (found.user.displayName ?? found.user.username)}
+      title={found === null ? userTexts.user : userName(found.user)}
       up={{ path: asLeft('/users'), name: userTexts.back }}
       actions={
         <>
@@ -93,7 +93,7 @@ type Givers = ReadonlyMap<number, string>
 async function namesOf(grants: Grants): Promise<Givers> {
   const ids = [...new Set(grants.flatMap(({ grantedBy }) => grantedBy ?? []))]
   const givers = await Promise.all(ids.map((id) => ask(api.users[':id'].$get({ param: { id: String(id) } }))))
-  return new Map(givers.map(({ user }) => [user.id, user.displayName ?? user.username]))
+  return new Map(givers.map(({ user }) => [user.id, userName(user)]))
 }
 
 function Profile({ user, onSaved }: { user: User; onSaved(): Promise<void> }) {

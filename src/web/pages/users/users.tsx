@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { api, ask } from '../../api.ts'
-import { date } from '../../format.ts'
+import { date, plain } from '../../format.ts'
 import { useLoad } from '../../state/load.ts'
 import { Age } from '../../parts/age.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -9,7 +9,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
 import { href, place } from '../../router.ts'
-import { status, type User, user } from '../../state/session.ts'
+import { status, type User, user, userName } from '../../state/session.ts'
 import { userTexts } from '../../strings/people/users.ts'
 import { MAX_SEARCH } from '../../../shared/limits.ts'
 
@@ -90,11 +90,11 @@ function UserTable({ users }: { users: readonly User[] }) {
             <tr key={row.id} class={row.isActive ? '' : 'off'}>
               <th scope="row">
                 <a class="row-link" href={href(`/users/${row.id}`)}>
-                  {row.displayName ?? row.username}
+                  {userName(row)}
                 </a>
                 {row.id === user.value?.id && <span class="tag">{userTexts.itIsYou}</span>}
                 <div class="faint break">
-                  {[row.displayName && row.username, row.email].filter(Boolean).join(' · ')}
+                  {[row.displayName && plain(row.username), row.email].filter(Boolean).join(' · ')}
                 </div>
               </th>
               <td>

@@ -54,6 +54,30 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
     return () => observer.disconnect()
   }, [])
   const { rows, columns } = props
+  // One tab stop: what is in the rows is reached by arrow keys.
+  useLayoutEffect(() => {
+    for (const inner of box.current?.querySelectorAll<HTMLElement>('tbody a, tbody button') ?? []) inner.tabIndex = -1
+  })
+  const walk = (event: KeyboardEvent) => {
+    const element = box.current
+    if (element === null || !(event.target instanceof Element) || event.target.closest('thead') !== null) return
+    const page = Math.max(1, Math.floor(element.clientHeight / ROW_PX) - 2)
+    const at = Number(event.target.closest('tr')?.getAttribute('aria-rowindex') ?? 0) - 2
+    const from = at >= 0 ? at : Math.ceil(element.scrollTop / ROW_PX) - 1
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length }
+    const step = Object.entries(steps).find(([key]) => key === event.key)?.[1]
+    if (step === undefined || rows.length === 0) return
+    event.preventDefault()
+    const next = Math.max(0, Math.min(rows.length - 1, from + step))
+    // The heading sticks at the top.
+    const [least, most] = [(next + 2) * ROW_PX - element.clientHeight, next * ROW_PX]
+    element.scrollTop = Math.min(most, Math.max(least, element.scrollTop))
+    top.value = element.scrollTop
+    requestAnimationFrame(() => {
+      const row = element.querySelector(`tr[aria-rowindex="${next + 2}"]`)
+      row?.querySelector<HTMLElement>('a, button')?.focus({ preventScroll: true })
+    })
+  }
   const isAll = isPrinting.value
   const first = isAll ? 0 : Math.max(0, Math.min(Math.floor(top.value / ROW_PX), rows.length - 1) - SPARE_ROWS)
   const last = isAll ? rows.length : Math.min(rows.length, first + Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS)
@@ -65,6 +89,7 @@ export function VirtualTable<T, K extends string>(props: Props<T, K>) {
       tabIndex={0}
       role="region"
       aria-label={props.label}
+      onKeyDown={walk}
       onScroll={(event) => {
         // A new window only when the old one runs out: not a drawing for every pixel.
         const scrolled = event.currentTarget.scrollTop

@@ -1,5 +1,5 @@
 export { common } from '../common.ts'
-export { lost, shell, nav } from '../shell.ts'
+export { finder, lost, shell, nav } from '../shell.ts'
 export { signIn, password } from '../people/sign-in.ts'
 export { account } from '../people/account.ts'
 export { revived } from './revived.ts'

@@ -1,0 +1,61 @@
+import { signal } from '@preact/signals'
+import { navigate, place, setQuery } from '../router.ts'
+import { can } from './session.ts'
+
+/** Whether the pages are shown on a wall: large, without controls, one after the other. */
+export const isWall = signal(false)
+
+/** So long a page is looked at. */
+const TURN_MS = 20_000
+
+function pages(): readonly string[] {
+  return [
+    ...(can('dashboard', 'read') ? ['/'] : []),
+    ...(can('nodes', 'read') ? ['/map', '/nodes'] : []),
+    ...(can('messages', 'read') ? ['/messages'] : []),
+  ]
+}
+
+/** Shows the pages on a wall until somebody presses Escape or the button; the address `?wall=1` does so at once. */
+export function startWall(): void {
+  isWall.value = true
+}
+
+/** Turns the pages and keeps the screen awake; returns a function that ends both. */
+export function keepWall(): () => void {
+  const all = pages()
+  const turn = () => {
+    const next = all[(all.indexOf(place.peek().path) + 1) % all.length]
+    if (next !== undefined) navigate(`${next}?wall=1`, { replace: true })
+  }
+  const timer = setInterval(turn, TURN_MS)
+  const leave = ({ key }: KeyboardEvent) => {
+    if (key === 'Escape') isWall.value = false
+  }
+  let lock: WakeLockSentinel | null = null
+  let isOver = false
+  const wake = async () => {
+    if (document.visibilityState !== 'visible' || !('wakeLock' in navigator)) return
+    try {
+      lock = await navigator.wakeLock.request('screen')
+      if (isOver) await lock.release()
+    } catch {
+      // Refused, as on a low battery: the screen goes off as it is set to.
+    }
+  }
+  // A page that was hidden has lost its lock.
+  const look = () => void wake()
+  look()
+  addEventListener('keydown', leave)
+  document.addEventListener('visibilitychange', look)
+  document.documentElement.classList.add('wall')
+  return () => {
+    isOver = true
+    clearInterval(timer)
+    removeEventListener('keydown', leave)
+    document.removeEventListener('visibilitychange', look)
+    document.documentElement.classList.remove('wall')
+    setQuery({ wall: '' })
+    void lock?.release()
+  }
+}

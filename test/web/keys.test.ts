@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
+
+const ADMIN_PASSWORD = 'three radios on one hill'
+let site: Site
+let visitor: Visitor
+beforeAll(async () => {
+  site = await openSite({ ADMIN_PASSWORD })
+  visitor = await site.visit()
+  await visitor.goto('/nodes')
+  await visitor.signIn('admin', ADMIN_PASSWORD)
+  await visitor.page.getByText('Town Hall Gateway').waitFor()
+})
+afterAll(() => site.close())
+
+test('Ctrl K finds pages, nodes and actions', async () => {
+  const { page } = visitor
+  await page.keyboard.press('Control+k')
+  const box = page.getByRole('combobox', { name: 'What to find' })
+  await box.fill('town hall')
+  await page.getByRole('option', { name: 'Town Hall Gateway' }).waitFor()
+  expect(await visitor.violations()).toEqual([])
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Town Hall Gateway', level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await box.fill('backups')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Backups', level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await box.fill('dark')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.evaluate('document.documentElement.style.colorScheme')).toBe('dark')
+  await page.keyboard.press('Control+k')
+  await box.fill('no such thing')
+  await page.getByText('Nothing is called that.').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+})
+
+test('a list is one tab stop, and arrow keys lead through it', async () => {
+  const { page } = visitor
+  await visitor.goto('/nodes?sort=name&order=up')
+  await page.getByText('Town Hall Gateway').waitFor()
+  await page.getByRole('region', { name: 'Nodes' }).focus()
+  const focused = () => page.evaluate("document.activeElement.closest('tr')?.getAttribute('aria-rowindex') ?? null")
+  await page.keyboard.press('ArrowDown')
+  await expect.poll(focused).toBe('2')
+  await page.keyboard.press('ArrowDown')
+  await expect.poll(focused).toBe('3')
+  await page.keyboard.press('End')
+  const last = String(1 + (await page.locator('table').getAttribute('aria-rowcount').then(Number)) - 1)
+  await expect.poll(focused).toBe(last)
+  await page.keyboard.press('Home')
+  await expect.poll(focused).toBe('2')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate("document.activeElement.closest('tbody')")).toBe(null)
+  expect(await visitor.violations()).toEqual([])
+})
+
+test('on a wall the pages are large, turn by themselves and have no controls', async () => {
+  const wall = await site.visit({
+    viewport: { width: 1920, height: 1080 },
+    storageState: await visitor.page.context().storageState(),
+  })
+  const { page } = wall
+  await page.clock.install()
+  await wall.goto('/?wall=1')
+  await page.getByText('Town Hall Gateway').first().waitFor()
+  await expect.poll(() => page.locator('.sidebar').isVisible()).toBe(false)
+  const size = async () => Number.parseFloat(String(await page.evaluate('getComputedStyle(document.body).fontSize')))
+  expect(await size()).toBeGreaterThanOrEqual(20)
+  expect(await overflowOf(page)).toBe(0)
+  for (const name of ['Map', 'Nodes', 'Messages', 'Dashboard']) {
+    await page.clock.runFor(20_000)
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+    await expect.poll(() => overflowOf(page)).toBe(0)
+  }
+  await page.keyboard.press('Escape')
+  await page.locator('.sidebar').waitFor()
+  await page.context().close()
+})
+
+test('a toast on a phone stands beside the page, not over it, and what is pressed is large enough', async () => {
+  const phone = await site.visit({
+    viewport: { width: 390, height: 780 },
+    isMobile: true,
+    hasTouch: true,
+    storageState: await visitor.page.context().storageState(),
+  })
+  const { page } = phone
+  await phone.goto('/messages')
+  await page.getByLabel('Write a message').fill('On the way')
+  await page.getByRole('button', { name: 'Send' }).tap()
+  for (const path of ['/', '/nodes', '/messages', '/traceroutes']) {
+    await phone.goto(path)
+    await page.locator('.card, tbody tr, .log li').first().waitFor()
+    const small =
+      await page.evaluate(`[...document.querySelectorAll('button, select, input:not([type=checkbox], [type=radio]), a.button, a.tab')]
+      .filter((each) => each.checkVisibility() && !each.closest('table, .text-button, .rows, .message, dialog'))
+      .filter((each) => !each.matches('.text-button, .expander, .sort'))
+      .map((each) => [each.textContent || each.ariaLabel || each.placeholder, each.getBoundingClientRect().height])
+      .filter(([, height]) => height < 43.5)`)
+    expect([path, small]).toEqual([path, []])
+  }
+  await page.context().close()
+})
