@@ -6,10 +6,9 @@ import { place } from '../router.ts'
 import { can, isAdmin, isStranger } from '../state/session.ts'
 import { t } from '../strings.ts'
 import { DashboardPage } from './dashboard/dashboard.tsx'
-import { NodesPage } from './nodes/nodes.tsx'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 
-// The first pages that users see load immediately, the others on demand.
+// The first page that users see loads immediately, the others on demand.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage, t.nav.account)
 const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage, t.nav.alerts)
 const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage, t.nav.automation)
@@ -26,6 +25,8 @@ const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPag
 const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
+const loadNodes = async () => (await import('./nodes/nodes.tsx')).NodesPage
+const NodesPage = later(loadNodes, t.nav.nodes)
 const MessagesPage = later(loadMessages, t.nav.messages)
 export const NodePage = later(loadNode, t.nav.nodes)
 export const MapPage = later(async () => (await import('./map/map.tsx')).MapPage, t.nav.map)
@@ -52,7 +53,7 @@ export function warmPages(): () => void {
     // The map has enough of its own to load.
     if (place.peek().path === '/map') return
     // A failure appears when the user opens that page.
-    for (const load of [loadMessages, loadNode]) load().catch(() => {})
+    for (const load of [loadNodes, loadMessages, loadNode]) load().catch(() => {})
   }, WARM_MS)
   return () => clearTimeout(timer)
 }
