@@ -375,6 +375,7 @@ test('sign-out continues at the provider for a session that began there, and onl
   expect(Object.fromEntries(url.searchParams)).toStrictEqual({
     realm: 'x',
     client_id: provider.clientId,
+    id_token_hint: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
     post_logout_redirect_uri: 'http://localhost/login',
   })
   expect(await whoIs(browser)).toBeNull()
