@@ -138,7 +138,7 @@ function Keys({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<void
 function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<void> }) {
   const { busy, error, run } = useAction()
   const param = { id: node.nodeId }
-  const set = (json: { isFavorite?: boolean; isIgnored?: boolean }) =>
+  const set = (json: { isFavorite?: boolean; isIgnored?: boolean; hidden?: boolean }) =>
     run(async () => {
       await ask(api.nodes[':id'].$put({ param, json }))
       await Promise.all([onChanged(), refreshNodes()])
@@ -184,6 +184,16 @@ function NodeActions({ node, onChanged }: { node: Node; onChanged(): Promise<voi
             onClick={() => void set({ isIgnored: !node.isIgnored })}
           >
             {node.isIgnored ? t.nodes.ignored : t.nodes.ignore}
+          </button>
+          <button
+            type="button"
+            class="button"
+            aria-pressed={node.hidden}
+            title={t.nodes.hideHelp}
+            disabled={busy.value}
+            onClick={() => void set({ hidden: !node.hidden })}
+          >
+            {node.hidden ? t.nodes.hidden : t.nodes.hide}
           </button>
           <button type="button" class="button danger-quiet" onClick={forget}>
             {t.nodes.forget}

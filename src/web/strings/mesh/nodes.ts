@@ -146,6 +146,9 @@ export const nodes = {
     `Forget ${name}? Its track and measurements are deleted. It comes back when it is heard again.`,
   forgotten: 'Node forgotten',
   ignore: 'Ignore',
+  hide: 'Hide',
+  hidden: 'Hidden',
+  hideHelp: 'Only people who may change nodes see a hidden node and what it sends.',
   charts: 'History',
   chartRange: 'Range',
   ranges: {
