@@ -5,10 +5,9 @@ import { later } from '../parts/list/later.tsx'
 import { place } from '../router.ts'
 import { can, isAdmin, isStranger } from '../state/session.ts'
 import { t } from '../strings.ts'
-import { DashboardPage } from './dashboard/dashboard.tsx'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 
-// The first page that users see loads immediately, the others on demand.
+// Each page is loaded on demand.
 const AccountPage = later(async () => (await import('./account/account.tsx')).AccountPage, t.nav.account)
 const AlertsPage = later(async () => (await import('./alerts/alerts.tsx')).AlertsPage, t.nav.alerts)
 const AutomationPage = later(async () => (await import('./automation/automation.tsx')).AutomationPage, t.nav.automation)
@@ -25,6 +24,8 @@ const AuditPage = later(async () => (await import('./audit/audit.tsx')).AuditPag
 const BackupsPage = later(async () => (await import('./backups/backups.tsx')).BackupsPage, t.nav.backups)
 const loadMessages = async () => (await import('./messages/messages.tsx')).MessagesPage
 const loadNode = async () => (await import('./nodes/node.tsx')).NodePage
+const loadDashboard = async () => (await import('./dashboard/dashboard.tsx')).DashboardPage
+const DashboardPage = later(loadDashboard, t.nav.dashboard)
 const loadNodes = async () => (await import('./nodes/nodes.tsx')).NodesPage
 const NodesPage = later(loadNodes, t.nav.nodes)
 const MessagesPage = later(loadMessages, t.nav.messages)
@@ -45,6 +46,10 @@ const NewUserPage = later(async () => (await import('./users/new-user.tsx')).New
 const UserPage = later(async () => (await import('./users/user.tsx')).UserPage, t.nav.users)
 const UsersPage = later(async () => (await import('./users/users.tsx')).UsersPage, t.nav.users)
 
+// While the page asks who is signed in, its first page comes already.
+const early = { '/': loadDashboard, '/nodes': loadNodes }[place.peek().path]
+early?.().catch(() => {})
+
 const WARM_MS = 1500
 
 /** Preloads the pages that most users open next, after the first page has loaded; returns a function to cancel that. */
@@ -53,7 +58,7 @@ export function warmPages(): () => void {
     // The map has enough of its own to load.
     if (place.peek().path === '/map') return
     // A failure appears when the user opens that page.
-    for (const load of [loadNodes, loadMessages, loadNode]) load().catch(() => {})
+    for (const load of [loadDashboard, loadNodes, loadMessages, loadNode]) load().catch(() => {})
   }, WARM_MS)
   return () => clearTimeout(timer)
 }
