@@ -104,9 +104,14 @@ function keepMarks(next: Marks): void {
 }
 
 /** The id up to which a conversation was read; `null` stands for all conversations. */
-export function readUpTo(conversation: string | null): number {
-  const { from, read } = marks.value
+export function readUpTo(conversation: string | null, { from, read }: Marks = marks.value): number {
   return Math.max(from ?? Number.MAX_SAFE_INTEGER, conversation === null ? 0 : (read[conversation] ?? 0))
+}
+
+/** Up to which id each conversation is read at this moment, as `readUpTo` answers it. */
+export function readNow(): (conversation: string) => number {
+  const known = marks.peek()
+  return (conversation) => readUpTo(conversation, known)
 }
 
 /** Somebody has seen a conversation up to this message; in the view of all, all of them. */

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { DAY_MS } from '../../shared/time.ts'
 import { seeingAs } from '../api.ts'
 import type { Loaded } from './load.ts'
@@ -150,7 +150,7 @@ function setShown(name: string, at: number | null): void {
 type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: T | null) => void): () => void }
 
 /** Fills a slot with what was kept under this name until newer data arrives, and keeps that from then on. */
-function fill<T>(name: string, slot: Slot<T>, onFilled: () => void): () => void {
+function fill<T>(name: string, slot: Slot<T>, onFound: (found: T) => void): () => void {
   const userId = user.peek()?.id
   if (userId === undefined || seeingAs !== null) return () => {}
   let isOver = false
@@ -165,8 +165,8 @@ function fill<T>(name: string, slot: Slot<T>, onFilled: () => void): () => void 
     if (isOver || found === null || slot.peek() !== null || user.peek()?.id !== userId) return
     old = found.data
     setShown(name, found.at)
+    onFound(found.data)
     slot.value = found.data
-    onFilled()
   }
   void show()
   return () => {
@@ -181,13 +181,22 @@ export function useKeptList<T>(name: string, slot: Slot<T>): void {
   useEffect(() => fill(name, slot, () => {}), [name])
 }
 
-/** Shows what was last loaded under this name until the answer arrives, also while the service is unreachable. */
-export function useKept<T>(name: string, { data, error }: Pick<Loaded<T>, 'data' | 'error'>): void {
+/**
+ * Shows what was last loaded under this name until the answer arrives, also while the service is unreachable. Returns
+ * what was kept, once it is shown.
+ */
+export function useKept<T>(
+  name: string,
+  { data, error }: Pick<Loaded<T>, 'data' | 'error'>,
+): { readonly current: T | null } {
+  const kept = useRef<T | null>(null)
   useEffect(
     () =>
-      fill(name, data, () => {
+      fill(name, data, (found) => {
+        kept.current = found
         if (error.peek()?.code === 'offline') error.value = null
       }),
     [name],
   )
+  return kept
 }

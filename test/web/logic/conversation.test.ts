@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { held, mountHook, pass, serve } from './service.ts'
-import { type Conversation, useConversation } from '../../../src/web/state/conversation.ts'
+import { type Conversation, useConversation, type Wanted } from '../../../src/web/state/conversation.ts'
 import type { Message } from '../../../src/web/state/mesh.ts'
 
 const unmounts: (() => void)[] = []
@@ -39,7 +39,9 @@ function page(path: string): Response {
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-async function open(wanted = { channel: '0', partner: null, q: '' }): Promise<() => Conversation> {
+const NEWEST: Wanted = { channel: '0', partner: null, q: '', from: null, since: '', until: '' }
+
+async function open(wanted = NEWEST): Promise<() => Conversation> {
   const { current, unmount } = mountHook(() => useConversation(wanted))
   unmounts.push(unmount)
   await pass(100)

@@ -55,6 +55,31 @@ test('a failed text says why, and what to do', async () => {
   await message.getByText('The radio sent it three times without an acknowledgement.').waitFor()
 })
 
+test('a text that was not delivered is sent again with one press', async () => {
+  const { page } = admin
+  const failed = page.locator('.message.out', { hasText: 'Anybody?' })
+  await failed.getByRole('button', { name: 'Send again' }).click()
+  const again = await mesh.sent()
+  expect([again.to, new TextDecoder().decode(readData(again).payload)]).toEqual([FAR, 'Anybody?'])
+  mesh.confirm(again, FAR)
+  await failed.getByText('Delivered', { exact: true }).waitFor()
+  // Only what failed offers it.
+  expect(await failed.getByRole('button', { name: 'Send again' }).count()).toBe(1)
+})
+
+test('the node to write to is found by its name, with the keyboard alone', async () => {
+  const { page, goto } = admin
+  await goto('/messages')
+  await page.getByRole('button', { name: 'Write to a node…' }).click()
+  const field = page.getByRole('combobox', { name: 'Recipient' })
+  await field.fill('far')
+  await page.getByRole('option', { name: 'Far Hill' }).waitFor()
+  expect(await admin.violations()).toEqual([])
+  await field.press('Enter')
+  await page.getByRole('heading', { name: 'Far Hill' }).waitFor()
+  expect(new URL(page.url()).search).toBe('?with=!a0cb0002')
+})
+
 test('new messages are counted until they are seen, and answered with a quote or a reaction', async () => {
   const { page } = admin
   await admin.goto('/packets')
@@ -236,6 +261,26 @@ test('a link leads to its message, even if many came after it', async () => {
   await page
     .getByText('The linked message was not found. It is older than the messages searched, or was deleted.')
     .waitFor()
+})
+
+test('a search marks its hits, is narrowed to a sender and days, and leads into the conversation', async () => {
+  const { page, goto } = admin
+  await goto('/messages')
+  await page.getByLabel('Search messages').fill('SPARE key')
+  await expect.poll(() => page.locator('.message mark').allTextContents()).toEqual(['spare key'])
+  await page.getByRole('button', { name: /^Filters/ }).click()
+  await page.getByRole('combobox', { name: 'Sender' }).fill('far hill')
+  await page.getByRole('option', { name: 'Far Hill' }).click()
+  await expect.poll(() => new URL(page.url()).searchParams.get('from')).toBe('!a0cb0002')
+  expect(await admin.violations()).toEqual([])
+  await page.getByLabel('To day').fill('2020-01-01')
+  await page.getByText('No message matches.').waitFor()
+  await page.getByLabel('To day').fill('2099-01-01')
+  await page.getByRole('link', { name: 'Show in conversation' }).click()
+  await expect
+    .poll(() => page.evaluate('document.activeElement.textContent'))
+    .toContain('The spare key hangs in the shed')
+  expect(await page.locator('.message').count()).toBeGreaterThan(1)
 })
 
 test('none of this caused an error in the console or a request to another host', () => {

@@ -1,6 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { api, ask } from '../../api.ts'
 import { keepDraft, readDraft } from '../../state/drafts.ts'
 import { type Action, useAction } from '../../state/load.ts'
 import { BROADCAST, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
@@ -10,6 +9,7 @@ import { user } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import type { Channels } from './conversations.tsx'
 import { SendBy } from './send-by.tsx'
+import { newKey, sendText } from './sending.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** Why nothing can be sent: words of `t.messages`. */
@@ -97,7 +97,7 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
       }
       const request = JSON.stringify(json)
       if (sent.current.request !== request) sent.current = { request, key: newKey() }
-      const { message } = await ask(api.messages.$post({ json }, { headers: { 'Idempotency-Key': sent.current.key } }))
+      const message = await sendText(json, sent.current.key)
       sent.current = { request: '', key: '' }
       text.value = ''
       keepDraft(place, '')
@@ -105,10 +105,6 @@ function useDraft({ channel, partner, replyTo, onSent }: Props) {
       onSent(message)
     })
   return { text, radio, action, submit }
-}
-
-function newKey(): string {
-  return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
 /** The typed text stays after a failure. */

@@ -1,13 +1,16 @@
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api, ask } from '../../api.ts'
 import type { Wanted } from '../../state/conversation.ts'
 import { conversationOf, inbox, unread, unreadTotal } from '../../state/inbox.ts'
 import { useLoad } from '../../state/load.ts'
-import { isInRadio, type Message, nameOf, nameOfId } from '../../state/mesh.ts'
+import { isInRadio, type Message, nameOf, nameOfId, nodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { NodePicker } from '../../parts/form/node-picker.tsx'
 import { Unread } from '../../parts/unread.tsx'
-import { href } from '../../router.ts'
+import { href, navigate } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
@@ -77,12 +80,36 @@ export function Conversations({ wanted, channels }: { wanted: Wanted; channels: 
           ))}
         </ul>
       </SteadyList>
-      {can('nodes', 'read') && can('messages', 'write') && has('radio') && (
-        <a class="new-direct" href={href('/nodes')}>
-          {t.messages.newDirect}
-        </a>
-      )}
+      {can('nodes', 'read') && can('messages', 'write') && has('radio') && <NewDirect />}
     </nav>
+  )
+}
+
+/** Chooses the node to write to. */
+function NewDirect() {
+  const isOpen = useSignal(false)
+  return (
+    <>
+      <button type="button" class="button small new-direct" onClick={() => (isOpen.value = true)}>
+        {t.messages.newDirect}
+      </button>
+      {isOpen.value && (
+        <Dialog title={t.messages.newDirectTitle} onClose={() => (isOpen.value = false)}>
+          <div class="picker-room">
+            <NodePicker
+              label={t.messages.recipient}
+              nodes={(nodes.value ?? []).filter(({ isLocal }) => !isLocal)}
+              value=""
+              autofocus
+              onChoose={(nodeId) => {
+                isOpen.value = false
+                navigate(`/messages?with=${nodeId}`)
+              }}
+            />
+          </div>
+        </Dialog>
+      )}
+    </>
   )
 }
 

@@ -1,15 +1,17 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { clock, dateTime, decimal } from '../../format.ts'
 import { conversationOf } from '../../state/inbox.ts'
-import { useAction } from '../../state/load.ts'
-import { type Message, nameOf } from '../../state/mesh.ts'
+import { type Action, useAction } from '../../state/load.ts'
+import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { Icon, type IconName } from '../../parts/icon.tsx'
 import { Mark } from '../../parts/list/mark.tsx'
-import { Failure } from '../../parts/notice.tsx'
+import { Failure, say } from '../../parts/notice.tsx'
 import { href } from '../../router.ts'
 import { can, isStranger } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { MessageDetails } from './details.tsx'
+import { newKey, type NewText, sendText } from './sending.ts'
 import { ReactionPicker, Reactions, sendReaction } from './reactions.tsx'
 
 type Props = {
@@ -22,6 +24,10 @@ type Props = {
   where: string | null
   /** Null: the reader may not write. */
   onReply: (() => void) | null
+  /** Takes the message that was sent again; null: the reader may not send here. */
+  onSent: ((message: Message) => void) | null
+  /** What was searched for, marked in the text; null: this is no search. */
+  hit: string | null
   onJump(): void
   /** The answered message may be further up than the loaded ones. */
   mayBeOlder: boolean
@@ -41,11 +47,21 @@ export function MessageItem(props: Props) {
     <article class={`message ${message.direction} ${props.isContinued ? 'continued' : ''}`} tabIndex={-1}>
       {!props.isContinued && <From message={message} where={props.where} />}
       {message.replyId !== null && <Quote {...props} />}
-      <p class="pre">{message.text}</p>
+      <p class="pre">
+        <Marked text={message.text} hit={props.hit ?? ''} />
+      </p>
       <Reactions reactions={reactions} onReact={mayReact && !busy.value ? react : null} />
       <footer>
         <About message={message} />
         <span class="message-actions">
+          {props.hit !== null && (
+            <a class="button small" href={placeOf(message)}>
+              {t.messages.inContext}
+            </a>
+          )}
+          {props.onSent !== null && mayBeSentAgain(message) && (
+            <SendAgain message={message} onSent={props.onSent} run={run} isBusy={busy.value} />
+          )}
           {mayReact && (
             <>
               <ActionButton name={t.messages.reply} icon="reply" onClick={() => props.onReply?.()} />
@@ -73,13 +89,59 @@ export function MessageItem(props: Props) {
         <>
           <MessageDetails message={message} />
           <p class="message-link">
-            <a href={href(`/messages?${conversationOf(message)}&message=${message.id}`)}>{t.messages.linkTo}</a>
+            <a href={placeOf(message)}>{t.messages.linkTo}</a>
           </p>
         </>
       )}
       <Failure error={error.value} />
     </article>
   )
+}
+
+/** The address of a message within its conversation. */
+function placeOf(message: Message): string {
+  return href(`/messages?${conversationOf(message)}&message=${message.id}`)
+}
+
+/** A text with what was searched for marked. Letters match as in the search: small or large. */
+function Marked({ text, hit }: { text: string; hit: string }) {
+  if (hit === '') return text
+  const parts = text.split(new RegExp(`(${hit.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'))
+  return parts.map((part, index) => (index % 2 === 1 ? <mark key={index}>{part}</mark> : part))
+}
+
+/** A text that went out and did not arrive. Its rule decides about one of the automation. */
+function mayBeSentAgain({ direction, deliveryState, sentBy }: Message): boolean {
+  return direction === 'out' && deliveryState === 'failed' && !sentBy?.startsWith('automation:')
+}
+
+type SendAgainProps = { message: Message; onSent(message: Message): void; isBusy: boolean; run: Action['run'] }
+
+function SendAgain({ message, onSent, run, isBusy }: SendAgainProps) {
+  const key = useRef('')
+  const again = () =>
+    run(async () => {
+      // Repeated after a lost answer, it is sent once.
+      if (key.current === '') key.current = newKey()
+      onSent(await sendText(textOf(message), key.current))
+      key.current = ''
+      say(t.messages.sentAgain)
+    })
+  return (
+    <button type="button" class="button small" disabled={isBusy} onClick={() => void again()}>
+      {t.messages.sendAgain}
+    </button>
+  )
+}
+
+function textOf({ text, channel, toNodeNum, toNodeId, replyId }: Message): NewText {
+  const isDirect = toNodeNum !== BROADCAST
+  return {
+    text,
+    channel: isDirect ? 0 : channel,
+    ...(isDirect && { to: toNodeId }),
+    ...(replyId !== null && { replyId }),
+  }
 }
 
 function From({ message, where }: { message: Message; where: string | null }) {

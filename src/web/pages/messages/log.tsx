@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { Conversation, Wanted } from '../../state/conversation.ts'
+import { type Conversation, isSearch, type Wanted } from '../../state/conversation.ts'
+import { online } from '../../api.ts'
 import { dayName } from '../../format.ts'
-import { conversationOf, inbox, markRead, readUpTo } from '../../state/inbox.ts'
+import { conversationOf, inbox, markRead, readNow } from '../../state/inbox.ts'
 import { BROADCAST, type Message, nameOf } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -20,6 +21,8 @@ type Props = {
   conversation: Conversation
   channels: Channels
   onReply: ((message: Message) => void) | null
+  /** Takes a message that was sent again; null: the reader may not send here. */
+  onSent: ((message: Message) => void) | null
 }
 
 /** The texts of a conversation, the newest last. */
@@ -39,11 +42,11 @@ export function MessageLog(props: Props) {
         aria-label={t.messages.log}
         onScroll={scroll.onScroll}
       >
-        <Before conversation={conversation} isEmpty={texts.length === 0} isSearch={wanted.q !== ''} />
+        <Before conversation={conversation} isEmpty={texts.length === 0} isSearch={isSearch(wanted)} />
         <Texts {...props} texts={texts} scroll={scroll} firstUnread={firstUnread} />
       </div>
       <ToEnd texts={texts} scroll={scroll} />
-      <Announcer texts={texts} isOn={wanted.q === ''} />
+      <Announcer texts={texts} isOn={!isSearch(wanted)} />
     </div>
   )
 }
@@ -51,11 +54,12 @@ export function MessageLog(props: Props) {
 /** Brings the message into sight that the address of the page names. */
 function useLinked(conversation: Conversation, scroll: Scroll): void {
   const linked = place.value.query.get('message')
-  const isKnown = conversation.messages !== null
+  // Messages that were kept give way to the latest ones, if these come.
+  const isKnown = conversation.messages !== null && (!conversation.isKept || !online.value)
   useEffect(() => {
     if (!isKnown || linked === null) return
     const jump = async () => {
-      const found = await conversation.seek(({ id }) => String(id) === linked)
+      const found = await conversation.seek(({ id }) => String(id) === linked, Number(linked))
       if (found === null) say(t.messages.linkGone)
       // The found message must be rendered first.
       else requestAnimationFrame(() => scroll.jumpTo(found.id))
@@ -86,7 +90,7 @@ function Before({ conversation: { messages, hasOlder, isBusy, older }, isEmpty, 
 
 type TextsProps = Props & { texts: readonly Message[]; scroll: Scroll; firstUnread: number }
 
-function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUnread }: TextsProps) {
+function Texts({ wanted, conversation, channels, onReply, onSent, texts, scroll, firstUnread }: TextsProps) {
   const all = conversation.messages ?? []
   const reactions = reactionsOf(all)
   const byPacket = new Map(all.map((message) => [message.packetId, message]))
@@ -107,8 +111,10 @@ function Texts({ wanted, conversation, channels, onReply, texts, scroll, firstUn
           reactions={reactions.get(message.packetId) ?? []}
           where={whereOf(message, wanted, channels)}
           onReply={message.toNodeNum !== BROADCAST || channels.isOn(message.channel) ? onReply : null}
+          onSent={onSent}
+          hit={isSearch(wanted) ? wanted.q : null}
           onJump={scroll.jumpTo}
-          onSeek={wanted.q === '' && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
+          onSeek={!isSearch(wanted) && conversation.hasOlder ? (packetId) => void seek(packetId) : null}
         />
       ))}
     </ol>
@@ -139,11 +145,12 @@ function whereOf({ toNodeNum, toNodeId, channel }: Message, wanted: Wanted, chan
 }
 
 /** Marks visible messages as read; returns the first unread message at the time of opening. */
-function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], isAtEnd: Signal<boolean>): number {
+function useReading(wanted: Wanted, texts: readonly Message[], isAtEnd: Signal<boolean>): number {
+  const { channel, partner } = wanted
   const id = partner !== null ? `with=${partner}` : channel === null ? null : `channel=${channel}`
   const lastId = texts.at(-1)?.id ?? 0
   const isVisible = useSignal(document.visibilityState === 'visible')
-  const begin = useSignal<ReadonlyMap<string, number> | null>(null)
+  const begin = useSignal<{ readonly readUpTo: (conversation: string) => number } | null>(null)
   useEffect(() => {
     const note = () => {
       isVisible.value = document.visibilityState === 'visible'
@@ -155,15 +162,13 @@ function useReading({ channel, partner, q }: Wanted, texts: readonly Message[], 
   }, [])
   const isKnown = inbox.value !== null && lastId > 0
   useEffect(() => {
-    if (!isKnown || q !== '' || !isVisible.value) return
-    if (begin.peek() === null) {
-      begin.value = new Map(texts.map((message) => [conversationOf(message), readUpTo(conversationOf(message))]))
-    }
+    if (!isKnown || isSearch(wanted) || !isVisible.value) return
+    if (begin.peek() === null) begin.value = { readUpTo: readNow() }
     if (isAtEnd.value) markRead(id, lastId)
   }, [isKnown, lastId, isAtEnd.value, isVisible.value])
   const isUnread = (message: Message) =>
-    message.direction === 'in' && message.id > (begin.value?.get(conversationOf(message)) ?? Number.MAX_SAFE_INTEGER)
-  return begin.value === null ? 0 : (texts.find(isUnread)?.id ?? 0)
+    message.direction === 'in' && message.id > (begin.value?.readUpTo(conversationOf(message)) ?? message.id)
+  return texts.find(isUnread)?.id ?? 0
 }
 
 type RowProps = {
@@ -174,6 +179,9 @@ type RowProps = {
   reactions: readonly Message[]
   where: string | null
   onReply: ((message: Message) => void) | null
+  onSent: ((message: Message) => void) | null
+  /** What was searched for; null: no search. */
+  hit: string | null
   onJump(id: number): void
   /** Searches for a packet further up; null: there are no earlier messages. */
   onSeek: ((packetId: number) => void) | null
@@ -195,6 +203,8 @@ function Row(props: RowProps) {
         reactions={reactions}
         where={where}
         onReply={onReply === null ? null : () => latest.current.onReply?.(message)}
+        onSent={props.onSent}
+        hit={props.hit}
         onJump={() => {
           if (repliedTo !== undefined) latest.current.onJump(repliedTo.id)
           else if (message.replyId !== null) latest.current.onSeek?.(message.replyId)
@@ -209,6 +219,8 @@ function Row(props: RowProps) {
       reactions.map(({ id, deliveryState }) => `${id}${deliveryState}`).join(),
       where,
       onReply === null,
+      props.onSent === null,
+      props.hit,
       props.onSeek === null,
     ],
   )

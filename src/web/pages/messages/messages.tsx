@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { useConversation, type Wanted } from '../../state/conversation.ts'
+import { isSearch, useConversation, type Wanted } from '../../state/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNodes } from '../../state/mesh.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SearchQuery } from '../../parts/list/search-query.tsx'
+import { SearchFilters } from './search-filters.tsx'
 import '../../styles/messages.css'
 import { href, place, queryNode } from '../../router.ts'
 import { can, has, isStranger } from '../../state/session.ts'
@@ -33,7 +34,12 @@ export function MessagesPage() {
                 title
               )}
             </h2>
-            {!isStranger.value && <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />}
+            {!isStranger.value && (
+              <>
+                <SearchQuery label={t.messages.searchLabel} hint={t.messages.searchHint} />
+                <SearchFilters wanted={wanted} />
+              </>
+            )}
           </header>
           <OpenConversation wanted={wanted} channels={channels} key={JSON.stringify(wanted)} />
         </section>
@@ -52,7 +58,15 @@ function wantedBy(query: URLSearchParams): Wanted {
     channel: channel !== null && /^\d{1,7}$/.test(channel) && Number(channel) <= MAX_CHANNEL ? channel : null,
     partner: queryNode(query, 'with'),
     q: query.get('q')?.trim().slice(0, MAX_SEARCH) ?? '',
+    from: queryNode(query, 'from'),
+    since: queryDay(query, 'since'),
+    until: queryDay(query, 'until'),
   }
+}
+
+function queryDay(query: URLSearchParams, name: string): string {
+  const day = query.get(name) ?? ''
+  return /^\d{4}-\d{2}-\d{2}$/.test(day) ? day : ''
 }
 
 function channelTitle({ channel }: Wanted, channels: Channels): string {
@@ -83,6 +97,7 @@ function OpenConversation({ wanted, channels }: { wanted: Wanted; channels: Chan
         conversation={conversation}
         channels={channels}
         onReply={mayWrite() ? (message) => (replyTo.value = message) : null}
+        onSent={mayWrite() && !isSearch(wanted) ? conversation.add : null}
       />
       <Composer
         channel={wanted.channel === null ? 0 : Number(wanted.channel)}

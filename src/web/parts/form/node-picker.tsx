@@ -11,11 +11,13 @@ type Props = {
   nodes: readonly Node[]
   /** The !hex id of the chosen node; empty: none. */
   value: string
+  /** Takes the focus at once, for example in a window that was opened for it. */
+  autofocus?: boolean
   onChoose(nodeId: string): void
 }
 
 /** Finds one of thousands of nodes by typing a part of its name, its id or its number (a combobox of WAI-ARIA 1.2). */
-export function NodePicker({ label, nodes, value, onChoose }: Props) {
+export function NodePicker({ label, nodes, value, autofocus = false, onChoose }: Props) {
   const id = useId()
   const chosen = nodes.find(({ nodeId }) => nodeId === value)
   const typed = useSignal<string | null>(null)
@@ -49,6 +51,7 @@ export function NodePicker({ label, nodes, value, onChoose }: Props) {
         id={id}
         role="combobox"
         autocomplete="off"
+        autofocus={autofocus}
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
