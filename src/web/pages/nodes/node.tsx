@@ -64,13 +64,13 @@ export function NodePage({ id }: { id: string }) {
       {node?.weakKey && <Warning title={t.nodes.weakKey} help={t.nodes.weakKeyHelp} />}
       {node !== null && (
         <>
-          <div class="columns">
+          <div class="pairs">
             <SignalCard node={node} />
             <DeviceCard node={node} />
             <PositionCard node={node} />
             <IdentityCard node={node} />
-            <Notes node={node} onSaved={reload} />
           </div>
+          <Notes node={node} onSaved={reload} />
           {can('info', 'read') && <NodeRoutes node={node} />}
           {can('info', 'read') && <NodeHistory node={node} />}
           {can('info', 'read') && <NodePackets node={node} />}
