@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'vite'
-import { workerPlugins } from './worker-plugins.js'
+import { SCHEMAS, workerPlugins } from './worker-plugins.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({ options: { worker: { type: 'string' } } })
@@ -34,7 +34,10 @@ async function buildWorker() {
       minify: true,
       sourcemap: true,
       reportCompressedSize: false,
-      rolldownOptions: { output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false } },
+      rolldownOptions: {
+        treeshake: { manualPureFunctions: [SCHEMAS] },
+        output: { format: 'esm', entryFileNames: 'worker.js', codeSplitting: false },
+      },
     },
   })
 }

@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'vite'
 
+/** The name under which `withoutDescriptions` has zod imported: a schema that nobody uses is left out. */
+export const SCHEMAS = '$schemas'
+
 export function workerPlugins(root) {
   return [
     withoutAttestations(root),
@@ -10,6 +13,7 @@ export function workerPlugins(root) {
     withoutDescriptions(),
     withoutTextFormats(),
     withoutRelations(),
+    onlyNextRuns(),
     compressibleDescriptors(),
   ]
 }
@@ -41,7 +45,7 @@ function withoutAttestations(root) {
   }
 }
 
-/** The API document is a file beside the worker; nothing else asks zod for JSON schemas. */
+/** The API document is a file beside the worker; nothing else asks zod for JSON schemas. No input refers to itself. */
 function withoutApiDocuments(root) {
   const routes = join(root, 'src/app/http/openapi/routes.ts')
   const files = join(root, 'src/edge/api-documents.ts')
@@ -50,7 +54,7 @@ function withoutApiDocuments(root) {
     enforce: 'pre',
     load(id) {
       if (id === routes) return `export { docsRoutes } from ${JSON.stringify(files)}`
-      return /zod\/v4\/core\/(?:json-schema-processors|to-json-schema)\.js$/.test(id)
+      return /zod\/v4\/core\/(?:json-schema-processors|memoizer|to-json-schema)\.js$/.test(id)
         ? replaceExports(id, '() => undefined')
         : null
     },
@@ -81,7 +85,9 @@ function withoutDescriptions() {
         if (callee.name === 'sqliteTable' && given.length === 3) cuts.push([given[1].end, given[2].end, ''])
         if (['describe', 'meta'].includes(callee.property?.name)) cuts.push([callee.object.end, call.end, ''])
       })
-      return { code: cut(code, cuts), map: null }
+      const schemas = cut(code, cuts).replace(/(?<![\w$.'"`])z(?=\s*\.[a-z]\w*\()/g, SCHEMAS)
+      const isChanged = /^import \* as z from 'zod'$/m.test(code)
+      return { code: isChanged ? `import * as ${SCHEMAS} from 'zod'\n${schemas}` : cut(code, cuts), map: null }
     },
   }
 }
@@ -124,15 +130,61 @@ function withoutRelations() {
   }
 }
 
+/** Of croner only when a pattern is due next is asked: its timers and what looks back are left out. */
+function onlyNextRuns() {
+  return {
+    name: 'only-next-runs',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.endsWith('/croner/dist/croner.js')) return null
+      const methods = []
+      const collect = (node) => {
+        if (Array.isArray(node)) for (const each of node) collect(each)
+        else if (typeof node === 'object' && node !== null) {
+          if (node.type === 'MethodDefinition' && !node.computed && node.kind === 'method') methods.push(node)
+          for (const each of Object.values(node)) collect(each)
+        }
+      }
+      collect(parseSync(id, code).program)
+      // A method is kept when its name stands in what is kept.
+      const words = (text) => new Set(text.match(/[A-Za-z_$][\w$]*/g))
+      const rangeOf = ({ start, end }) => [start, end, '']
+      const used = words(`nextRun ${cut(code, methods.map(rangeOf))}`)
+      const rest = new Set(methods)
+      for (let found = methods; found.length > 0;) {
+        found = [...rest].filter(({ key }) => used.has(key.name))
+        for (const one of found) {
+          rest.delete(one)
+          for (const word of words(code.slice(one.start, one.end))) used.add(word)
+        }
+      }
+      return { code: cut(code, [...rest].map(rangeOf)), map: null }
+    },
+  }
+}
+
+/** What the descriptors of protobuf are read with: of the rest of descriptor.proto only the names are left. */
+const READ_DESCRIPTORS =
+  /^(?:File|Field|Oneof|Enum|EnumValue)?DescriptorProto$|^(?:File|Message|Field|Enum)Options$|^FeatureSet$/
+
 /** Base64 hides from the compression that most of a descriptor is names. */
 function compressibleDescriptors() {
   return {
     name: 'compressible-descriptors',
     enforce: 'pre',
     transform(code, id) {
+      if (id.endsWith('/wkt/google/protobuf/descriptor_pb.js')) {
+        return { code: code.replace(/boot\((\{.*\})\)/, (_, json) => `boot(${readPart(json)})`), map: null }
+      }
       if (!id.includes('/src/meshtastic/gen/')) return null
       const text = (_, base64) => `fileDesc(btoa(${JSON.stringify(Buffer.from(base64, 'base64').toString('latin1'))})`
       return { code: code.replace(/fileDesc\("([^"]+)"/, text), map: null }
     },
   }
+}
+
+function readPart(json) {
+  const file = JSON.parse(json)
+  const messageType = file.messageType.map((each) => (READ_DESCRIPTORS.test(each.name) ? each : { name: each.name }))
+  return JSON.stringify({ ...file, messageType })
 }
