@@ -162,7 +162,8 @@ function publicMembers(key: Key) {
   }
 }
 
-function decodeJson(encoded: string): unknown {
+/** The JSON of a part of a token; undefined for anything else. */
+export function decodeJson(encoded: string): unknown {
   try {
     return parseJson(decodeBase64urlIgnorePadding(encoded))
   } catch {
