@@ -67,6 +67,14 @@ export function viewTag({ channels, direct, hidden }: View): string {
 /** Where a message was said: on a channel, or between two nodes. */
 export type Place = { readonly channel: number; readonly isDirect: boolean }
 
+/** On which channels came what is known of a node; null: there is nothing, or a radio of ours told it of itself. */
+export type NodeChannels = {
+  readonly position: number | null
+  readonly deviceMetrics: number | null
+  /** The channel that the node was last heard on. */
+  readonly channel: number | null
+}
+
 export function placeOfMessage({ channel, to }: { readonly channel: number; readonly to: number }): Place {
   return { channel, isDirect: to !== BROADCAST }
 }

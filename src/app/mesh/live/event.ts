@@ -1,5 +1,4 @@
-import type { Place } from '../../sharing/visible.ts'
-import type { NodeChannels } from '../nodes/seen.ts'
+import type { NodeChannels, Place } from '../../sharing/visible.ts'
 import type { EventKind } from '../../../shared/mesh/event-kinds.ts'
 
 /** The latest events of this process, for live readers. */

@@ -3,7 +3,7 @@ import { channelMetrics, channelPositions, nodes } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
-import { seesNodes, type View } from '../../sharing/visible.ts'
+import { type NodeChannels, seesNodes, type View } from '../../sharing/visible.ts'
 import { AppError } from '../../http/errors.ts'
 import { type Node, type NodeDetail, type NodeRow, publicMetrics, publicNode, readNodeRow } from './nodes.ts'
 import { listFormerNums, readPresentNum } from './renumbering.ts'
@@ -33,14 +33,6 @@ const queries = prepareOnce((db) => {
       .prepare(),
   }
 })
-
-/** On which channels came what is known of a node; null: there is nothing, or a radio of ours told it of itself. */
-export type NodeChannels = {
-  readonly position: number | null
-  readonly deviceMetrics: number | null
-  /** The channel that the node was last heard on. */
-  readonly channel: number | null
-}
 
 export function channelsOf(row: NodeRow): NodeChannels {
   return {

@@ -4,7 +4,8 @@ import { type Db, prepareOnce, readTogether, type Store } from '../../../db/stor
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { readRevision } from './body-cache.ts'
 import { publicNode } from './nodes.ts'
-import { channelsOf, nodesSeenBy, type NodeChannels, readNodeRows, seesWhole } from './seen.ts'
+import { channelsOf, nodesSeenBy, readNodeRows, seesWhole } from './seen.ts'
+import type { NodeChannels } from '../../sharing/visible.ts'
 import { seesNodes, type View, viewKey } from '../../sharing/visible.ts'
 
 /** A node as the API returns it. */
