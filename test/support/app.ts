@@ -1,3 +1,4 @@
+import type { Scope } from '../../src/shared/access/scope.ts'
 import type { PasswordHasher } from '../../src/app/auth/local/hasher.ts'
 import type { Radio } from '../../src/app/mesh/radios/radio.ts'
 import type { Hono } from 'hono'
@@ -47,6 +48,7 @@ export type TestApp = {
   user(
     username: string,
     permissions?: Record<string, { read: boolean; write: boolean }>,
+    scope?: Scope,
   ): Promise<Client & { id: number }>
   close(): void
 }
@@ -131,9 +133,9 @@ export async function createTestApp(
       return client
     },
     admin: () => app.signIn('admin', ADMIN_PASSWORD),
-    user: async (username, permissions) => {
+    user: async (username, permissions, scope) => {
       const admin = await app.admin()
-      const made = await admin.send('POST', '/api/users', { username, password: USER_PASSWORD })
+      const made = await admin.send('POST', '/api/users', { username, password: USER_PASSWORD, scope })
       const { user } = Object(await made.json())
       if (permissions) await admin.send('PUT', `/api/users/${user.id}/permissions`, { permissions })
       return Object.assign(await app.signIn(username), { id: Number(user.id) })

@@ -1,3 +1,4 @@
+import { UNKNOWN_CHANNEL } from '../../../src/shared/mesh/channels.ts'
 import { type Identity, keyBytes, type Place, type Sent } from './made-up.ts'
 
 /** How a packet reached the radio. Times in seconds, as radios report them. */
@@ -141,6 +142,7 @@ export function createMeshModel(own: number): MeshModel {
       if (isFirst) {
         packets.push(logged(sent, arrival, at, isReplayed))
         Object.assign(news, contentOf(sent, arrival.rxTime * 1000))
+        if (sent.effect.kind === 'place') news['position_channel'] = from === own ? null : sent.channel
         addContent(sent, at, arrival.rxTime * 1000, isReplayed)
       }
       // What was delayed somewhere for more than a minute is older than it looks.
@@ -157,13 +159,13 @@ export function createMeshModel(own: number): MeshModel {
         channel,
         ...(isOwn ? {} : { hops_away: hops, snr: hops === 0 && !viaMqtt ? snr : null }),
         ...(user === null ? {} : identityOf(user)),
-        ...(place === null ? {} : placeOf(place, place.t)),
+        ...(place === null ? {} : { ...placeOf(place, place.t), position_channel: isOwn ? null : UNKNOWN_CHANNEL }),
         ...metricsOf(metrics, heard),
       })
       if (place !== null) addPosition(nodeNum, place)
     },
     tables: () => ({
-      nodes: [...nodes.values()],
+      nodes: Array.from(nodes.values(), ({ position_channel: _channel, ...node }) => node),
       messages: [...messages.values()],
       receptions,
       positions: [...positions.values()],
@@ -249,7 +251,9 @@ function replace(node: NodeRow, news: NodeRow): void {
   identify(node, news)
   const isOlder = (column: string) => Number(news[column]) < Number(node[column])
   const { public_key: _key, last_heard: _heard, altitude = null, ...rest } = news
-  const places = ['latitude', 'longitude', 'precision_bits', 'position_time']
+  const places = ['latitude', 'longitude', 'precision_bits', 'position_time', 'position_channel']
+  const isOther = news['latitude'] !== undefined && news['position_channel'] !== node['position_channel']
+  const wasOlder = isOlder('position_time')
   const measured = [...Object.values(METRIC_COLUMNS), 'device_metrics_time']
   for (const [column, value] of Object.entries(rest)) {
     const known = node[column] ?? null
@@ -258,10 +262,11 @@ function replace(node: NodeRow, news: NodeRow): void {
       node[column] = known ?? value
       continue
     }
-    const isWhole = column === 'precision_bits' || column === 'position_time' || column === 'via_mqtt'
+    const isWhole = ['precision_bits', 'position_time', 'position_channel', 'via_mqtt'].includes(column)
     node[column] = isWhole ? value : (value ?? known)
   }
-  if (!isOlder('position_time')) node['altitude'] = altitude ?? node['altitude'] ?? null
+  // An altitude that came on another channel is not for the readers of this one.
+  if (!wasOlder) node['altitude'] = altitude ?? (isOther ? null : node['altitude']) ?? null
 }
 
 /** The memory of a radio replaces what is older, and fills gaps. */
@@ -274,7 +279,7 @@ function remember(node: NodeRow, news: NodeRow): void {
   const isLatest = heard !== null && Number(heard) >= Number(node['last_heard'])
   const isLaterMeasured = isNewer('device_metrics_time')
   if (news['latitude'] !== undefined && (node['latitude'] === null || isNewer('position_time'))) {
-    for (const column of ['latitude', 'longitude', 'altitude', 'precision_bits', 'position_time'])
+    for (const column of ['latitude', 'longitude', 'altitude', 'precision_bits', 'position_time', 'position_channel'])
       node[column] = news[column] ?? null
   }
   const fill = (columns: readonly string[], isPreferred: boolean) => {

@@ -1,3 +1,4 @@
+import { WHOLE_SCOPE } from '../../../src/shared/access/scope.ts'
 import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, vi } from 'vitest'
@@ -79,7 +80,7 @@ export async function startRadioService(
   }
   const radio = open()
   const app = await createTestApp({ store, ports: { radio, now: () => clock.now() } })
-  const sender = await app.user('sender', MAY_SEND)
+  const sender = await app.user('sender', MAY_SEND, WHOLE_SCOPE)
   await until(() => expect(radio.links()[0]?.state).toBe('connected'))
   clock.advance(100)
   await until(() => expect(store.sqlite.prepare('select count(*) n from channels').get()).toStrictEqual({ n: 1 }))
