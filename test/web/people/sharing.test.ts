@@ -42,7 +42,7 @@ async function openTown() {
 }
 
 const NONE = { read: false, write: false }
-const linksOf = async ({ page }: Visitor) => page.locator('.sidebar .nav-link span').allTextContents()
+const linksOf = async ({ page }: Visitor) => page.locator('.sidebar a.nav-link span').allTextContents()
 
 test('what strangers would see is previewed before it is switched on, read-only and marked', async () => {
   const { page } = admin
