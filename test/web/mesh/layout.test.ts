@@ -86,7 +86,7 @@ test.each([
     await cdp.send('Network.emulateNetworkConditions', THIRD_GENERATION)
     await page.addInitScript(WATCH)
     await goto(path)
-    const content = page.locator('.card, tbody tr, .log li, .leaflet-container, .empty')
+    const content = page.locator('.card, tbody tr, .log li, .leaflet-container, .empty, .sections')
     await content.filter({ visible: true }).first().waitFor()
     await page.locator('.progress p').waitFor({ state: 'detached' })
     await page.locator('.live-live').first().waitFor({ state: 'attached' })

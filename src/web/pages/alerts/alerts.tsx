@@ -43,23 +43,27 @@ export function AlertsPage() {
     if (page !== null) noteFiring(page.firing)
   }, [page])
   const own = destinations.data.value?.destinations ?? []
+  // The cards come together: one that came later would push the others down.
+  const isLoaded = [alerts, rules, destinations, failed].every(
+    ({ data, error }) => data.value !== null || error.value !== null,
+  )
   return (
     <Page title={t.nav.alerts}>
       {can('nodes', 'read') && <NodeNames />}
       <Confirmation onConfirmed={destinations.reload} />
       <Failure error={alerts.error.value} retry={alerts.reload} />
-      {page !== null && (
+      {isLoaded && page !== null && (
         <Firing alerts={page.alerts.filter(({ state }) => state !== 'resolved')} reload={alerts.reload} />
       )}
       <Failure error={rules.error.value} retry={rules.reload} />
-      {rules.data.value !== null && destinations.data.value !== null && (
+      {isLoaded && rules.data.value !== null && destinations.data.value !== null && (
         <Rules rules={rules.data.value.rules} destinations={own} reload={rules.reload} />
       )}
       <Failure error={destinations.error.value} retry={destinations.reload} />
-      {destinations.data.value !== null && (
+      {isLoaded && destinations.data.value !== null && (
         <Destinations destinations={own} hasMail={about.data.value?.email ?? false} reload={destinations.reload} />
       )}
-      {(failed.data.value?.deliveries.length ?? 0) > 0 && (
+      {isLoaded && (failed.data.value?.deliveries.length ?? 0) > 0 && (
         <Card title={alertTexts.failed}>
           <ul class="rows">
             {failed.data.value?.deliveries.map(({ id, destination, result, createdAt }) => (
@@ -73,8 +77,8 @@ export function AlertsPage() {
           </ul>
         </Card>
       )}
-      {isAdmin.value && <Everybody />}
-      {page !== null && <History alerts={page.alerts.filter(({ state }) => state === 'resolved')} />}
+      {isLoaded && isAdmin.value && <Everybody />}
+      {isLoaded && page !== null && <History alerts={page.alerts.filter(({ state }) => state === 'resolved')} />}
     </Page>
   )
 }

@@ -28,6 +28,10 @@ export function BackupsPage() {
 
 function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
+  const schedule = useLoad(() => ask(api.system.backup.settings.$get()), [])
+  // List and cards come together: one that came later would push the others down.
+  const isLoaded =
+    (data.value !== null || error.value !== null) && (schedule.data.value !== null || schedule.error.value !== null)
   const making = useAction()
   const chosen = useSignal<string | null>(null)
   const running = data.value?.running ?? null
@@ -62,14 +66,16 @@ function KnownBackups() {
           {running === null ? backupTexts.running : backupTexts.progress(running.tables, running.rows)}
         </div>
       )}
-      {data.value?.backups.length === 0 && <p class="faint measure">{backupTexts.none}</p>}
-      {data.value !== null && data.value.backups.length > 0 && (
+      {isLoaded && data.value?.backups.length === 0 && <p class="faint measure">{backupTexts.none}</p>}
+      {isLoaded && data.value !== null && data.value.backups.length > 0 && (
         <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />
       )}
-      <div class="cards">
-        <BackupSchedule />
-        <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
-      </div>
+      {isLoaded && (
+        <div class="cards">
+          <BackupSchedule loaded={schedule} />
+          <HowToRestore name={chosen.value ?? data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
+        </div>
+      )}
     </Page>
   )
 }

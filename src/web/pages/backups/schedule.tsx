@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
+import type { InferResponseType } from 'hono/client'
 import { api, ask } from '../../api.ts'
-import { useAction, useLoad } from '../../state/load.ts'
+import { type Loaded, useAction } from '../../state/load.ts'
 import { Age, At } from '../../parts/age.tsx'
 import { Actions, Field, formText, Submit } from '../../parts/form/field.tsx'
 import { Failure, say } from '../../parts/notice.tsx'
@@ -9,9 +10,10 @@ import { zoneName } from '../../format.ts'
 import { t } from '../../strings.ts'
 import { backupTexts } from '../../strings/system/backups.ts'
 
+type Settings = InferResponseType<typeof api.system.backup.settings.$get>
+
 /** The schedule of backups, and the result of the last run. */
-export function BackupSchedule() {
-  const { data, error, reload } = useLoad(() => ask(api.system.backup.settings.$get()), [])
+export function BackupSchedule({ loaded: { data, error, reload } }: { loaded: Loaded<Settings> }) {
   const saving = useAction()
   const isOn = useSignal<boolean | null>(null)
   const settings = data.value
