@@ -48,6 +48,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
       ...ports,
       ip: ports.clientIp(c),
       namedByProxy: ports.proxyUser(c),
+      userAgent: c.req.header('user-agent'),
       requestId: newRequestId(),
       viewer: null,
     })

@@ -65,6 +65,8 @@ export interface Ports {
 export interface Ctx extends Ports {
   /** Whom the authenticating proxy names. */
   readonly namedByProxy?: string | null
+  /** The header that names the caller's browser. */
+  readonly userAgent?: string | undefined
   readonly viewer: Viewer | null
   /** Revision of the nodes, where it was read together with the viewer. */
   readonly nodesRevision?: number

@@ -1,6 +1,6 @@
 import { and, eq, gt, inArray, lte, ne, sql } from 'drizzle-orm'
 import { alertMarks, alerts, auditLog } from '../../db/schema.ts'
-import { prepareOnce } from '../../db/store.ts'
+import { prepareOnce, type Store } from '../../db/store.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { isNameOf } from '../../shared/names.ts'
 import { findOwner } from '../auth/viewer.ts'
@@ -31,6 +31,9 @@ type Needs = Pick<Ports, 'store' | 'log' | 'now' | 'config' | 'providers' | 'rad
 /** Audit entries that are read at a time. */
 const ENTRIES = 500
 
+const EARLIER_SIGN_IN = sql`user_id = ${sql.placeholder('userId')} and action = 'login_success'
+  and id < ${sql.placeholder('id')}`
+
 const queries = prepareOnce((db) => ({
   open: db.select().from(alerts).where(ne(alerts.state, 'resolved')).prepare(),
   mark: db.select().from(alertMarks).where(eq(alertMarks.name, 'audit')).prepare(),
@@ -60,9 +63,19 @@ const queries = prepareOnce((db) => ({
   seenFrom: db
     .select({ id: auditLog.id })
     .from(auditLog)
-    .where(
-      sql`user_id = ${sql.placeholder('userId')} and action = 'login_success' and id < ${sql.placeholder('id')} and ip is ${sql.placeholder('ip')}`,
-    )
+    .where(sql`${EARLIER_SIGN_IN} and ip is ${sql.placeholder('ip')}`)
+    .limit(1)
+    .prepare(),
+  seenBy: db
+    .select({ id: auditLog.id })
+    .from(auditLog)
+    .where(sql`${EARLIER_SIGN_IN} and details ->> 'browser' = ${sql.placeholder('browser')}`)
+    .limit(1)
+    .prepare(),
+  seenByAny: db
+    .select({ id: auditLog.id })
+    .from(auditLog)
+    .where(sql`${EARLIER_SIGN_IN} and details ->> 'browser' is not null`)
     .limit(1)
     .prepare(),
 }))
@@ -115,7 +128,7 @@ async function listLive(needs: Needs): Promise<WatchingRule[]> {
 async function lookAtAccounts(needs: Needs, rules: readonly WatchingRule<'sign_in'>[], now: number): Promise<void> {
   const { store } = needs
   if (rules.length === 0) return
-  const { mark, lastEntry, entries, seenFrom } = queries(store)
+  const { mark, lastEntry, entries } = queries(store)
   const last = (await lastEntry.get())?.id ?? 0
   const after = (await mark.get())?.value ?? last
   const until = Math.min(last, after + ENTRIES)
@@ -124,8 +137,9 @@ async function lookAtAccounts(needs: Needs, rules: readonly WatchingRule<'sign_i
     const about: unknown = Object(JSON.parse(details)).userId ?? userId
     const watching = rules.filter(({ ownerId, anchorAt }) => ownerId === about && at >= anchorAt)
     if (watching.length === 0 || !isNameOf(SIGN_IN_ACTIONS, action)) continue
-    if (action === 'login_success' && (await seenFrom.get({ userId, id, ip })) !== undefined) continue
-    events.push(...watching.map((each) => ({ watching: each, id, what: signInSentence(action, ip), at })))
+    if (action === 'login_success' && (await isFamiliar(store, { userId, id, ip, details }))) continue
+    const what = signInSentence(action, ip, browserIn(details))
+    events.push(...watching.map((each) => ({ watching: each, id, what, at })))
   }
   const hold = await readHolds(store, [...new Set(events.map(({ watching }) => watching.id))], now)
   const step = newStep()
@@ -157,4 +171,26 @@ async function lookAtAccounts(needs: Needs, rules: readonly WatchingRule<'sign_i
       .onConflictDoUpdate({ target: alertMarks.name, set: { value: until } }),
   ])
   for (const ownerId of new Set(events.map(({ watching }) => watching.ownerId))) tellOwner(needs, ownerId)
+}
+
+type Entry = {
+  readonly userId: number | null
+  readonly id: number
+  readonly ip: string | null
+  readonly details: string
+}
+
+/** Whether both the address and the browser of a sign-in were seen before. */
+async function isFamiliar(store: Store, { userId, id, ip, details }: Entry): Promise<boolean> {
+  const { seenFrom, seenBy, seenByAny } = queries(store)
+  if ((await seenFrom.get({ userId, id, ip })) === undefined) return false
+  const browser = browserIn(details)
+  if (browser === null || (await seenBy.get({ userId, id, browser })) !== undefined) return true
+  // While no browser was ever noted, nothing is known about which ones are new.
+  return (await seenByAny.get({ userId, id })) === undefined
+}
+
+function browserIn(details: string): string | null {
+  const { browser } = Object(JSON.parse(details))
+  return typeof browser === 'string' ? browser : null
 }

@@ -2,7 +2,7 @@ import type { AuditAction } from '../../../shared/access/audit-actions.ts'
 
 /** The audit actions that are reported to the owner of an account, and their texts. */
 export const SIGN_IN_ACTIONS = {
-  login_success: 'Somebody signed in to your account from an address not seen before',
+  login_success: 'Somebody signed in to your account from an address or a browser not seen before',
   password_changed: 'Your password was changed',
   password_reset: 'An administrator reset your password',
   second_factor_added: 'A second factor was added to your account',
@@ -14,6 +14,7 @@ export const SIGN_IN_ACTIONS = {
 
 export type SignInAction = keyof typeof SIGN_IN_ACTIONS
 
-export function signInSentence(action: SignInAction, ip: string | null): string {
-  return ip === null ? SIGN_IN_ACTIONS[action] : `${SIGN_IN_ACTIONS[action]} (${ip})`
+export function signInSentence(action: SignInAction, ip: string | null, browser: string | null): string {
+  const by = [ip, browser].filter((part) => part !== null).join(', ')
+  return by === '' ? SIGN_IN_ACTIONS[action] : `${SIGN_IN_ACTIONS[action]} (${by})`
 }

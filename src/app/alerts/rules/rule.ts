@@ -142,7 +142,7 @@ const backupSchema = z
 
 const signInSchema = z.strictObject({ kind: z.literal('sign_in'), ...common }).meta({
   id: 'SignInRule',
-  description: "A sign-in from a new address, or a new password or API token, of the rule's owner",
+  description: "A sign-in from a new address or by a new browser, or a new password or API token, of the rule's owner",
 })
 
 /** A rule as it is stored. */

@@ -6,6 +6,7 @@ import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { getUser } from '../../users/users.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
+import { browserDetails } from '../browser.ts'
 import { findKnownBrowser } from '../local/known-browser.ts'
 import { attemptCode, type RefusedLimit } from '../local/login-limiter.ts'
 import { countCode, endAttempt, type FactorAttempt, findAttempt } from './attempts.ts'
@@ -74,7 +75,12 @@ export async function claimSignIn(
       .update(users)
       .set({ lastLoginAt: ctx.now() })
       .where(and(eq(users.id, user.userId), proof.isClaimed)),
-    audit(ctx, 'login_success', { provider: 'local', factor: proof.factor }, { actor, onlyIfChanged: true }),
+    audit(
+      ctx,
+      'login_success',
+      { provider: 'local', factor: proof.factor, ...browserDetails(ctx) },
+      { actor, onlyIfChanged: true },
+    ),
   ])
   const won = await db
     .select({ id: users.id })

@@ -5,6 +5,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx, SignedInCtx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextEpoch } from '../../users/users.ts'
+import { browserDetails } from '../browser.ts'
 import { hasFactor, hasSecondFactor, listSecondFactors } from '../factors/factors.ts'
 import type { SecondFactor } from '../../../shared/access/factors.ts'
 import { type signedInSchema, signInBy } from '../viewer.ts'
@@ -53,7 +54,7 @@ export async function signIn(
     audit(
       ctx,
       'login_success',
-      { provider: 'local' },
+      { provider: 'local', ...browserDetails(ctx) },
       { actor: { id: user.id, username: user.username }, onlyIfChanged: true },
     ),
   ])

@@ -9,6 +9,7 @@ import type { User } from '../../users/user.ts'
 import type { ProviderSettings } from '../../config/providers.ts'
 import type { Ctx } from '../../context.ts'
 import { writePermissions } from '../../users/permissions.ts'
+import { browserDetails } from '../browser.ts'
 import { roleStatements } from './groups.ts'
 import { OidcFailure } from './failure.ts'
 import { suffixed } from './protocol/profile.ts'
@@ -52,7 +53,7 @@ export async function signInIdentity(
     audit(
       ctx,
       'login_success',
-      { provider: settings.id === 'proxy' ? 'proxy' : 'oidc' },
+      { provider: settings.id === 'proxy' ? 'proxy' : 'oidc', ...browserDetails(ctx) },
       { actor: { id, username }, onlyIfChanged: true },
     ),
     ...roles,

@@ -1,0 +1,42 @@
+/** In the order in which they must be looked for: Edge calls itself Chrome as well, and Chrome calls itself Safari. */
+const BROWSERS = [
+  ['Edg', 'Edge'],
+  ['EdgA', 'Edge'],
+  ['EdgiOS', 'Edge'],
+  ['OPR', 'Opera'],
+  ['SamsungBrowser', 'Samsung Internet'],
+  ['Firefox', 'Firefox'],
+  ['FxiOS', 'Firefox'],
+  ['Chrome', 'Chrome'],
+  ['CriOS', 'Chrome'],
+  ['Safari', 'Safari'],
+] as const
+
+/** Android calls itself Linux as well, and an iPhone Mac OS X. */
+const SYSTEMS = [
+  ['Windows', 'Windows'],
+  ['Android', 'Android'],
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Mac OS X', 'macOS'],
+  ['CrOS', 'ChromeOS'],
+  ['Linux', 'Linux'],
+] as const
+
+/**
+ * The browser and the system in a User-Agent header, without their versions, such as `Firefox on Linux`. Null: it names
+ * no browser, as programs do.
+ */
+export function browserOf(userAgent: string | undefined): string | null {
+  if (userAgent === undefined) return null
+  const browser = BROWSERS.find(([sign]) => userAgent.includes(`${sign}/`))?.[1]
+  if (browser === undefined) return null
+  const system = SYSTEMS.find(([sign]) => userAgent.includes(sign))?.[1]
+  return system === undefined ? browser : `${browser} on ${system}`
+}
+
+/** What the audit entry of a sign-in says about the browser; nothing if none is named. */
+export function browserDetails({ userAgent }: { readonly userAgent?: string | undefined }): { browser?: string } {
+  const browser = browserOf(userAgent)
+  return browser === null ? {} : { browser }
+}
