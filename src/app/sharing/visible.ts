@@ -19,8 +19,9 @@ const NOTHING_HIDDEN: ReadonlySet<number> = new Set()
 /** Everything: that of the service itself. */
 export const WHOLE_VIEW: View = { ...WHOLE_SCOPE, hidden: NOTHING_HIDDEN }
 
-/** Sub-select in a query of viewers: a JSON array of all hidden nodes, for `viewOf`. */
+/** Sub-select in a query of viewers: a JSON array of all hidden nodes, deleted ones too, for `viewOf`. */
 export const hiddenNodes = sql<string>`(select json_group_array(n) from (select node_num as n from nodes where is_hidden
+  union select node_num from deleted_nodes where is_hidden
   union select r.from_node_num from nodes h cross join renumberings r on r.to_node_num = h.node_num and r.undone_at is null
   where h.is_hidden))`
 

@@ -155,7 +155,17 @@ export const renumberings = sqliteTable(
 export const forgottenNodes = sqliteTable('forgotten_nodes', { nodeId: integer('node_id').primaryKey() })
 
 /** Nodes that a user deleted and that have not been heard since: a trigger on `nodes` removes the others. */
-export const deletedNodes = sqliteTable('deleted_nodes', {
-  nodeNum: integer('node_num').primaryKey(),
-  deletedAt: integer('deleted_at').notNull(),
-})
+export const deletedNodes = sqliteTable(
+  'deleted_nodes',
+  {
+    nodeNum: integer('node_num').primaryKey(),
+    deletedAt: integer('deleted_at').notNull(),
+    /** It was hidden: its messages still are, and so is the node as soon as it is heard again. */
+    isHidden: flag('is_hidden').notNull().default(false),
+  },
+  (t) => [
+    index('deleted_nodes_hidden')
+      .on(t.nodeNum)
+      .where(sql`is_hidden`),
+  ],
+)

@@ -265,21 +265,30 @@ export async function acceptKey(ctx: Ctx, nodeNum: number, publicKey: string): P
 
 /**
  * Deletes a node with its track and its telemetry, and from the memory of our radios. If it is heard again, it starts
- * without them. Its rows are unreachable from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
+ * without them, but hidden if it was. Its rows are unreachable from here on; `sweepForgotten` deletes them. Throws `node_not_found`.
  */
 export async function deleteNode(ctx: Ctx, nodeNum: number): Promise<void> {
   const { id, longName } = await findNode(ctx.store, nodeNum)
   const { db } = ctx.store
   const deletedAt = ctx.now()
+  // Before the node: they read whether it is hidden, and which numbers it had.
+  const remember = sql`select n, ${deletedAt}, max(is_hidden) from (
+      select node_num as n, is_hidden from nodes where id = ${id}
+      union all select r.from_node_num, 1 from nodes h cross join renumberings r on r.to_node_num = h.node_num
+        and r.undone_at is null where h.id = ${id} and h.is_hidden)
+    group by n`
   await ctx.store.atomic([
+    db
+      .insert(deletedNodes)
+      .select(remember)
+      .onConflictDoUpdate({
+        target: deletedNodes.nodeNum,
+        set: { deletedAt, isHidden: sql`max(excluded.is_hidden, ${deletedNodes.isHidden})` },
+      }),
     db.delete(nodes).where(eq(nodes.id, id)),
     audit(ctx, 'node_deleted', { nodeNum, nodeId: formatNodeId(nodeNum), longName }, { onlyIfChanged: true }),
     db.delete(neighbors).where(eq(neighbors.nodeNum, nodeNum)),
     db.delete(renumberings).where(or(eq(renumberings.toNodeNum, nodeNum), eq(renumberings.fromNodeNum, nodeNum))),
-    db.insert(deletedNodes).values({ nodeNum, deletedAt }).onConflictDoUpdate({
-      target: deletedNodes.nodeNum,
-      set: { deletedAt },
-    }),
   ])
   ctx.radio?.forgetNode?.(nodeNum)
 }
