@@ -49,6 +49,7 @@ const statusSchema = z.object({
   proxyUser: z.string().nullable().describe('Whom an authenticating proxy names: GET /api/auth/proxy/login signs in'),
   autoLogin: z.boolean().describe('OIDC_AUTO_LOGIN: the sign-in page goes straight to the first provider'),
   localAuthDisabled: z.boolean(),
+  passwordMinLength: z.int().describe('Minimum number of characters of a new password'),
   passkeysPossible: z.boolean().describe('Over https, or on localhost, and not at an IP address'),
   secondFactor: z.object({
     isSetUp: z.boolean(),
@@ -103,6 +104,7 @@ export const authRoutes = new Hono<AppEnv>()
       proxyUser: ctx.namedByProxy ?? null,
       autoLogin: config.OIDC_AUTO_LOGIN && providers.length > 0,
       localAuthDisabled: config.DISABLE_LOCAL_AUTH,
+      passwordMinLength: config.PASSWORD_MIN_LENGTH,
       passkeysPossible: !config.DISABLE_LOCAL_AUTH && relyingParty(c, ctx) !== null,
       secondFactor: {
         isSetUp: viewer?.secondFactor.isSetUp ?? false,

@@ -17,6 +17,9 @@ test('a temporary password only leads to choosing a new one, and then to the req
   await expect.poll(() => new URL(page.url()).pathname).toBe('/login')
   await admin.signIn('admin', site.temporaryPassword ?? '')
   await page.getByRole('heading', { name: 'Choose your own password' }).waitFor()
+  // Told before anything is typed, also to a screen reader.
+  const description = await page.getByLabel('New password', { exact: true }).getAttribute('aria-describedby')
+  await expect.poll(() => page.locator(`[id="${description}"]`).textContent()).toMatch(/^At least 15 characters\. /)
   await page.getByLabel('New password', { exact: true }).fill('short')
   await page.getByLabel('Repeat the new password').fill('short')
   await page.getByRole('button', { name: 'Change password' }).click()

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { api, send } from '../../api.ts'
 import { useAction } from '../../state/load.ts'
+import { status } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { Field, formText, Submit } from './field.tsx'
 import { Failure } from '../notice.tsx'
@@ -38,7 +39,7 @@ export function PasswordForm(props: { username: string; current: string | null; 
         name="new"
         type="password"
         autocomplete="new-password"
-        hint={t.password.hint}
+        hint={t.password.hint(status.value?.passwordMinLength ?? null)}
         maxLength={MAX_TYPED_PASSWORD}
         required
       />

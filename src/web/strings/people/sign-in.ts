@@ -41,7 +41,8 @@ export const password = {
   current: 'Current password',
   new: 'New password',
   repeat: 'Repeat the new password',
-  hint: 'A long password is better than a complicated one: combine four or five words that only you would choose.',
+  hint: (minimum: number | null) =>
+    `${minimum === null ? '' : `At least ${minimum} characters. `}A long password is better than a complicated one: combine four or five words that only you would choose.`,
   differ: 'The two passwords differ.',
   revokeTokens: 'Also revoke my API tokens',
   submit: 'Change password',

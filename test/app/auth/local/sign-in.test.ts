@@ -34,6 +34,7 @@ describe('status', () => {
         permissions: every(NO),
         mustChangePassword: false,
         localAuthDisabled: false,
+        passwordMinLength: 15,
       })
       expect(await (await user.send('GET', '/api/auth/status')).json()).toMatchObject({
         authenticated: true,
