@@ -79,9 +79,11 @@ export function refuseImpossible(fact: RadioFact): { readonly fact: RadioFact; r
       }
     }
     case 'metadata': {
-      const { firmwareVersion } = fact.metadata
-      if (firmwareVersion === null || isName(firmwareVersion, MOST_VERSION)) return { fact, refused }
-      return { fact: { ...fact, metadata: { ...fact.metadata, firmwareVersion: null } }, refused: ['firmwareVersion'] }
+      const firmwareVersion = checkVersion(fact.metadata, refuse)
+      return {
+        fact: refused.length === 0 ? fact : { ...fact, metadata: { ...fact.metadata, firmwareVersion } },
+        refused,
+      }
     }
     default:
       return { fact, refused }
@@ -161,6 +163,7 @@ function checkPayload(payload: Payload, refuse: Refuse): Payload {
           ...payload.report,
           ...checkNames(payload.report, refuse),
           ...checkCell(payload.report, refuse),
+          firmwareVersion: checkVersion(payload.report, refuse),
           altitude: within('altitude', payload.report.altitude, ALTITUDE, refuse),
         },
       }
@@ -182,6 +185,12 @@ function checkNames<T extends { readonly longName: string | null; readonly short
     longName: check('longName', longName, MOST_LONG_NAME),
     shortName: check('shortName', shortName, MOST_SHORT_NAME),
   }
+}
+
+function checkVersion({ firmwareVersion }: { firmwareVersion: string | null }, refuse: Refuse): string | null {
+  if (firmwareVersion === null || isName(firmwareVersion, MOST_VERSION)) return firmwareVersion
+  refuse('firmwareVersion')
+  return null
 }
 
 function checkFix(fix: PositionFix, refuse: Refuse): PositionFix {

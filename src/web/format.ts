@@ -92,6 +92,11 @@ export function modelName(name: string): string {
   return name.replaceAll('_', ' ')
 }
 
+/** `2.7.15.567b8ea` as `2.7.15`: without the hash of the build. */
+export function firmwareName(version: string): string {
+  return version.replace(/^(\d+\.\d+\.\d+)\.[0-9a-f]{6,}$/i, '$1')
+}
+
 /** Decimal units, as disks are sold. */
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`

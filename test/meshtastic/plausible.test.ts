@@ -75,11 +75,19 @@ it('positions: precision, altitude, and whether the coordinates are valid', () =
 })
 
 it('map reports of a gateway are checked in the same way', () => {
-  const report = { longName: 'a\u202eb', shortName: 'N', altitude: 2e9, positionPrecision: 33 }
+  const report = {
+    longName: 'a\u202eb',
+    shortName: 'N',
+    firmwareVersion: '2.7\u202e',
+    altitude: 2e9,
+    positionPrecision: 33,
+  }
   const data = { portnum: PortNum.MAP_REPORT_APP, payload: toBinary(MapReportSchema, create(MapReportSchema, report)) }
   const { packet: heard, refused } = said(data)
-  expect(refused).toStrictEqual(['longName', 'precisionBits', 'altitude'])
-  expect(heard.payload).toMatchObject({ report: { longName: null, shortName: 'N', altitude: null } })
+  expect(refused).toStrictEqual(['longName', 'precisionBits', 'firmwareVersion', 'altitude'])
+  expect(heard.payload).toMatchObject({
+    report: { longName: null, shortName: 'N', firmwareVersion: null, altitude: null },
+  })
 })
 
 it('a reaction without an emoji is a reply', () => {

@@ -69,6 +69,8 @@ export const nodes = sqliteTable(
     isHidden: flag('is_hidden').notNull().default(false),
     /** The revision of the nodes at the latest change of this one; set by triggers. */
     revision: integer('revision').notNull().default(0),
+    /** As it reported it to its own radio connection, or on the map. */
+    firmwareVersion: text('firmware_version'),
   },
   (t) => [
     index('nodes_last_heard').on(t.lastHeard),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { age, bytes, decimal, duration, humanize } from '../../../src/web/format.ts'
+import { age, bytes, decimal, duration, firmwareName, humanize } from '../../../src/web/format.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -42,4 +42,12 @@ test.each([
 test('numbers have a real minus and no needless zeros; protocol names become words', () => {
   expect([decimal(-1.25), decimal(2), decimal(0.049), decimal(1.005, 2)]).toStrictEqual(['−1.3', '2', '0', '1'])
   expect(humanize('LONG_FAST')).toBe('Long fast')
+})
+
+test.each([
+  ['2.7.15.567b8ea', '2.7.15'],
+  ['2.7.26.demo', '2.7.26.demo'],
+  ['2.5.0', '2.5.0'],
+])('firmware %s is %s', (version, shown) => {
+  expect(firmwareName(version)).toBe(shown)
 })

@@ -15,6 +15,7 @@ export type NodeRow = {
   readonly longName?: string | null
   readonly shortName?: string | null
   readonly hwModel?: number | null
+  readonly firmwareVersion?: string | null
   /** Comes with `isLicensed`. */
   readonly role?: number | null
   readonly isLicensed?: boolean

@@ -66,6 +66,7 @@ const VALUES = {
   metricsChannel: field('metricsChannel'),
   isHidden: sql`false`,
   revision: sql`(select value + 1 from revisions where name = 'nodes')`,
+  firmwareVersion: field('firmwareVersion'),
 } satisfies Record<keyof typeof nodes.$inferSelect, SQL>
 
 const METRIC_COLUMNS = ['battery_level', 'voltage', 'channel_utilization', 'air_util_tx', 'uptime_seconds'] as const
@@ -113,7 +114,7 @@ function channelOfMetrics(areTaken: string): string {
     else ${UNKNOWN_CHANNEL} end`
 }
 
-const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role'] as const
+const IDENTITY_COLUMNS = ['long_name', 'short_name', 'hw_model', 'role', 'firmware_version'] as const
 
 /**
  * A node's identity stays until a later report of the node changes it. A replaced key, and a key that is not accepted,

@@ -1,4 +1,4 @@
-import type { NodeFacts } from '../../../meshtastic/radio-fact.ts'
+import type { Metadata, NodeFacts } from '../../../meshtastic/radio-fact.ts'
 import type { NodeRow } from './node-row.ts'
 import type { KnownChannel } from '../radios/known-channel.ts'
 import type { Heard } from './heard.ts'
@@ -114,7 +114,7 @@ function addEvent(
       plan.localNodes.set(source.name, event.nodeNum)
       return
     case 'metadata':
-      noteSource(plan, source, receivedAt, { firmwareVersion: event.metadata.firmwareVersion })
+      addMetadata(plan, source, event.metadata, receivedAt)
       return
     case 'channel': {
       const channel = toKnownChannel(source, event.channel, receivedAt)
@@ -172,6 +172,14 @@ function isNode(nodeNum: number): boolean {
 
 function noteSource(plan: Plan, source: Source, createdAt: number, told: Partial<SourceRow>): void {
   plan.sources.set(source.name, { ...source, createdAt, ...plan.sources.get(source.name), ...told })
+}
+
+/** What a radio says of itself when it is connected. */
+function addMetadata(plan: Plan, source: Source, { firmwareVersion }: Metadata, seenAt: number): void {
+  noteSource(plan, source, seenAt, { firmwareVersion })
+  const nodeNum = plan.localNodes.get(source.name)
+  if (nodeNum === undefined || firmwareVersion === null || !isOwnKind(source.kind)) return
+  plan.remembered.push({ nodeNum, source: source.name, seenAt, firmwareVersion })
 }
 
 function addNode(
@@ -360,13 +368,13 @@ function addMapReport(
     readonly judgement: Judgement
   },
 ): Partial<NodeRow> {
-  const { longName, shortName, latitude, longitude, altitude, precisionBits } = report
+  const { longName, shortName, firmwareVersion, latitude, longitude, altitude, precisionBits } = report
   if (latitude !== null && longitude !== null && !keepsPosition) {
     const place = { latitude, longitude, altitude, precisionBits, positionTime: null, positionChannel: channel }
     plan.remembered.push({ nodeNum, source: source.name, seenAt, ...place })
   }
   const hwModel = report.hwModel === null ? null : enumNumber(HardwareModelSchema, report.hwModel)
-  return keepsUser ? {} : { longName, shortName, hwModel }
+  return keepsUser ? {} : { longName, shortName, hwModel, firmwareVersion }
 }
 
 function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arrival): void {

@@ -26,6 +26,10 @@ export const nodeSchema = z
       .nullable()
       .meta({ description: 'Up to 4 bytes', examples: ['HILL'] }),
     hwModel: z.string().nullable().describe('Name as in the protocol, e.g. HELTEC_V3; UNKNOWN_131 for a newer one'),
+    firmwareVersion: z
+      .string()
+      .nullable()
+      .describe('e.g. 2.7.15.567b8ea. Only radios of this service and nodes that report to the map tell it'),
     role: z.string().nullable().describe('Name as in the protocol, e.g. CLIENT'),
     isLicensed: z.boolean(),
     publicKey: z.string().nullable().describe('Base64'),
@@ -154,6 +158,7 @@ export function publicNode(row: NodeRow): Node {
     longName,
     shortName,
     hwModel: row.hwModel === null ? null : enumName(HardwareModelSchema, row.hwModel),
+    firmwareVersion: row.firmwareVersion,
     role: row.role === null ? null : enumName(Config_DeviceConfig_RoleSchema, row.role),
     isLicensed,
     publicKey,

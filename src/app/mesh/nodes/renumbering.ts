@@ -58,6 +58,7 @@ const WHAT_IS_KNOWN = {
   ...unlessKnown(['longName'], 'long_name'),
   ...unlessKnown(['shortName'], 'short_name'),
   ...unlessKnown(['hwModel'], 'hw_model'),
+  ...unlessKnown(['firmwareVersion'], 'firmware_version'),
   ...unlessKnown(['role', 'isLicensed'], 'role'),
   ...unlessKnown(['latitude', 'longitude', 'altitude', 'precisionBits', 'positionTime', 'positionChannel'], 'latitude'),
   ...unlessKnown(

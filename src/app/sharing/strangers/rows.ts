@@ -12,7 +12,7 @@ export function isShown({ isIgnored, lastHeard }: Node, { hideSilentAfter }: Pub
   return hideSilentAfter === null || (lastHeard !== null && now - lastHeard < hideSilentAfter)
 }
 
-/** A node without notes and marks, without its signal at our radios, and without which nodes are our own. */
+/** A node without notes, marks and firmware, without its signal at our radios, and without which nodes are our own. */
 export function nodeForStrangers(node: Node, view: PublicView): Node {
   const { nodeNum, nodeId, longName, shortName, hwModel, role, isLicensed, deviceMetrics } = node
   const { hopsAway, lastHeard, firstHeard, viaMqtt, channel, signed, position } = node
@@ -22,6 +22,7 @@ export function nodeForStrangers(node: Node, view: PublicView): Node {
     longName,
     shortName,
     hwModel,
+    firmwareVersion: null,
     role,
     isLicensed,
     publicKey: null,

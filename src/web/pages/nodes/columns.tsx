@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { Value } from '../../csv.ts'
-import { decimal, humanize, modelName } from '../../format.ts'
+import { decimal, firmwareName, humanize, modelName } from '../../format.ts'
 import { isActive, type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { preference, readList } from '../../state/preferences.ts'
 import { Age, now } from '../../parts/age.tsx'
@@ -99,6 +99,12 @@ const COLUMNS: readonly NodeColumn[] = [
     value: (node) => node.hwModel,
     widestOnly: true,
   }),
+  column('firmware', {
+    cell: (node) => <Name of={node.firmwareVersion} show={firmwareName} />,
+    value: (node) => node.firmwareVersion,
+    isExtra: true,
+    wideOnly: true,
+  }),
   column('role', {
     cell: (node) => <Name of={node.role} show={humanize} />,
     value: (node) => node.role,
@@ -183,6 +189,7 @@ const FILE: Readonly<Record<string, (node: Node) => Value>> = {
   shortName: (node) => node.shortName,
   role: (node) => node.role,
   hwModel: (node) => node.hwModel,
+  firmwareVersion: (node) => node.firmwareVersion,
   lastHeard: (node) => time(node.lastHeard),
   firstHeard: (node) => time(node.firstHeard),
   hopsAway: (node) => node.hopsAway,

@@ -1,4 +1,4 @@
-import { humanize, modelName } from '../../format.ts'
+import { firmwareName, humanize, modelName } from '../../format.ts'
 import { activeMs, isActive, isCalled, type Node } from '../../state/mesh.ts'
 import { Select } from '../../parts/form/field.tsx'
 import { place, setQuery } from '../../router.ts'
@@ -34,6 +34,11 @@ function named(label: string, read: (node: Node) => string | null, show: (name: 
   }
 }
 
+/** The version of a firmware without the hash of its build: one release has several builds. */
+function versionOf(firmware: string | null): string | null {
+  return firmware === null ? null : firmwareName(firmware)
+}
+
 /** By their names in the address. */
 const FACETS = {
   heard: {
@@ -64,6 +69,7 @@ const FACETS = {
   },
   role: named(t.nodes.role, ({ role }) => role, humanize),
   hardware: named(t.nodes.hardware, ({ hwModel }) => hwModel, modelName),
+  firmware: named(t.nodes.firmware, ({ firmwareVersion }) => versionOf(firmwareVersion), firmwareName),
   way: {
     label: t.nodes.way,
     options: () => listed(t.nodes.ways),

@@ -298,6 +298,7 @@ function IdentityCard({ node }: { node: NodeDetail }) {
           [t.nodes.formerly, node.formerNodeNums.length === 0 ? null : <FormerIds nodeNums={node.formerNodeNums} />],
           [t.nodes.shortName, node.shortName],
           [t.nodes.hardware, node.hwModel === null ? null : modelName(node.hwModel)],
+          [t.nodes.firmware, node.firmwareVersion],
           [t.nodes.role, node.role === null ? null : humanize(node.role)],
           [t.nodes.licensed, node.isLicensed ? t.common.yes : null],
           [t.nodes.local, node.isLocal ? t.common.yes : null],

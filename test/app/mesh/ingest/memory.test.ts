@@ -240,6 +240,14 @@ describe('a repeated packet', () => {
 })
 
 describe('sources', () => {
+  it('gives the firmware of a radio to its node', async () => {
+    const metadata: FromRadioVariant = { case: 'metadata', value: { firmwareVersion: '2.8.0.1a2b3c4' } }
+    await store(mesh.ingest, [metadata])
+    expect(mesh.count('nodes')).toBe(0)
+    await store(mesh.ingest, [myInfo, metadata])
+    expect(await mesh.node(LOCAL)).toMatchObject({ firmwareVersion: '2.8.0.1a2b3c4', lastHeard: null })
+  })
+
   it('keeps channels without keys, one row per slot', async () => {
     const channel = (name: string, role: Channel_Role): FromRadioVariant => ({
       case: 'channel',

@@ -327,7 +327,7 @@ describe('the packet log', () => {
   })
 })
 
-it('map reports give the name and approximate position of a node', async () => {
+it('map reports give the name, firmware and approximate position of a node', async () => {
   const report = (init: object) =>
     packet({
       portnum: PortNum.MAP_REPORT_APP,
@@ -336,15 +336,22 @@ it('map reports give the name and approximate position of a node', async () => {
         create(MapReportSchema, { latitudeI: 498_000_000, longitudeI: 108_000_000, ...init }),
       ),
     })
-  await store(mesh.ingest, [report({ longName: 'Far Hill', hwModel: 43, positionPrecision: 13 })])
+  const told = { hwModel: 43, firmwareVersion: '2.7.15.567b8ea', positionPrecision: 13 }
+  await store(mesh.ingest, [report({ longName: 'Far Hill', ...told })])
   expect(await mesh.node()).toMatchObject({
     longName: 'Far Hill',
     hwModel: 'HELTEC_V3',
+    firmwareVersion: '2.7.15.567b8ea',
     position: { latitude: 49.8, precisionBits: 13 },
   })
   await store(mesh.ingest, [packet(position({ latitudeI: 501_000_000, longitudeI: 108_000_000, precisionBits: 32 }))])
   await store(mesh.ingest, [report({ longName: 'Farther Hill' })])
-  expect(await mesh.node()).toMatchObject({ longName: 'Farther Hill', position: { latitude: 50.1, precisionBits: 32 } })
+  // A report without a version does not delete the known one.
+  expect(await mesh.node()).toMatchObject({
+    longName: 'Farther Hill',
+    firmwareVersion: '2.7.15.567b8ea',
+    position: { latitude: 50.1, precisionBits: 32 },
+  })
 })
 
 it('channels are listed by radio, without keys', async () => {

@@ -42,6 +42,7 @@ describe('GET /api/nodes', () => {
         longName: 'Far Hill',
         shortName: 'FH',
         hwModel: null,
+        firmwareVersion: null,
         role: 'CLIENT',
         isLicensed: false,
         publicKey: null,

@@ -1,0 +1,1 @@
+ALTER TABLE `nodes` ADD `firmware_version` text;
