@@ -16,8 +16,20 @@ beforeAll(async () => {
   const now = Date.now()
   const firstHeard = now - 90 * DAY_MS
   await store.db.insert(nodes).values([
-    { nodeNum: 0x20000001, longName: 'Quiet repeater', firstHeard, lastHeard: now - 5 * HOUR_MS },
-    { nodeNum: 0x20000002, longName: 'Gone for weeks', firstHeard, lastHeard: now - 30 * DAY_MS },
+    {
+      nodeNum: 0x20000001,
+      longName: 'Quiet repeater',
+      firstHeard,
+      lastHeard: now - 5 * HOUR_MS,
+      firmwareVersion: '2.6.11.60ec05e',
+    },
+    {
+      nodeNum: 0x20000002,
+      longName: 'Gone for weeks',
+      firstHeard,
+      lastHeard: now - 30 * DAY_MS,
+      firmwareVersion: '2.6.11.0000000',
+    },
     { nodeNum: 0x20000003, longName: '=1+1', firstHeard, lastHeard: now - 4 * HOUR_MS, batteryLevel: 3 },
   ])
   store.close()
@@ -35,7 +47,8 @@ test('each figure of the dashboard leads to the list that it counts', async () =
   for (const name of ['Nodes active', 'Heard directly', 'Fell silent', 'Low battery']) {
     await goto('/')
     const figure = page.getByRole('link', { name: new RegExp(`^${name}`) })
-    const counted = Number(await figure.locator('.figure-value').textContent())
+    const value = figure.locator('.figure-value', { hasText: /^\d+$/ })
+    const counted = Number(await value.textContent())
     await figure.click()
     await page.getByRole('heading', { name: 'Nodes', level: 1 }).waitFor()
     await expect.poll(async () => [name, (await names()).length]).toEqual([name, counted])
@@ -51,6 +64,20 @@ test('the filters find nodes that fell silent lately, and nodes with a low batte
   await expect.poll(names).toContain('=1+1')
   await page.getByRole('button', { name: 'Clear filters' }).click()
   await expect.poll(async () => (await names()).length).toBeGreaterThan(5)
+})
+
+test('nodes are found by the release of their firmware, whichever build', async () => {
+  const { page, goto } = visitor
+  await goto('/nodes')
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByLabel('Firmware').selectOption('2.6.11')
+  await expect.poll(async () => (await names()).toSorted()).toEqual(['Gone for weeks', 'Quiet repeater'])
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('checkbox', { name: 'Firmware' }).check()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.getByRole('columnheader').allTextContents()).toContain('Firmware')
+  await goto('/nodes/!20000001')
+  await page.getByText('2.6.11.60ec05e').waitFor()
 })
 
 test('a view is saved under a name, chosen again after a reload, and deleted', async () => {
