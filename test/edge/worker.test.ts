@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, createClient, refusal, SCENARIO_ENV, signIn } from '../contract/service.ts'
 import { createTestApp } from '../support/app.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
@@ -172,59 +172,66 @@ test('many simultaneous sign-ins are checked or refused, and the next one is ser
   await signIn(workerd, 'admin', ADMIN_PASSWORD)
 })
 
-test('a failed query reveals nothing to the client and none of its values to the log', async () => {
-  const workerd = await start(SCENARIO_ENV)
-  await createClient(workerd).send('GET', '/api/health')
-  await workerd.sql('alter table rate_limits rename to elsewhere')
-  const body = { username: 'the name of somebody', password: 'anything' }
-  const answer = await createClient(workerd).send('POST', '/api/auth/login', body)
-  expect(answer).toMatchObject({ ...refusal(500, 'internal'), body: { detail: 'Internal error' } })
-  const logged = () => JSON.stringify(entries(workerd, 'error'))
-  await expect.poll(logged).toContain('no such table: rate_limits')
-  expect(logged()).not.toMatch(/somebody|198\.51\.100/)
-})
-
-test.each(['openapi.json', 'docs', 'docs/style.css'])('/api/%s is to the letter what Node answers', async (name) => {
-  const workerd = await start(SCENARIO_ENV)
-  const node = await createTestApp()
-  const answers = [await workerd.dispatch(`http://localhost/api/${name}`), await node.request(`/api/${name}`)]
-  node.close()
-  const [there, here] = await Promise.all(
-    answers.map(async (answer) => {
-      const told = Object.fromEntries(answer.headers)
-      for (const own of ['content-length', 'x-request-id', 'transfer-encoding', 'mf-content-encoding']) delete told[own]
-      return { status: answer.status, told, text: await answer.text() }
-    }),
-  )
-  expect(there).toEqual(here)
-})
-
-test('features missing on the edge answer 501, and the API document says so', async () => {
-  const workerd = await start(SCENARIO_ENV)
-  const admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
-  const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)
-  const unsupported = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([, { responses }]) => '501' in responses)
-      .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('{name}', '2026-01-15_120000') })),
-  )
-  expect(unsupported).not.toContainEqual({ method: 'GET', path: '/api/info' })
-  expect(await admin.send('GET', '/api/info')).toMatchObject({
-    status: 200,
-    body: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), links: [], sources: [] },
+describe('one worker, asked by one test after the other', () => {
+  let workerd: Workerd
+  beforeAll(async () => {
+    workerd = await openWorkerd(SCENARIO_ENV)
   })
-  expect(unsupported).toContainEqual({ method: 'POST', path: '/api/system/backup' })
-  const bodies: Record<string, object> = {
-    '/api/messages': { text: 'hello' },
-    '/api/traceroutes': { to: 1 },
-    '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
-    '/api/configuration/{section}': { values: {} },
-    // Of the destinations only e-mail needs something that is missing here.
-    '/api/alerts/destinations': { kind: 'email', name: 'mail', settings: { address: 'a@example.org' } },
-  }
-  for (const { method, path } of unsupported) {
-    const body = method === 'GET' || method === 'DELETE' ? undefined : bodies[path]
-    const answer = await admin.send(method, path, body)
-    expect(answer, `${method} ${path}`).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
-  }
+  afterAll(() => workerd.close())
+
+  test.each(['openapi.json', 'docs', 'docs/style.css'])('/api/%s is to the letter what Node answers', async (name) => {
+    const node = await createTestApp()
+    const answers = [await workerd.dispatch(`http://localhost/api/${name}`), await node.request(`/api/${name}`)]
+    node.close()
+    const [there, here] = await Promise.all(
+      answers.map(async (answer) => {
+        const told = Object.fromEntries(answer.headers)
+        for (const own of ['content-length', 'x-request-id', 'transfer-encoding', 'mf-content-encoding'])
+          delete told[own]
+        return { status: answer.status, told, text: await answer.text() }
+      }),
+    )
+    expect(there).toEqual(here)
+  })
+
+  test('features missing on the edge answer 501, and the API document says so', async () => {
+    const admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
+    const { paths } = Object((await admin.send('GET', '/api/openapi.json')).body)
+    const unsupported = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, { responses }]) => '501' in responses)
+        .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('{name}', '2026-01-15_120000') })),
+    )
+    expect(unsupported).not.toContainEqual({ method: 'GET', path: '/api/info' })
+    expect(await admin.send('GET', '/api/info')).toMatchObject({
+      status: 200,
+      body: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), links: [], sources: [] },
+    })
+    expect(unsupported).toContainEqual({ method: 'POST', path: '/api/system/backup' })
+    const bodies: Record<string, object> = {
+      '/api/messages': { text: 'hello' },
+      '/api/traceroutes': { to: 1 },
+      '/api/system/backup/settings': { enabled: true, maxBackups: 7, backupTime: '03:00' },
+      '/api/configuration/{section}': { values: {} },
+      // Of the destinations only e-mail needs something that is missing here.
+      '/api/alerts/destinations': { kind: 'email', name: 'mail', settings: { address: 'a@example.org' } },
+    }
+    for (const { method, path } of unsupported) {
+      const body = method === 'GET' || method === 'DELETE' ? undefined : bodies[path]
+      const answer = await admin.send(method, path, body)
+      expect(answer, `${method} ${path}`).toMatchObject(refusal(501, 'unsupported_on_this_runtime'))
+    }
+  })
+
+  // The last one: it breaks the database.
+  test('a failed query reveals nothing to the client and none of its values to the log', async () => {
+    await createClient(workerd).send('GET', '/api/health')
+    await workerd.sql('alter table rate_limits rename to elsewhere')
+    const body = { username: 'the name of somebody', password: 'anything' }
+    const answer = await createClient(workerd).send('POST', '/api/auth/login', body)
+    expect(answer).toMatchObject({ ...refusal(500, 'internal'), body: { detail: 'Internal error' } })
+    const logged = () => JSON.stringify(entries(workerd, 'error'))
+    await expect.poll(logged).toContain('no such table: rate_limits')
+    expect(logged()).not.toMatch(/somebody|198\.51\.100/)
+  })
 })
