@@ -315,13 +315,14 @@ test('a backup is downloaded completely, told from a damaged one, and deleted af
 test('administrators see what a restore revived, and can revoke selected items', async () => {
   const store = openDatabase(join(site.data, 'mesh.db'))
   const anna = Number(store.sqlite.prepare("select id from users where username = 'anna'").pluck().get())
-  const lost = { userId: anna, username: 'anna', permissions: null, password: null, at: 1_768_478_400_000, by: 'karl' }
+  const nothing = { token: null, permissions: null, scope: null, publicAccess: null, hiddenNode: null, password: null }
+  const lost = { ...nothing, userId: anna, username: 'anna', at: 1_768_478_400_000, by: 'karl' }
   await store.atomic(
     storeRevived(
       store,
       [
-        { ...lost, backup: '2026-01-15_120000', action: 'user_deleted', token: null },
-        { ...lost, backup: '2026-01-15_120000', action: 'permissions_updated', token: null },
+        { ...lost, backup: '2026-01-15_120000', action: 'user_deleted' },
+        { ...lost, backup: '2026-01-15_120000', action: 'permissions_updated' },
       ],
       1,
     ),

@@ -28,6 +28,7 @@ export const publicAccessSchema = z
       .array(z.int().min(0).max(MAX_NUMBER))
       .max(MAX_SCOPE_CHANNELS)
       .transform((numbers) => [...new Set(numbers)].toSorted((a, b) => a - b))
+      .readonly()
       .describe('Channels whose messages, positions and measurements are shown. Direct messages never are'),
     positionPrecisionBits: z
       .int()
@@ -47,16 +48,21 @@ export const publicAccessSchema = z
 /** Missing fields stay as they are. */
 export const publicAccessChangesSchema = publicAccessSchema.partial()
 
-const KEY = 'publicAccess'
+/** Of `settings`. */
+export const PUBLIC_ACCESS_KEY = 'publicAccess'
 
 const queries = prepareOnce((db) => ({
-  get: db.select({ value: settings.value }).from(settings).where(eq(settings.key, KEY)).prepare(),
+  get: db.select({ value: settings.value }).from(settings).where(eq(settings.key, PUBLIC_ACCESS_KEY)).prepare(),
 }))
 
 /** The present settings; unreadable ones count as off. */
 export async function readPublicAccess(store: Store): Promise<PublicAccess> {
-  const row = await queries(store).get.get()
-  const parsed = row === undefined ? null : publicAccessSchema.safeParse(JSON.parse(row.value))
+  return parsePublicAccess((await queries(store).get.get())?.value)
+}
+
+/** The settings from the row of `PUBLIC_ACCESS_KEY`. */
+export function parsePublicAccess(value: string | undefined): PublicAccess {
+  const parsed = value === undefined ? null : publicAccessSchema.safeParse(JSON.parse(value))
   return parsed?.success ? parsed.data : DEFAULT_PUBLIC_ACCESS
 }
 
@@ -96,7 +102,7 @@ export async function updatePublicAccess(
   })
   const value = JSON.stringify(after)
   if (value === JSON.stringify(before)) return before
-  const same = and(eq(settings.key, KEY), eq(settings.value, value))
+  const same = and(eq(settings.key, PUBLIC_ACCESS_KEY), eq(settings.value, value))
   await ctx.store.atomic([
     audit(
       ctx,
@@ -107,7 +113,7 @@ export async function updatePublicAccess(
     ),
     ctx.store.db
       .insert(settings)
-      .values({ key: KEY, value, updatedAt: ctx.now() })
+      .values({ key: PUBLIC_ACCESS_KEY, value, updatedAt: ctx.now() })
       .onConflictDoUpdate({ target: settings.key, set: { value, updatedAt: ctx.now() } }),
     ...stillAdmin(ctx),
   ])

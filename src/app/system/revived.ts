@@ -5,13 +5,22 @@ import type { Statement, Store } from '../../db/store.ts'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, toAppError } from '../http/errors.ts'
+import { nodeNumField } from '../http/fields.ts'
+import { hideNode } from '../mesh/nodes/nodes.ts'
+import { publicAccessSchema, readPublicAccess, updatePublicAccess } from '../sharing/public-access.ts'
+import { scopeSchema } from '../sharing/scope.ts'
+import { readView } from '../sharing/visible.ts'
+import { NO_PERMISSIONS } from '../../shared/access/resources.ts'
+import { NO_SCOPE } from '../../shared/access/scope.ts'
+import { showsMore } from '../../shared/access/public-access.ts'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { replacePermissions } from '../users/grants.ts'
 import { permissionsSchema } from '../users/permissions.ts'
 import { deactivateUser, nextEpoch, setAdmin } from '../users/users.ts'
 import { BACKUP_SETTINGS_PREFIX } from './backup-settings.ts'
 import { timeField } from '../http/fields.ts'
 
-/** What can be revoked from a user and comes back with an older backup, named as in the audit log. */
+/** What can be revoked, from a user or from all, and comes back with an older backup, named as in the audit log. */
 export const REVIVABLE = [
   'user_deleted',
   'admin_status_changed',
@@ -19,6 +28,8 @@ export const REVIVABLE = [
   'password_reset',
   'password_changed',
   'token_revoked',
+  'public_access_updated',
+  'node_updated',
 ] as const
 export type RevivableAction = (typeof REVIVABLE)[number]
 
@@ -26,13 +37,18 @@ export const revivedSchema = z
   .object({
     id: z.int(),
     action: z.enum(REVIVABLE).describe('What was done after the backup was made, and is undone by the restore'),
-    userId: z.int(),
-    username: z.string(),
+    userId: z.int().nullable().describe('Null: it is not about a user'),
+    username: z.string().nullable(),
     token: z.object({ id: z.int(), name: z.string(), prefix: z.string() }).nullable(),
     permissions: permissionsSchema
       .partial()
       .nullable()
       .describe('The permissions after that change, for the resources that the restore gave back'),
+    scope: scopeSchema.nullable().describe('The scope after that change, if the restore gave back more'),
+    publicAccess: publicAccessSchema
+      .nullable()
+      .describe('What anonymous callers saw after that change; the restore shows them more'),
+    hiddenNode: nodeNumField.nullable().describe('A node that was hidden, and is not any more'),
     at: timeField.nullable().describe('When it was done and by whom, according to the audit log; null: unknown'),
     by: z.string().nullable(),
   })
@@ -41,6 +57,9 @@ export type Revived = z.infer<typeof revivedSchema>
 
 /** As stored until somebody decides: with the name of the backup, and the password that the restore undid. */
 const storedSchema = revivedSchema.omit({ id: true }).extend({
+  scope: revivedSchema.shape.scope.default(null),
+  publicAccess: revivedSchema.shape.publicAccess.default(null),
+  hiddenNode: revivedSchema.shape.hiddenNode.default(null),
   backup: z.string(),
   password: z.object({ hash: z.string(), isTemporary: z.boolean() }).nullable(),
 })
@@ -73,10 +92,11 @@ export function parseRevived(value: string): StoredRevived {
 type Pending = { readonly id: number; readonly stored: StoredRevived }
 
 /** What the latest restore revived and nobody has decided about, in the order of users. */
-async function readPending({ db }: Store): Promise<Pending[]> {
+async function readPending(store: Store): Promise<Pending[]> {
+  const { db } = store
   const rows = await db.select().from(settings).where(like(settings.key, REVIVED_KEYS)).all()
   const all = rows.map(({ key, value }) => ({ id: Number(key.slice(KEY_PREFIX.length)), stored: parseRevived(value) }))
-  const ofUsers = [...new Set(all.map(({ stored }) => stored.userId))]
+  const ofUsers = [...new Set(all.flatMap(({ stored }) => stored.userId ?? []))]
   const accounts = await inPages(ofUsers, (ids) =>
     db
       .select({ id: users.id, isActive: users.isActive, isAdmin: users.isAdmin })
@@ -89,8 +109,13 @@ async function readPending({ db }: Store): Promise<Pending[]> {
   )
   const accountOf = new Map(accounts.map((account) => [account.id, account]))
   const live = new Set(tokens.map(({ id }) => id))
+  const shown = await readPublicAccess(store)
+  const { hidden } = await readView(store, NO_SCOPE, NO_PERMISSIONS)
   // Somebody may have revoked it again by hand.
-  const isOpen = ({ stored: { action, userId, token } }: Pending) => {
+  const isOpen = ({ stored: { action, userId, token, publicAccess, hiddenNode } }: Pending) => {
+    if (publicAccess !== null) return showsMore(shown, publicAccess)
+    if (hiddenNode !== null) return !hidden.has(hiddenNode)
+    if (userId === null) return false
     const account = accountOf.get(userId)
     if (account === undefined) return false
     if (action === 'user_deleted') return account.isActive
@@ -114,8 +139,8 @@ export async function listRevived(store: Store): Promise<{ backup: string | null
 }
 
 function publicRevived({ id, stored }: Pending): Revived {
-  const { action, userId, username, token, permissions, at, by } = stored
-  return { id, action, userId, username, token, permissions, at, by }
+  const { action, userId, username, token, permissions, scope, publicAccess, hiddenNode, at, by } = stored
+  return { id, action, userId, username, token, permissions, scope, publicAccess, hiddenNode, at, by }
 }
 
 /**
@@ -160,35 +185,55 @@ function settle(
   return [audit(ctx, action, details, { whole: true }), ...forget]
 }
 
-/** For logs: who, what, and for a token which one. */
-export function nameRevived(one: Pick<StoredRevived, 'action' | 'username' | 'token'>): Record<string, string> {
-  const { action, username, token } = one
-  return { action, username, ...(token !== null && { token: `${token.name} (${token.prefix}…)` }) }
+type Named = Pick<StoredRevived, 'action' | 'username' | 'token' | 'hiddenNode'>
+
+/** For logs: who, what, and for a token or a node which one. */
+export function nameRevived({ action, username, token, hiddenNode }: Named): Record<string, string> {
+  return {
+    action,
+    ...(username !== null && { username }),
+    ...(token !== null && { token: `${token.name} (${token.prefix}…)` }),
+    ...(hiddenNode !== null && { node: formatNodeId(hiddenNode) }),
+  }
 }
 
 async function doAgain(ctx: Ctx, stored: StoredRevived): Promise<void> {
-  const { action, userId, permissions } = stored
+  const { userId, publicAccess, hiddenNode } = stored
+  if (userId !== null) return doAgainTo(ctx, { ...stored, userId })
+  if (publicAccess !== null) await updatePublicAccess(ctx, publicAccess)
+  if (hiddenNode !== null) await hideNode(ctx, hiddenNode)
+}
+
+type OfUser = StoredRevived & { readonly userId: number }
+
+async function doAgainTo(ctx: Ctx, stored: OfUser): Promise<void> {
+  const { action, userId, permissions, scope } = stored
+  const held = { permissions: permissions ?? {}, scope: scope ?? undefined }
   switch (action) {
     case 'user_deleted':
       return deactivateUser(ctx, userId)
     case 'admin_status_changed':
       await setAdmin(ctx, userId, false)
-      if (permissions !== null) await replacePermissions(ctx, userId, { permissions })
+      await replacePermissions(ctx, userId, held)
       return
     case 'permissions_updated':
-      if (permissions !== null) await replacePermissions(ctx, userId, { permissions })
+      await replacePermissions(ctx, userId, held)
       return
     case 'password_reset':
     case 'password_changed':
       return takeBackPassword(ctx, stored)
     case 'token_revoked':
       return revokeAgain(ctx, stored)
+    // Not of a user.
+    case 'public_access_updated':
+    case 'node_updated':
+      return
     default:
       return action satisfies never
   }
 }
 
-async function takeBackPassword(ctx: Ctx, { userId, username, password }: StoredRevived): Promise<void> {
+async function takeBackPassword(ctx: Ctx, { userId, username, password }: OfUser): Promise<void> {
   if (password === null) return
   const { hash, isTemporary } = password
   await ctx.store.atomic([
@@ -201,7 +246,7 @@ async function takeBackPassword(ctx: Ctx, { userId, username, password }: Stored
   await ctx.sessions.removeForUser(userId)
 }
 
-async function revokeAgain(ctx: Ctx, { userId, username, token }: StoredRevived): Promise<void> {
+async function revokeAgain(ctx: Ctx, { userId, username, token }: OfUser): Promise<void> {
   if (token === null) return
   const { id, name, prefix } = token
   await ctx.store.atomic([

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Ctx } from '../../app/context.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { createLog } from '../../app/log.ts'
+import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { confirmClock } from '../../app/upkeep/clock-watch.ts'
 import { listRevived, reapplyRevived, type Revived } from '../../app/system/revived.ts'
 import {
@@ -237,10 +238,11 @@ async function reapply(ctx: Ctx, chosen: string): Promise<string> {
   return [...done, ...not].join('')
 }
 
-function revivedLine({ id, action, username, token, at, by }: Revived): string {
+function revivedLine({ id, action, username, token, hiddenNode, at, by }: Revived): string {
+  const whose = username ?? (hiddenNode === null ? 'public access' : formatNodeId(hiddenNode))
   const what = token === null ? action : `${action} ${token.name} (${token.prefix}…)`
   const when = at === null ? '' : ` at ${new Date(at).toISOString()}`
-  return `${String(id).padStart(4)}  ${username}: ${what}${when}${by === null ? '' : ` by ${by}`}\n`
+  return `${String(id).padStart(4)}  ${whose}: ${what}${when}${by === null ? '' : ` by ${by}`}\n`
 }
 
 async function userNamed(ctx: Ctx, username: string): Promise<User> {

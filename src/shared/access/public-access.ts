@@ -1,5 +1,3 @@
-import type { Grant } from './resources.ts'
-
 /** The areas that anonymous callers may be shown, and no others. */
 export const PUBLIC_RESOURCES = ['dashboard', 'nodes', 'messages', 'info'] as const
 export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
@@ -8,10 +6,13 @@ export type PublicResource = (typeof PUBLIC_RESOURCES)[number]
 export const LEAST_PRECISION_BITS = 10
 export const MOST_PRECISION_BITS = 32
 
+/** Anonymous callers never change anything. */
+type Shown = { readonly read: boolean; readonly write: false }
+
 /** What anonymous callers see while it is enabled. */
 export type PublicAccess = {
   readonly enabled: boolean
-  readonly permissions: Readonly<Record<PublicResource, Grant>>
+  readonly permissions: Readonly<Record<PublicResource, Shown>>
   /** Channels whose contents are shown, with numbers as in GET /api/channels. */
   readonly channels: readonly number[]
   /** Null: positions are shown as sent. */
@@ -20,8 +21,8 @@ export type PublicAccess = {
   readonly hideSilentAfterDays: number | null
 }
 
-const READ: Grant = { read: true, write: false }
-const NOTHING: Grant = { read: false, write: false }
+const READ: Shown = { read: true, write: false }
+const NOTHING: Shown = { read: false, write: false }
 
 /** The default: off, and a coarse map once it is switched on. */
 export const DEFAULT_PUBLIC_ACCESS: PublicAccess = {
@@ -30,4 +31,15 @@ export const DEFAULT_PUBLIC_ACCESS: PublicAccess = {
   channels: [],
   positionPrecisionBits: 13,
   hideSilentAfterDays: 30,
+}
+
+/** Whether `a` shows anonymous callers something that `b` does not. */
+export function showsMore(a: PublicAccess, b: PublicAccess): boolean {
+  if (!a.enabled || !b.enabled) return a.enabled
+  return (
+    PUBLIC_RESOURCES.some((name) => a.permissions[name].read && !b.permissions[name].read) ||
+    a.channels.some((channel) => !b.channels.includes(channel)) ||
+    (a.positionPrecisionBits ?? MOST_PRECISION_BITS) > (b.positionPrecisionBits ?? MOST_PRECISION_BITS) ||
+    (a.hideSilentAfterDays ?? Infinity) > (b.hideSilentAfterDays ?? Infinity)
+  )
 }

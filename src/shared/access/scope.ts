@@ -34,3 +34,12 @@ export function canWriteChannel({ channels }: Scope, channel: number): boolean {
 export function isSameScope(a: Scope, b: Scope): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
+
+/** Whether `a` includes something that `b` does not. */
+export function isWiderScope(a: Scope, b: Scope): boolean {
+  const isMore = (has: Grant, had: Grant) => (has.read && !had.read) || (has.write && !had.write)
+  if (isMore(a.direct, b.direct)) return true
+  if (a.channels === 'all' || b.channels === 'all') return b.channels !== 'all'
+  const { read, write } = b.channels
+  return a.channels.read.some((one) => !read.includes(one)) || a.channels.write.some((one) => !write.includes(one))
+}

@@ -11,6 +11,11 @@ import { Failure, say } from './notice.tsx'
 type List = InferResponseType<typeof api.system.restore.revived.$get>
 type Revived = List['revived'][number]
 
+/** The user, the node, or public access. */
+function nameOf({ username, hiddenNode }: Revived): string {
+  return username ?? (hiddenNode === null ? t.revived.publicAccess : `!${hiddenNode.toString(16).padStart(8, '0')}`)
+}
+
 /** Reapplies the changes of each user, or leaves the users as restored. */
 export function Decision(props: { backup: string; revived: readonly Revived[]; reload(): Promise<void> }) {
   const { backup, revived, reload } = props
@@ -21,8 +26,10 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
   const again = () =>
     action.run(async () => {
       const answer = await ask(api.system.restore.reapply.$post({ json: { ids } }))
-      const nameOf = (id: number) => revived.find((one) => one.id === id)?.username ?? String(id)
-      refused.value = answer.refused.map(({ id, detail }) => t.revived.refused(nameOf(id), detail))
+      refused.value = answer.refused.map(({ id, detail }) => {
+        const found = revived.find((one) => one.id === id)
+        return t.revived.refused(found === undefined ? String(id) : nameOf(found), detail)
+      })
       chosen.value = new Set()
       if (answer.reapplied.length > 0) say(t.revived.done)
       await reload()
@@ -73,7 +80,7 @@ export function Decision(props: { backup: string; revived: readonly Revived[]; r
                   onChange={(event) => toggle(one.id, event.currentTarget.checked)}
                 />
                 <span>
-                  <strong>{one.username}</strong> {t.revived.what(one.action, one.token?.name ?? null)},{' '}
+                  <strong>{nameOf(one)}</strong> {t.revived.what(one.action, one.token?.name ?? null)},{' '}
                   <span class="faint">
                     {one.by !== null && t.revived.by(one.by)} {one.at !== null && <At at={one.at} />}
                   </span>

@@ -156,6 +156,86 @@ test('selected changes are applied again; the others wait until they are accepte
   expect(accepted).toMatchObject([{ username: 'admin', details: { name, revived: [NAMED[1], NAMED[3], NAMED[4]] } }])
 })
 
+const NODE = 0xa0cb0002
+const READ = { read: true, write: false }
+const NOBODY = { read: false, write: false }
+const SHOWN = {
+  enabled: true,
+  permissions: { dashboard: NOBODY, nodes: READ, messages: READ, info: NOBODY },
+  channels: [0, 2],
+  positionPrecisionBits: 13,
+  hideSilentAfterDays: 30,
+}
+const share = (changes: object) => admin.send('PUT', '/api/public-access', changes)
+const shown = async () => body(await admin.send('GET', '/api/public-access'))
+const showNode = (nodeNum: number) =>
+  app.store.sqlite.exec(`insert into nodes (node_num, first_heard) values (${nodeNum}, 1)`)
+const hide = (nodeNum: number) => admin.send('PUT', `/api/nodes/${nodeNum}`, { hidden: true })
+const hiddenNodes = () =>
+  app.store.sqlite
+    .prepare('select node_num from nodes where is_hidden union select node_num from deleted_nodes where is_hidden')
+    .pluck()
+    .all()
+
+test('wider public access, channels of users and nodes that were hidden are listed too, and are narrowed again', async () => {
+  const anna = await app.user('anna')
+  const scope = { channels: { read: [0], write: [] }, direct: NOBODY }
+  showNode(NODE)
+  expect((await share(SHOWN)).status).toBe(200)
+  const name = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  app.clock.advance(60_000)
+  expect((await share({ enabled: false })).status).toBe(200)
+  expect((await admin.send('PUT', `/api/users/${anna.id}/permissions`, { permissions: {}, scope })).status).toBe(200)
+  showNode(NODE + 1)
+  expect([(await hide(NODE)).status, (await hide(NODE + 1)).status]).toStrictEqual([200, 200])
+  const log = await restore(name)
+
+  const named = [
+    { action: 'public_access_updated' },
+    { action: 'node_updated', node: '!a0cb0002' },
+    { action: 'node_updated', node: '!a0cb0003' },
+    { action: 'permissions_updated', username: 'anna' },
+  ]
+  expect(log.filter(({ level }) => level === 'warn')).toMatchObject(named.map((one) => ({ ...one, by: 'admin' })))
+  expect(auditRows(app).find(({ action }) => action === 'system_restored')?.details['revived']).toStrictEqual(named)
+  const list = await revived()
+  expect(list).toMatchObject([
+    { userId: null, username: null, publicAccess: { ...SHOWN, enabled: false } },
+    { hiddenNode: NODE, publicAccess: null },
+    { hiddenNode: NODE + 1 },
+    { username: 'anna', scope, permissions: null },
+  ])
+  expect([await shown(), hiddenNodes()]).toStrictEqual([SHOWN, []])
+
+  expect(await reapply([1, 2, 3, 4]).then(body)).toStrictEqual({ reapplied: [1, 2, 3, 4], refused: [] })
+  expect([await shown(), hiddenNodes()]).toStrictEqual([{ ...SHOWN, enabled: false }, [NODE, NODE + 1]])
+  expect((await body(await admin.send('GET', `/api/users/${anna.id}/permissions`))).scope).toStrictEqual(scope)
+  showNode(NODE + 1)
+  expect(hiddenNodes()).toStrictEqual([NODE, NODE + 1])
+  expect(await revived()).toStrictEqual([])
+})
+
+test('what was narrowed by hand since the restore leaves the list, and a wider public access is not listed', async () => {
+  showNode(NODE)
+  expect((await share({ ...SHOWN, channels: [0] })).status).toBe(200)
+  const narrow = await makeBackup(here.dataDir, { now: () => app.clock.now })
+  expect((await share(SHOWN)).status).toBe(200)
+  const wide = await makeBackup(here.dataDir, { now: () => app.clock.now + 1000 })
+  app.clock.advance(60_000)
+  expect((await share({ channels: [0] })).status).toBe(200)
+  await hide(NODE)
+  await restore(wide)
+  expect(await revived()).toMatchObject([{ action: 'public_access_updated' }, { action: 'node_updated' }])
+  await share({ channels: [] })
+  await hide(NODE)
+  expect(await revived()).toStrictEqual([])
+  await restore(narrow)
+  expect(await revived()).toMatchObject([
+    { action: 'public_access_updated', publicAccess: { channels: [] } },
+    { action: 'node_updated' },
+  ])
+})
+
 test('one administrator always remains, and nobody takes away their own account', async () => {
   const bea = await app.user('bea')
   expect((await admin.send('PUT', `/api/users/${bea.id}/admin`, { isAdmin: true })).status).toBe(200)

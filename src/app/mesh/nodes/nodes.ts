@@ -223,6 +223,23 @@ export async function updateNode(ctx: Ctx, nodeNum: number, changes: z.infer<typ
   ])
 }
 
+/** Hides a node, and one that is not known as soon as it is heard. */
+export async function hideNode(ctx: Ctx, nodeNum: number): Promise<void> {
+  if ((await readNodeRow(ctx.store, nodeNum)) !== null) return updateNode(ctx, nodeNum, { hidden: true })
+  const details = { nodeNum, nodeId: formatNodeId(nodeNum), before: { isHidden: false }, after: { isHidden: true } }
+  await ctx.store.atomic([
+    ctx.store.db
+      .insert(deletedNodes)
+      .values({ nodeNum, deletedAt: 0, isHidden: true })
+      .onConflictDoUpdate({
+        target: deletedNodes.nodeNum,
+        set: { isHidden: true },
+        setWhere: sql`not ${deletedNodes.isHidden}`,
+      }),
+    audit(ctx, 'node_updated', details, { onlyIfChanged: true }),
+  ])
+}
+
 /**
  * Confirms one of the announced keys as the node's own, and drops the others together with their warnings. Names and
  * positions signed with another key lose their mark. Throws `node_not_found`, and `invalid_request` for a key that was

@@ -1,6 +1,10 @@
 import Database from 'better-sqlite3'
 import * as z from 'zod'
+import { parsePublicAccess, PUBLIC_ACCESS_KEY } from '../../../app/sharing/public-access.ts'
+import { scopeOf } from '../../../app/sharing/scope.ts'
 import { unpackPermissions } from '../../../app/users/permissions.ts'
+import { type PublicAccess, showsMore } from '../../../shared/access/public-access.ts'
+import { isWiderScope, type Scope } from '../../../shared/access/scope.ts'
 import { parseRevived, type RevivableAction, REVIVED_KEYS, type StoredRevived } from '../../../app/system/revived.ts'
 import { ALL_PERMISSIONS, type Permissions, permissionsFrom, RESOURCE_NAMES } from '../../../shared/access/resources.ts'
 
@@ -12,6 +16,8 @@ const TOLD_BY: Readonly<Record<RevivableAction, readonly string[]>> = {
   password_reset: ['password_reset'],
   password_changed: ['password_changed'],
   token_revoked: ['token_revoked', 'user_deleted', 'user_updated', 'password_reset', 'password_changed'],
+  public_access_updated: ['public_access_updated'],
+  node_updated: ['node_updated'],
 }
 
 const accountSchema = z.object({
@@ -23,6 +29,9 @@ const accountSchema = z.object({
   isAdmin: z.int(),
   isActive: z.int(),
   packed: z.string().nullable(),
+  channels: z.string().nullable(),
+  directRead: z.int(),
+  directWrite: z.int(),
 })
 type Account = z.infer<typeof accountSchema>
 
@@ -37,7 +46,13 @@ const entrySchema = z.object({
   details: z.string(),
 })
 
-type State = { readonly accounts: ReadonlyMap<number, Account>; readonly tokens: readonly Token[] }
+type State = {
+  readonly accounts: ReadonlyMap<number, Account>
+  readonly tokens: readonly Token[]
+  readonly publicAccess: PublicAccess
+  /** Numbers of the hidden nodes, deleted ones too. */
+  readonly hidden: readonly number[]
+}
 type Entry = {
   at: number
   by: string | null
@@ -46,6 +61,8 @@ type Entry = {
   tokenId: number | null
   /** Whether tokens of the subject may have ended with it. */
   endsTokens: boolean
+  /** The node that was hidden. */
+  hiddenNode: number | null
 }
 
 export type RevivalFacts = {
@@ -80,8 +97,11 @@ export function findRevived(facts: RevivalFacts): StoredRevived[] | null {
       const tokens = after.tokens.filter(({ userId, hash }) => userId === account.id && !kept.has(hash))
       return [...lostByAccount(account, other), ...tokens.map((token) => lostToken(account, token))]
     })
-    const told = found.flatMap((one) => tell(one, entries)).map((one) => ({ ...one, backup }))
-    const undecided = readUndecided(replaced).filter(({ userId }) => pairs.some(({ account }) => account.id === userId))
+    const told = [...found, ...lostByAll(after, before)]
+      .flatMap((one) => tell(one, entries))
+      .map((one) => ({ ...one, backup }))
+    const isKnown = ({ userId }: StoredRevived) => userId === null || pairs.some(({ account }) => account.id === userId)
+    const undecided = readUndecided(replaced).filter(isKnown)
     return withUndecided(told, undecided, after, backup)
   } finally {
     replaced.close()
@@ -95,9 +115,14 @@ function hasUsers(database: Database.Database): boolean {
 }
 
 function readState(database: Database.Database, now: number): State {
+  // The replaced database may be of an earlier version, in which everybody sees everything.
+  const hasScopes = hasColumn(database, 'users', 'direct_read')
+  const scope = hasScopes
+    ? 'channels, direct_read as directRead, direct_write as directWrite'
+    : 'null as channels, 1 as directRead, 1 as directWrite'
   const accounts = database
     .prepare(
-      `select id, username, created_at as createdAt, password_hash as passwordHash, must_change_password as mustChange,
+      `select ${scope}, id, username, created_at as createdAt, password_hash as passwordHash, must_change_password as mustChange,
         is_admin as isAdmin, is_active as isActive, (select json_group_object(resource, can_read + 2 * can_write)
           from user_permissions where user_id = users.id) as packed from users order by id`,
     )
@@ -116,7 +141,22 @@ function readState(database: Database.Database, now: number): State {
         .map((account) => [account.id, account]),
     ),
     tokens: z.array(tokenSchema).parse(tokens),
+    publicAccess: parsePublicAccess(readSetting(database, PUBLIC_ACCESS_KEY)),
+    hidden: ['nodes', 'deleted_nodes'].flatMap((table) =>
+      hasColumn(database, table, 'is_hidden')
+        ? database.prepare<[], number>(`select node_num from ${table} where is_hidden`).pluck().all()
+        : [],
+    ),
   }
+}
+
+function hasColumn(database: Database.Database, table: string, column: string): boolean {
+  const found = database.prepare('select count(*) from pragma_table_info(?) where name = ?')
+  return found.pluck().get(table, column) === 1
+}
+
+function readSetting(database: Database.Database, key: string): string | undefined {
+  return database.prepare<[string], string>('select value from settings where key = ?').pluck().get(key)
 }
 
 function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
@@ -134,33 +174,77 @@ function readEntries(built: Database.Database, lastOfBackup: number): Entry[] {
       const told = subjectSchema.parse(JSON.parse(details))
       const endsTokens = action !== 'password_changed' || (told.tokensRevoked ?? 0) > 0
       const [subject, tokenId] = [told.userId ?? userId, told.tokenId ?? null]
-      return { at: timestamp, by: username, action, subject, tokenId, endsTokens }
+      const hiddenNode = told.after?.isHidden === true ? (told.nodeNum ?? null) : null
+      return { at: timestamp, by: username, action, subject, tokenId, endsTokens, hiddenNode }
     })
 }
 const subjectSchema = z.object({
   userId: z.int().nullish(),
   tokenId: z.int().nullish(),
   tokensRevoked: z.int().nullish(),
+  nodeNum: z.int().nullish(),
+  after: z.looseObject({ isHidden: z.unknown() }).partial().nullish().catch(null),
 })
 
 type Lost = Omit<StoredRevived, 'backup' | 'at' | 'by'>
 
+/** What most of them leave open. */
+const NOTHING = {
+  userId: null,
+  username: null,
+  token: null,
+  permissions: null,
+  scope: null,
+  publicAccess: null,
+  hiddenNode: null,
+  password: null,
+} as const
+
 function lostByAccount(account: Account, other: Account): Lost[] {
   const lost = (action: RevivableAction, more: Partial<Lost> = {}): Lost => {
     const { id, username } = account
-    return { action, userId: id, username, token: null, permissions: null, password: null, ...more }
+    return { ...NOTHING, action, userId: id, username, ...more }
   }
   const all: Lost[] = []
   const [has, had] = [unpackPermissions(account.packed), unpackPermissions(other.packed)]
+  const scope = scopeOfAccount(other)
   if (account.isActive && !other.isActive) all.push(lost('user_deleted'))
-  if (account.isAdmin && !other.isAdmin) all.push(lost('admin_status_changed', { permissions: had }))
-  const narrowed = account.isAdmin || other.isAdmin ? null : narrowedIn(has, had)
-  if (narrowed !== null) all.push(lost('permissions_updated', { permissions: narrowed }))
+  if (account.isAdmin && !other.isAdmin) all.push(lost('admin_status_changed', { permissions: had, scope }))
+  if (!account.isAdmin && !other.isAdmin) {
+    const permissions = narrowedIn(has, had)
+    const narrowed = isWiderScope(scopeOfAccount(account), scope) ? scope : null
+    if (permissions !== null || narrowed !== null) {
+      all.push(lost('permissions_updated', { permissions, scope: narrowed }))
+    }
+  }
   if (other.passwordHash !== null && account.passwordHash !== null && other.passwordHash !== account.passwordHash) {
     const password = { hash: other.passwordHash, isTemporary: other.mustChange === 1 }
     all.push(lost('password_reset', { password }), lost('password_changed', { password }))
   }
   return all
+}
+
+function scopeOfAccount({ isAdmin, channels, directRead, directWrite }: Account): Scope {
+  const parsed = channels === null ? null : channelsSchema.parse(JSON.parse(channels))
+  return scopeOf({
+    isAdmin: isAdmin === 1,
+    channels: parsed,
+    directRead: directRead === 1,
+    directWrite: directWrite === 1,
+  })
+}
+const channelsSchema = z.object({ read: z.array(z.int()), write: z.array(z.int()) })
+
+/** What is not about one user. */
+function lostByAll(after: State, before: State): Lost[] {
+  const { publicAccess } = before
+  const hidden = before.hidden.filter((nodeNum) => !after.hidden.includes(nodeNum))
+  return [
+    ...(showsMore(after.publicAccess, publicAccess)
+      ? [{ ...NOTHING, action: 'public_access_updated' as const, publicAccess }]
+      : []),
+    ...hidden.map((hiddenNode) => ({ ...NOTHING, action: 'node_updated' as const, hiddenNode })),
+  ]
 }
 
 /** The permissions of `had` for resources on which `has` permits more. */
@@ -174,19 +258,24 @@ function narrowedIn(has: Permissions, had: Permissions): Partial<Permissions> | 
 function lostToken(account: Account, { id, name, prefix }: Token): Lost {
   const token = { id, name, prefix }
   const { id: userId, username } = account
-  return { action: 'token_revoked', userId, username, token, permissions: null, password: null }
+  return { ...NOTHING, action: 'token_revoked', userId, username, token }
 }
 
-/** With when and by whom it was done; nothing if the log does not say. A password has one latest change. */
+/**
+ * With when and by whom it was done; nothing if the log does not say. A password has one latest change. A hidden node
+ * may have been hidden under another number.
+ */
 function tell(lost: Lost, entries: readonly Entry[]): Omit<StoredRevived, 'backup'>[] {
-  const isAbout = ({ subject, tokenId }: Entry) =>
-    subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
+  const isAbout = ({ subject, tokenId, hiddenNode }: Entry) =>
+    lost.userId === null
+      ? hiddenNode === lost.hiddenNode
+      : subject === lost.userId && (lost.token === null || tokenId === null || tokenId === lost.token.id)
   const all = entries.filter((one) => TOLD_BY[lost.action].includes(one.action) && isAbout(one))
   const entry =
     lost.token === null
       ? all[0]
       : (all.find(({ tokenId }) => tokenId !== null) ?? all.findLast(({ endsTokens }) => endsTokens))
-  if (entry === undefined) return []
+  if (entry === undefined) return lost.hiddenNode === null ? [] : [{ ...lost, at: null, by: null }]
   if (lost.password !== null) {
     const latest = entries.find(({ action, subject }) => action.startsWith('password_') && subject === lost.userId)
     if (latest !== entry) return []
@@ -203,12 +292,16 @@ function readUndecided(replaced: Database.Database): StoredRevived[] {
 function withUndecided(
   told: readonly StoredRevived[],
   undecided: readonly StoredRevived[],
-  { accounts, tokens }: State,
+  { accounts, tokens, publicAccess: shown, hidden }: State,
   backup: string,
 ): StoredRevived[] {
-  const key = ({ action, userId, token }: StoredRevived) => `${action} ${userId} ${token?.id}`
+  const key = ({ action, userId, token, hiddenNode }: StoredRevived) => `${action} ${userId} ${token?.id} ${hiddenNode}`
   const known = new Set(told.map(key))
-  const isStillSo = ({ action, userId, token, permissions, password }: StoredRevived) => {
+  const isStillSo = (one: StoredRevived) => {
+    const { action, userId, token, permissions, scope, password, publicAccess, hiddenNode } = one
+    if (publicAccess !== null) return showsMore(shown, publicAccess)
+    if (hiddenNode !== null) return !hidden.includes(hiddenNode)
+    if (userId === null) return false
     const account = accounts.get(userId)
     if (account === undefined) return false
     if (action === 'user_deleted') return account.isActive === 1
@@ -216,10 +309,11 @@ function withUndecided(
     if (action === 'token_revoked') return tokens.some(({ id, prefix }) => id === token?.id && prefix === token.prefix)
     if (action === 'permissions_updated') {
       const had = permissionsFrom((name) => permissions?.[name] ?? ALL_PERMISSIONS[name])
-      return account.isAdmin === 0 && narrowedIn(unpackPermissions(account.packed), had) !== null
+      const isWider = scope !== null && isWiderScope(scopeOfAccount(account), scope)
+      return account.isAdmin === 0 && (isWider || narrowedIn(unpackPermissions(account.packed), had) !== null)
     }
     return password !== null && password.hash !== account.passwordHash
   }
   const more = undecided.filter((one) => !known.has(key(one)) && isStillSo(one)).map((one) => ({ ...one, backup }))
-  return [...told, ...more].toSorted((a, b) => a.userId - b.userId)
+  return [...told, ...more].toSorted((a, b) => (a.userId ?? 0) - (b.userId ?? 0))
 }

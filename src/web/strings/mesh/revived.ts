@@ -3,10 +3,12 @@ import type { RevivableAction } from '../../../app/system/revived.ts'
 const WHAT: Readonly<Record<RevivableAction, string>> = {
   user_deleted: 'was deactivated and is active again',
   admin_status_changed: 'was made a regular user and is an administrator again',
-  permissions_updated: 'lost permissions and has them again',
+  permissions_updated: 'lost permissions or channels and has them again',
   password_reset: 'got a new password and has the old one again',
   password_changed: 'changed the password and has the old one again',
   token_revoked: 'had an API token revoked that works again',
+  public_access_updated: 'was narrowed or switched off and shows more again',
+  node_updated: 'was hidden and is shown again',
 }
 
 export const revived = {
@@ -14,6 +16,7 @@ export const revived = {
   help: 'Choose which changes to reapply. Leave out changes that an intruder may have made.',
   what: (action: RevivableAction, token: string | null) =>
     token === null ? WHAT[action] : `${WHAT[action]}: ${token}`,
+  publicAccess: 'Public access',
   by: (name: string) => `done by ${name}`,
   again: 'Reapply selected',
   leave: 'Leave everything as restored',
