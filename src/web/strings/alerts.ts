@@ -1,4 +1,4 @@
-import type { AlertKind, AlertState } from '../../shared/alerts/alert-kinds.ts'
+import type { AlertState } from '../../shared/alerts/alert-kinds.ts'
 import type { DestinationKind } from '../../shared/alerts/destination-kinds.ts'
 import { quantity } from './mesh/quantity.ts'
 
@@ -28,6 +28,18 @@ export const alertTexts = {
   },
   name: 'Name',
   kind: 'Tell me about',
+  kinds: {
+    node_silent: 'A node falls silent',
+    metric: 'A measurement passes a limit',
+    node_new: 'A new node',
+    node_restarted: 'A node restarts',
+    area: 'A node enters, leaves or moves',
+    message: 'A message',
+    key: 'A doubtful key',
+    link: 'A radio or broker is down',
+    backup: 'Backups fail',
+    sign_in: 'My account',
+  },
   nodes: 'Which nodes',
   watched: {
     all: 'All nodes',
@@ -102,20 +114,6 @@ export const alertTexts = {
   watchName: (name: string) => `${name} is silent`,
   watching: 'Watched',
 } as const
-
-/** What people call each kind of rule. */
-export const ALERT_KIND_TEXTS: Readonly<Record<AlertKind, string>> = {
-  node_silent: 'A node falls silent',
-  metric: 'A measurement passes a limit',
-  node_new: 'A new node',
-  node_restarted: 'A node restarts',
-  area: 'A node enters, leaves or moves',
-  message: 'A message',
-  key: 'A doubtful key',
-  link: 'A radio or broker is down',
-  backup: 'Backups fail',
-  sign_in: 'My account',
-}
 
 export const DESTINATION_TEXTS: Readonly<Record<DestinationKind, string>> = {
   web_push: 'Browser',

@@ -16,11 +16,13 @@ import { noteFiring } from '../../state/firing.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { can, isAdmin } from '../../state/session.ts'
 import { useNodes } from '../../state/mesh.ts'
-import { ALERT_KIND_TEXTS, alertTexts } from '../../strings/alerts.ts'
+import { alertTexts } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
 import { type Destination, Destinations } from './destinations.tsx'
 import { Everybody } from './everybody.tsx'
-import { freshRule, type NewRule, PRESETS, sentence, type ShownRule } from './rule.ts'
+import { sentence, viewOf } from './kinds/kinds.ts'
+import { PRESETS } from './presets.ts'
+import type { NewRule, ShownRule } from './rule.ts'
 import { RuleForm } from './rule-form.tsx'
 
 type Alert = InferResponseType<typeof api.alerts.$get, 200>['alerts'][number]
@@ -190,7 +192,9 @@ function Rules({ rules, destinations, reload }: RulesProps) {
         <button
           type="button"
           class="button primary"
-          onClick={() => (editing.value = { saved: null, initial: freshRule('node_silent', all) })}
+          onClick={() =>
+            (editing.value = { saved: null, initial: viewOf('node_silent').fresh({ name: '', destinations: all }) })
+          }
         >
           <Icon name="plus" />
           {alertTexts.newRule}
@@ -268,7 +272,7 @@ function RuleRow({ shown, reload, onEdit }: { shown: ShownRule; reload(): Promis
         onChange={(enabled) => change({ enabled })}
       />
       <span class="grow break">
-        <strong>{rule.name}</strong> <span class="tag">{ALERT_KIND_TEXTS[rule.kind]}</span>{' '}
+        <strong>{rule.name}</strong> <span class="tag">{viewOf(rule.kind).name}</span>{' '}
         {firing > 0 && <span class="tag bad">{firing}</span>}
         <div class="faint">{sentence(rule)}.</div>
         {!sees && <div class="warn">{alertTexts.blind}</div>}

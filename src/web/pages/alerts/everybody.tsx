@@ -6,9 +6,9 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card } from '../../parts/page.tsx'
 import { useLoad } from '../../state/load.ts'
 import { user } from '../../state/session.ts'
-import { ALERT_KIND_TEXTS, alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
+import { alertTexts, DESTINATION_TEXTS } from '../../strings/alerts.ts'
 import { t } from '../../strings.ts'
-import { sentence } from './rule.ts'
+import { sentence, viewOf } from './kinds/kinds.ts'
 
 /** The rules and destinations of other users, for administrators, who can delete them. */
 export function Everybody() {
@@ -46,7 +46,7 @@ function Others() {
           <OthersRow
             name={rule.name}
             owner={owner.username}
-            kind={ALERT_KIND_TEXTS[rule.kind]}
+            kind={viewOf(rule.kind).name}
             remove={async () => {
               const headers = { 'If-Match': `"${revision}"` }
               await send(api.alerts.rules[':id'].$delete({ param: { id: String(id) } }, { headers }))

@@ -3,7 +3,7 @@ import { api, ask } from '../../api.ts'
 import { dateTime } from '../../format.ts'
 import { Failure } from '../../parts/notice.tsx'
 import { useAction } from '../../state/load.ts'
-import { ALERT_KIND_TEXTS, alertTexts } from '../../strings/alerts.ts'
+import { alertTexts } from '../../strings/alerts.ts'
 import type { NewRule } from './rule.ts'
 
 /** When a rule would have fired in the last days, on request. */
@@ -12,8 +12,7 @@ export function Preview({ rule }: { rule: NewRule }) {
   const found = useSignal<Awaited<ReturnType<typeof lookBack>> | null>(null)
   const look = () =>
     void looking.run(async () => {
-      const name = rule.name.trim() === '' ? ALERT_KIND_TEXTS[rule.kind] : rule.name
-      found.value = await lookBack({ ...rule, name })
+      found.value = await lookBack(rule)
     })
   return (
     <div class="stack">

@@ -1,0 +1,26 @@
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+import { NumberField } from './fields.tsx'
+import type { FieldsProps, KindView } from './kind.ts'
+
+type Rule = RuleOf<'backup'>
+
+const AFTER_HOURS = 48
+
+export const backup: KindView<Rule> = {
+  name: alertTexts.kinds.backup,
+  fresh: (common) => ({ kind: 'backup', ...common, afterHours: AFTER_HOURS }),
+  sentence: ({ afterHours = AFTER_HOURS }) => `Tell me when a backup fails, or none succeeds for ${afterHours} h`,
+  Fields,
+}
+
+function Fields({ rule, set }: FieldsProps<Rule>) {
+  return (
+    <NumberField
+      label={alertTexts.afterHours}
+      value={rule.afterHours ?? AFTER_HOURS}
+      min={1}
+      set={(afterHours) => set({ afterHours })}
+    />
+  )
+}

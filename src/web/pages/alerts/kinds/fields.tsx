@@ -1,0 +1,100 @@
+import { nameOf } from '../../../state/mesh.ts'
+import { Field, Select } from '../../../parts/form/field.tsx'
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+
+export type Watched = RuleOf<'node_silent'>['nodes']
+
+export const ALL: Watched = { kind: 'all' }
+
+/** Parts of a text that are separated by commas. */
+export const split = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+
+/** The watched nodes in words. */
+export function who(nodes: Watched): string {
+  switch (nodes.kind) {
+    case 'all':
+      return 'a node'
+    case 'favorites':
+      return 'a favourite'
+    case 'own':
+      return 'an own radio'
+    case 'role':
+      return `a node with the role ${nodes.roles.join(' or ')}`
+    case 'list':
+      return nodes.nodes.slice(0, 3).map(shownName).join(' or ') + (nodes.nodes.length > 3 ? ' or …' : '')
+    default:
+      return nodes satisfies never
+  }
+}
+
+const shownName = (node: number | string) =>
+  typeof node === 'number' ? nameOf(node, `!${node.toString(16).padStart(8, '0')}`) : node
+
+const KINDS = ['all', 'favorites', 'own', 'role', 'list'] as const
+
+type Props = { rule: { readonly nodes: Watched }; set(changes: { nodes: Watched }): void }
+
+/** Chooses which nodes a rule watches. */
+export function WatchedFields({ rule: { nodes }, set: change }: Props) {
+  const set = (changed: Watched) => change({ nodes: changed })
+  const begin = (kind: (typeof KINDS)[number]): Watched => {
+    if (kind === 'role') return { kind, roles: ['ROUTER', 'REPEATER'] }
+    return kind === 'list' ? { kind, nodes: [] } : { kind }
+  }
+  return (
+    <>
+      <Select
+        label={alertTexts.nodes}
+        value={nodes.kind}
+        options={KINDS.map((kind) => [kind, alertTexts.watched[kind]] as const)}
+        onChange={(kind) => set(begin(kind))}
+      />
+      {nodes.kind === 'role' && (
+        <Field
+          label={alertTexts.roles}
+          defaultValue={nodes.roles.join(', ')}
+          onChange={(event) =>
+            set({ kind: 'role', roles: split(event.currentTarget.value).map((role) => role.toUpperCase()) })
+          }
+        />
+      )}
+      {nodes.kind === 'list' && (
+        <Field
+          label={alertTexts.list}
+          defaultValue={nodes.nodes
+            .map((node) => (typeof node === 'number' ? `!${node.toString(16).padStart(8, '0')}` : node))
+            .join(', ')}
+          onChange={(event) => set({ kind: 'list', nodes: split(event.currentTarget.value) })}
+        />
+      )}
+    </>
+  )
+}
+
+type NumberProps = {
+  label: string
+  value: number | null | undefined
+  set(value: number): void
+  min?: number
+  max?: number
+}
+
+/** A number that must be given. */
+export function NumberField({ label, value, set, ...bounds }: NumberProps) {
+  return (
+    <Field
+      label={label}
+      type="number"
+      step="any"
+      required
+      {...bounds}
+      value={value === null || value === undefined ? '' : String(value)}
+      onInput={(event) => set(Number(event.currentTarget.value))}
+    />
+  )
+}

@@ -1,0 +1,20 @@
+import type { JSX } from 'preact'
+import type { NewRule } from '../rule.ts'
+
+/** What a new rule of any kind begins with. */
+export type Common = { readonly name: string; readonly destinations: number[] }
+
+export type FieldsProps<Rule> = { readonly rule: Rule; set(changes: Partial<Rule>): void }
+
+/** How rules of one kind are shown and edited. Each kind is one file in this folder; `kinds.ts` lists them. */
+export type KindView<Rule extends NewRule> = {
+  readonly name: string
+  /** A rule with initial values. */
+  fresh(common: Common): Rule
+  /** A rule as a sentence. */
+  sentence(rule: Rule): string
+  /** The fields of its own; null: it has none. */
+  Fields(props: FieldsProps<Rule>): JSX.Element | null
+}
+
+export const NoFields = () => null

@@ -1,0 +1,25 @@
+import { duration } from '../../../format.ts'
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+import { NumberField } from './fields.tsx'
+import type { FieldsProps, KindView } from './kind.ts'
+
+type Rule = RuleOf<'link'>
+
+export const link: KindView<Rule> = {
+  name: alertTexts.kinds.link,
+  fresh: (common) => ({ kind: 'link', ...common, afterMinutes: 10 }),
+  sentence: ({ afterMinutes }) => `Tell me when a radio or broker is down for ${duration(afterMinutes * 60)}`,
+  Fields,
+}
+
+function Fields({ rule, set }: FieldsProps<Rule>) {
+  return (
+    <NumberField
+      label={alertTexts.afterMinutes}
+      value={rule.afterMinutes}
+      min={1}
+      set={(afterMinutes) => set({ afterMinutes })}
+    />
+  )
+}

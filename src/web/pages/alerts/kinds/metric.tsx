@@ -1,0 +1,64 @@
+import { METRIC_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
+import { duration } from '../../../format.ts'
+import { Field, Select } from '../../../parts/form/field.tsx'
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+import { ALL, NumberField, WatchedFields, who } from './fields.tsx'
+import type { FieldsProps, KindView } from './kind.ts'
+
+type Rule = RuleOf<'metric'>
+
+export const metric: KindView<Rule> = {
+  name: alertTexts.kinds.metric,
+  fresh: (common) => ({
+    kind: 'metric',
+    ...common,
+    nodes: ALL,
+    metric: 'deviceMetrics.batteryLevel',
+    is: 'below',
+    limit: 20,
+    hysteresis: 5,
+    forMinutes: 30,
+  }),
+  sentence({ nodes, metric: name, is, limit, forMinutes = 0 }) {
+    const lasting = forMinutes > 0 ? ` for ${duration(forMinutes * 60)}` : ''
+    return `Tell me when ${name} of ${who(nodes)} is ${is} ${limit}${lasting}`
+  },
+  Fields,
+}
+
+function Fields({ rule, set }: FieldsProps<Rule>) {
+  return (
+    <>
+      <WatchedFields rule={rule} set={set} />
+      <Field
+        label={alertTexts.metric}
+        hint={alertTexts.metricHint}
+        value={rule.metric}
+        onInput={(event) => set({ metric: event.currentTarget.value })}
+      />
+      <Select
+        label={alertTexts.limit}
+        value={rule.is}
+        options={[
+          ['below', alertTexts.below],
+          ['above', alertTexts.above],
+        ]}
+        onChange={(is) => set({ is })}
+      />
+      <NumberField label={alertTexts.limit} value={rule.limit} set={(limit) => set({ limit })} />
+      <NumberField
+        label={alertTexts.hysteresis}
+        value={rule.hysteresis ?? 0}
+        min={0}
+        set={(hysteresis) => set({ hysteresis })}
+      />
+      <NumberField
+        label={alertTexts.forMinutes}
+        value={rule.forMinutes ?? 0}
+        {...METRIC_MINUTES}
+        set={(forMinutes) => set({ forMinutes })}
+      />
+    </>
+  )
+}

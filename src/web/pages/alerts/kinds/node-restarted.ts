@@ -1,0 +1,11 @@
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+import { ALL, WatchedFields, who } from './fields.tsx'
+import type { KindView } from './kind.ts'
+
+export const nodeRestarted: KindView<RuleOf<'node_restarted'>> = {
+  name: alertTexts.kinds.node_restarted,
+  fresh: (common) => ({ kind: 'node_restarted', ...common, nodes: ALL }),
+  sentence: ({ nodes }) => `Tell me when ${who(nodes)} restarts`,
+  Fields: WatchedFields,
+}

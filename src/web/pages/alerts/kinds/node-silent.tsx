@@ -1,0 +1,29 @@
+import { SILENT_MINUTES } from '../../../../shared/alerts/alert-kinds.ts'
+import { duration } from '../../../format.ts'
+import { alertTexts } from '../../../strings/alerts.ts'
+import type { RuleOf } from '../rule.ts'
+import { NumberField, WatchedFields, who } from './fields.tsx'
+import type { FieldsProps, KindView } from './kind.ts'
+
+type Rule = RuleOf<'node_silent'>
+
+export const nodeSilent: KindView<Rule> = {
+  name: alertTexts.kinds.node_silent,
+  fresh: (common) => ({ kind: 'node_silent', ...common, nodes: { kind: 'favorites' }, afterMinutes: 120 }),
+  sentence: ({ nodes, afterMinutes }) => `Tell me when ${who(nodes)} was not heard for ${duration(afterMinutes * 60)}`,
+  Fields,
+}
+
+function Fields({ rule, set }: FieldsProps<Rule>) {
+  return (
+    <>
+      <WatchedFields rule={rule} set={set} />
+      <NumberField
+        label={alertTexts.afterMinutes}
+        value={rule.afterMinutes}
+        {...SILENT_MINUTES}
+        set={(afterMinutes) => set({ afterMinutes })}
+      />
+    </>
+  )
+}
