@@ -96,17 +96,24 @@ export function createLink(options: LinkOptions): RadioLink {
     for (const { event } of batch) noteEvent(memory, event, clock.now() + timings.restartMs)
     for (const listener of listeners) listener.onFrames(batch)
   }
-  const onEnd = (reason: string, hungUp: boolean) => {
-    session = null
-    const plan = planRetry(memory, timings, { now: clock.now(), hungUp, reason, random })
-    retry.start(plan.delayMs, open)
-    enter(plan.state, plan.reason)
-  }
-  const open = () => {
+  function open(): void {
     session?.close()
     enter('connecting', memory.reason)
-    const { connect } = options
-    session = openSession({ connect, clock, random, timings, onMessage, onPhase, onEvents, onEnd })
+    session = openSession({
+      connect: options.connect,
+      clock,
+      random,
+      timings,
+      onMessage,
+      onPhase,
+      onEvents,
+      onEnd(reason, hungUp) {
+        session = null
+        const plan = planRetry(memory, timings, { now: clock.now(), hungUp, reason, random })
+        retry.start(plan.delayMs, open)
+        enter(plan.state, plan.reason)
+      },
+    })
   }
   return {
     info,
