@@ -67,6 +67,9 @@ async function ingest(withRules: boolean): Promise<number> {
     const before = process.cpuUsage()
     for (let at = 0; at < frames.length; at += BATCH) await writer.store(frames.slice(at, at + BATCH).flatMap(read))
     const { user, system } = process.cpuUsage(before)
+    // Rules that fail to be evaluated would cost nothing.
+    const hasLooked = store.sqlite.prepare('select exists (select 1 from alert_anchors)').pluck().get() === 1
+    if (withRules !== hasLooked) throw new Error('the rules about areas were not evaluated')
     return (user + system) / 1000
   } finally {
     store.close()

@@ -98,7 +98,9 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   const first = rules.length === 0 ? 0 : Math.floor(now / MINUTE_MS) % rules.length
   for (const watching of [...rules.slice(first), ...rules.slice(0, first)]) {
     const about = { world: read.world, open: open.get(watching.id) ?? [] }
-    if (await settle(store, watching, about)) tellOwner(needs, watching.ownerId)
+    const { statements, hasChanged } = await settle(store, watching, about)
+    await run(store, statements)
+    if (hasChanged) tellOwner(needs, watching.ownerId)
     open.delete(watching.id)
     if (!(await pause())) return
   }

@@ -1,6 +1,6 @@
 import { desc, eq, gt, sql } from 'drizzle-orm'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../db/schema.ts'
-import { prepareOnce, type Statement, type Store } from '../../db/store.ts'
+import { prepareOnce, rawRows, type Statement, type Store } from '../../db/store.ts'
 import { isWeakKey } from '../../meshtastic/crypto/public-key.ts'
 import type { AlertKind } from '../../shared/alerts/alert-kinds.ts'
 import { isFuture, MINUTE_MS } from '../../shared/time.ts'
@@ -9,6 +9,7 @@ import { listSources } from '../mesh/radios/sources.ts'
 import type { Pause } from '../upkeep/slices.ts'
 import { shownName } from './heard.ts'
 import { ofKind, type WatchingRule } from './rules/watch-list.ts'
+import { watcher } from './rules/watched.ts'
 import type { Measured, World, WorldLink, WorldNode } from './world.ts'
 
 /** A collector that sent nothing for this long counts as down. */
@@ -41,6 +42,14 @@ const nodeColumns = {
   spoofClaim: nodes.spoofClaim,
 }
 
+const anchorColumns = {
+  ruleId: alertAnchors.ruleId,
+  nodeNum: alertAnchors.nodeNum,
+  latitude: alertAnchors.latitude,
+  longitude: alertAnchors.longitude,
+}
+type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, longitude: number]
+
 const queries = prepareOnce((db) => ({
   nodes: db
     .select(nodeColumns)
@@ -49,8 +58,13 @@ const queries = prepareOnce((db) => ({
     .orderBy(nodes.id)
     .limit(NODES_AT_ONCE)
     .prepare(),
-  // Nodes with the same key affect each other.
   some: db
+    .select(nodeColumns)
+    .from(nodes)
+    .where(sql`node_num in (select value from json_each(${value('nums')}))`)
+    .prepare(),
+  // Nodes with the same key affect each other.
+  sharing: db
     .select(nodeColumns)
     .from(nodes)
     .where(
@@ -79,11 +93,14 @@ const queries = prepareOnce((db) => ({
     .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
       and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
     .prepare(),
-  anchors: db.select().from(alertAnchors).prepare(),
+  anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
   someAnchors: db
-    .select()
+    .select(anchorColumns)
     .from(alertAnchors)
-    .where(sql`node_num in (select value from json_each(${value('nums')}))`)
+    .where(
+      sql`rule_id in (select value from json_each(${value('ruleIds')}))
+        and node_num in (select value from json_each(${value('nums')}))`,
+    )
     .prepare(),
   marks: db.select().from(alertMarks).prepare(),
   audited: db
@@ -138,7 +155,7 @@ export async function readWorld(
       links,
       heardBy: has('node_silent') && links.length > 1 ? await readWays(store, known, rules, now) : new Map(),
       latest,
-      anchors: has('area') ? await readAnchors(store) : new Map(),
+      anchors: has('area') ? await readAnchors(store, null) : new Map(),
       weakKeys: has('key') ? await findWeakKeys(known) : new Set(),
       backups: has('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
     },
@@ -150,7 +167,7 @@ export async function readKnownNodes(store: Store, pause: Pause): Promise<WorldN
   const all: WorldNode[] = []
   for (let after = 0; ;) {
     const rows = await queries(store).nodes.all({ after })
-    for (const { longName, ...row } of rows) all.push({ ...row, name: shownName(row.nodeNum, longName) })
+    all.push(...rows.map(asWorldNode))
     after = rows.at(-1)?.id ?? after
     if (rows.length < NODES_AT_ONCE) return all
     if (!(await pause())) return null
@@ -221,45 +238,61 @@ export async function readWorldFor(
   const known = await readKnownNodes(store, pause)
   if (known === null) return null
   return {
-    now,
+    ...emptyWorld(now),
     startedAt,
     nodes: known,
-    links: [],
-    heardBy: new Map(),
-    latest: new Map(),
-    anchors: new Map(),
     weakKeys: kinds.includes('key') ? await findWeakKeys(known) : new Set(),
     backups: kinds.includes('backup') ? await readBackups(store) : { succeededAt: null, failure: null },
   }
 }
 
-/**
- * The present state of these nodes, and of those that share a key with one of them, for rules about positions and keys.
- */
-export async function readWorldOf(store: Store, nums: readonly number[], now: number): Promise<World> {
-  const rows = await queries(store).some.all({ nums: JSON.stringify(nums) })
-  const known = rows.map(({ longName, ...row }) => ({ ...row, name: shownName(row.nodeNum, longName) }))
+/** The present state of these nodes for rules about positions. */
+export async function readPlaces(
+  store: Store,
+  rules: readonly WatchingRule<'area'>[],
+  { nums, now }: { readonly nums: readonly number[]; readonly now: number },
+): Promise<World> {
+  const known = (await queries(store).some.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
+  const watching = rules.filter(({ rule }) => known.some(watcher(rule.nodes)))
+  const only = { ruleIds: JSON.stringify(watching.map(({ id }) => id)), nums: JSON.stringify(nums) }
+  return { ...emptyWorld(now), nodes: known, anchors: await readAnchors(store, only) }
+}
+
+/** The present state of these nodes, and of those that share a key with one of them, for rules about keys. */
+export async function readKeys(
+  store: Store,
+  { nums, now }: { readonly nums: readonly number[]; readonly now: number },
+): Promise<World> {
+  const known = (await queries(store).sharing.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
+  return { ...emptyWorld(now), nodes: known, weakKeys: await findWeakKeys(known) }
+}
+
+function emptyWorld(now: number): World {
   return {
     now,
     startedAt: null,
-    nodes: known,
+    nodes: [],
     links: [],
     heardBy: new Map(),
     latest: new Map(),
-    anchors: await readAnchors(store, nums),
-    weakKeys: await findWeakKeys(known),
+    anchors: new Map(),
+    weakKeys: new Set(),
     backups: { succeededAt: null, failure: null },
   }
 }
 
-/** `nums`: of these nodes alone. */
-async function readAnchors(store: Store, nums: readonly number[] | null = null): Promise<World['anchors']> {
+function asWorldNode<T extends { nodeNum: number; longName: string | null }>({ longName, ...row }: T) {
+  return { ...row, name: shownName(row.nodeNum, longName) }
+}
+
+/** `only`: of these rules and nodes, as JSON. */
+async function readAnchors(store: Store, only: { ruleIds: string; nums: string } | null): Promise<World['anchors']> {
   const byRule = new Map<number, Map<number, { latitude: number; longitude: number }>>()
   const { anchors, someAnchors } = queries(store)
-  const rows = nums === null ? await anchors.all() : await someAnchors.all({ nums: JSON.stringify(nums) })
-  for (const { ruleId, nodeNum, ...place } of rows) {
+  const rows = await (only === null ? rawRows<RawAnchor>(anchors) : rawRows<RawAnchor>(someAnchors, only))
+  for (const [ruleId, nodeNum, latitude, longitude] of rows) {
     const ofRule = byRule.get(ruleId) ?? new Map<number, { latitude: number; longitude: number }>()
-    byRule.set(ruleId, ofRule.set(nodeNum, place))
+    byRule.set(ruleId, ofRule.set(nodeNum, { latitude, longitude }))
   }
   return byRule
 }

@@ -66,18 +66,21 @@ function find(watching: WatchingRule, world: World, open: OpenAlerts): Finding[]
   }
 }
 
-/** Updates the alerts of one rule to its findings, in one step. True: something changed that its owner wants to see. */
+/** What brings the alerts of one rule to its findings. `hasChanged`: its owner wants to see it. */
+type Settlement = { readonly statements: readonly Statement[]; readonly hasChanged: boolean }
+
+/** Compares the open alerts of one rule with its findings. */
 export async function settle(
   store: Store,
   watching: WatchingRule,
   { world: whole, open }: { world: World; open: readonly OpenRow[] },
-): Promise<boolean> {
+): Promise<Settlement> {
   const world = await worldSeenBy(store, watching, whole)
   const { id: ruleId, rule } = watching
   const { now } = world
   const bySubject = new Map(open.map((row) => [row.subject, row]))
   const found = find(watching, world, bySubject)
-  if (found === null) return false
+  if (found === null) return { statements: [], hasChanged: false }
   const changes = compare(watching, found, { bySubject, now })
   const anchors = ofKind([watching], 'area').flatMap((each) => newAnchors(each, world))
   const fired = changes.begun.filter(({ state }) => state === 'firing').length + changes.matured.length
@@ -111,7 +114,7 @@ export async function settle(
   const ids = (rows: readonly OpenRow[]) => rows.map(({ id }) => id)
   const isFiring = begun.some(({ state }) => state === 'firing') || matured.length > 0 || changes.unsaid.length > 0
   const hasChanged = Object.values(changes).some((rows) => rows.length > 0)
-  await run(store, [
+  const statements = [
     ...(anchors.length > 0 ? [bind(queries(store).anchor, { rows: JSON.stringify(anchors) })] : []),
     ...setInhibited(store, ids(changes.lost), true),
     ...setInhibited(store, ids(changes.regained), false),
@@ -124,8 +127,8 @@ export async function settle(
     ...(isFiring ? sendOut(store, { step: steps.fired, told: 'fired', now, waitMs: 0 }) : []),
     ...(changes.over.length > 0 ? sendOut(store, { step: steps.resolved, told: 'resolved', now, waitMs: 0 }) : []),
     ...(changes.repeated.length > 0 ? sendOut(store, { step: steps.repeated, told: 'repeated', now, waitMs: 0 }) : []),
-  ])
-  return hasChanged
+  ]
+  return { statements, hasChanged }
 }
 
 type Matured = { readonly row: OpenRow; readonly finding: Finding }

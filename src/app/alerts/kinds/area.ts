@@ -89,7 +89,7 @@ function placed({ rule, owner }: WatchingRule<'area'>, { nodes }: World): { node
   const isWatched = watcher(rule.nodes)
   return nodes.flatMap((node) => {
     const { latitude, longitude, positionChannel: channel } = node
-    if (!maySee(owner, 'area', { channel, direct: false })) return []
-    return latitude === null || longitude === null || !isWatched(node) ? [] : [{ node, place: { latitude, longitude } }]
+    if (latitude === null || longitude === null || !isWatched(node)) return []
+    return maySee(owner, 'area', { channel, direct: false }) ? [{ node, place: { latitude, longitude } }] : []
   })
 }

@@ -62,7 +62,10 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
 const byKind = new WeakMap<readonly WatchingRule[], Map<AlertKind, readonly WatchingRule[]>>()
 
 /** The rules of one kind. */
-export function ofKind<K extends AlertKind>(rules: readonly WatchingRule[], kind: K): readonly WatchingRule<K>[] {
+export function ofKind<K extends AlertKind>(
+  rules: readonly WatchingRule[],
+  kind: K,
+): readonly Watching<AlertRuleOf<K>>[] {
   const known = byKind.get(rules) ?? new Map<AlertKind, readonly WatchingRule[]>()
   byKind.set(rules, known)
   const found = known.get(kind) ?? rules.filter(({ rule }) => rule.kind === kind)

@@ -9,7 +9,7 @@ import { listMetricNames, writePositions, writeTelemetry } from './history.ts'
 import { fileMessages, refileMessages, writeMessages } from './messages.ts'
 import { type Judgement, judgeBatch } from './trust/judge.ts'
 import { alertsOfBatch } from '../../alerts/heard.ts'
-import { readChanging, settleChanged } from '../../alerts/changed.ts'
+import { type Changed, readChanging, settleChanged } from '../../alerts/changed.ts'
 import { type Admission, admitNewcomers, type Crowd } from './trust/newcomers.ts'
 import { listDeleted } from '../nodes/deleted.ts'
 import { liftSuspicions, writeNodes } from './nodes.ts'
@@ -181,7 +181,7 @@ export async function storeBatch(
 }
 
 /** The batch is stored, even if this fails: the run of each minute catches up. */
-async function settleStored(store: Store, changed: readonly number[], now: number): Promise<readonly number[]> {
+async function settleStored(store: Store, changed: Changed, now: number): Promise<readonly number[]> {
   try {
     return await settleChanged(store, changed, now)
   } catch {
