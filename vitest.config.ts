@@ -24,8 +24,16 @@ const PEERS = [
 
 const cores = availableParallelism()
 
-/** For a machine that is busy with other things: the longest test takes 20 s on a quiet one. */
-const PATIENCE = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
+/** What peers and system have in common: they run side by side, for which Vitest wants one number of workers. */
+const SIDE_BY_SIDE = {
+  // A file may use a browser and services of its own, up to 1.5 GB, and waits for them half of the time.
+  maxWorkers: Math.max(1, Math.min(4, cores + 1, Math.floor(totalmem() / 1.5e9))),
+  // For a machine that is busy with other things: the longest test takes 20 s on a quiet one.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 60_000 } },
+  sequence: { groupOrder: 1 },
+}
 
 export default defineConfig({
   test: {
@@ -48,9 +56,7 @@ export default defineConfig({
           name: 'peers',
           include: PEERS,
           isolate: false,
-          maxWorkers: cores,
-          ...PATIENCE,
-          sequence: { groupOrder: 1 },
+          ...SIDE_BY_SIDE,
         },
       },
       {
@@ -59,13 +65,7 @@ export default defineConfig({
           globalSetup: 'test/support/built/builds.ts',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...UNIT, ...PEERS],
-          // A file may use a browser and services of its own, up to 1.5 GB, and waits for them half of the time.
-          maxWorkers: Math.max(1, Math.min(4, cores, Math.floor(totalmem() / 1.5e9))),
-          // For a machine under load: the longest test takes 20 s on a quiet one.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          expect: { poll: { timeout: 60_000 } },
-          sequence: { groupOrder: 1 },
+          ...SIDE_BY_SIDE,
         },
       },
     ],
