@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, type Client, createClient, SCENARIO_ENV, signIn } from '../contract/service.ts'
 import { item } from '../support/mesh/delivery.ts'
 import { packet, text } from '../support/mesh/mesh.ts'
+import { portOf } from '../support/servers/port-of.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
 let workerd: Workerd
@@ -29,8 +30,7 @@ afterAll(async () => {
 })
 
 test("a collector's message with a watched word fires an alert in the same step, and the next trigger sends it once", async () => {
-  const address = hook.address()
-  const url = address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
+  const url = `http://127.0.0.1:${portOf(hook)}/hook`
   const made = await admin.send('POST', '/api/alerts/destinations', {
     kind: 'webhook',
     name: 'Hook',

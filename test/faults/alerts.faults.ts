@@ -6,7 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMount, mountSmallDisk } from '../support/backup/small-disk.ts'
-import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
+import { buildService, type Built, type Service, signInAt, startService } from '../support/built/built-service.ts'
+import { portOf } from '../support/servers/port-of.ts'
 import { item } from '../support/mesh/delivery.ts'
 import { packet, text } from '../support/mesh/mesh.ts'
 import { figure } from './figures.ts'
@@ -52,9 +53,7 @@ async function startReceiver(): Promise<{ server: Server; url: string; at(path: 
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return { server, url: `http://127.0.0.1:${address.port}`, at }
+  return { server, url: `http://127.0.0.1:${portOf(server)}`, at }
 }
 
 let receiver: Awaited<ReturnType<typeof startReceiver>>
@@ -65,13 +64,6 @@ afterAll(() => {
   receiver.server.close()
   receiver.server.closeAllConnections()
 })
-
-async function signIn(url: string): Promise<Record<string, string>> {
-  const body = JSON.stringify({ username: 'admin', password: PASSWORD })
-  const answer = await fetch(`${url}/api/auth/login`, { method: 'POST', headers: json, body })
-  const session = answer.headers.getSetCookie().find((cookie) => cookie.startsWith('mesh_session=')) ?? ''
-  return { cookie: session.split(';')[0] ?? '' }
-}
 
 async function post(url: string, path: string, headers: Record<string, string>, body: object) {
   const init = { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) }
@@ -97,7 +89,7 @@ async function until(isSo: () => boolean | Promise<boolean>, seconds: number): P
 
 /** An administrator's rules that each wait for one word, destinations, and a token that delivers packets. */
 async function prepare(url: string, hill: string, words: readonly string[]) {
-  const cookie = await signIn(url)
+  const cookie = { cookie: await signInAt(url, PASSWORD) }
   const destinations: unknown[] = []
   for (let n = 0; n < DESTINATIONS; n++) {
     const settings = { url: `${receiver.url}/${hill}/${n}` }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
+import { buildService, type Built, type Service, signInAt, startService } from '../support/built/built-service.ts'
 import { type RadioDevice, startRadioDevice } from '../support/radio/device.ts'
 import { figure } from './figures.ts'
 
@@ -95,12 +95,7 @@ async function attack(kind: (typeof ATTACKS)[number]): Promise<void> {
 
 test('whichever instances die at any time, no text is sent twice, and no acknowledged text is lost', async () => {
   const first = await Promise.all(Array.from({ length: INSTANCES }, start))
-  const login = await fetch(`${first[0]?.url}/api/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'admin', password: PASSWORD }),
-  })
-  const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const cookie = await signInAt(String(first[0]?.url), PASSWORD)
   const headers = { 'content-type': 'application/json', cookie }
   const acknowledged: string[] = []
   const refused = new Map<string, number>()

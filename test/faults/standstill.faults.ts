@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/node/database.ts'
-import { buildService, type Built, type Service, startService } from '../support/built/built-service.ts'
+import { buildService, type Built, type Service, signInAt, startService } from '../support/built/built-service.ts'
 import { figure } from './figures.ts'
 
 const ENTRIES = 1_000_000
@@ -27,12 +27,7 @@ beforeAll(async () => {
   seed()
   built = buildService()
   service = await startService(built, { DATA_DIR: dataDir, ADMIN_PASSWORD: PASSWORD })
-  const answer = await fetch(`${service.url}/api/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'admin', password: PASSWORD }),
-  })
-  cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  cookie = await signInAt(service.url, PASSWORD)
   idle = await longestWait(async () => {
     for (let n = 0; n < IDLE_PROBES; n++) await wait(PROBE_MS)
   })

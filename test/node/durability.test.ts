@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
+import { buildService, type Built, type Service, signInAt, startService } from '../support/built/built-service.ts'
 
 const ROUNDS = 4
 const WRITERS = 8
@@ -23,13 +23,6 @@ afterAll(() => {
 })
 
 const json = { 'content-type': 'application/json' }
-
-async function signIn(url: string): Promise<string> {
-  const body = JSON.stringify({ username: 'admin', password: PASSWORD })
-  const answer = await fetch(`${url}/api/auth/login`, { method: 'POST', headers: json, body })
-  expect(answer.status).toBe(200)
-  return String(answer.headers.getSetCookie()[0]).split(';')[0] ?? ''
-}
 
 const tokenAnswer = z.object({ id: z.int(), name: z.string() })
 const userAnswer = z.object({ user: z.object({ id: z.int(), username: z.string() }) })
@@ -73,7 +66,7 @@ async function write(writer: string, url: string, cookie: string, noted: Acknowl
 
 /** Kills the service while all writers are busy; returns how each of them ended. */
 async function killUnderLoad(service: Service, round: number, noted: Acknowledged): Promise<unknown[]> {
-  const cookie = await signIn(service.url)
+  const cookie = await signInAt(service.url, PASSWORD)
   const enough = 60 + round * 37
   let writes = 0
   const kills: Promise<number | null>[] = []

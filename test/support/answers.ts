@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { auditRows, type Client, type TestApp } from './app.ts'
 
 /** `200`, or `403 forbidden`: the status and, of a problem, its code. Does not read the answer itself. */
@@ -19,4 +20,20 @@ export async function auditedBy(app: TestApp, during: () => Promise<unknown>): P
 /** Anonymous, a regular user, an administrator: each with its own browser. */
 export async function threeCallers(app: TestApp): Promise<Record<'anonymous' | 'user' | 'admin', Client>> {
   return { anonymous: app.client(), user: await app.user('regular'), admin: await app.admin() }
+}
+
+/** Users, their rights, tokens and the audit log, which a refused request must not change. */
+export function stateOf({ store }: TestApp): string {
+  return JSON.stringify(
+    ['users', 'user_permissions', 'api_tokens', 'audit_log'].map((table) =>
+      store.sqlite.prepare(`select * from ${table}`).all(),
+    ),
+  )
+}
+
+/** Fails unless the request is refused with this outcome and changes nothing. */
+export async function expectRefused(app: TestApp, answer: () => Promise<Response>, outcome: string): Promise<void> {
+  const before = stateOf(app)
+  expect(await outcomeOf(answer())).toBe(outcome)
+  expect(stateOf(app)).toBe(before)
 }

@@ -19,6 +19,7 @@ import { createTestAlerts, HOUR, MINUTE, type TestAlerts } from '../support/aler
 import { ADMIN_PASSWORD, auditRows } from '../support/app.ts'
 import { buildSite } from '../support/built/built-service.ts'
 import { RADIO } from '../support/mesh/mesh.ts'
+import { portOf } from '../support/servers/port-of.ts'
 import { openBrowser, overflowOf, type SiteBrowser, type Visitor } from '../support/web/site.ts'
 
 // The app, its pages, a webhook, a mail server and a browser are real; the clock and the push service are simulated,
@@ -45,11 +46,6 @@ function receivePush({ body }: OutboundRequest): void {
   if (typeof body === 'string') throw new Error('a push is bytes')
   const plain = decrypt(Buffer.from(body), { version: 'aes128gcm', privateKey: device, authSecret })
   pushes.push(JSON.parse(plain.toString()))
-}
-
-const portOf = (address: ReturnType<Server['address']>): number => {
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 let radio: ReturnType<typeof createDemoRadio>
@@ -104,7 +100,7 @@ beforeAll(async () => {
       return { status: 201, retryAfterMs: null }
     },
   }
-  const SMTP_URL = `smtp://127.0.0.1:${portOf(smtp.server.address())}/?ignoreTLS=true`
+  const SMTP_URL = `smtp://127.0.0.1:${portOf(smtp.server)}/?ignoreTLS=true`
   const mail = openMail({ SMTP_URL, SMTP_FROM: 'mesh@example.org' })
   alerts = await createTestAlerts({ outbound, mail })
   const { app } = alerts
@@ -141,7 +137,7 @@ test('a repeater that is silent for 15 minutes is reported by webhook, e-mail an
   await page.getByRole('button', { name: 'Add a destination' }).click()
   await page.getByLabel('Tell me by').selectOption('webhook')
   await page.getByLabel('Name').fill('My hook')
-  await page.getByLabel('Url').fill(`http://127.0.0.1:${portOf(hook.address())}/`)
+  await page.getByLabel('Url').fill(`http://127.0.0.1:${portOf(hook)}/`)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Close' }).click()
   await page.getByRole('button', { name: 'Add a destination' }).click()

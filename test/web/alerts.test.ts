@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { portOf } from '../support/servers/port-of.ts'
 import { openSite, overflowOf, type Site, type Visitor } from '../support/web/site.ts'
 
 const PASSWORD = 'a password for the alerts'
@@ -30,10 +31,7 @@ afterAll(async () => {
   hook.close()
 })
 
-const hookUrl = () => {
-  const address = hook.address()
-  return address === null || typeof address === 'string' ? '' : `http://127.0.0.1:${address.port}/hook`
-}
+const hookUrl = () => `http://127.0.0.1:${portOf(hook)}/hook`
 
 test('a webhook is added and tested, a preset becomes a rule, and its preview shows past matches', async () => {
   const { page } = visitor

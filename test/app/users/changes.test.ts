@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { auditedBy, outcomeOf, threeCallers } from '../../support/answers.ts'
+import { auditedBy, expectRefused, outcomeOf, stateOf, threeCallers } from '../../support/answers.ts'
 import { auditRows, type Client, createTestApp, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 
 let app: TestApp
@@ -12,20 +12,6 @@ afterEach(() => app.close())
 
 async function json(answer: Response | Promise<Response>) {
   return Object(await (await answer).json())
-}
-
-/** Everything in the database that a refused request must not change. */
-const state = () =>
-  JSON.stringify(
-    ['users', 'user_permissions', 'api_tokens', 'audit_log'].map((table) =>
-      app.store.sqlite.prepare(`select * from ${table}`).all(),
-    ),
-  )
-
-async function expectRefused(answer: () => Promise<Response>, outcome: string) {
-  const before = state()
-  expect(await outcomeOf(answer())).toBe(outcome)
-  expect(state()).toBe(before)
 }
 
 describe('one user', () => {
@@ -59,9 +45,9 @@ describe('one user', () => {
     ] as const
     const { anonymous, user } = await threeCallers(app)
     for (const [method, path, body] of verbs) {
-      await expectRefused(() => admin.send(method, path, body), '404 user_not_found')
-      await expectRefused(() => user.send(method, path, body), '403 admin_required')
-      await expectRefused(() => anonymous.send(method, path, body), '401 unauthenticated')
+      await expectRefused(app, () => admin.send(method, path, body), '404 user_not_found')
+      await expectRefused(app, () => user.send(method, path, body), '403 admin_required')
+      await expectRefused(app, () => anonymous.send(method, path, body), '401 unauthenticated')
     }
   })
 })
@@ -107,6 +93,7 @@ describe('changing a user', () => {
     const renamed = await json(admin.send('PUT', `/api/users/${id}`, { ...answered.user, displayName: 'Anna' }))
     expect(renamed.user).toStrictEqual({ ...answered.user, displayName: 'Anna' })
     await expectRefused(
+      app,
       () => admin.send('PUT', `/api/users/${id}`, { ...answered, displayName: 'x' }),
       '400 invalid_request',
     )
@@ -126,10 +113,10 @@ describe('changing a user', () => {
     }
     for (const [path, value] of Object.entries(others)) {
       const body = { ...user, displayName: 'x', [path]: value }
-      const before = state()
+      const before = stateOf(app)
       const answer = await admin.send('PUT', `/api/users/${id}`, body)
       expect([answer.status, (await json(answer)).issues]).toMatchObject([400, [{ path }]])
-      expect(state()).toBe(before)
+      expect(stateOf(app)).toBe(before)
     }
   })
 
@@ -150,7 +137,7 @@ describe('changing a user', () => {
     const byToken = app.request('/api/auth/status', { headers: { authorization: `Bearer ${token}` } })
     expect(await json(byToken)).toMatchObject({ authenticated: false })
     expect(app.store.sqlite.prepare('select count(*) from api_tokens').pluck().get()).toBe(0)
-    await expectRefused(() => admin.send('PUT', '/api/users/1', { isActive: false }), '403 self_change_forbidden')
+    await expectRefused(app, () => admin.send('PUT', '/api/users/1', { isActive: false }), '403 self_change_forbidden')
   })
 
   test.each([
@@ -164,19 +151,23 @@ describe('changing a user', () => {
     [{ constructor: 'x' }],
   ])('%j is refused', async (body) => {
     const { id } = await app.user('anna')
-    await expectRefused(() => admin.send('PUT', `/api/users/${id}`, body), '400 invalid_request')
+    await expectRefused(app, () => admin.send('PUT', `/api/users/${id}`, body), '400 invalid_request')
   })
 
   test('to an existing name is refused', async () => {
     const { id } = await app.user('anna')
-    await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { username: 'Admin' }), '409 username_taken')
+    await expectRefused(app, () => admin.send('PUT', `/api/users/${id}`, { username: 'Admin' }), '409 username_taken')
   })
 
   test('an OpenID user keeps the e-mail and the name from the provider', async () => {
     const { id } = await app.user('anna')
     app.store.sqlite.prepare("update users set auth_provider = 'oidc' where id = ?").run(id)
-    await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { email: 'x@example.org' }), '400 invalid_request')
-    await expectRefused(() => admin.send('PUT', `/api/users/${id}`, { displayName: 'x' }), '400 invalid_request')
+    await expectRefused(
+      app,
+      () => admin.send('PUT', `/api/users/${id}`, { email: 'x@example.org' }),
+      '400 invalid_request',
+    )
+    await expectRefused(app, () => admin.send('PUT', `/api/users/${id}`, { displayName: 'x' }), '400 invalid_request')
     expect((await admin.send('PUT', `/api/users/${id}`, { username: 'anna2' })).status).toBe(200)
     app.store.sqlite.prepare("update users set email = 'a@example.org', display_name = 'A' where id = ?").run(id)
     const { user } = await json(admin.send('GET', `/api/users/${id}`))
@@ -220,7 +211,7 @@ describe('deactivation', () => {
   })
 
   test('of oneself is refused, also for the last administrator', async () => {
-    await expectRefused(() => admin.send('DELETE', '/api/users/1'), '403 self_change_forbidden')
+    await expectRefused(app, () => admin.send('DELETE', '/api/users/1'), '403 self_change_forbidden')
   })
 })
 
@@ -304,13 +295,13 @@ describe('administrators', () => {
     [null, '400 invalid_request'],
   ])('%j is refused with %s', async (body, outcome) => {
     const { id } = await app.user('anna')
-    await expectRefused(() => setAdmin(id, body), outcome)
+    await expectRefused(app, () => setAdmin(id, body), outcome)
   })
 
   test('nobody changes their own role', async () => {
-    await expectRefused(() => setAdmin(1, { isAdmin: false }), '403 self_change_forbidden')
-    await expectRefused(() => setAdmin(1), '403 self_change_forbidden')
-    await expectRefused(() => setAdmin(1, {}), '403 self_change_forbidden')
+    await expectRefused(app, () => setAdmin(1, { isAdmin: false }), '403 self_change_forbidden')
+    await expectRefused(app, () => setAdmin(1), '403 self_change_forbidden')
+    await expectRefused(app, () => setAdmin(1, {}), '403 self_change_forbidden')
   })
 })
 
@@ -352,7 +343,11 @@ describe('resetting a password', () => {
     const [gone, outside] = [await app.user('gone'), await app.user('outside')]
     await admin.send('DELETE', `/api/users/${gone.id}`)
     app.store.sqlite.prepare("update users set auth_provider = 'oidc' where id = ?").run(outside.id)
-    await expectRefused(() => admin.send('POST', `/api/users/${gone.id}/reset-password`), '409 user_inactive')
-    await expectRefused(() => admin.send('POST', `/api/users/${outside.id}/reset-password`), '409 not_a_local_user')
+    await expectRefused(app, () => admin.send('POST', `/api/users/${gone.id}/reset-password`), '409 user_inactive')
+    await expectRefused(
+      app,
+      () => admin.send('POST', `/api/users/${outside.id}/reset-password`),
+      '409 not_a_local_user',
+    )
   })
 })

@@ -1,6 +1,7 @@
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterEach, expect, test } from 'vitest'
 import { openMail } from '../../../src/node/alerts/mail.ts'
+import { portOf } from '../../support/servers/port-of.ts'
 
 const servers: SMTPServer[] = []
 afterEach(() => {
@@ -41,9 +42,7 @@ async function serve(options: SMTPServerOptions = {}): Promise<{ port: number; l
   servers.push(server)
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return { port: address.port, letters }
+  return { port: portOf(server.server), letters }
 }
 
 const LETTER = { to: 'you@example.org', subject: 'Ridge is silent', text: 'Ridge was not heard for 2 h', id: 'msg_1' }

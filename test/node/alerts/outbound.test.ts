@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { isPublicAddress } from '../../../src/app/alerts/outbox/public-address.ts'
 import { SendFailure } from '../../../src/app/alerts/outbox/ports.ts'
 import { openOutbound, type Resolve } from '../../../src/node/alerts/outbound.ts'
+import { portOf } from '../../support/servers/port-of.ts'
 
 const servers: Server[] = []
 afterEach(() => {
@@ -16,9 +17,7 @@ async function serve(listener: RequestListener): Promise<number> {
   const server = createServer(listener)
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
+  return portOf(server)
 }
 
 const request = (url: string, mayBePrivate = true) =>

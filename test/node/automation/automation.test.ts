@@ -9,7 +9,15 @@ import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'
 import { auditRows, START } from '../../support/app.ts'
 import { ACKNOWLEDGE, ANNOUNCE, createTestAutomation, HOUR, MINUTE, SCHEDULE } from '../../support/automation.ts'
 import { fromRadio } from '../../support/radio/device.ts'
-import { FAR, LORA, OWN, type RadioService, startRadioService, until } from '../../support/radio/service.ts'
+import {
+  FAR,
+  LORA,
+  OWN,
+  packetsSent,
+  type RadioService,
+  startRadioService,
+  until,
+} from '../../support/radio/service.ts'
 
 const running: RadioService[] = []
 
@@ -69,10 +77,6 @@ function counts({ store }: RadioService): unknown {
 
 function textOf({ payloadVariant }: MeshPacket): string {
   return payloadVariant.case === 'decoded' ? new TextDecoder().decode(payloadVariant.value.payload) : ''
-}
-
-function packetsSent({ device }: RadioService): number {
-  return device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet').length
 }
 
 it('answers a ping over the air once, but not its copy, a replay or our own words', async () => {

@@ -3,7 +3,7 @@ import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import { encodeText as encode } from '../../../src/meshtastic/link/to-radio.ts'
 import type { Client } from '../../support/app.ts'
 import { ANNOUNCE, MINUTE, SCHEDULE } from '../../support/automation.ts'
-import { FAR, type RadioService, startRadioService, until } from '../../support/radio/service.ts'
+import { FAR, packetsSent, type RadioService, startRadioService, until } from '../../support/radio/service.ts'
 
 const running: RadioService[] = []
 
@@ -49,9 +49,6 @@ const states = ({ store }: RadioService) =>
 
 const encodeText = (id: number) =>
   encode({ to: BROADCAST, channel: 0, id, hopLimit: 3, wantAck: true, text: 'Hello', replyId: null, isEmoji: false })
-
-const packetsSent = ({ device }: RadioService) =>
-  device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet').length
 
 /** Time enough for all waiting packets to be sent. */
 async function letPass(service: RadioService): Promise<void> {

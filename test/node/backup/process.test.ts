@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -18,7 +18,14 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/node/database.ts'
 import { buildProgram } from '../../support/built/built-program.ts'
-import { type Built, buildService, runToEnd, type Service, startService } from '../../support/built/built-service.ts'
+import {
+  buildService,
+  type Built,
+  runCli,
+  runToEnd,
+  type Service,
+  startService,
+} from '../../support/built/built-service.ts'
 import {
   contentOf,
   fingerprint,
@@ -77,13 +84,7 @@ async function refusedStart(name: string): Promise<{ code: number | null; lines:
   return { code, lines: messages(out.split('\n')) }
 }
 
-function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [cliFile, ...args], { env: env() }, (_error, out, err) =>
-      resolve({ code: child.exitCode ?? -1, out, err }),
-    )
-  })
-}
+const cli = (...args: string[]) => runCli(cliFile, args, env())
 
 test('RESTORE_FROM_BACKUP restores once, and says so; a running service is not restored', async () => {
   const name = await makeBackup(here.dataDir)

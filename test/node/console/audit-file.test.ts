@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +8,7 @@ import { verifyChain } from '../../../src/app/audit/verify.ts'
 import { readExport } from '../../../src/node/console/audit-file.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
-import { buildCli } from '../../support/built/built-service.ts'
+import { buildCli, runCli } from '../../support/built/built-service.ts'
 
 const DAY_MS = 86_400_000
 
@@ -29,14 +28,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true })
 })
 
-function cli(...args: string[]) {
-  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
-    const child = execFile(process.execPath, [file, 'audit', ...args], { env }, (_error, out, err) =>
-      resolve({ code: child.exitCode ?? -1, out, err }),
-    )
-  })
-}
+const cli = (...args: string[]) => runCli(file, ['audit', ...args], { DATA_DIR: dir })
 
 /** One entry a day, with names that a table must escape and names that look escaped. */
 function fill(count: number) {

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +6,7 @@ import { createLog } from '../../../src/app/log.ts'
 import { openCounters } from '../../../src/node/metrics/counters.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { redisSessions } from '../../../src/node/redis/sessions.ts'
-import { buildCli } from '../../support/built/built-service.ts'
+import { buildCli, runCli } from '../../support/built/built-service.ts'
 import { startRedis } from '../../support/servers/redis.ts'
 
 let file: string
@@ -31,16 +30,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true }))
 
-function cli(args: string[], env: Record<string, string> = {}) {
-  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [file, ...args],
-      { env: { PATH: String(process.env['PATH']), DATA_DIR: dir, ...env } },
-      (_error, out, err) => resolve({ code: child.exitCode ?? -1, out, err }),
-    )
-  })
-}
+const cli = (args: string[], env: Record<string, string> = {}) => runCli(file, args, { DATA_DIR: dir, ...env })
 
 function rows(sql: string): unknown[] {
   const store = openDatabase(join(dir, 'mesh.db'))

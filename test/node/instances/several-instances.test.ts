@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Built, buildService, type Service, startService } from '../../support/built/built-service.ts'
+import { buildService, type Built, type Service, signInAt, startService } from '../../support/built/built-service.ts'
 import { type Nginx, startNginx } from '../../support/servers/nginx.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { type RedisServer, startRedis } from '../../support/servers/redis.ts'
@@ -44,12 +44,7 @@ async function start(env: Record<string, string> = {}): Promise<Service> {
 const says = (service: Service, text: string) => expect.poll(() => service.lines.join('\n')).toContain(text)
 const isHolder = (service: Service) => service.lines.some((line) => line.includes(HOLDS))
 
-async function signIn({ url }: Pick<Service, 'url'>) {
-  const body = JSON.stringify({ username: 'admin', password: PASSWORD })
-  const answer = await fetch(`${url}/api/auth/login`, { method: 'POST', headers: JSON_BODY, body })
-  expect(answer.status).toBe(200)
-  return { ...JSON_BODY, cookie: String(answer.headers.getSetCookie()[0]).split(';')[0] ?? '' }
-}
+const signIn = async ({ url }: Pick<Service, 'url'>) => ({ ...JSON_BODY, cookie: await signInAt(url, PASSWORD) })
 
 /** As if the holder of the radios had been silent for the length of its lease. */
 function expireLease(): void {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createProcessMetrics } from '../../../src/node/metrics/process.ts'
-import { type Built, buildService, startService } from '../../support/built/built-service.ts'
+import { buildService, type Built, signInAt, startService } from '../../support/built/built-service.ts'
 
 const PASSWORD = 'watched from outside'
 
@@ -32,12 +32,7 @@ it('measures this process in base units', () => {
 
 it('shows a running service from outside (live, dashboard, metrics) and lets it stop at once', async () => {
   const service = await startService(built, { DATA_DIR: dir, ADMIN_PASSWORD: PASSWORD, DEMO: 'true' })
-  const login = await fetch(`${service.url}/api/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'admin', password: PASSWORD }),
-  })
-  const headers = { cookie: String(login.headers.getSetCookie()[0]?.split(';')[0]) }
+  const headers = { cookie: await signInAt(service.url, PASSWORD) }
   const stream = await fetch(`${service.url}/api/events`, { headers })
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
   expect((await reader?.read())?.value).toContain(': open\n')

@@ -1,11 +1,8 @@
-import { create } from '@bufbuild/protobuf'
 import { afterEach, expect, it } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
-import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
-import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import { openRadio } from '../../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from '../../support/app.ts'
+import { textPacket } from '../../support/mesh/mesh.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { type MqttBroker, startMqttBroker } from '../../support/radio/mqtt-broker.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
@@ -66,21 +63,9 @@ async function startSources(): Promise<Sources> {
   }
 }
 
-function text(id: number, words: string): MeshPacket {
-  const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(words) }
-  const arrival = { hopStart: 3, hopLimit: 2, rxSnr: 4, rxRssi: -80 }
-  return create(MeshPacketSchema, {
-    from: 5,
-    to: BROADCAST,
-    id,
-    ...arrival,
-    payloadVariant: { case: 'decoded', value },
-  })
-}
-
 it('one packet by two radios and three gateways is one message with five receptions', async () => {
   const { devices, broker, get, stored } = await startSources()
-  const value = text(9, 'to all')
+  const value = textPacket(9, 'to all')
   for (const device of devices) device.send(fromRadio({ case: 'packet', value }))
   for (const gateway of [0xa, 0xb, 0xc]) await broker.publishPacket(value, gateway)
   await broker.publishPacket(value, 0xa)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Built, buildService, startService } from '../../support/built/built-service.ts'
+import { buildService, type Built, signInAt, startService } from '../../support/built/built-service.ts'
 import { type RadioDevice, startRadioDevice } from '../../support/radio/device.ts'
 import { readRadio } from '../../support/radio/recorded.ts'
 
@@ -50,12 +50,7 @@ test('the first five minutes of the README work word for word, with a radio conn
 })
 
 async function untilNodes(url: string, password: string): Promise<void> {
-  const login = await fetch(`${url}/api/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'admin', password }),
-  })
-  const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const cookie = await signInAt(url, password)
   await vi.waitFor(
     async () => {
       const answer = await fetch(`${url}/api/nodes`, { headers: { cookie } })

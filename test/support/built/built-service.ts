@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,6 +20,20 @@ export function buildService(): Built {
 /** The console of the built program: it starts several times as fast as from source. */
 export function buildCli(): string {
   return join(buildService().main, '../cli.js')
+}
+
+/** Runs a program of the console in an environment of its own. */
+export function runCli(
+  file: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    const own = { PATH: String(process.env['PATH']), ...env }
+    const child = execFile(process.execPath, [file, ...args], { env: own }, (_error, out, err) =>
+      resolve({ code: child.exitCode ?? -1, out, err }),
+    )
+  })
 }
 
 /** The program with its pages, as `npm run build` makes them. */
@@ -92,6 +106,16 @@ export async function startService({ main }: Built, env: Record<string, string>)
       return typeof code === 'number' ? code : null
     },
   }
+}
+
+/** Signs the first administrator in; returns the cookies of the session. */
+export async function signInAt(url: string, password: string): Promise<string> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ username: 'admin', password })
+  const answer = await fetch(`${url}/api/auth/login`, { method: 'POST', headers, body })
+  if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${await answer.text()}`)
+  const cookies = answer.headers.getSetCookie().map((line) => line.split(';')[0])
+  return cookies.join('; ')
 }
 
 /** Runs a built service that is expected to refuse to start. */

@@ -1,5 +1,7 @@
+import { expect } from 'vitest'
 import { createBrowser } from '../web/browser.ts'
 import type { TestApp } from '../app.ts'
+import { codeAt } from './oathtool.ts'
 
 export type CookieClient = ReturnType<typeof cookieClient>
 
@@ -14,4 +16,16 @@ export function cookieClient(app: TestApp) {
         ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       }),
   }
+}
+
+/** Sets up an authenticator app; returns its secret and the recovery codes. */
+export async function enrol(
+  app: TestApp,
+  client: { send(method: string, path: string, body?: unknown): Promise<Response> },
+): Promise<{ secret: string; codes: string[] }> {
+  const { secret, enrolment } = Object(await (await client.send('POST', '/api/auth/factors/totp')).json())
+  const code = codeAt(secret, app.clock.now)
+  const answer = await client.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code })
+  expect(answer.status).toBe(200)
+  return { secret, codes: Object(await answer.json()).recoveryCodes }
 }

@@ -1,14 +1,10 @@
 import type { Heard } from '../../../src/app/mesh/ingest/heard.ts'
-import { create } from '@bufbuild/protobuf'
 import { expect } from 'vitest'
 import { parseConfig } from '../../../src/app/config/config.ts'
 import { expandPsk, hashChannel } from '../../../src/meshtastic/crypto/channel.ts'
 import { Config_LoRaConfig_ModemPreset as Preset } from '../../../src/meshtastic/gen/config_pb.ts'
-import { type MeshPacket, MeshPacketSchema } from '../../../src/meshtastic/gen/packet_pb.ts'
-import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { identifyChannel, numberChannel } from '../../../src/meshtastic/channel-identity.ts'
 import { type ChannelKey, DEFAULT_CHANNEL_KEY } from '../../../src/meshtastic/link/mqtt-envelope.ts'
-import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import { startAutomation } from '../../../src/node/automation.ts'
 import { type NodeRadio, openRadio } from '../../../src/node/radio/radio.ts'
 import { type Client, createTestApp, START } from '../app.ts'
@@ -16,6 +12,7 @@ import { createManualClock } from '../manual-clock.ts'
 import { envelopeOf, type MqttBroker, startMqttBroker } from '../radio/mqtt-broker.ts'
 import { fromRadio, type FromRadioVariant, type RadioDevice, startRadioDevice } from '../radio/device.ts'
 import { until } from '../radio/service.ts'
+import { textPacket } from './mesh.ts'
 import { openMemoryStore } from '../memory-store.ts'
 
 export const DEFAULT_PSK = Uint8Array.of(1)
@@ -129,9 +126,12 @@ export async function startClub(
     clock,
     radio: () => radio,
     byRadio: (id, slot = 0, device = 0) =>
-      devices[device]?.send(fromRadio({ case: 'packet', value: { ...text(id), channel: slot } })),
+      devices[device]?.send(fromRadio({ case: 'packet', value: { ...textPacket(id, `m${id}`), channel: slot } })),
     byBroker: async (id, channel = { ...DEFAULT_CHANNEL_KEY, name: LONG_FAST }) =>
-      broker.publish(`msh/EU_868/2/e/${channel.name}/!0000000a`, await envelopeOf(text(id), 0xa, channel)),
+      broker.publish(
+        `msh/EU_868/2/e/${channel.name}/!0000000a`,
+        await envelopeOf(textPacket(id, `m${id}`), 0xa, channel),
+      ),
     get,
     async numbers() {
       const { messages } = await get('/api/messages')
@@ -173,18 +173,6 @@ function proxyOf(current: () => NodeRadio): NodeRadio {
     start: (onHeard) => current().start(onHeard),
     close: () => current().close(),
   }
-}
-
-function text(id: number): MeshPacket {
-  const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(`m${id}`) }
-  const arrival = { hopStart: 3, hopLimit: 2, rxSnr: 4, rxRssi: -80 }
-  return create(MeshPacketSchema, {
-    from: 5,
-    to: BROADCAST,
-    id,
-    ...arrival,
-    payloadVariant: { case: 'decoded', value },
-  })
 }
 
 /** A channel with this hash that everybody can read. */

@@ -32,6 +32,19 @@ export function text(words: string, more: DataInit = {}): DataInit {
   return { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(words), ...more }
 }
 
+/** A text as it arrives over one hop from node 5. */
+export function textPacket(id: number, words: string): MeshPacket {
+  const value = { portnum: PortNum.TEXT_MESSAGE_APP, payload: new TextEncoder().encode(words) }
+  const arrival = { hopStart: 3, hopLimit: 2, rxSnr: 4, rxRssi: -80 }
+  return create(MeshPacketSchema, {
+    from: 5,
+    to: BROADCAST,
+    id,
+    ...arrival,
+    payloadVariant: { case: 'decoded', value },
+  })
+}
+
 export function position(init: MessageInitShape<typeof PositionSchema>): DataInit {
   return { portnum: PortNum.POSITION_APP, payload: toBinary(PositionSchema, create(PositionSchema, init)) }
 }

@@ -138,3 +138,8 @@ export async function startRadioService(
 export function until(check: () => void | Promise<void>): Promise<void> {
   return vi.waitFor(check, { interval: 2, timeout: 60_000 })
 }
+
+/** How many packets the radio was given to send. */
+export function packetsSent({ device }: Pick<RadioService, 'device'>): number {
+  return device.received.filter(({ payloadVariant }) => payloadVariant.case === 'packet').length
+}

@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import { create, toBinary } from '@bufbuild/protobuf'
+import { nodes } from '../../../src/db/schema.ts'
 import type { MeshPacket } from '../../../src/meshtastic/gen/packet_pb.ts'
 import { Routing_Error, RoutingSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { openDatabase } from '../../../src/node/database.ts'
 import { LOCAL, packet } from '../mesh/mesh.ts'
 import { fromRadio, type RadioDevice, startRadioDevice } from './device.ts'
 import { openSite, type Site, type SiteBrowser, type Visitor } from '../web/site.ts'
@@ -89,4 +92,23 @@ function routing({ id }: MeshPacket, from: number, errorReason: Routing_Error): 
 export function readData({ payloadVariant }: MeshPacket) {
   if (payloadVariant.case !== 'decoded') throw new Error('not readable')
   return payloadVariant.value
+}
+
+/** The number of the first node of a crowd; the others follow. */
+export const CROWD = 0x10000000
+
+/** Stores nodes with names and places, the first of them last heard at this time. */
+export async function storeCrowd({ data }: Site, count: number, lastHeard: number): Promise<void> {
+  const store = openDatabase(join(data, 'mesh.db'))
+  await store.db.insert(nodes).values(
+    Array.from({ length: count }, (_, index) => ({
+      nodeNum: CROWD + index,
+      longName: `Crowd ${String(index).padStart(3, '0')}`,
+      latitude: 47 + index / 1000,
+      longitude: 8 + index / 1000,
+      firstHeard: lastHeard,
+      lastHeard: lastHeard + index,
+    })),
+  )
+  store.close()
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { endProcess } from './end-process.ts'
 import { freePort } from './free-port.ts'
 
 const SERVER = '/usr/sbin/nginx'
@@ -26,11 +26,7 @@ export async function startNginx(urls: readonly string[]): Promise<Nginx> {
     url: `http://127.0.0.1:${port}`,
     process: child,
     stop: async () => {
-      if (child.exitCode === null && child.signalCode === null) {
-        const ended = once(child, 'exit')
-        child.kill('SIGTERM')
-        await ended
-      }
+      await endProcess(child, 'SIGTERM')
       rmSync(dir, { recursive: true, force: true })
     },
   }

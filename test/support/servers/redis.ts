@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { endProcess } from './end-process.ts'
 import { freePort } from './free-port.ts'
 
 const SERVER = '/usr/bin/redis-server'
@@ -36,11 +36,7 @@ export async function startRedis(options: { port?: number; args?: string[] } = {
     url: `redis://127.0.0.1:${port}`,
     process: child,
     stop: async () => {
-      if (child.exitCode === null && child.signalCode === null) {
-        const ended = once(child, 'exit')
-        child.kill('SIGKILL')
-        await ended
-      }
+      await endProcess(child, 'SIGKILL')
       rmSync(dir, { recursive: true, force: true })
     },
   }

@@ -1,11 +1,7 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodes } from '../../../src/db/schema.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
-import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+import { CROWD, isLive, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
 
-const FIRST = 0x10000000
 const NODES = 300
 const CLICKS = 60
 /** Many more than a large mesh brings. */
@@ -16,26 +12,14 @@ let isQuiet = false
 let heard = 0
 const traffic = setInterval(() => {
   if (isQuiet || mesh === undefined) return
-  const from = FIRST + ((heard * 7919) % NODES)
+  const from = CROWD + ((heard * 7919) % NODES)
   heard += 1
   mesh.hear(telemetry({ variant: { case: 'deviceMetrics', value: { batteryLevel: heard % 100 } } }), { from })
 }, 1000 / PACKETS_PER_SECOND)
 
 beforeAll(async () => {
   mesh = await openRadioSite()
-  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
-  const lastHeard = Date.now() - 3_600_000
-  await store.db.insert(nodes).values(
-    Array.from({ length: NODES }, (_, index) => ({
-      nodeNum: FIRST + index,
-      longName: `Crowd ${String(index).padStart(3, '0')}`,
-      latitude: 47 + index / 1000,
-      longitude: 8 + index / 1000,
-      firstHeard: lastHeard,
-      lastHeard: lastHeard + index,
-    })),
-  )
-  store.close()
+  await storeCrowd(mesh.site, NODES, Date.now() - 3_600_000)
 })
 afterAll(async () => {
   clearInterval(traffic)

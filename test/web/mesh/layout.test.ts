@@ -1,11 +1,7 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodes } from '../../../src/db/schema.ts'
-import { openDatabase } from '../../../src/node/database.ts'
 import { telemetry, text } from '../../support/mesh/mesh.ts'
-import { openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+import { CROWD, openRadioSite, type RadioSite, storeCrowd } from '../../support/radio/site.ts'
 
-const FIRST = 0x10000000
 const NODES = 300
 const MOST_SHIFT = 0.1
 /** A phone on a bad link: bytes a second each way, and milliseconds there and back. */
@@ -53,23 +49,11 @@ const WATCH = `
 let mesh: RadioSite
 beforeAll(async () => {
   mesh = await openRadioSite()
-  const store = openDatabase(join(mesh.site.data, 'mesh.db'))
-  const lastHeard = Date.now() - 600_000
-  await store.db.insert(nodes).values(
-    Array.from({ length: NODES }, (_, index) => ({
-      nodeNum: FIRST + index,
-      longName: `Crowd ${String(index).padStart(3, '0')}`,
-      latitude: 47 + index / 1000,
-      longitude: 8 + index / 1000,
-      firstHeard: lastHeard,
-      lastHeard: lastHeard + index,
-    })),
-  )
-  store.close()
-  for (let index = 0; index < 8; index++) mesh.hear(text(`Is anybody on hill ${index}?`), { from: FIRST + index })
+  await storeCrowd(mesh.site, NODES, Date.now() - 600_000)
+  for (let index = 0; index < 8; index++) mesh.hear(text(`Is anybody on hill ${index}?`), { from: CROWD + index })
   for (let index = 0; index < NODES; index++) {
     const variant = { case: 'deviceMetrics', value: { batteryLevel: index % 100 } } as const
-    mesh.hear(telemetry({ variant }), { from: FIRST + index })
+    mesh.hear(telemetry({ variant }), { from: CROWD + index })
   }
 })
 afterAll(() => mesh.close())

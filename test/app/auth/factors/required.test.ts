@@ -3,16 +3,10 @@ import { factorsOf } from '../../../../src/app/auth/oidc/protocol/claims.ts'
 import { outcomeOf } from '../../../support/answers.ts'
 import { auditedBy } from '../../../support/answers.ts'
 import { type Client, createTestApp, moveToProvider, type TestApp } from '../../../support/app.ts'
-import { codeAt } from '../../../support/factors/oathtool.ts'
+import { enrol } from '../../../support/factors/cookie-client.ts'
 
 let app: TestApp
 afterEach(() => app.close())
-
-async function enrol(client: Client): Promise<void> {
-  const { secret, enrolment } = Object(await (await client.send('POST', '/api/auth/factors/totp')).json())
-  const code = codeAt(secret, app.clock.now)
-  expect((await client.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code })).status).toBe(200)
-}
 
 const isMissing = async (client: Client) =>
   Object(await (await client.send('GET', '/api/auth/status')).json()).secondFactor.isMissing
@@ -40,7 +34,7 @@ describe.each([
         expect(await isMissing(client)).toBe(outcome !== '200')
       })
       expect(audited).toEqual([])
-      await enrol(client)
+      await enrol(app, client)
       expect(await outcomeOf(client.send('GET', '/api/nodes'))).toBe('200')
       expect(await isMissing(client)).toBe(false)
       expect((await client.send('DELETE', '/api/auth/factors/totp')).status).toBe(204)

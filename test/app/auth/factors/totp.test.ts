@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { outcomeOf } from '../../../support/answers.ts'
 import { ADMIN_PASSWORD, auditRows, createTestApp, type TestApp, USER_PASSWORD } from '../../../support/app.ts'
-import { type CookieClient, cookieClient } from '../../../support/factors/cookie-client.ts'
+import { type CookieClient, cookieClient, enrol } from '../../../support/factors/cookie-client.ts'
 import { codeAt } from '../../../support/factors/oathtool.ts'
 
 let app: TestApp
@@ -24,14 +24,6 @@ async function login(
 }
 
 const STEP_MS = 30_000
-
-async function enrol(client = anna): Promise<{ secret: string; codes: string[] }> {
-  const { secret, enrolment } = Object(await (await client.send('POST', '/api/auth/factors/totp')).json())
-  const code = codeAt(secret, app.clock.now)
-  const answer = await client.send('POST', '/api/auth/factors/totp/confirm', { enrolment, code })
-  expect(answer.status).toBe(200)
-  return { secret, codes: Object(await answer.json()).recoveryCodes }
-}
 
 const sendCode = (client: CookieClient, code: string) => client.send('POST', '/api/auth/login/totp', { code })
 const sendRecovery = (client: CookieClient, code: string) => client.send('POST', '/api/auth/login/recovery', { code })
@@ -59,7 +51,7 @@ describe('setting up TOTP', () => {
   })
 
   test('gives ten recovery codes once, and is recorded', async () => {
-    const { codes, secret } = await enrol()
+    const { codes, secret } = await enrol(app, anna)
     expect(new Set(codes).size).toBe(10)
     for (const code of codes) expect(code).toMatch(/^[a-z0-9]{4}(-[a-z0-9]{4}){3}$/)
     const list = Object(await (await anna.send('GET', '/api/auth/factors')).json())
@@ -124,7 +116,7 @@ describe('signing in with TOTP', () => {
   })
 
   test('asks for the code after the password, and admits nobody before it', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     const rows = auditRows(app).length
     const client = cookieClient(app)
     expect(await login(client)).toEqual({ secondFactor: ['totp', 'recovery'] })
@@ -142,7 +134,7 @@ describe('signing in with TOTP', () => {
   })
 
   test.each([-1, 0, 1])('accepts the code of %d steps from now and no other', async (drift) => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     app.clock.advance(10 * STEP_MS)
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, app.clock.now + drift * STEP_MS)))).toBe('200')
     const beyond = app.clock.now + (drift < 0 ? -2 : 2) * STEP_MS
@@ -150,7 +142,7 @@ describe('signing in with TOTP', () => {
   })
 
   test('a code works once: not again, not twice at the same instant, and no older code after it', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     expect(await outcomeOf(sendCode(await half(), codeAt(secret, app.clock.now)))).toBe('401 invalid_code')
     app.clock.advance(5 * STEP_MS)
     const code = codeAt(secret, app.clock.now)
@@ -166,7 +158,7 @@ describe('signing in with TOTP', () => {
   })
 
   test('an attempt signs in once, even with a new code', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     app.clock.advance(5 * STEP_MS)
     const client = await half()
     const copy = cookieClient(app)
@@ -177,7 +169,7 @@ describe('signing in with TOTP', () => {
   })
 
   test('five wrong codes end an attempt, each recorded; ten in a window close the account to strangers', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     app.clock.advance(5 * STEP_MS)
     const wrong = String((Number(codeAt(secret, app.clock.now)) + 1) % 1_000_000).padStart(6, '0')
     const rows = auditRows(app).length
@@ -203,7 +195,7 @@ describe('signing in with TOTP', () => {
   })
 
   test('an attempt ends after five minutes, with a new password, with the account, and when the clock goes back', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     const admin = await app.admin()
     const code = () => codeAt(secret, app.clock.now)
     const late = await half()
@@ -225,11 +217,11 @@ describe('signing in with TOTP', () => {
   })
 
   test('an attempt belongs to one user, and a forged attempt is worth nothing', async () => {
-    const { secret } = await enrol()
+    const { secret } = await enrol(app, anna)
     const other = await app.user('bert')
     const bert = cookieClient(app)
     await login(bert, 'bert')
-    const bertSecret = (await enrol(bert)).secret
+    const bertSecret = (await enrol(app, bert)).secret
     app.clock.advance(5 * STEP_MS)
     const client = await half()
     expect(await outcomeOf(sendCode(client, codeAt(bertSecret, app.clock.now)))).toBe('401 invalid_code')
@@ -246,7 +238,7 @@ describe('signing in with TOTP', () => {
   test('a clock that was ahead locks nobody out after it is corrected', async () => {
     const year = 365 * 86_400_000
     app.clock.advance(year)
-    const { secret } = await enrol(await signedInAgain())
+    const { secret } = await enrol(app, await signedInAgain())
     app.clock.advance(-year)
     // The first change after such a jump waits for a second one.
     await login(cookieClient(app))
@@ -265,7 +257,7 @@ describe('signing in with TOTP', () => {
 
 describe('recovery codes', () => {
   test('each works once, in any spelling; of twenty uses at one instant one succeeds', async () => {
-    const { codes } = await enrol()
+    const { codes } = await enrol(app, anna)
     const [first = '', second = ''] = codes
     const clients = await Promise.all(Array.from({ length: 20 }, () => half()))
     app.ip = '192.0.2.9'
@@ -282,7 +274,7 @@ describe('recovery codes', () => {
   })
 
   test('new ones replace the old ones, and they are deleted with the last factor', async () => {
-    const { codes } = await enrol()
+    const { codes } = await enrol(app, anna)
     const renewed = Object(await (await anna.send('POST', '/api/auth/factors/recovery-codes')).json()).recoveryCodes
     expect(await outcomeOf(sendRecovery(await half(), codes[0] ?? ''))).toBe('401 invalid_code')
     expect(await outcomeOf(sendRecovery(await half(), renewed[0]))).toBe('200')
@@ -296,7 +288,7 @@ describe('recovery codes', () => {
 
 describe('an administrator', () => {
   test('resets the factors of a user: this is audited, ends the sessions and notifies the user', async () => {
-    await enrol()
+    await enrol(app, anna)
     const admin = await app.admin()
     const rows = auditRows(app).length
     expect((await admin.send('POST', `/api/users/${annaId}/reset-second-factor`)).status).toBe(204)
@@ -320,7 +312,7 @@ describe('an administrator', () => {
 })
 
 test('under another SESSION_SECRET the seed is unusable, recovery codes still work, and the log says so', async () => {
-  const { codes, secret } = await enrol()
+  const { codes, secret } = await enrol(app, anna)
   Object.assign(app.ports, { config: { ...app.ports.config, SESSION_SECRET: ['t'.repeat(40)] } })
   app.clock.advance(5 * STEP_MS)
   const client = cookieClient(app)
@@ -333,7 +325,7 @@ test('under another SESSION_SECRET the seed is unusable, recovery codes still wo
 })
 
 test('the prompt for a factor does not reveal who exists: a wrong password gives the same answer for everybody', async () => {
-  await enrol()
+  await enrol(app, anna)
   const answers = await Promise.all(
     ['anna', 'nobody', 'admin'].map(async (username) => {
       const answer = await cookieClient(app).send('POST', '/api/auth/login', { username, password: ADMIN_PASSWORD + 1 })
