@@ -4,7 +4,7 @@ import { prepareOnce, type Store } from '../../db/store.ts'
 import { BROADCAST } from '../../meshtastic/node-id.ts'
 import { canReadChannel, canWriteChannel, type Scope, WHOLE_SCOPE } from '../../shared/access/scope.ts'
 import { UNKNOWN_CHANNEL } from '../../shared/mesh/channels.ts'
-import type { Permissions } from '../../shared/access/resources.ts'
+import { NO_PERMISSIONS, type Permissions } from '../../shared/access/resources.ts'
 
 // Which parts of a row a viewer sees: decided only here, for SQL and for live events.
 
@@ -19,11 +19,14 @@ const NOTHING_HIDDEN: ReadonlySet<number> = new Set()
 /** Everything: that of the service itself. */
 export const WHOLE_VIEW: View = { ...WHOLE_SCOPE, hidden: NOTHING_HIDDEN }
 
+/** Numbers of the nodes that fulfil a condition of `n`, with those that they had before. */
+const numsOf = (condition: SQL) => sql`select n.node_num as num from nodes n where ${condition}
+  union select r.from_node_num from nodes n cross join renumberings r on r.to_node_num = n.node_num and r.undone_at is null
+  where ${condition}`
+
 /** Sub-select in a query of viewers: a JSON array of all hidden nodes, deleted ones too, for `viewOf`. */
-export const hiddenNodes = sql<string>`(select json_group_array(n) from (select node_num as n from nodes where is_hidden
-  union select node_num from deleted_nodes where is_hidden
-  union select r.from_node_num from nodes h cross join renumberings r on r.to_node_num = h.node_num and r.undone_at is null
-  where h.is_hidden))`
+export const hiddenNodes = sql<string>`(select json_group_array(num) from (${numsOf(sql`n.is_hidden`)}
+  union select node_num from deleted_nodes where is_hidden))`
 
 /** `hidden`: as `hiddenNodes` answers. Hidden nodes are there for those who may change nodes. */
 export function viewOf(scope: Scope, { nodes }: Permissions, hidden: string): View {
@@ -32,9 +35,19 @@ export function viewOf(scope: Scope, { nodes }: Permissions, hidden: string): Vi
   return { ...scope, hidden: new Set(Array.isArray(nums) ? nums.map(Number) : []) }
 }
 
+/** Nodes that nobody sees who is not signed in. `heardAfter`: null for any time, even never. */
+const nodesNotShared = sql<string>`(select json_group_array(num) from (
+  ${numsOf(sql`n.is_hidden or n.is_ignored
+    or (${sql.placeholder('heardAfter')} is not null and coalesce(n.last_heard, 0) <= ${sql.placeholder('heardAfter')})`)}
+  union select node_num from deleted_nodes where is_hidden))`
+
 const queries = prepareOnce((db) => ({
   hidden: db
     .select({ hidden: hiddenNodes })
+    .from(sql`(select 1)`)
+    .prepare(),
+  notShared: db
+    .select({ hidden: nodesNotShared })
     .from(sql`(select 1)`)
     .prepare(),
 }))
@@ -42,6 +55,15 @@ const queries = prepareOnce((db) => ({
 /** What somebody with this scope and these permissions sees. */
 export async function readView(store: Store, scope: Scope, permissions: Permissions): Promise<View> {
   return viewOf(scope, permissions, (await queries(store).hidden.get())?.hidden ?? '[]')
+}
+
+/**
+ * What anonymous callers see with this scope. Ignored nodes, and those not heard after `heardAfter` (ms; null: at any
+ * time, even never), are as if they were hidden.
+ */
+export async function readSharedView(store: Store, scope: Scope, heardAfter: number | null): Promise<View> {
+  const found = await queries(store).notShared.get({ heardAfter })
+  return viewOf(scope, NO_PERMISSIONS, found?.hidden ?? '[]')
 }
 
 /** Whether the view leaves out no message. */

@@ -119,7 +119,8 @@ type Facts = Awaited<ReturnType<typeof countAll>>
 const KEPT_VIEWS = 16
 const kept = new WeakMap<Db, Map<string, { readonly at: number; readonly facts: Facts }>>()
 
-async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
+/** Counts of what the view shows; where a query is a round trip they may be a minute old. */
+export async function readFacts(store: Store, view: View, now: number): Promise<Facts> {
   if (store.batch === undefined) return countAll(store, view, now)
   const views = kept.get(store.db) ?? new Map<string, { readonly at: number; readonly facts: Facts }>()
   kept.set(store.db, views)

@@ -64,7 +64,15 @@ export function warmPages(): () => void {
 }
 
 /** Who may open a page. */
-export type Need = 'signed-in' | 'admin' | { readonly resource: Resource; readonly action: Action }
+export type Need =
+  | 'signed-in'
+  | 'admin'
+  | {
+      readonly resource: Resource
+      readonly action: Action
+      /** Strangers never see it. */
+      readonly isPrivate?: true
+    }
 
 export type Route = {
   readonly pattern: RegExp
@@ -131,7 +139,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     pattern: PAGES.packets,
-    need: read('info'),
+    need: { resource: 'info', action: 'read', isPrivate: true },
     nav: { path: '/packets', name: t.nav.packets, icon: 'packets', group: 'mesh' },
     draw: () => <PacketsPage />,
   },
@@ -198,7 +206,8 @@ export const ROUTES: readonly Route[] = [
 
 export function mayOpen(need: Need): boolean {
   if (need === 'signed-in') return !isStranger.value
-  return need === 'admin' ? isAdmin.value : can(need.resource, need.action)
+  if (need === 'admin') return isAdmin.value
+  return can(need.resource, need.action) && !(need.isPrivate && isStranger.value)
 }
 
 /** The permission that a page requires, in words. */

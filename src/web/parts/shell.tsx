@@ -56,7 +56,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <NodeKeeper />
       {can('messages', 'read') && !isStranger.value && <InboxKeeper />}
       {!isStranger.value && <FiringKeeper />}
-      {can('info', 'read') && <InfoKeeper />}
+      {can('info', 'read') && !isStranger.value && <InfoKeeper />}
       <Sidebar onFind={() => (isFinding.value = true)} />
       <TabBar />
       <div class="main">
@@ -119,7 +119,7 @@ function Sidebar({ onFind }: { onFind(): void }) {
 function States() {
   return (
     <div class="states">
-      {can('info', 'read') && <LinkState />}
+      {can('info', 'read') && !isStranger.value && <LinkState />}
       {!isStranger.value && <LiveMark />}
     </div>
   )

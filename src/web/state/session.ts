@@ -34,8 +34,6 @@ export function userName(one: { readonly displayName?: string | null; readonly u
 }
 
 export function can(resource: Resource, action: Action): boolean {
-  // The pages of radio data have parts that strangers never get.
-  if (resource === 'info' && isStranger.value) return false
   return status.value?.permissions[resource][action] ?? false
 }
 

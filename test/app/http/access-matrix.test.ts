@@ -4,7 +4,7 @@ import type { Rule } from '../../../src/app/http/describe.ts'
 import type { ErrorCode } from '../../../src/app/http/errors.ts'
 import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { type Client, createTestApp, type TestApp } from '../../support/app.ts'
-import { REQUESTS } from '../../support/mesh/seen-mesh.ts'
+import { PUBLIC_REQUESTS, REQUESTS } from '../../support/mesh/said.ts'
 import { CONTENTS, RULES } from './access-matrix-rules.ts'
 
 /** The request reached the handler or its input checks: anything but 401 and 403. */
@@ -190,7 +190,14 @@ test('each route for users names its contents, and each with contents is tried b
   const found = guarded.map(({ method, path }) => `${method} ${path}`).toSorted()
   expect(Object.keys(CONTENTS).toSorted(), 'name what each of these routes shows, in CONTENTS').toStrictEqual(found)
   const viewed = found.filter((name) => CONTENTS[name] === 'view' && name !== 'GET /api/events')
-  expect(Object.keys(REQUESTS).toSorted(), 'add requests to REQUESTS in seen-mesh.ts').toStrictEqual(viewed)
+  expect(Object.keys(REQUESTS).toSorted(), 'add requests to REQUESTS in said.ts').toStrictEqual(viewed)
+})
+
+test('each route that is also answered without an account is tried by a stranger', () => {
+  const found = operations.filter(({ descriptions }) => descriptions.some(({ shared }) => shared !== undefined))
+  expect(Object.keys(PUBLIC_REQUESTS).toSorted(), 'add requests to PUBLIC_REQUESTS in said.ts').toStrictEqual(
+    found.map(({ method, path }) => `${method} ${path}`).toSorted(),
+  )
 })
 
 describe.each(operations.map((operation) => ({ ...operation, name: `${operation.method} ${operation.path}` })))(

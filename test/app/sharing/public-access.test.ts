@@ -192,9 +192,12 @@ describe('an anonymous caller', () => {
       'GET /api/map',
       'GET /api/map/archive',
       'GET /api/messages',
+      'GET /api/neighbors',
       'GET /api/nodes',
       'GET /api/nodes/:id',
       'GET /api/nodes/:id/positions',
+      'GET /api/telemetry',
+      'GET /api/traceroutes',
       'GET /api/waypoints',
     ])
     const others = all.filter((route) => !shared.includes(route) && route.rule.kind !== 'anyone')

@@ -1,31 +1,29 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
-  createSeenMesh,
+  channelsAmong,
   type Eyes,
-  KINDS,
+  HIDDEN,
   markOf,
+  marksFor,
+  marksForStrangers,
+  marksIn,
   maySee,
+  MESH,
+  meshesOn,
   nodeOf,
   NODES,
   type Said,
-  type SeenMesh,
-} from '../../support/mesh/seen-mesh.ts'
+  someEyes,
+  someNodes,
+} from '../../support/mesh/said.ts'
+import { createSeenMesh, type SeenMesh } from '../../support/mesh/seen-mesh.ts'
 
 let mesh: SeenMesh
 beforeAll(async () => {
   mesh = await createSeenMesh()
 })
 afterAll(() => mesh.app.close())
-
-const MESH: readonly Said[] = [
-  ...KINDS.flatMap((kind) => [0, 1, 2].map((channel) => ({ kind, node: 0, channel, isDirect: false }))),
-  { kind: 'text', node: 0, channel: 0, isDirect: true },
-  // A tracker that tells where it is on the private channel alone.
-  { kind: 'position', node: 1, channel: 2, isDirect: false },
-  ...KINDS.map((kind) => ({ kind, node: 2, channel: 0, isDirect: false })),
-]
-const HIDDEN = new Set([NODES[2]])
 
 const VIEWERS: Readonly<Record<string, Eyes>> = {
   'a guest with channel 0': { read: [0], direct: false, seesHidden: false },
@@ -35,17 +33,16 @@ const VIEWERS: Readonly<Record<string, Eyes>> = {
   'a user with channel 1 who may change nodes': { read: [1], direct: false, seesHidden: true },
 }
 
-/** The marks that are found in any answer. */
-function marksIn(answers: Map<string, string>, all: readonly Said[]): string[] {
-  const bytes = [...answers.values()].join('\n')
-  return all.map(markOf).filter((mark) => bytes.includes(mark))
+/** Which answers name one of the nodes. */
+function naming(answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>): string[] {
+  const names = ([, body]: [string, string]) => [...nodeNums].some((nodeNum) => body.includes(String(nodeNum)))
+  return [...answers].filter(names).map(([path]) => path)
 }
 
 test.each(Object.entries(VIEWERS))('%s sees just what they may, in all answers together', async (_, eyes) => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.open(eyes)
-  const expected = MESH.flatMap((said, index) => (maySee(eyes, said, HIDDEN) ? [markOf(said, index)] : []))
-  expect(marksIn(await mesh.everything(mesh.user, since), MESH)).toEqual(expected)
+  expect(marksIn(await mesh.everything(mesh.user, since), MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
 })
 
 test('an administrator sees everything', async () => {
@@ -57,8 +54,7 @@ test('a hidden node is nowhere: no number of it in any byte', async () => {
   const since = await mesh.play(MESH, HIDDEN)
   mesh.open({ read: 'all', direct: true, seesHidden: false })
   const answers = await mesh.everything(mesh.user, since)
-  const named = [...answers].filter(([, body]) => body.includes(String(NODES[2]))).map(([path]) => path)
-  expect(named).toEqual([])
+  expect(naming(answers, HIDDEN)).toEqual([])
   expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts.nodes).toBe(2)
 })
 
@@ -81,30 +77,13 @@ test('of a value on another channel, the list has the latest that may be seen', 
 })
 
 test('nothing of an unreadable channel is in any byte, and all that is readable is there', async () => {
-  const said = fc.record({
-    kind: fc.constantFrom(...KINDS),
-    node: fc.integer({ min: 0, max: 2 }),
-    channel: fc.integer({ min: 0, max: 3 }),
-    isDirect: fc.boolean(),
-  })
-  const eyes = fc.record({
-    read: fc.oneof(fc.constant('all' as const), fc.uniqueArray(fc.integer({ min: 0, max: 3 }))),
-    direct: fc.boolean(),
-    seesHidden: fc.boolean(),
-  })
-  const meshes = fc.array(said, { minLength: 1, maxLength: 14 })
-  const hiding = fc.subarray([...NODES]).map((nums) => new Set(nums))
   await fc.assert(
-    fc.asyncProperty(meshes, eyes, hiding, async (all, seenWith, hidden) => {
+    fc.asyncProperty(meshesOn(4), someEyes(4), someNodes, async (all, seenWith, hidden) => {
       const since = await mesh.play(all, hidden)
       mesh.open(seenWith)
       const answers = await mesh.everything(mesh.user, since)
-      const readable = all.flatMap((each, index) => (maySee(seenWith, each, hidden) ? [markOf(each, index)] : []))
-      expect(marksIn(answers, all)).toEqual(readable)
-      const namesHidden = [...answers].filter(([, body]) =>
-        [...hidden].some((nodeNum) => body.includes(String(nodeNum))),
-      )
-      if (!seenWith.seesHidden) expect(namesHidden.map(([path]) => path)).toEqual([])
+      expect(marksIn(answers, all)).toEqual(marksFor(seenWith, all, hidden))
+      if (!seenWith.seesHidden) expect(naming(answers, hidden)).toEqual([])
       // The list has the latest value that may be seen.
       const listed = answers.get('/api/nodes') ?? ''
       for (const nodeNum of NODES) {
@@ -116,5 +95,51 @@ test('nothing of an unreadable channel is in any byte, and all that is readable 
       }
     }),
     { numRuns: Number(process.env['SHARING_RUNS'] ?? 25) },
+  )
+})
+
+test('a stranger sees just the chosen channels, of each value the latest on them', async () => {
+  await mesh.play(MESH, HIDDEN)
+  mesh.share([0], null)
+  const answers = await mesh.everythingPublic()
+  expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
+  expect(naming(answers, HIDDEN)).toEqual([])
+  // The node told its latest position on channel 2.
+  const onFirst = MESH.findIndex(({ kind, channel }) => kind === 'position' && channel === 0)
+  expect(answers.get('/api/nodes')).toContain(MESH.map(markOf)[onFirst])
+  expect(Object(JSON.parse(answers.get('/api/dashboard') ?? '')).counts).toEqual({
+    nodes: 2,
+    activeNodes: 2,
+    messages: 3,
+    packets: 0,
+  })
+})
+
+test('a stranger gets rounded places alone, and nothing from which our radios can be told', async () => {
+  await mesh.play(MESH, HIDDEN)
+  mesh.share([0, 1, 2], 12)
+  const answers = await mesh.everythingPublic()
+  const places = MESH.flatMap((said, index) => (said.kind === 'position' ? [markOf(said, index)] : []))
+  const others = marksForStrangers([0, 1, 2], MESH, HIDDEN).filter((mark) => !places.includes(mark))
+  expect(marksIn(answers, MESH)).toEqual(others)
+  const { waypoints } = Object(JSON.parse(answers.get('/api/waypoints') ?? ''))
+  expect(waypoints).toHaveLength(3)
+  for (const { latitude } of waypoints) expect(latitude).toBe(2 ** 20 / 2 / 1e7)
+  expect([...answers].filter(([, body]) => body.includes('radio-1')).map(([path]) => path)).toEqual([])
+})
+
+test('nothing that is not shared is in any byte that a stranger gets', async () => {
+  const some = fc.tuple(meshesOn(4), channelsAmong(4), someNodes, someNodes)
+  await fc.assert(
+    fc.asyncProperty(some, async ([all, channels, hidden, ignored]) => {
+      await mesh.play(all, hidden)
+      mesh.ignore(ignored)
+      mesh.share(channels, null)
+      const unseen = new Set([...hidden, ...ignored])
+      const answers = await mesh.everythingPublic()
+      expect(marksIn(answers, all)).toEqual(marksForStrangers(channels, all, unseen))
+      expect(naming(answers, unseen)).toEqual([])
+    }),
+    { numRuns: Number(process.env['SHARING_RUNS'] ?? 15) },
   )
 })

@@ -4,34 +4,23 @@ import { requirePermission } from '../../http/access.ts'
 import type { AppEnv } from '../../context.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
-import { nodeNumSchema } from '../nodes/nodes.ts'
-import { DAY_MS } from '../../../shared/time.ts'
+import { validate } from '../../http/validate.ts'
+import { shared } from '../../sharing/shared.ts'
+import { readTelemetryShown, telemetryAsked } from '../../sharing/strangers/telemetry.ts'
+import { isRange, rangeAsked, telemetryFields } from './asked.ts'
 import { listMetrics, metricsSchema, readSeries, seriesSchema } from './telemetry.ts'
 
 const querySchema = z
-  .object({
-    nodeId: nodeNumSchema.optional().describe('Node number or !hex'),
-    metric: z
-      .string()
-      .regex(/^[A-Za-z][\w.]{0,99}$/, 'a metric such as deviceMetrics.voltage')
-      .optional()
-      .describe('Without it: the list of metrics, of the node or of all nodes'),
-    from: timeQuery.optional().describe('ms, inclusive; default: a day before `to`'),
-    to: timeQuery.optional().describe('ms, inclusive; default: now'),
-    points: integerQuery(10, 5000).default(2000).describe('Maximum number of points'),
-  })
+  .object(telemetryFields)
   .refine(({ nodeId, metric }) => metric === undefined || nodeId !== undefined, {
     path: ['nodeId'],
     message: 'a metric needs a node',
   })
-  .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
-    path: ['from'],
-    message: 'not after to',
-  })
+  .refine(isRange, { path: ['from'], message: 'not after to' })
 
 export const telemetryRoutes = new Hono<AppEnv>().get(
   '/',
+  shared('info', telemetryAsked, readTelemetryShown),
   requirePermission('info', 'read'),
   inTurn('read'),
   answers(
@@ -44,8 +33,6 @@ export const telemetryRoutes = new Hono<AppEnv>().get(
     const { ctx } = c.var
     const { nodeId, metric, points, ...given } = c.req.valid('query')
     if (nodeId === undefined || metric === undefined) return c.json(await listMetrics(ctx, nodeId ?? null))
-    const to = given.to ?? Math.max(ctx.now(), given.from ?? 0)
-    const from = given.from ?? Math.max(0, to - DAY_MS)
-    return c.json(await readSeries(ctx, { nodeNum: nodeId, metric, from, to, points }))
+    return c.json(await readSeries(ctx, { nodeNum: nodeId, metric, points, ...rangeAsked(given, ctx.now()) }))
   },
 )

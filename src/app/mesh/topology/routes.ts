@@ -9,6 +9,7 @@ import { configuredRadios } from '../radios/channel-table.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { shared } from '../../sharing/shared.ts'
 import { listChannelsShown } from '../../sharing/strangers/messages.ts'
+import { listNeighborsShown, listWaypointsShown } from '../../sharing/strangers/topology.ts'
 import { listPackets, packetPageSchema } from './packets.ts'
 import {
   channelSchema,
@@ -21,6 +22,7 @@ import {
 
 export const neighborRoutes = new Hono<AppEnv>().get(
   '/',
+  shared('info', z.strictObject({}), listNeighborsShown),
   requirePermission('info', 'read'),
   inTurn('read'),
   answers('The neighbours of each node, by its latest report', {
@@ -45,8 +47,7 @@ export const channelRoutes = new Hono<AppEnv>().get(
 
 export const waypointRoutes = new Hono<AppEnv>().get(
   '/',
-  // The channel that one came on is not known.
-  shared('nodes', z.strictObject({}), async () => ({ waypoints: [] })),
+  shared('nodes', z.strictObject({}), listWaypointsShown),
   requirePermission('nodes', 'read'),
   inTurn('read'),
   answers('Waypoints that have not expired', { 200: z.object({ waypoints: z.array(waypointSchema) }) }),

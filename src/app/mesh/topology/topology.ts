@@ -54,6 +54,8 @@ export const waypointSchema = z
   })
   .meta({ id: 'Waypoint', description: 'A named place that a node shared' })
 
+export type Waypoint = z.infer<typeof waypointSchema>
+
 const readNeighbors = (db: Db, isSeen?: SQL) =>
   db.select().from(neighbors).where(isSeen).orderBy(desc(neighbors.t), neighbors.nodeNum).limit(MAX_NEIGHBORS).prepare()
 
@@ -104,7 +106,7 @@ export async function listChannels(
 }
 
 /** Those that have not expired, the latest first: what the viewer sees of them. */
-export async function listWaypoints(ctx: Reader & Pick<Ctx, 'now'>): Promise<z.infer<typeof waypointSchema>[]> {
+export async function listWaypoints(ctx: Reader & Pick<Ctx, 'now'>): Promise<Waypoint[]> {
   const { view } = ctx.viewer
   const rows = await queriesFor(ctx).waypoints.all({ now: ctx.now(), ...visibleValues(view) })
   return rows.map((row) => {

@@ -6,12 +6,15 @@ import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { idSchema, integerQuery, validate } from '../../http/validate.ts'
+import { shared } from '../../sharing/shared.ts'
+import { listTraceroutesShown, traceroutesAsked } from '../../sharing/strangers/topology.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listTraceroutes, newTracerouteSchema, requestTraceroute, tracerouteSchema } from './traceroutes.ts'
 
 export const tracerouteRoutes = new Hono<AppEnv>()
   .get(
     '/',
+    shared('info', traceroutesAsked, listTraceroutesShown),
     requirePermission('info', 'read'),
     inTurn('read'),
     answers('Traceroutes, newest first', { 200: z.object({ traceroutes: z.array(tracerouteSchema) }) }),

@@ -1,5 +1,5 @@
 import type { Outgoing } from '../radios/radio.ts'
-import { and, desc, eq, getTableColumns, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNotNull, lt, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { traceroutes } from '../../../db/schema.ts'
 import { prepareOnce } from '../../../db/store.ts'
@@ -69,6 +69,8 @@ export type TracerouteFilters = {
   readonly before?: number | undefined
   /** One of its ends. */
   readonly node?: number | undefined
+  /** Only those whose route is known. */
+  readonly isAnswered?: true
 }
 
 const queries = prepareOnce((db) => ({
@@ -87,7 +89,7 @@ const queries = prepareOnce((db) => ({
 /** Newest first: those that the viewer sees. Nodes on the way that are hidden have no number. */
 export async function listTraceroutes(
   { store, viewer: { view } }: Reader,
-  { limit, before, node }: TracerouteFilters,
+  { limit, before, node, isAnswered }: TracerouteFilters,
 ): Promise<Traceroute[]> {
   const { fromNodeNum, toNodeNum, id, channel } = traceroutes
   const isSeen = seesAllContents(view)
@@ -100,6 +102,7 @@ export async function listTraceroutes(
       and(
         before === undefined ? undefined : lt(id, before),
         node === undefined ? undefined : or(eq(fromNodeNum, node), eq(toNodeNum, node)),
+        isAnswered === undefined ? undefined : isNotNull(traceroutes.route),
         isSeen,
       ),
     )

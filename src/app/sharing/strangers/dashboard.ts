@@ -1,21 +1,19 @@
 import type { Ctx } from '../../context.ts'
-import { MAX_NODES } from '../../mesh/nodes/list.ts'
-import { readSettings } from '../../settings/settings.ts'
-import type { Dashboard } from '../../system/dashboard.ts'
-import { firstHour, trafficHours } from '../../system/traffic-hours.ts'
+import { type Dashboard, readFacts } from '../../system/dashboard.ts'
 import type { PublicView } from '../public-view.ts'
-import { listNodesShown } from './nodes.ts'
+import { readerFor } from './reader.ts'
 
-/** The numbers of shown and active nodes: nothing about the service, and nothing that counts hidden data. */
+/** The numbers of shown nodes and messages: nothing about the service, and nothing that counts hidden data. */
 export async function readDashboardShown(ctx: Ctx, view: PublicView): Promise<Dashboard> {
-  const { nodeActiveSeconds: activeSeconds } = await readSettings(ctx.store)
-  const nodes = await listNodesShown(ctx, view, { limit: MAX_NODES })
-  const since = ctx.now() - activeSeconds * 1000
-  const activeNodes = nodes.filter(({ lastHeard }) => lastHeard !== null && lastHeard >= since).length
+  const { store, viewer } = await readerFor(ctx, view)
+  const facts = await readFacts(store, viewer.view, ctx.now())
+  // The packets of all channels would be counted.
+  const hours = facts.hours.map(({ t, messages }) => ({ t, messages, packets: 0 }))
+  const messages = hours.reduce((sum, hour) => sum + hour.messages, 0)
   return {
-    counts: { nodes: nodes.length, activeNodes, messages: 0, packets: 0 },
-    activeSeconds,
-    hours: trafficHours(firstHour(ctx.now()), [], []),
+    counts: { ...facts.counts, messages, packets: 0 },
+    activeSeconds: facts.activeSeconds,
+    hours,
     channelUtilization: null,
     airUtilTx: null,
     measuredAt: null,

@@ -4,9 +4,9 @@ import type { Ctx } from '../../context.ts'
 import { integerQuery } from '../../http/validate.ts'
 import { listMessages, type Message, type messagePageSchema } from '../../mesh/messages/messages.ts'
 import { listChannels, type channelSchema } from '../../mesh/topology/topology.ts'
-import { readView } from '../visible.ts'
 import { configuredRadios } from '../../mesh/radios/channel-table.ts'
 import type { PublicView } from '../public-view.ts'
+import { readerFor } from './reader.ts'
 import { messageForStrangers } from './rows.ts'
 
 /** There are no earlier pages and no search: each costs time that is reserved for users with an account. */
@@ -19,12 +19,12 @@ export const messagesAsked = z.strictObject({
 
 /** The latest messages of the shown channels, newest first. */
 export async function listMessagesShown(
-  { store }: Ctx,
+  ctx: Ctx,
   view: PublicView,
   { limit, channel }: z.output<typeof messagesAsked>,
 ): Promise<z.infer<typeof messagePageSchema>> {
-  const seen = await readView(store, view.scope, view.permissions)
-  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, seen))
+  const { store, viewer } = await readerFor(ctx, view)
+  const page: { messages: Message[] } = JSON.parse(await listMessages(store, { limit, channel }, viewer.view))
   return { messages: page.messages.map(messageForStrangers).toSorted((a, b) => b.id - a.id), nextBefore: null }
 }
 

@@ -1,16 +1,11 @@
 import type { Message } from '../../mesh/messages/messages.ts'
 import type { Node } from '../../mesh/nodes/nodes.ts'
-import { canReadChannel } from '../../../shared/access/scope.ts'
+import type { Waypoint } from '../../mesh/topology/topology.ts'
+import type { Traceroute } from '../../mesh/topology/traceroutes.ts'
 import { blur } from '../blur.ts'
 import type { PublicView } from '../public-view.ts'
 
 // The part of a row for anonymous callers: each field is listed here, or it is not shown.
-
-/** Whether anonymous callers see the node at all. */
-export function isShown({ isIgnored, lastHeard }: Node, { hideSilentAfter }: PublicView, now: number): boolean {
-  if (isIgnored) return false
-  return hideSilentAfter === null || (lastHeard !== null && now - lastHeard < hideSilentAfter)
-}
 
 /** A node without notes, marks and firmware, without its signal at our radios, and without which nodes are our own. */
 export function nodeForStrangers(node: Node, view: PublicView): Node {
@@ -34,7 +29,7 @@ export function nodeForStrangers(node: Node, view: PublicView): Node {
     lastHeard,
     firstHeard,
     viaMqtt,
-    channel: channel !== null && canReadChannel(view.scope, channel) ? channel : null,
+    channel,
     isFavorite: false,
     isIgnored: false,
     isLocal: false,
@@ -51,6 +46,37 @@ function placeForStrangers(
   { precisionBits: bits }: PublicView,
 ): NonNullable<Node['position']> {
   return { ...blur({ latitude, longitude, altitude, precisionBits }, bits), time }
+}
+
+/** A waypoint at a rounded place. */
+export function waypointForStrangers(waypoint: Waypoint, { precisionBits: bits }: PublicView): Waypoint {
+  const { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, expiresAt, lockedTo } = waypoint
+  const { latitude, longitude } = blur({ ...waypoint, altitude: null, precisionBits: null }, bits)
+  return { id, fromNodeNum, fromNodeId, timestamp, name, description, icon, latitude, longitude, expiresAt, lockedTo }
+}
+
+/** A traceroute that does not tell whether it was requested here. Its id reveals nothing about hidden ones. */
+export function tracerouteForStrangers(traceroute: Traceroute): Traceroute {
+  const { requestId, fromNodeNum, fromNodeId, toNodeNum, toNodeId, route, snrTowards, routeBack, snrBack } = traceroute
+  const timestamp = traceroute.answeredAt ?? traceroute.timestamp
+  return {
+    id: publicId(timestamp, `${fromNodeNum} ${requestId}`),
+    requestId,
+    fromNodeNum,
+    fromNodeId,
+    toNodeNum,
+    toNodeId,
+    timestamp,
+    answeredAt: timestamp,
+    state: 'delivered',
+    routingError: null,
+    route,
+    snrTowards,
+    routeBack,
+    snrBack,
+    requestedBy: null,
+    radio: null,
+  }
 }
 
 /** A message without its handling by our radios and users. Its id reveals nothing about hidden messages. */

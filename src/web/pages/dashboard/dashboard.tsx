@@ -10,7 +10,7 @@ import { Card, Page } from '../../parts/page.tsx'
 import { later } from '../../parts/list/later.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { href } from '../../router.ts'
-import { can, isAdmin } from '../../state/session.ts'
+import { can, isAdmin, isStranger } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
@@ -33,7 +33,7 @@ export function DashboardPage() {
         {can('nodes', 'read') && <JustHeard />}
         <div class="stack">
           <Activity found={found} />
-          {can('info', 'read') && <Radios />}
+          {can('info', 'read') && !isStranger.value && <Radios />}
           {can('messages', 'read') && <LatestMessages />}
         </div>
       </div>

@@ -4,7 +4,7 @@ import { api, ask } from '../../api.ts'
 import { useLoad } from '../../state/load.ts'
 import type { Node } from '../../state/mesh.ts'
 import { place } from '../../router.ts'
-import { can } from '../../state/session.ts'
+import { can, isStranger } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from './tiles/archive.ts'
@@ -15,7 +15,7 @@ import { DAY_MS } from '../../../shared/time.ts'
 
 const POLL_MS = 60_000
 const MOST_TRACES = '100'
-const TRACE_ID = /^[1-9]\d{0,14}$/
+const TRACE_ID = /^[1-9]\d{0,15}$/
 
 export const TRACK_DAYS = ['1', '7', '30', '90'] as const
 
@@ -103,7 +103,8 @@ export function useTopology(chosen: Node | null): { links: readonly Link[]; trac
       if (traceId === null)
         return latestOfEach(await readTraces({ limit: MOST_TRACES, ...(node !== null && { node }) }))
       const id = Number(traceId)
-      const before = { limit: '1', before: String(id + 1) }
+      // Strangers get no earlier pages.
+      const before = isStranger.value ? { limit: MOST_TRACES } : { limit: '1', before: String(id + 1) }
       return TRACE_ID.test(traceId) ? (await readTraces(before)).filter((trace) => trace.id === id) : []
     },
     [wantsTraces, traceId, node],

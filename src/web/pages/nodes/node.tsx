@@ -73,7 +73,7 @@ export function NodePage({ id }: { id: string }) {
           <Notes node={node} onSaved={reload} />
           {can('info', 'read') && <NodeRoutes node={node} />}
           {can('info', 'read') && <NodeHistory node={node} />}
-          {can('info', 'read') && <NodePackets node={node} />}
+          {can('info', 'read') && !isStranger.value && <NodePackets node={node} />}
         </>
       )}
     </Page>

@@ -13,7 +13,7 @@ import { Empty, Failure, say } from '../../parts/notice.tsx'
 import { SteadyList } from '../../parts/list/steady-list.tsx'
 import { Card, Page } from '../../parts/page.tsx'
 import { href, place, queryNode, setQuery } from '../../router.ts'
-import { can, has } from '../../state/session.ts'
+import { can, has, isStranger } from '../../state/session.ts'
 import { useSteady } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
 import { ANSWERED, type Traceroute } from './traceroute.ts'
@@ -51,7 +51,7 @@ export function TraceroutesPage() {
   return (
     <Page title={t.routes.title}>
       {can('nodes', 'read') && <NodeNames />}
-      {!has('radio') && <p class="faint measure">{t.routes.noRadioHere}</p>}
+      {!has('radio') && !isStranger.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
       {can('info', 'write') && has('radio') && <Ask preset={node} onAsked={reload} />}
       {node !== '' && (
         <button type="button" class="button" onClick={() => setQuery({ node: '' })}>
@@ -61,7 +61,7 @@ export function TraceroutesPage() {
       <Failure error={more.error.value ?? error.value} retry={reload} />
       {data.value !== null && all.length === 0 && (
         <Empty icon="routes" title={t.routes.none}>
-          <p>{t.routes.noneHelp}</p>
+          {!isStranger.value && <p>{t.routes.noneHelp}</p>}
           <ConnectHelp />
         </Empty>
       )}
@@ -74,7 +74,7 @@ export function TraceroutesPage() {
           </ul>
         </SteadyList>
       )}
-      {(hasMore.value ?? newest.length === PAGE) && (
+      {(hasMore.value ?? newest.length === PAGE) && !isStranger.value && (
         <button type="button" class="button" disabled={more.busy.value} onClick={() => void loadMore()}>
           {more.busy.value ? t.common.loading : t.common.more}
         </button>
@@ -142,8 +142,9 @@ function Trace({ trace }: { trace: Traceroute }) {
           </strong>
           <div class="faint">
             <Age at={trace.timestamp} />
-            {' · '}
-            {trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(plain(trace.requestedBy))}
+            {!isStranger.value && ' · '}
+            {!isStranger.value &&
+              (trace.requestedBy === null ? t.routes.overheard : t.routes.askedBy(plain(trace.requestedBy)))}
           </div>
         </div>
         <span class={`badge trace-state ${trace.state}`}>{t.routes.state[trace.state]}</span>

@@ -5,10 +5,10 @@ export const publicTexts = {
   offHelp: 'Nobody sees anything without an account.',
   what: 'What they see',
   areas: {
-    dashboard: 'Dashboard: how many nodes there are',
-    nodes: 'Nodes, map and tracks',
+    dashboard: 'Dashboard: how many nodes and messages there are',
+    nodes: 'Nodes, map, tracks and waypoints',
     messages: 'Messages of the channels below',
-    info: 'Radio data, by the API only',
+    info: 'Measurements, neighbours and traceroutes',
   },
   channels: 'Channels',
   channelsHelp: 'Messages, positions and measurements that came on other channels are not shown.',

@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import type { Ctx } from '../../context.ts'
+import { integerQuery } from '../../http/validate.ts'
+import { nodeNumSchema } from '../../mesh/nodes/nodes.ts'
+import { listNeighbors, listWaypoints, type neighborSchema, type Waypoint } from '../../mesh/topology/topology.ts'
+import { listTraceroutes, type Traceroute } from '../../mesh/topology/traceroutes.ts'
+import type { PublicView } from '../public-view.ts'
+import { readerFor } from './reader.ts'
+import { tracerouteForStrangers, waypointForStrangers } from './rows.ts'
+
+const MAX_ROUTES = 100
+
+export const traceroutesAsked = z.strictObject({
+  limit: integerQuery(1, MAX_ROUTES).default(MAX_ROUTES),
+  node: nodeNumSchema.optional(),
+})
+
+/** The latest traceroutes that were answered, newest first. */
+export async function listTraceroutesShown(
+  ctx: Ctx,
+  view: PublicView,
+  asked: z.output<typeof traceroutesAsked>,
+): Promise<{ traceroutes: Traceroute[] }> {
+  const found = await listTraceroutes(await readerFor(ctx, view), { ...asked, isAnswered: true })
+  return { traceroutes: found.map(tracerouteForStrangers).toSorted((a, b) => b.id - a.id) }
+}
+
+/** Who hears whom. */
+export async function listNeighborsShown(
+  ctx: Ctx,
+  view: PublicView,
+): Promise<{ neighbors: z.infer<typeof neighborSchema>[] }> {
+  return { neighbors: await listNeighbors(await readerFor(ctx, view)) }
+}
+
+/** Waypoints of the shown channels, at rounded places. */
+export async function listWaypointsShown(ctx: Ctx, view: PublicView): Promise<{ waypoints: Waypoint[] }> {
+  const found = await listWaypoints({ ...(await readerFor(ctx, view)), now: ctx.now })
+  return { waypoints: found.map((waypoint) => waypointForStrangers(waypoint, view)) }
+}

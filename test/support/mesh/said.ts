@@ -1,0 +1,191 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import * as fc from 'fast-check'
+import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
+import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
+import type { FromRadioVariant } from '../radio/device.ts'
+import { LOCAL, packet, position, telemetry, text } from './mesh.ts'
+
+export const KINDS = ['text', 'position', 'metrics', 'waypoint', 'neighbors', 'route'] as const
+
+/** Something that a node says, and where. */
+export type Said = {
+  readonly kind: (typeof KINDS)[number]
+  /** Place of the sender among the nodes. */
+  readonly node: number
+  readonly channel: number
+  /** A text for one node alone. */
+  readonly isDirect: boolean
+}
+
+/** What a viewer may see. */
+export type Eyes = { readonly read: 'all' | readonly number[]; readonly direct: boolean; readonly seesHidden: boolean }
+
+export const NODES = [0xb0000001, 0xb0000002, 0xb0000003] as const
+
+/** What of a mesh is found in an answer, and nowhere else: each item has digits or letters of its own. */
+export function markOf({ kind }: Said, index: number): string {
+  if (kind === 'text') return `word${index}word`
+  if (kind === 'waypoint') return `place${index}place`
+  if (kind === 'position') return latitudeOf(index).toFixed(5)
+  if (kind === 'metrics') return String(uptimeOf(index))
+  return String(numberOf(kind, index))
+}
+
+const latitudeOf = (index: number) => 41.00003 + index * 0.0101
+const uptimeOf = (index: number) => 7_300_017 + index ** 3 * 131 + index * 17
+const numberOf = (kind: string, index: number) => (kind === 'route' ? 0x61000000 : 0x51000000) + index * 7
+
+function dataOf(said: Said, index: number) {
+  switch (said.kind) {
+    case 'text':
+      return text(markOf(said, index))
+    case 'position':
+      return position({ latitudeI: Math.round(latitudeOf(index) * 1e7), longitudeI: 90_000_000 })
+    case 'metrics':
+      return telemetry({ variant: { case: 'deviceMetrics', value: { uptimeSeconds: uptimeOf(index) } } })
+    case 'waypoint': {
+      const value = { id: index + 1, latitudeI: 10, longitudeI: 10, name: markOf(said, index) }
+      return { portnum: PortNum.WAYPOINT_APP, payload: toBinary(WaypointSchema, create(WaypointSchema, value)) }
+    }
+    case 'neighbors': {
+      const value = { nodeId: nodeOf(said), neighbors: [{ nodeId: numberOf('neighbors', index), snr: 5 }] }
+      const payload = toBinary(NeighborInfoSchema, create(NeighborInfoSchema, value))
+      return { portnum: PortNum.NEIGHBORINFO_APP, payload }
+    }
+    case 'route': {
+      const value = { route: [numberOf('route', index)], snrTowards: [4, 4] }
+      const payload = toBinary(RouteDiscoverySchema, create(RouteDiscoverySchema, value))
+      return { portnum: PortNum.TRACEROUTE_APP, payload, requestId: 5000 + index }
+    }
+  }
+}
+
+/** What a radio reports of it. */
+export function packetOf(said: Said, index: number): FromRadioVariant {
+  const to = said.kind === 'route' || (said.kind === 'text' && said.isDirect) ? LOCAL : BROADCAST
+  return packet(dataOf(said, index), { from: nodeOf(said), to, channel: said.channel })
+}
+
+export const nodeOf = ({ node }: Said): number => NODES[node] ?? NODES[0]
+
+/** Whether the eyes may find the mark anywhere. */
+export function maySee({ read, direct, seesHidden }: Eyes, said: Said, hidden: ReadonlySet<number>): boolean {
+  if (!seesHidden && hidden.has(nodeOf(said))) return false
+  if (said.kind === 'text' && said.isDirect) return direct
+  return read === 'all' || read.includes(said.channel)
+}
+
+/** Something of each kind on three channels, a tracker that is only on the last one, and a third node to hide. */
+export const MESH: readonly Said[] = [
+  ...KINDS.flatMap((kind) => [0, 1, 2].map((channel) => ({ kind, node: 0, channel, isDirect: false }))),
+  { kind: 'text', node: 0, channel: 0, isDirect: true },
+  { kind: 'position', node: 1, channel: 2, isDirect: false },
+  ...KINDS.map((kind) => ({ kind, node: 2, channel: 0, isDirect: false })),
+]
+export const HIDDEN: ReadonlySet<number> = new Set([NODES[2]])
+
+/** The marks that are found in any answer. */
+export function marksIn(answers: ReadonlyMap<string, string>, all: readonly Said[]): string[] {
+  const bytes = [...answers.values()].join('\n')
+  return all.map(markOf).filter((mark) => bytes.includes(mark))
+}
+
+/** The marks that these eyes may find. */
+export function marksFor(eyes: Eyes, all: readonly Said[], hidden: ReadonlySet<number>): string[] {
+  return all.flatMap((said, index) => (maySee(eyes, said, hidden) ? [markOf(said, index)] : []))
+}
+
+/** The same without an account: there is no packet log, and of a node's reports of neighbours only the latest counts. */
+export function marksForStrangers(
+  read: readonly number[],
+  all: readonly Said[],
+  unseen: ReadonlySet<number>,
+): string[] {
+  const isReplaced = (said: Said, index: number) =>
+    said.kind === 'neighbors' &&
+    all.some((later, at) => at > index && later.kind === said.kind && nodeOf(later) === nodeOf(said))
+  return all.flatMap((said, index) =>
+    maySee({ read, direct: false, seesHidden: false }, said, unseen) && !isReplaced(said, index)
+      ? [markOf(said, index)]
+      : [],
+  )
+}
+
+/** Meshes of a few items on as many channels. */
+export const meshesOn = (channels: number) =>
+  fc.array(
+    fc.record({
+      kind: fc.constantFrom(...KINDS),
+      node: fc.integer({ min: 0, max: 2 }),
+      channel: fc.integer({ min: 0, max: channels - 1 }),
+      isDirect: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 14 },
+  )
+
+export const channelsAmong = (channels: number) => fc.uniqueArray(fc.integer({ min: 0, max: channels - 1 }))
+
+export const someEyes = (channels: number): fc.Arbitrary<Eyes> =>
+  fc.record({
+    read: fc.oneof(fc.constant('all' as const), channelsAmong(channels)),
+    direct: fc.boolean(),
+    seesHidden: fc.boolean(),
+  })
+
+export const someNodes = fc.subarray([...NODES]).map((nums): ReadonlySet<number> => new Set(nums))
+
+const DAY = 86_400_000
+
+/** Requests of all routes with contents, each by its route. */
+export const REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
+  'GET /api/nodes': () => ['/api/nodes', '/api/nodes?since=1', '/api/nodes?q=!b'],
+  'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
+  'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
+  'GET /api/messages': () => [
+    ...['', '?q=word', '?channel=2', '?since=1', '?limit=3'].map((query) => `/api/messages${query}`),
+    `/api/messages?with=${NODES[0]}`,
+  ],
+  'GET /api/messages/:id/receptions': () => [1, 2, 3, 4, 5].map((id) => `/api/messages/${id}/receptions`),
+  'GET /api/traceroutes': () => ['/api/traceroutes?limit=500', `/api/traceroutes?node=${NODES[0]}`],
+  'GET /api/neighbors': () => ['/api/neighbors'],
+  'GET /api/waypoints': () => ['/api/waypoints'],
+  'GET /api/packets': () => ['/api/packets?limit=500', '/api/packets?port=1', `/api/packets?from=${NODES[0]}`],
+  'GET /api/channels': () => ['/api/channels'],
+  'GET /api/telemetry': (now) =>
+    NODES.flatMap((nodeNum) => [
+      `/api/telemetry?nodeId=${nodeNum}`,
+      ...[1, 30, 300].map(
+        (days) =>
+          `/api/telemetry?nodeId=${nodeNum}&metric=deviceMetrics.uptimeSeconds&from=${now - days * DAY}&to=${now + DAY / 2}`,
+      ),
+    ]),
+  'GET /api/dashboard': () => ['/api/dashboard'],
+  'GET /api/info': () => ['/api/info'],
+  'GET /api/automation/:id/runs': () => ['/api/automation/1/runs'],
+}
+
+/** Those of REQUESTS that are answered without an account too, and a few that are only refused. */
+export const PUBLIC_REQUESTS: Readonly<Record<string, (now: number) => readonly string[]>> = {
+  'GET /api/nodes': () => ['/api/nodes', '/api/nodes?limit=2', '/api/nodes?since=1'],
+  'GET /api/nodes/:id': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}`),
+  'GET /api/nodes/:id/positions': () => NODES.map((nodeNum) => `/api/nodes/${nodeNum}/positions`),
+  'GET /api/messages': () => ['/api/messages', '/api/messages?channel=2', '/api/messages?q=word'],
+  'GET /api/channels': () => ['/api/channels'],
+  'GET /api/waypoints': () => ['/api/waypoints'],
+  'GET /api/neighbors': () => ['/api/neighbors'],
+  'GET /api/traceroutes': () => ['/api/traceroutes', `/api/traceroutes?node=${NODES[0]}`],
+  'GET /api/telemetry': (now) =>
+    NODES.flatMap((nodeNum) => [
+      `/api/telemetry?nodeId=${nodeNum}`,
+      `/api/telemetry?nodeId=${nodeNum}&metric=deviceMetrics.uptimeSeconds&from=${now - DAY}&to=${now + DAY / 2}`,
+    ]),
+  'GET /api/dashboard': () => ['/api/dashboard'],
+  'GET /api/info': () => ['/api/info'],
+  'GET /api/map': () => ['/api/map'],
+  'GET /api/map/archive': () => ['/api/map/archive'],
+}
+
+export function pathsOf(requests: typeof REQUESTS, now: number): string[] {
+  return Object.values(requests).flatMap((paths) => paths(now))
+}
