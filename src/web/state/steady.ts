@@ -11,7 +11,7 @@ const MOUSE_MS = 3000
 const TOUCH_MS = 60_000
 
 /** Whether the user is pointing at something on this page, or about to. */
-const isPointing = signal(false)
+export const isPointing = signal(false)
 
 /** Follows mouse and fingers anywhere on the page. */
 export function watchHand(): void {

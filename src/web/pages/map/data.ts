@@ -10,6 +10,7 @@ import type { Link, Spot } from './layers/lines.ts'
 import type { Tiles } from './tiles/archive.ts'
 import type { TileReports } from './tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
+import { type Layers, type LineLimits, limitLinks, limitTraces } from './switches.ts'
 import { ANSWERED, type Traceroute } from '../topology/traceroute.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
@@ -77,20 +78,27 @@ export function useTrack(chosen: Node | null): readonly Spot[] {
   return id === null ? NO_SPOTS : (data.value ?? NO_SPOTS)
 }
 
-const NO_WAYPOINTS: readonly Waypoint[] = []
+export const NO_WAYPOINTS: readonly Waypoint[] = []
 
 export function useWaypoints(): readonly Waypoint[] {
   const load = async () => (await ask(api.waypoints.$get())).waypoints
   return useLoad(load, [], POLL_MS).data.value ?? NO_WAYPOINTS
 }
 
-/** The lines of the map: those of the chosen node, or all if the address of the page says so. */
-export function useTopology(chosen: Node | null): { links: readonly Link[]; traces: readonly Traceroute[] } {
+type Topology = {
+  readonly links: readonly Link[]
+  readonly traces: readonly Traceroute[]
+  /** The one that the address of the page names, and nothing else; null: none. */
+  readonly route: Traceroute | null
+}
+
+/** The lines of the map within the limits: those of the chosen node, or of all whose layer is shown. */
+export function useTopology(chosen: Node | null, layers: Layers, limits: LineLimits): Topology {
   const { query } = place.value
   const mayRead = can('info', 'read')
   const traceId = query.get('trace')
-  const wantsLinks = mayRead && (chosen !== null || query.get('links') !== null)
-  const wantsTraces = mayRead && (traceId !== null || query.get('routes') !== null)
+  const wantsLinks = mayRead && (chosen !== null || layers.links)
+  const wantsTraces = mayRead && (traceId !== null || layers.routes)
   const found = useLoad(
     async () => (wantsLinks ? (await ask(api.neighbors.$get())).neighbors : []),
     [wantsLinks],
@@ -111,11 +119,18 @@ export function useTopology(chosen: Node | null): { links: readonly Link[]; trac
     wantsTraces ? POLL_MS : undefined,
   ).data.value
   const nodeNum = chosen?.nodeNum ?? null
-  const links = useMemo(
-    () => (found ?? []).filter((link) => nodeNum === null || link.nodeNum === nodeNum || link.neighborNum === nodeNum),
-    [found, nodeNum],
+  const links = useMemo(() => {
+    const some = (found ?? []).filter(
+      (link) => nodeNum === null || link.nodeNum === nodeNum || link.neighborNum === nodeNum,
+    )
+    return limitLinks(some, limits, Date.now())
+  }, [found, nodeNum, limits])
+  const route = traced?.find(({ id }) => String(id) === traceId) ?? null
+  const traces = useMemo(
+    () => (route === null ? limitTraces(traced ?? [], limits, Date.now()) : [route]),
+    [traced, route, limits],
   )
-  return { links, traces: useMemo(() => traced ?? [], [traced]) }
+  return { links, traces, route }
 }
 
 async function readTraces(query: { limit: string; before?: string; node?: string }): Promise<Traceroute[]> {

@@ -1,36 +1,55 @@
+import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
-import { nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
+import { type Node, nodes, nodesError, refreshNodes, useNodes } from '../../state/mesh.ts'
 import { now } from '../../parts/age.tsx'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
 import { Failure } from '../../parts/notice.tsx'
 import { Page } from '../../parts/page.tsx'
 import '../../styles/map.css'
 import { place, setQuery } from '../../router.ts'
-import { can } from '../../state/session.ts'
+import { isPointing } from '../../state/steady.ts'
 import { t } from '../../strings.ts'
-import { type UsedTiles, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
+import { NO_WAYPOINTS, type UsedTiles, useTiles, useTopology, useTrack, useWaypoints } from './data.ts'
 import { useDrawing, useMap } from './layers/drawing.ts'
 import { passes, readFilter } from './filter.ts'
+import { LayersPanel, shownLayers } from './layers-panel.tsx'
 import { Legend } from './legend.tsx'
 import { MapPanel } from './panel.tsx'
+import { Pile } from './pile.tsx'
+import { lineLimits } from './switches.ts'
 
 /** Where the nodes are, beside a list of them that says the same in words. */
 export function MapPage() {
   useNodes()
   const box = useRef<HTMLDivElement>(null)
   const tiles = useTiles()
-  const { map, hasFailed } = useMap(box, tiles)
+  const pile = useSignal<readonly Node[] | null>(null)
+  const isChoosing = useSignal(false)
+  const choose = (nodeId: string | null) => setQuery({ node: nodeId ?? '', trace: '' })
+  const { map, hasFailed } = useMap(box, tiles, { choose, ask: (found) => (pile.value = found) })
   const { query } = place.value
   const filter = readFilter(query)
+  const layers = shownLayers()
   const placed = (nodes.value ?? []).filter(({ position, isIgnored }) => position !== null && !isIgnored)
   const chosen = nodes.value?.find(({ nodeId }) => nodeId === query.get('node')) ?? null
   // The selected node stays on the map, regardless of the filter.
-  const shown = placed.filter((node) => node === chosen || passes(node, filter, now.peek()))
-  const content = { shown, chosen, track: useTrack(chosen), ...useTopology(chosen), waypoints: useWaypoints() }
-  useDrawing(map, content)
+  const isShown = (node: Node) => node.nodeId === chosen?.nodeId || passes(node, filter, now.peek())
+  const shown = placed.filter(isShown)
+  const track = useTrack(layers.tracks ? chosen : null)
+  const topology = useTopology(chosen, layers, lineLimits.value.value)
+  const waypoints = useWaypoints()
+  const drawn = useStill(placed, query.get('node')).filter(isShown)
+  useDrawing(map, {
+    shown: drawn,
+    chosen,
+    track,
+    ...topology,
+    layers,
+    waypoints: layers.waypoints ? waypoints : NO_WAYPOINTS,
+  })
   return (
-    <Page title={t.map.title} fill actions={<Layers fit={() => map.value?.fit()} />}>
+    <Page title={t.map.title} fill actions={<Actions isChoosing={isChoosing} fit={() => map.value?.fit()} />}>
       <Failure error={nodesError.value} retry={() => void refreshNodes()} />
       {hasFailed.value && (
         <div class="notice notice-bad" role="alert">
@@ -42,23 +61,52 @@ export function MapPage() {
           box={box}
           tiles={tiles}
           isEmpty={nodes.value !== null && placed.length === 0}
-          hasLines={content.links.length + content.traces.length > 0}
+          hasLines={topology.links.length + topology.traces.length > 0}
+          isChoosing={isChoosing}
         />
         <MapPanel
-          {...content}
+          {...topology}
+          shown={shown}
+          chosen={chosen}
+          waypoints={waypoints}
           total={placed.length}
           filter={filter}
-          trackLength={content.track.length}
+          trackLength={track.length}
           onPlace={(at) => map.value?.goTo(at)}
         />
       </div>
+      {pile.value !== null && (
+        <Pile
+          nodes={pile.value}
+          onChoose={(nodeId) => {
+            pile.value = null
+            choose(nodeId)
+          }}
+          onClose={() => (pile.value = null)}
+        />
+      )}
     </Page>
   )
 }
 
-type BoxProps = { box: RefObject<HTMLDivElement | null>; tiles: UsedTiles; isEmpty: boolean; hasLines: boolean }
+/** The nodes as they were when the user began to point at the map: nothing there moves under the pointer. */
+function useStill(placed: readonly Node[], chosen: string | null): readonly Node[] {
+  const isHeld = isPointing.value
+  const last = useRef(placed)
+  const isKnown = chosen === null || last.current.some(({ nodeId }) => nodeId === chosen)
+  if (!isHeld || last.current.length === 0 || !isKnown) last.current = placed
+  return last.current
+}
 
-function MapBox({ box, tiles, isEmpty, hasLines }: BoxProps) {
+type BoxProps = {
+  box: RefObject<HTMLDivElement | null>
+  tiles: UsedTiles
+  isEmpty: boolean
+  hasLines: boolean
+  isChoosing: Signal<boolean>
+}
+
+function MapBox({ box, tiles, isEmpty, hasLines, isChoosing }: BoxProps) {
   return (
     <div class="map-box">
       <div class="map" ref={box} role="region" aria-label={t.map.label} />
@@ -69,6 +117,7 @@ function MapBox({ box, tiles, isEmpty, hasLines }: BoxProps) {
         </div>
       )}
       <Legend hasLines={hasLines} />
+      {isChoosing.value && <LayersPanel isOpen={isChoosing} />}
       {tiles.notice.value !== null && (
         <div class="map-notice" role="status">
           {tiles.notice.value}
@@ -82,22 +131,17 @@ function MapBox({ box, tiles, isEmpty, hasLines }: BoxProps) {
   )
 }
 
-function Layers({ fit }: { fit: () => void }) {
-  const { query } = place.value
-  const toggle = (name: 'links' | 'routes') => (
-    <button
-      type="button"
-      class="button"
-      aria-pressed={query.get(name) !== null}
-      onClick={() => setQuery({ [name]: query.get(name) === null ? '1' : '', ...(name === 'routes' && { trace: '' }) })}
-    >
-      {t.map[name]}
-    </button>
-  )
+function Actions({ isChoosing, fit }: { isChoosing: Signal<boolean>; fit: () => void }) {
   return (
     <>
-      {can('info', 'read') && toggle('links')}
-      {can('info', 'read') && toggle('routes')}
+      <button
+        type="button"
+        class="button"
+        aria-expanded={isChoosing.value}
+        onClick={() => (isChoosing.value = !isChoosing.value)}
+      >
+        {t.map.layers}
+      </button>
       <button type="button" class="button" onClick={fit}>
         {t.map.fit}
       </button>

@@ -2,8 +2,8 @@ import { divIcon, layerGroup, type LatLng, type Map as LeafletMap, marker, type 
 import { type Node, nodeName, shortNameOf } from '../../state/mesh.ts'
 import { type Box, type Crowd, remPx, textWidth } from './layers/crowd.ts'
 
-/** A dot and whose it is. */
-export type Named = { readonly node: Node; readonly at: LatLng }
+/** A node and where its dot is. */
+export type Named = { readonly node: Node; readonly at: LatLng; readonly isDimmed: boolean }
 
 export type Names = {
   /** The whole name of the chosen node, above everything. */
@@ -48,14 +48,15 @@ export function createNames(map: LeafletMap): Names {
     },
     showShort(named, crowd) {
       const next = new Map<string, () => Marker>()
-      for (const { node, at } of named) {
+      for (const { node, at, isDimmed } of named) {
         const text = shortNameOf(node)
         const point = map.latLngToContainerPoint(at)
         const side = SIDES.find((side) => crowd.isFree(shortBox(point, text, side)))
         if (side === undefined) continue
         crowd.take(shortBox(point, text, side))
-        const key = `${node.nodeNum} ${text} ${side} ${at.lat} ${at.lng}`
-        next.set(key, () => nameMarker(at, text, `map-name ${side}`))
+        const className = `map-name ${side}${isDimmed ? ' dimmed' : ''}`
+        const key = `${node.nodeNum} ${text} ${className} ${at.lat} ${at.lng}`
+        next.set(key, () => nameMarker(at, text, className))
       }
       keep(next)
     },

@@ -1,22 +1,30 @@
-import { canvas, control, latLngBounds, type Map as LeafletMap, map as createLeaflet } from 'leaflet'
+import { control, latLngBounds, type LatLng, type Map as LeafletMap, map as createLeaflet } from 'leaflet'
 import 'leaflet/dist/leaflet.css'
 import { isRecord } from '../../api.ts'
-import type { Node } from '../../state/mesh.ts'
-import { isDark } from './layers/colour.ts'
-import { graticule } from './tiles/graticule.ts'
 import { createArrangement } from './layers/arrangement.ts'
-import { createLines, type Lines } from './layers/lines.ts'
-import { createDots, placeOf } from './layers/nodes.ts'
+import { isDark, readPalette } from './layers/colour.ts'
+import { createLines, type ShownLines } from './layers/lines.ts'
+import { createDots, type ShownNodes } from './layers/nodes.ts'
+import { type Choice, createPointing } from './layers/pointing.ts'
+import { createSheet } from './layers/sheet.ts'
+import { createTip } from './layers/tip.ts'
+import { createWaypoints } from './layers/waypoints.ts'
 import type { Tiles } from './tiles/archive.ts'
+import { graticule } from './tiles/graticule.ts'
 import { showTiles, type TileReports } from './tiles/tiles.ts'
 import type { Waypoint } from './waypoint.ts'
-import { createWaypoints } from './layers/waypoints.ts'
 
-export type MeshMap = Omit<Lines, 'placeSignals'> & {
-  /** `chosen` is marked, and brought into sight when it was another before. */
-  showNodes(placed: readonly Node[], now: number, chosen: number | null): void
+/** A route whose nodes are brought into sight, once for each `key`. */
+export type ShownRoute = { readonly key: string; readonly nodeNums: ReadonlySet<number> }
+
+export type MeshMap = {
+  /** The chosen node is marked, and brought into sight when it was another before. */
+  showNodes(shown: ShownNodes, hasNames: boolean, route: ShownRoute | null): void
+  showLines(shown: ShownLines): void
   showWaypoints(waypoints: readonly Waypoint[]): void
   showTiles(tiles: Tiles | null): void
+  /** After the scheme has changed. */
+  recolour(): void
   /** Brings a place into sight. */
   goTo(place: { readonly latitude: number; readonly longitude: number }): void
   /** Zooms to show all nodes. */
@@ -28,16 +36,14 @@ const KEY = 'map-view'
 const NEAR_ZOOM = 13
 const MAX_ZOOM = 20
 
-/** Leaflet on one canvas: thousands of nodes need no elements. Choosing nothing returns null. */
-export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) => void, reports: TileReports): MeshMap {
-  const renderer = canvas({ padding: 0.3, tolerance: 6 })
+/** Leaflet with canvases that are drawn whole: thousands of nodes and lines need no elements. */
+export function createMap(box: HTMLElement, choice: Choice, reports: TileReports): MeshMap {
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
   const map = createLeaflet(box, {
     zoomAnimation: !isStill,
     fadeAnimation: !isStill,
     markerZoomAnimation: !isStill,
     inertia: !isStill,
-    renderer,
     attributionControl: false,
     zoomControl: false,
     zoomSnap: 0.5,
@@ -48,21 +54,40 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   map.setView(remembered?.center ?? [30, 10], remembered?.zoom ?? 2)
   control.zoom({ position: 'bottomright' }).addTo(map)
   control.scale({ imperial: false, position: 'bottomright' }).addTo(map)
-  const grid = graticule(map)
-  const dots = createDots(map, onChoose)
-  const lines = createLines(map, dots.locate)
-  const waypoints = createWaypoints(map)
+  let colours = readPalette()
+  const palette = () => colours
+  const grid = graticule(map, palette)
+  const dots = createDots(map, palette)
+  const lines = createLines(map, dots, palette)
+  const ground = createSheet(map, { pane: 'ground', zIndex: 390 }, (frame) => {
+    dots.drawCells(frame)
+    lines.draw(frame)
+  })
+  const tip = createTip(map)
+  const waypoints = createWaypoints(map, tip)
+  const top = createSheet(map, { pane: 'dots', zIndex: 400 }, dots.draw)
+  createPointing(map, { dots, lines, tip }, choice)
   let isPlaced = remembered !== null
   let lastChosen: number | null = null
-  let shown: readonly Node[] = []
+  let lastRoute: string | null = null
+  let named = true
+  let bright: ReadonlySet<number> | null = null
   let dropTiles = () => {}
   let tiles: Tiles | null = null
-  const { arrange, stop } = createArrangement(map, { dots, lines, waypoints })
-  map.on('click', () => onChoose(null))
-  map.on('moveend resize', arrange)
+  let places: readonly LatLng[] = []
+  const arrange = createArrangement(map, { dots, lines, waypoints, named: () => (named ? (bright ?? 'all') : 'none') })
+  const next = onceAFrame()
+  map.on('moveend resize', () => next.ask('arrange', arrange))
   map.on('moveend', () => {
     if (isPlaced) remember(map)
   })
+  /** Once for all that changes at a time. */
+  const redraw = () =>
+    next.ask('draw', () => {
+      ground.redraw()
+      top.redraw()
+      next.ask('arrange', arrange)
+    })
   const drawTiles = () => {
     dropTiles()
     const dark = isDark()
@@ -78,66 +103,91 @@ export function createMap(box: HTMLElement, onChoose: (nodeId: string | null) =>
   resized.observe(box)
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   const recolour = () => {
+    colours = readPalette()
     grid.draw()
-    dots.recolour()
     drawTiles()
+    redraw()
   }
   scheme.addEventListener('change', recolour)
-  const fit = () => {
-    const places = shown.flatMap((node) => placeOf(node) ?? [])
+  const fitTo = (wanted: readonly LatLng[]) => {
     // Without any, the next ones are shown when they come.
-    isPlaced = places.length > 0
+    isPlaced = wanted.length > 0
     if (!isPlaced) return
-    map.fitBounds(latLngBounds(places), {
+    map.fitBounds(latLngBounds([...wanted]), {
       paddingTopLeft: [36, 84],
       paddingBottomRight: [56, 36],
       maxZoom: 15,
       animate: false,
     })
   }
+  const fitRoute = ({ key, nodeNums }: ShownRoute) => {
+    const wanted = [...nodeNums].flatMap((nodeNum) => dots.locate(nodeNum) ?? [])
+    if (key === lastRoute || wanted.length === 0) return
+    lastRoute = key
+    fitTo(wanted)
+  }
   return {
-    showLinks(links, numbers) {
-      lines.showLinks(links, numbers)
-      arrange()
-    },
-    showWays(ways) {
-      lines.showWays(ways)
-      arrange()
-    },
-    showTrack(spots) {
-      lines.showTrack(spots)
-      dots.raise()
-    },
-    showNodes(placed, now, chosen) {
-      shown = placed
-      dots.show(placed, now, chosen)
+    showNodes(shown, hasNames, route) {
+      dots.show(shown)
+      named = hasNames
+      bright = shown.bright
+      places = shown.placed.flatMap(({ nodeNum }) => dots.locate(nodeNum) ?? [])
+      const { chosen } = shown
       const at = chosen === null || chosen === lastChosen ? undefined : dots.locate(chosen)
       if (chosen === null || at !== undefined) lastChosen = chosen
+      if (route !== null) fitRoute(route)
+      else lastRoute = null
       if (at !== undefined) {
         if (!isPlaced) map.setView(at, NEAR_ZOOM, { animate: false })
         else if (!map.getBounds().pad(-0.1).contains(at)) map.panTo(at, { animate: !isStill })
         isPlaced = true
-      } else if (!isPlaced) fit()
-      arrange()
+      } else if (!isPlaced) fitTo(places)
+      redraw()
+    },
+    showLines(shown) {
+      lines.show(shown)
+      redraw()
     },
     showWaypoints(shown) {
       waypoints.show(shown)
-      arrange()
+      redraw()
     },
     showTiles(wanted) {
       tiles = wanted
       drawTiles()
     },
+    recolour,
     goTo: ({ latitude, longitude }) =>
       map.setView([latitude, longitude], Math.max(map.getZoom(), NEAR_ZOOM), { animate: !isStill }),
-    fit,
+    fit: () => fitTo(places),
     destroy() {
       scheme.removeEventListener('change', recolour)
       resized.disconnect()
-      stop()
+      next.stop()
       dropTiles()
       map.remove()
     },
+  }
+}
+
+/** Does each task once in the next frame, however often it was asked for. */
+function onceAFrame() {
+  const tasks = new Map<string, () => void>()
+  let frame = 0
+  const work = () => {
+    // A task may ask for another, which is then done in the same frame.
+    for (const [name, task] of tasks) {
+      tasks.delete(name)
+      task()
+    }
+    frame = 0
+  }
+  return {
+    ask(name: string, task: () => void) {
+      tasks.set(name, task)
+      if (frame === 0) frame = requestAnimationFrame(work)
+    },
+    stop: () => cancelAnimationFrame(frame),
   }
 }
 

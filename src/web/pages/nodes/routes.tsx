@@ -1,5 +1,5 @@
 import { api, ask, send } from '../../api.ts'
-import { humanize } from '../../format.ts'
+import { dateTime, humanize } from '../../format.ts'
 import { useAction, useLoad } from '../../state/load.ts'
 import { type Node, useNodes } from '../../state/mesh.ts'
 import { Age } from '../../parts/age.tsx'
@@ -8,7 +8,7 @@ import { Card } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { can, has } from '../../state/session.ts'
 import { t } from '../../strings.ts'
-import type { Traceroute } from '../topology/traceroute.ts'
+import { ANSWERED, type Traceroute } from '../topology/traceroute.ts'
 import { Ways } from '../topology/way.tsx'
 
 const POLL_MS = 5000
@@ -76,6 +76,12 @@ function Route({ route }: { route: Traceroute }) {
           {route.state !== 'delivered' && ` · ${stateName(route)}`}
         </div>
         <Ways trace={route} />
+        {route.state === ANSWERED && (
+          <a href={href(`/map?trace=${route.id}`)}>
+            {t.routes.showWay}
+            <span class="sr-only">, {dateTime(route.timestamp)}</span>
+          </a>
+        )}
       </div>
     </li>
   )

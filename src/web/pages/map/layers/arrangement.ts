@@ -3,45 +3,51 @@ import type { Node } from '../../../state/mesh.ts'
 import { createCrowd } from './crowd.ts'
 import { ageOf } from '../filter.ts'
 import type { Lines } from './lines.ts'
-import { createNames } from '../names.ts'
-import { type Dot, type Dots, RELAYS } from './nodes.ts'
+import { createNames, type Named } from '../names.ts'
+import { type Dots, RELAYS } from './nodes.ts'
 import type { Waypoints } from './waypoints.ts'
 
 /** If more nodes are visible, only those that somebody marked are named. */
 const MOST_NAMED = 300
 
+type Parts = {
+  readonly dots: Dots
+  readonly lines: Lines
+  readonly waypoints: Waypoints
+  /** Which nodes have a short name: all; all, but only these stand out; none. */
+  readonly named: () => 'all' | ReadonlySet<number> | 'none'
+}
+
 /** Keeps the texts of the map apart: more important ones take their room first. */
-export function createArrangement(map: LeafletMap, parts: { dots: Dots; lines: Lines; waypoints: Waypoints }) {
+export function createArrangement(map: LeafletMap, parts: Parts): () => void {
   const names = createNames(map)
-  let frame = 0
-  const arrange = () => {
+  return () => {
     const crowd = createCrowd()
-    const dots = parts.dots.inSight()
-    for (const { at, radius } of dots) {
+    const units = parts.dots.inSight()
+    for (const { at, radius } of units) {
       const { x, y } = map.latLngToContainerPoint(at)
       crowd.take({ x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius })
     }
-    names.showChosen(dots.find(({ isChosen }) => isChosen) ?? null, crowd)
+    const chosen = units.find(({ isChosen }) => isChosen)
+    names.showChosen(chosen === undefined ? null : { node: chosen.nodes[0], at: chosen.at, isDimmed: false }, crowd)
     parts.waypoints.takeRoom(crowd)
     parts.lines.placeSignals(crowd)
-    names.showShort(toName(dots, Date.now()), crowd)
-  }
-  return {
-    /** Once for all that changes at a time. */
-    arrange() {
-      cancelAnimationFrame(frame)
-      frame = requestAnimationFrame(arrange)
-    },
-    stop: () => cancelAnimationFrame(frame),
+    const named = parts.named()
+    const alone = units.filter(({ nodes, isChosen }) => named !== 'none' && nodes.length === 1 && !isChosen)
+    const shown = alone.map(({ nodes: [node], at }): Named => {
+      return { node, at, isDimmed: typeof named === 'object' && !named.has(node.nodeNum) }
+    })
+    names.showShort(toName(shown, Date.now()), crowd)
   }
 }
 
 /** Whose short name is written, the first ones first. */
-function toName(dots: readonly Dot[], now: number): readonly Dot[] {
+function toName(dots: readonly Named[], now: number): readonly Named[] {
   const isFew = dots.length <= MOST_NAMED
+  const last = ({ isDimmed }: Named) => Number(isDimmed)
   return dots
-    .filter(({ node, isChosen }) => !isChosen && node.shortName !== null && (isFew || isMarked(node)))
-    .toSorted((a, b) => rank(a.node, now) - rank(b.node, now) || a.node.nodeNum - b.node.nodeNum)
+    .filter(({ node }) => node.shortName !== null && (isFew || isMarked(node)))
+    .toSorted((a, b) => last(a) - last(b) || rank(a.node, now) - rank(b.node, now) || a.node.nodeNum - b.node.nodeNum)
 }
 
 function isMarked({ isLocal, isFavorite }: Node): boolean {

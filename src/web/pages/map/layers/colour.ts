@@ -1,3 +1,28 @@
+/** The design tokens that the map draws with. */
+const TOKENS = [
+  '--age-0',
+  '--age-1',
+  '--age-2',
+  '--surface',
+  '--raised',
+  '--text',
+  '--accent',
+  '--good',
+  '--warn',
+  '--bad',
+  '--faint',
+  '--line',
+] as const
+
+export type Token = (typeof TOKENS)[number]
+export type Palette = (token: Token) => string
+
+/** The colours of the current scheme: read at once, because each costs a layout. */
+export function readPalette(): Palette {
+  const found = new Map(TOKENS.map((token) => [token, colour(token)]))
+  return (token) => found.get(token) ?? ''
+}
+
 /** A design token as a colour that a canvas understands. */
 export function colour(token: string): string {
   const probe = document.createElement('span')

@@ -1,11 +1,13 @@
 import { type Signal, useComputed } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { type Node, nodes } from '../../../state/mesh.ts'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { Node } from '../../../state/mesh.ts'
 import { now } from '../../../parts/age.tsx'
 import { useLazyDrawing } from '../../../parts/lazy-drawing.ts'
-import { place, setQuery } from '../../../router.ts'
+import { theme } from '../../../theme.ts'
 import type { UsedTiles } from '../data.ts'
 import type { Link, Spot } from './lines.ts'
+import type { Choice } from './pointing.ts'
+import { type Layers, limitWay, lineLimits } from '../switches.ts'
 import type { MeshMap } from '../view.ts'
 import type { Waypoint } from '../waypoint.ts'
 import { type Traceroute, waysOf } from '../../topology/traceroute.ts'
@@ -19,32 +21,67 @@ export type MapContent = {
   readonly track: readonly Spot[]
   readonly links: readonly Link[]
   readonly traces: readonly Traceroute[]
+  /** The only one of them, which the user asked for. */
+  readonly route: Traceroute | null
   readonly waypoints: readonly Waypoint[]
+  readonly layers: Layers
 }
 
 /** Creates the map when the page is ready; its drawing code is loaded on first use. */
-export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles) {
+export function useMap(box: { readonly current: HTMLDivElement | null }, tiles: UsedTiles, choice: Choice) {
   const { drawing: map, hasFailed } = useLazyDrawing(box, async () => {
     const { createMap } = await import('../view.ts')
-    return (element) => createMap(element, (nodeId) => setQuery({ node: nodeId ?? '', trace: '' }), tiles.reports)
+    return (element) => createMap(element, choice, tiles.reports)
   })
   const { wanted, turn } = tiles
   useEffect(() => map.value?.showTiles(wanted.value), [map.value, wanted.value, turn.value])
+  useEffect(() => map.value?.recolour(), [map.value, theme.value])
   return { map, hasFailed }
 }
 
 /** Redraws each part when it has changed. */
 export function useDrawing(map: Signal<MeshMap | null>, content: MapContent): void {
-  const { shown, chosen, track, links, traces, waypoints } = content
+  const { shown, chosen, track, links, traces, route, waypoints } = content
+  const { nodes: dots, precision, clusters, labels } = content.layers
   // Nodes grow old also while nothing is heard.
   const minute = useComputed(() => Math.floor(now.value / 60_000)).value
-  const shownKey = `${shown.length} ${minute} ${place.value.query.toString()}`
-  useEffect(() => map.value?.showNodes(shown, now.peek(), chosen?.nodeNum ?? null), [map.value, nodes.value, shownKey])
-  useEffect(() => map.value?.showTrack(track), [map.value, track])
-  useEffect(
-    () => map.value?.showLinks(links, chosen !== null || links.length <= MOST_NUMBERS),
-    [map.value, nodes.value, links, shownKey],
-  )
-  useEffect(() => map.value?.showWays(traces.flatMap(waysOf)), [map.value, nodes.value, traces, shownKey])
+  const nodes = useSame(shown)
+  const chosenNum = chosen?.nodeNum ?? null
+  const onRoute = useMemo(() => (route === null ? null : nodesOf(route)), [route])
+  const kept = useMemo(() => {
+    const neighbours = chosenNum === null ? [] : links.flatMap(({ nodeNum, neighborNum }) => [nodeNum, neighborNum])
+    return new Set([...neighbours, ...(onRoute ?? [])])
+  }, [links, chosenNum, onRoute])
+  const limits = lineLimits.value.value
+  useEffect(() => {
+    const shownRoute = route === null || onRoute === null ? null : { key: String(route.id), nodeNums: onRoute }
+    const all = {
+      placed: nodes,
+      now: now.peek(),
+      chosen: chosenNum,
+      kept,
+      bright: onRoute,
+      look: { dots, precision, clusters },
+    }
+    map.value?.showNodes(all, labels, shownRoute)
+  }, [map.value, nodes, minute, chosenNum, kept, onRoute, dots, precision, clusters, labels])
+  useEffect(() => {
+    const ways = traces.flatMap(waysOf).flatMap((way) => (route === null ? limitWay(way, limits) : [way]))
+    const areLinksNumbered = chosenNum !== null || links.length <= MOST_NUMBERS
+    map.value?.showLines({ links, areLinksNumbered, ways, track, isRoute: route !== null })
+  }, [map.value, links, traces, track, route, limits, chosenNum])
   useEffect(() => map.value?.showWaypoints(waypoints), [map.value, waypoints])
+}
+
+/** The nodes of both ways of a traceroute. */
+function nodesOf(route: Traceroute): ReadonlySet<number> {
+  return new Set(waysOf(route).flatMap(({ nodes }) => nodes.flatMap((nodeNum) => nodeNum ?? [])))
+}
+
+/** The list before, while it has the same elements. */
+function useSame<T>(list: readonly T[]): readonly T[] {
+  const last = useRef(list)
+  const isSame = last.current.length === list.length && list.every((item, index) => item === last.current[index])
+  if (!isSame) last.current = list
+  return last.current
 }

@@ -1,145 +1,260 @@
 import {
-  canvas,
-  circleMarker,
   divIcon,
   type LatLng,
   type LayerGroup,
   layerGroup,
   type Map as LeafletMap,
   marker,
+  type Point,
   point,
-  polyline,
-  type PolylineOptions,
 } from 'leaflet'
-import { dateTime } from '../../../format.ts'
-import { colour } from './colour.ts'
+import type { Palette, Token } from './colour.ts'
 import { type Crowd, remPx, textWidth } from './crowd.ts'
+import type { Frame, Place } from './sheet.ts'
+import type { Dots } from './nodes.ts'
 import { decibels, SIGNAL_COLOURS, signalOf } from '../../nodes/snr.ts'
 import type { Way } from '../../topology/traceroute.ts'
 
-export type Link = { readonly nodeNum: number; readonly neighborNum: number; readonly snr: number }
+export type Link = {
+  readonly nodeNum: number
+  readonly neighborNum: number
+  readonly snr: number
+  readonly timestamp: number
+}
 export type Spot = { readonly latitude: number; readonly longitude: number; readonly time: number }
 
-/** Where a node is drawn; undefined: it is not. */
-export type Locate = (nodeNum: number) => LatLng | undefined
+export type ShownLines = {
+  /** Who hears whom. */
+  readonly links: readonly Link[]
+  /** With the signal written on each link, and both directions side by side. */
+  readonly areLinksNumbered: boolean
+  readonly ways: readonly Way[]
+  /** Where one node was, oldest first. */
+  readonly track: readonly Spot[]
+  /** Everything but the ways is dimmed. */
+  readonly isRoute: boolean
+}
 
 export type Lines = {
-  /** Who hears whom. `numbers`: with the signal written on each, and both directions side by side. */
-  showLinks(links: readonly Link[], numbers: boolean): void
-  showWays(ways: readonly Way[]): void
-  /** Where one node was, oldest first. */
-  showTrack(spots: readonly Spot[]): void
+  show(shown: ShownLines): void
+  draw(frame: Frame): void
+  /** The time of the spot of the track at a point of the map's box; null: there is none. */
+  spotAt(at: Point): { readonly at: LatLng; readonly time: number } | null
   /** Places the signals where there is room along their lines, and hides those without room. */
   placeSignals(crowd: Crowd): void
 }
 
 /** How far a line bends to its right, as a part of its length: so that there and back lie side by side. */
 const BEND = 0.12
-const BEND_STEPS = 24
 /** More dots than these would hide the track. */
 const MOST_DOTS = 300
+/** More signals than these would hide the nodes. */
+const MOST_SIGNALS = 60
+const SPOT_PX = 8
+const DIMMED = 0.25
 
-export function createLines(map: LeafletMap, locate: Locate): Lines {
-  // Under the nodes, and their signals above everything.
-  map.createPane('lines').style.zIndex = '390'
+/** One straight or bent line between two places. */
+type Stroke = {
+  readonly from: Place
+  readonly to: Place
+  readonly token: Token
+  readonly snr: number | null
+  readonly isDashed: boolean
+}
+
+export function createLines(map: LeafletMap, dots: Dots, palette: () => Palette): Lines {
+  // Above everything.
   map.createPane('signals').style.zIndex = '630'
-  const renderer = canvas({ pane: 'lines', padding: 0.3 })
-  const links = layerGroup().addTo(map)
-  const ways = layerGroup().addTo(map)
-  const track = layerGroup().addTo(map)
-  let linkSignals: Signal[] = []
-  let waySignals: Signal[] = []
-  const style = (token: string, more: PolylineOptions = {}): PolylineOptions => ({
-    color: colour(token),
-    interactive: false,
-    pane: 'lines',
-    renderer,
-    // An arc of few points would become a polygon.
-    smoothFactor: 0.2,
-    ...more,
-  })
+  const labels = layerGroup().addTo(map)
+  let shown: ShownLines = { links: [], areLinksNumbered: false, ways: [], track: [], isRoute: false }
+  let track: { at: LatLng; world: Place; time: number }[] = []
+  let found: { version: number; zoom: number; links: Stroke[]; ways: Stroke[] } | null = null
+  let signals: Signal[] = []
+  let signalsKey = ''
+  // Nodes move, and join in clusters by the zoom: the ends are looked up again then.
+  const strokes = () => {
+    const [version, zoom] = [dots.version(), map.getZoom()]
+    if (found?.version !== version || found.zoom !== zoom) {
+      const links = strokesOfLinks(shown, dots)
+      found = { version, zoom, links, ways: shown.ways.flatMap((way) => strokesOfWay(way, dots)) }
+    }
+    return found
+  }
+  const label = () => {
+    const { links, ways } = strokes()
+    const numbered = [...ways, ...(shown.areLinksNumbered ? links : [])].slice(0, MOST_SIGNALS)
+    const key = JSON.stringify(numbered)
+    if (key === signalsKey) return
+    signalsKey = key
+    labels.clearLayers()
+    signals = numbered.map((stroke) => createSignal(map, stroke, labels))
+  }
   return {
-    showLinks(shown, numbers) {
-      links.clearLayers()
-      linkSignals = []
-      for (const { nodeNum, neighborNum, snr } of shown) {
-        // The signal travels from the neighbour to the node that hears it.
-        const from = locate(neighborNum)
-        const to = locate(nodeNum)
-        if (from === undefined || to === undefined) continue
-        const token = SIGNAL_COLOURS[signalOf(snr)]
-        const path = numbers ? bend(map, from, to) : [from, to]
-        polyline(path, style(token, { weight: numbers ? 2 : 1.5, opacity: numbers ? 0.9 : 0.7 })).addTo(links)
-        if (numbers) linkSignals.push(createSignal(map, path, snr, links))
-      }
+    show(next) {
+      shown = next
+      found = null
+      track = next.track.map(({ latitude, longitude, time }) => {
+        const at = map.wrapLatLng([latitude, longitude])
+        return { at, world: map.project(at, 0), time }
+      })
     },
-    showWays(shown) {
-      ways.clearLayers()
-      waySignals = shown.flatMap((way) => drawWay(map, way, locate, ways, style))
+    draw(frame) {
+      const { links, ways } = strokes()
+      const colours = palette()
+      const dimmed = shown.isRoute ? DIMMED : 1
+      const isBent = shown.areLinksNumbered
+      strokeAll(frame, links, { colours, isBent, width: isBent ? 2 : 1.5, alpha: (isBent ? 0.9 : 0.7) * dimmed })
+      drawTrack(frame, track, colours, dimmed)
+      strokeAll(frame, ways, { colours, isBent: true, width: 3, alpha: 1, halo: colours('--surface') })
+    },
+    spotAt(at) {
+      const { x, y } = map.containerPointToLayerPoint(at).add(map.getPixelOrigin())
+      const scale = map.getZoomScale(map.getZoom(), 0)
+      if (track.length > MOST_DOTS) return null
+      return track.findLast(({ world }) => Math.hypot(world.x * scale - x, world.y * scale - y) <= SPOT_PX) ?? null
     },
     placeSignals(crowd) {
-      for (const signal of [...waySignals, ...linkSignals]) signal.place(crowd)
-    },
-    showTrack(spots) {
-      track.clearLayers()
-      if (spots.length < 2) return
-      const path = spots.map(({ latitude, longitude }): [number, number] => [latitude, longitude])
-      polyline(path, style('--surface', { weight: 6, opacity: 0.7 })).addTo(track)
-      polyline(path, style('--accent', { weight: 3, opacity: 0.9 })).addTo(track)
-      if (spots.length > MOST_DOTS) return
-      for (const { latitude, longitude, time } of spots) {
-        circleMarker([latitude, longitude], {
-          color: colour('--surface'),
-          weight: 1,
-          radius: 3.5,
-          fillOpacity: 1,
-          fillColor: colour('--accent'),
-        })
-          .bindTooltip(dateTime(time))
-          .addTo(track)
-      }
+      label()
+      for (const signal of signals) signal.place(crowd)
     },
   }
 }
 
-type Style = (token: string, more?: PolylineOptions) => PolylineOptions
+/** From the neighbour to the node that hears it. Straight ones between the same two ends are one, the best heard. */
+function strokesOfLinks({ links, areLinksNumbered }: ShownLines, dots: Dots): Stroke[] {
+  const best = new Map<string, Stroke>()
+  const ids = new Map<Place, number>()
+  const idOf = (place: Place) => {
+    const known = ids.get(place) ?? ids.size
+    ids.set(place, known)
+    return known
+  }
+  for (const { nodeNum, neighborNum, snr } of links) {
+    const from = dots.drawnAt(neighborNum)
+    const to = dots.drawnAt(nodeNum)
+    if (from === undefined || to === undefined || from === to) continue
+    const [a, b] = [idOf(from), idOf(to)]
+    const key = areLinksNumbered || a < b ? `${a} ${b}` : `${b} ${a}`
+    if ((best.get(key)?.snr ?? Number.NEGATIVE_INFINITY) >= snr) continue
+    best.set(key, { from, to, snr, token: SIGNAL_COLOURS[signalOf(snr)], isDashed: false })
+  }
+  return [...best.values()]
+}
 
 /** Hop by hop. A hop is dashed if the nodes in between are unknown or have no position. */
-function drawWay(map: LeafletMap, { nodes, snr }: Way, locate: Locate, onto: LayerGroup, style: Style): Signal[] {
-  const signals: Signal[] = []
-  let last: { at: LatLng; index: number } | null = null
+function strokesOfWay({ nodes, snr }: Way, dots: Dots): Stroke[] {
+  const strokes: Stroke[] = []
+  let last: { at: Place; index: number } | null = null
   for (const [index, nodeNum] of nodes.entries()) {
-    const at = nodeNum === null ? undefined : locate(nodeNum)
+    const at = nodeNum === null ? undefined : dots.drawnAt(nodeNum)
     if (at === undefined) continue
-    if (last !== null) {
+    if (last !== null && last.at !== at) {
       const isWhole = index - last.index === 1
       const heard = isWhole ? (snr[index - 1] ?? null) : null
-      const path = bend(map, last.at, at)
-      const token = SIGNAL_COLOURS[signalOf(heard)]
-      polyline(path, style('--surface', { weight: 6, opacity: 0.7 })).addTo(onto)
-      polyline(path, style(token, { weight: 3, opacity: 1, ...(!isWhole && { dashArray: '3 8' }) })).addTo(onto)
-      signals.push(createSignal(map, path, heard, onto))
+      strokes.push({ from: last.at, to: at, snr: heard, token: SIGNAL_COLOURS[signalOf(heard)], isDashed: !isWhole })
     }
     last = { at, index }
   }
-  return signals
+  return strokes
 }
 
-/** A flat arc to the right of the way from `from` to `to`. */
-function bend(map: LeafletMap, from: LatLng, to: LatLng): LatLng[] {
-  const a = map.project(from, 0)
-  const b = map.project(to, 0)
-  const along = b.subtract(a)
-  const middle = a.add(along.divideBy(2)).add(point(-along.y, along.x).multiplyBy(BEND * 2))
-  return Array.from({ length: BEND_STEPS + 1 }, (_, index) => {
-    const part = index / BEND_STEPS
-    const rest = 1 - part
-    const at = a
-      .multiplyBy(rest * rest)
-      .add(middle.multiplyBy(2 * rest * part))
-      .add(b.multiplyBy(part * part))
-    return map.unproject(at, 0)
-  })
+type Manner = {
+  readonly colours: Palette
+  readonly isBent: boolean
+  readonly width: number
+  readonly alpha: number
+  readonly halo?: string
+}
+
+/** As many lines at once as a canvas fills well: with thousands in one path it compares each with each. */
+const AT_ONCE = 40
+
+/** Lines that touch the sheet, those of one colour together. */
+function strokeAll(frame: Frame, strokes: readonly Stroke[], { colours, isBent, width, alpha, halo }: Manner): void {
+  const { pen } = frame
+  const groups = new Map<string, Stroke[]>()
+  for (const stroke of strokes) {
+    if (!isInSight(frame, stroke)) continue
+    const key = `${stroke.token} ${stroke.isDashed}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [stroke])
+    else group.push(stroke)
+  }
+  const follow = (group: readonly Stroke[]) => {
+    for (let at = 0; at < group.length; at += AT_ONCE) {
+      pen.beginPath()
+      for (const stroke of group.slice(at, at + AT_ONCE)) trace(frame, stroke, isBent)
+      pen.stroke()
+    }
+  }
+  pen.lineCap = 'round'
+  if (halo !== undefined) {
+    pen.strokeStyle = halo
+    pen.lineWidth = 2 * width
+    pen.globalAlpha = 0.7 * alpha
+    for (const group of groups.values()) follow(group)
+  }
+  pen.lineWidth = width
+  pen.globalAlpha = alpha
+  for (const group of groups.values()) {
+    const [first] = group
+    if (first === undefined) continue
+    pen.strokeStyle = colours(first.token)
+    pen.setLineDash(first.isDashed ? [3, 8] : [])
+    follow(group)
+  }
+  pen.setLineDash([])
+  pen.globalAlpha = 1
+}
+
+function isInSight(frame: Frame, { from, to }: Stroke): boolean {
+  const [x1, y1, x2, y2] = [frame.x(from), frame.y(from), frame.x(to), frame.y(to)]
+  const margin = BEND * Math.hypot(x2 - x1, y2 - y1) + 4
+  return frame.touches(Math.min(x1, x2), Math.min(y1, y2), Math.max(x1, x2), Math.max(y1, y2), margin)
+}
+
+function trace(frame: Frame, { from, to }: Stroke, isBent: boolean): void {
+  const { pen } = frame
+  pen.moveTo(frame.x(from), frame.y(from))
+  if (!isBent) {
+    pen.lineTo(frame.x(to), frame.y(to))
+    return
+  }
+  const control = controlOf(from, to)
+  pen.quadraticCurveTo(frame.x(control), frame.y(control), frame.x(to), frame.y(to))
+}
+
+/** Of a flat arc to the right of the way from `from` to `to`. */
+function controlOf(from: Place, to: Place): Place {
+  const [x, y] = [to.x - from.x, to.y - from.y]
+  return { x: from.x + x / 2 - y * BEND * 2, y: from.y + y / 2 + x * BEND * 2 }
+}
+
+function drawTrack(frame: Frame, track: readonly { readonly world: Place }[], colours: Palette, alpha: number): void {
+  if (track.length < 2) return
+  const { pen } = frame
+  const follow = (color: string, width: number, opacity: number) => {
+    pen.strokeStyle = color
+    pen.lineWidth = width
+    pen.globalAlpha = opacity * alpha
+    pen.stroke()
+  }
+  pen.lineJoin = 'round'
+  pen.beginPath()
+  for (const { world } of track) pen.lineTo(frame.x(world), frame.y(world))
+  follow(colours('--surface'), 6, 0.7)
+  follow(colours('--accent'), 3, 0.9)
+  pen.globalAlpha = alpha
+  pen.fillStyle = colours('--accent')
+  pen.strokeStyle = colours('--surface')
+  pen.lineWidth = 1
+  for (const { world } of track.length > MOST_DOTS ? [] : track) {
+    pen.beginPath()
+    pen.arc(frame.x(world), frame.y(world), 3.5, 0, 2 * Math.PI)
+    pen.fill()
+    pen.stroke()
+  }
+  pen.globalAlpha = 1
 }
 
 type Signal = { place(crowd: Crowd): void }
@@ -152,13 +267,23 @@ const LABEL_HEIGHT_REM = 1.25
 const LABEL_EXTRA_REM = 1.625
 
 /** The signal on a line, and an arrow that points where it goes. */
-function createSignal(map: LeafletMap, path: readonly LatLng[], snr: number | null, onto: LayerGroup): Signal {
+function createSignal(map: LeafletMap, { from, to, snr }: Stroke, onto: LayerGroup): Signal {
   const text = decibels(snr)
   const box = document.createElement('span')
   box.className = `hop-label snr-${signalOf(snr)}`
   const arrow = document.createElement('i')
   box.append(arrow, text)
-  const label = marker(path[0] ?? [0, 0], {
+  const control = controlOf(from, to)
+  const places = PARTS.map((part) => {
+    const rest = 1 - part
+    const on = (a: number, b: number, c: number) => a * rest * rest + 2 * b * rest * part + c * part * part
+    const slope = (a: number, b: number, c: number) => rest * (b - a) + part * (c - b)
+    return {
+      at: map.unproject(point(on(from.x, control.x, to.x), on(from.y, control.y, to.y)), 0),
+      angle: Math.atan2(slope(from.y, control.y, to.y), slope(from.x, control.x, to.x)),
+    }
+  })
+  const label = marker(places[0]?.at ?? [0, 0], {
     icon: divIcon({ className: 'hop-place', html: box, iconSize: [0, 0] }),
     interactive: false,
     keyboard: false,
@@ -166,24 +291,18 @@ function createSignal(map: LeafletMap, path: readonly LatLng[], snr: number | nu
   }).addTo(onto)
   const width = textWidth(text, '--font', remPx(LABEL_REM)) + remPx(LABEL_EXTRA_REM)
   const height = remPx(LABEL_HEIGHT_REM)
+  const roomAt = (at: LatLng) => {
+    const { x, y } = map.latLngToContainerPoint(at)
+    return { x: x - width / 2, y: y - height / 2, width, height }
+  }
   return {
     place(crowd) {
-      const places = PARTS.map((part) => {
-        const index = Math.round(part * (path.length - 1))
-        const at = path[index] ?? label.getLatLng()
-        const { x, y } = map.latLngToContainerPoint(at)
-        const room = { x: x - width / 2, y: y - height / 2, width, height }
-        return { index, at, room }
-      })
-      const found = places.find(({ room }) => crowd.isFree(room))
+      const found = places.find(({ at }) => crowd.isFree(roomAt(at)))
       box.classList.toggle('crowded', found === undefined)
       if (found === undefined) return
-      crowd.take(found.room)
+      crowd.take(roomAt(found.at))
       label.setLatLng(found.at)
-      const [before, after] = [path[found.index - 1], path[found.index + 1]]
-      if (before === undefined || after === undefined) return
-      const way = map.project(after, 0).subtract(map.project(before, 0))
-      arrow.style.rotate = `${Math.atan2(way.y, way.x)}rad`
+      arrow.style.rotate = `${found.angle}rad`
     },
   }
 }

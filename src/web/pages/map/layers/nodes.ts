@@ -1,39 +1,73 @@
 import {
-  type Canvas,
-  canvas,
-  circle,
-  type Circle,
-  circleMarker,
-  type CircleMarker,
-  featureGroup,
-  type LatLng,
   latLng,
-  layerGroup,
+  type LatLng,
+  latLngBounds,
+  type LatLngBounds,
   type Map as LeafletMap,
+  point,
+  type Point,
 } from 'leaflet'
-import { age } from '../../../format.ts'
-import { type Node, nodeName, precisionMeters } from '../../../state/mesh.ts'
-import { colour } from './colour.ts'
+import { type Node, precisionMeters } from '../../../state/mesh.ts'
 import { ageOf } from '../filter.ts'
+import { groupNear } from './clusters.ts'
+import type { Palette } from './colour.ts'
+import type { Frame, Place } from './sheet.ts'
 
-export type Dots = {
-  show(placed: readonly Node[], now: number, chosen: number | null): void
-  locate(nodeNum: number): LatLng | undefined
-  /** Moves the selected node in front of later ones. */
-  raise(): void
-  /** Those in sight, drawn as large as their number allows. */
-  inSight(): readonly Dot[]
-  /** After the scheme has changed. */
-  recolour(): void
+/** What is drawn of the nodes, and how. */
+export type NodeLook = {
+  readonly dots: boolean
+  readonly precision: boolean
+  readonly clusters: boolean
 }
 
-export type Dot = { readonly node: Node; readonly at: LatLng; readonly radius: number; readonly isChosen: boolean }
+export type ShownNodes = {
+  readonly placed: readonly Node[]
+  readonly now: number
+  readonly chosen: number | null
+  /** Never part of a cluster. */
+  readonly kept: ReadonlySet<number>
+  /** All others are dimmed; null: none are. */
+  readonly bright: ReadonlySet<number> | null
+  readonly look: NodeLook
+}
+
+export type Dots = {
+  show(shown: ShownNodes): void
+  draw(frame: Frame): void
+  /** The areas in which nodes without an exact position are. */
+  drawCells(frame: Frame): void
+  /** The place of the node itself. */
+  locate(nodeNum: number): LatLng | undefined
+  /** Where it is drawn: at its own place, or at that of its cluster. */
+  drawnAt(nodeNum: number): Place | undefined
+  /** A number that changes with any of these places. */
+  version(): number
+  /** Everything in sight, drawn as large as its number allows. */
+  inSight(): readonly Unit[]
+  /** What is drawn at a point of the map's box, the front one first; `reach` in pixels counts if nothing is hit. */
+  hits(at: Point, reach: number): readonly Unit[]
+}
+
+/** A node with its dot, or several nodes with one dot for all. */
+export type Unit = {
+  readonly nodes: readonly [Node, ...Node[]]
+  readonly at: LatLng
+  readonly world: Place
+  readonly radius: number
+  readonly isChosen: boolean
+}
+
+type Spot = { readonly node: Node; readonly at: LatLng; readonly world: Place }
 
 /** With this many in sight they are drawn smaller, so that they stay apart. */
 const SIZES = [
   [800, 0.5],
   [250, 0.7],
 ] as const
+/** Fewer nodes than these form no clusters. */
+const LEAST_FOR_CLUSTERS = 100
+/** From this zoom level on, nodes stand alone. */
+export const CLUSTERS_END_ZOOM = 17
 /** Roles that relay packets of others, and are drawn larger. */
 export const RELAYS: ReadonlySet<string> = new Set([
   'ROUTER',
@@ -43,145 +77,228 @@ export const RELAYS: ReadonlySet<string> = new Set([
   'CLIENT_BASE',
 ])
 const AGE_COLOURS = ['--age-0', '--age-1', '--age-2'] as const
+const DIMMED = 0.25
+/** Metres of one pixel of zoom 0 at the equator (the circumference of Web Mercator over 256 pixels). */
+const METERS_PER_PIXEL = 40_075_016.686 / 256
 
-/** `look` is everything visible of the node: while it is the same, nothing is redrawn. */
-type Drawn = { readonly dot: CircleMarker; cell: Circle | null; node: Node; look: string }
-type Colours = Readonly<Record<string, string>>
-type Shown = { readonly placed: readonly Node[]; readonly now: number; readonly chosen: number | null }
-
-/** `size` is 1 where there is room for the dots. */
-type Style = { readonly shown: Shown; readonly colours: Colours; readonly size: number }
-
-export function createDots(map: LeafletMap, onChoose: (nodeId: string | null) => void): Dots {
-  let last: Shown = { placed: [], now: 0, chosen: null }
+export function createDots(map: LeafletMap, palette: () => Palette): Dots {
+  let shown: ShownNodes = {
+    placed: [],
+    now: 0,
+    chosen: null,
+    kept: new Set(),
+    bright: null,
+    look: { dots: true, precision: true, clusters: true },
+  }
+  let spots = new Map<number, Spot>()
+  let version = 0
+  let grouped: { version: number; zoom: number; units: readonly Unit[]; byNode: Map<number, Unit> } | null = null
   let size = 1
-  const { drawn, draw, drop } = createPen(map, onChoose, () => last.now)
-  const raise = () => {
-    if (last.chosen !== null) drawn.get(last.chosen)?.dot.bringToFront()
-  }
-  const show: Dots['show'] = (placed, now, chosen) => {
-    last = { placed, now, chosen }
-    const colours = readColours()
-    const left = new Set(drawn.keys())
-    // The latest heard come first, and are drawn last: above the others.
-    for (const node of placed.toReversed()) {
-      const at = placeOf(node)
-      if (at === null) continue
-      left.delete(node.nodeNum)
-      draw(node, at, { shown: last, colours, size })
+  // Regrouped when the zoom or a place has changed, before anything asks where a node is.
+  const current = () => {
+    const zoom = map.getZoom()
+    if (grouped?.version !== version || grouped.zoom !== zoom) {
+      const units = groupSpots([...spots.values()], shown, map, zoom)
+      const byNode = new Map(units.flatMap((unit) => unit.nodes.map((node) => [node.nodeNum, unit])))
+      grouped = { version, zoom, units, byNode }
     }
-    for (const nodeNum of left) drop(nodeNum)
-    raise()
+    return grouped
   }
-  const again = () => show(last.placed, last.now, last.chosen)
+  const unitsInSight = () => {
+    if (!shown.look.dots) return []
+    const bounds = map.getBounds().pad(0.05)
+    return current().units.filter(({ at }) => bounds.contains(at))
+  }
+  const radiusOf = (unit: Unit) => unit.radius * (unit.nodes.length > 1 || unit.isChosen ? 1 : size)
   return {
-    show,
-    raise,
-    locate: (nodeNum) => drawn.get(nodeNum)?.dot.getLatLng(),
-    recolour: again,
-    inSight() {
-      const bounds = map.getBounds().pad(0.05)
-      const found = [...drawn.values()].filter(({ dot }) => bounds.contains(dot.getLatLng()))
-      const before = size
-      size = SIZES.find(([least]) => found.length > least)?.[1] ?? 1
-      if (size !== before) again()
-      return found.map(({ dot, node }) => {
-        return { node, at: dot.getLatLng(), radius: dot.getRadius(), isChosen: node.nodeNum === last.chosen }
+    show(next) {
+      const places = new Map(next.placed.flatMap((node) => spotOf(node, spots.get(node.nodeNum), map) ?? []))
+      const isMoved = places.size !== spots.size || [...places].some(([num, spot]) => isOther(spot, spots.get(num)))
+      const isRegrouped =
+        isMoved ||
+        next.kept !== shown.kept ||
+        next.chosen !== shown.chosen ||
+        next.look.clusters !== shown.look.clusters
+      spots = places
+      shown = next
+      if (isRegrouped) version++
+      else if (grouped !== null) grouped = renewed(grouped, spots)
+    },
+    draw(frame) {
+      if (!shown.look.dots) return
+      const inSight = unitsInSight().length
+      size = SIZES.find(([least]) => inSight > least)?.[1] ?? 1
+      const paint = createPaint(frame, palette(), shown, size)
+      for (const unit of current().units) {
+        const [x, y] = [frame.x(unit.world), frame.y(unit.world)]
+        if (frame.touches(x, y, x, y, 2 * unit.radius)) paint(unit, x, y, radiusOf(unit))
+      }
+    },
+    drawCells(frame) {
+      if (!shown.look.precision) return
+      const colours = palette()
+      const { pen } = frame
+      pen.lineWidth = 1
+      for (const { nodes, world, at } of current().units) {
+        const meters = nodes.length > 1 ? null : precisionMeters(nodes[0].position?.precisionBits ?? null)
+        if (meters === null) continue
+        const radius = (meters / (METERS_PER_PIXEL * Math.cos((at.lat * Math.PI) / 180))) * frame.scale
+        const [x, y] = [frame.x(world), frame.y(world)]
+        // One that its dot hides is not worth a stroke.
+        if (radius < 6 || !frame.touches(x, y, x, y, radius)) continue
+        const dimmed = isDimmed(nodes, shown) ? DIMMED : 1
+        pen.fillStyle = pen.strokeStyle = colours(AGE_COLOURS[ageOf(nodes[0], shown.now)])
+        pen.beginPath()
+        pen.arc(x, y, radius, 0, 2 * Math.PI)
+        pen.globalAlpha = 0.07 * dimmed
+        pen.fill()
+        pen.globalAlpha = 0.5 * dimmed
+        pen.stroke()
+      }
+      pen.globalAlpha = 1
+    },
+    locate: (nodeNum) => spots.get(nodeNum)?.at,
+    drawnAt: (nodeNum) => current().byNode.get(nodeNum)?.world,
+    version: () => version,
+    inSight: () => unitsInSight().map((unit) => ({ ...unit, radius: radiusOf(unit) })),
+    hits(at, reach) {
+      if (!shown.look.dots) return []
+      const { x, y } = map.containerPointToLayerPoint(at).add(map.getPixelOrigin())
+      const scale = map.getZoomScale(map.getZoom(), 0)
+      const near = current().units.flatMap((unit) => {
+        const away = Math.hypot(unit.world.x * scale - x, unit.world.y * scale - y)
+        return away <= radiusOf(unit) + reach ? { unit, away } : []
       })
+      const hit = near.filter(({ unit, away }) => away <= radiusOf(unit) + EDGE_PX)
+      const found = hit.length > 0 ? hit : near.toSorted((a, b) => a.away - b.away).slice(0, 1)
+      return found.map(({ unit }) => unit).toReversed()
     },
   }
 }
 
-/** Draws one node at a time: its dot, and the cell that it may be anywhere in. */
-function createPen(map: LeafletMap, onChoose: (nodeId: string | null) => void, now: () => number) {
-  map.createPane('cells').style.zIndex = '380'
-  const renderer = canvas({ pane: 'cells', padding: 0.3 })
-  const cells = layerGroup().addTo(map)
-  const dots = featureGroup().addTo(map)
-  const drawn = new Map<number, Drawn>()
-  const owners = new WeakMap<object, Node>()
-  // One for all dots, and an element instead of text: Leaflet would read markup out of a node's name.
-  dots.bindTooltip((layer) => describeNode(owners.get(layer), now()), { direction: 'top', offset: [0, -8] })
-  const addDot = (at: LatLng, node: Node): Drawn => {
-    const dot = circleMarker(at).addTo(dots)
-    dot.on('click', () => onChoose(node.nodeId))
-    return { dot, cell: null, node, look: '' }
-  }
-  return {
-    drawn,
-    draw(node: Node, at: LatLng, style: Style) {
-      const known = drawn.get(node.nodeNum) ?? addDot(at, node)
-      drawn.set(node.nodeNum, known)
-      known.node = node
-      owners.set(known.dot, node)
-      const look = lookOf(node, style)
-      if (known.look === look) return
-      known.look = look
-      known.dot.setLatLng(at).setStyle(dotStyle(node, style))
-      known.dot.setRadius(radiusOf(node, style))
-      known.cell?.remove()
-      known.cell = cellOf(node, at, style.colours[AGE_COLOURS[ageOf(node, style.shown.now)]] ?? '', renderer)
-      known.cell?.addTo(cells)
-    },
-    drop(nodeNum: number) {
-      const gone = drawn.get(nodeNum)
-      if (gone !== undefined) dots.removeLayer(gone.dot)
-      gone?.cell?.remove()
-      drawn.delete(nodeNum)
-    },
-  }
+/** The ring around a dot belongs to it. */
+const EDGE_PX = 2
+
+/** Whether it has another place, or another claim to stand alone. */
+function isOther({ at, node }: Spot, before: Spot | undefined): boolean {
+  if (before === undefined || before.at !== at) return true
+  const { isFavorite, isLocal, role } = before.node
+  return node.isFavorite !== isFavorite || node.isLocal !== isLocal || node.role !== role
 }
 
-function radiusOf(node: Node, { shown, size }: Style): number {
-  if (node.nodeNum === shown.chosen) return 10
-  return (RELAYS.has(node.role ?? '') ? 8.5 : 6.5) * size
+function spotOf(node: Node, before: Spot | undefined, map: LeafletMap): [number, Spot][] | null {
+  const { position } = node
+  if (position === null) return null
+  const isSame = before?.at.lat === position.latitude && before.at.lng === position.longitude
+  if (before !== undefined && isSame) return [[node.nodeNum, { ...before, node }]]
+  const at = latLng(position.latitude, position.longitude)
+  return [[node.nodeNum, { node, at, world: map.project(at, 0) }]]
 }
 
-export function placeOf({ position }: Node): LatLng | null {
-  return position === null ? null : latLng(position.latitude, position.longitude)
+/** In drawing order: clusters, then the latest heard above the others, and the chosen one above all. */
+function groupSpots(spots: readonly Spot[], shown: ShownNodes, map: LeafletMap, zoom: number): Unit[] {
+  const mayJoin = shown.look.clusters && spots.length >= LEAST_FOR_CLUSTERS && zoom < CLUSTERS_END_ZOOM
+  const joins = ({ node }: Spot) =>
+    mayJoin && !node.isLocal && !node.isFavorite && node.nodeNum !== shown.chosen && !shown.kept.has(node.nodeNum)
+  // By number: who is heard last must not change the clusters.
+  const joining = spots.filter(joins).toSorted((a, b) => a.node.nodeNum - b.node.nodeNum)
+  const groups = groupNear(joining, map.getZoomScale(zoom, 0))
+  const alone = groups.flatMap((group) => (group.length === 1 ? group : []))
+  const single = [...spots.filter((spot) => !joins(spot)), ...alone].toSorted(
+    (a, b) => (a.node.lastHeard ?? 0) - (b.node.lastHeard ?? 0),
+  )
+  const units = single.map((spot) => unitOf(spot, shown))
+  return [
+    ...groups.filter((group) => group.length > 1).flatMap((group) => clusterOf(group, map) ?? []),
+    ...units.filter(({ isChosen }) => !isChosen),
+    ...units.filter(({ isChosen }) => isChosen),
+  ]
 }
 
-// Once for all nodes: asking the page for a colour costs a layout.
-function readColours(): Colours {
-  const tokens = [...AGE_COLOURS, '--surface', '--text', '--warn', '--accent']
-  return Object.fromEntries(tokens.map((token) => [token, colour(token)]))
-}
-
-function lookOf(node: Node, { shown: { now, chosen }, colours, size }: Style): string {
-  const { position, isFavorite, isLocal, role, nodeNum } = node
-  return JSON.stringify([position, isFavorite, isLocal, role, ageOf(node, now), nodeNum === chosen, size, colours])
-}
-
-function dotStyle(node: Node, { shown: { now, chosen }, colours, size }: Style) {
+function unitOf({ node, at, world }: Spot, { chosen }: ShownNodes): Unit {
   const isChosen = node.nodeNum === chosen
-  const ageIndex = ageOf(node, now)
-  const own = colours[AGE_COLOURS[ageIndex]] ?? ''
-  const surface = colours['--surface'] ?? ''
-  // Old ones are hollow: colour alone is not visible to everybody.
-  const isHollow = ageIndex === 2
-  const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : node.isLocal ? '--accent' : null
-  return {
-    color: (ring === null ? undefined : colours[ring]) ?? (isHollow ? own : surface),
-    weight: isChosen ? 3 : ring === null ? 2 * size : 2.5,
-    fillColor: isHollow ? surface : own,
-    fillOpacity: 1,
-    bubblingMouseEvents: false,
-  }
+  return { nodes: [node], at, world, isChosen, radius: isChosen ? 10 : RELAYS.has(node.role ?? '') ? 8.5 : 6.5 }
 }
 
-function cellOf(node: Node, at: LatLng, color: string, renderer: Canvas): Circle | null {
-  const radius = precisionMeters(node.position?.precisionBits ?? null)
-  if (radius === null) return null
-  const style = { color, weight: 1, opacity: 0.5, fillOpacity: 0.07, interactive: false }
-  return circle(at, { radius, ...style, pane: 'cells', renderer })
+function clusterOf(group: readonly Spot[], map: LeafletMap): Unit | null {
+  const [first, ...others] = group.map(({ node }) => node)
+  if (first === undefined) return null
+  const sum = group.reduce((all, { world }) => point(all.x + world.x, all.y + world.y), point(0, 0))
+  const world = sum.divideBy(group.length)
+  const radius = group.length < 10 ? 13 : group.length < 100 ? 16 : 20
+  return { nodes: [first, ...others], world, at: map.unproject(world, 0), radius, isChosen: false }
 }
 
-function describeNode(node: Node | undefined, now: number): HTMLElement {
-  const text = document.createElement('span')
-  if (node !== undefined) {
-    text.textContent = [nodeName(node), node.lastHeard === null ? '' : age(node.lastHeard, now)]
-      .filter(Boolean)
-      .join(' · ')
+type Grouped = { version: number; zoom: number; units: readonly Unit[]; byNode: Map<number, Unit> }
+
+/** The same groups with the latest values of their nodes. */
+function renewed(grouped: Grouped, spots: ReadonlyMap<number, Spot>): Grouped {
+  const latest = (node: Node) => spots.get(node.nodeNum)?.node ?? node
+  const units = grouped.units.map((unit): Unit => {
+    const [first, ...others] = unit.nodes
+    return { ...unit, nodes: [latest(first), ...others.map(latest)] }
+  })
+  const byNode = new Map(units.flatMap((unit) => unit.nodes.map((node) => [node.nodeNum, unit])))
+  return { ...grouped, units, byNode }
+}
+
+/** The places of all the nodes of a unit. */
+export function boundsOf({ nodes }: Unit): LatLngBounds {
+  return latLngBounds(
+    nodes.flatMap(({ position }) => (position === null ? [] : latLng(position.latitude, position.longitude))),
+  )
+}
+
+function isDimmed(nodes: readonly Node[], { bright }: ShownNodes): boolean {
+  return bright !== null && !nodes.some(({ nodeNum }) => bright.has(nodeNum))
+}
+
+function createPaint({ pen }: Frame, colours: Palette, shown: ShownNodes, size: number) {
+  const disc = (x: number, y: number, radius: number) => {
+    pen.beginPath()
+    pen.arc(x, y, radius, 0, 2 * Math.PI)
   }
-  return text
+  const paintNode = (node: Node, x: number, y: number, radius: number) => {
+    const isChosen = node.nodeNum === shown.chosen
+    const ageIndex = ageOf(node, shown.now)
+    const own = colours(AGE_COLOURS[ageIndex])
+    // Old ones are hollow: colour alone is not visible to everybody.
+    const isHollow = ageIndex === 2
+    const ring = isChosen ? '--text' : node.isFavorite ? '--warn' : node.isLocal ? '--accent' : null
+    disc(x, y, radius)
+    pen.fillStyle = isHollow ? colours('--surface') : own
+    pen.fill()
+    pen.strokeStyle = ring === null ? (isHollow ? own : colours('--surface')) : colours(ring)
+    pen.lineWidth = isChosen ? 3 : ring === null ? 2 * size : 2.5
+    pen.stroke()
+  }
+  /** Its number in a ring that shows how many of them are how old. */
+  const paintCluster = (nodes: readonly Node[], x: number, y: number, radius: number) => {
+    disc(x, y, radius + 2)
+    pen.fillStyle = colours('--raised')
+    pen.fill()
+    const ages = [0, 0, 0]
+    for (const node of nodes) ages[ageOf(node, shown.now)] = (ages[ageOf(node, shown.now)] ?? 0) + 1
+    let from = -Math.PI / 2
+    pen.lineWidth = 4
+    for (const [index, token] of AGE_COLOURS.entries()) {
+      const to = from + ((ages[index] ?? 0) / nodes.length) * 2 * Math.PI
+      pen.beginPath()
+      pen.arc(x, y, radius - 1, from, to)
+      pen.strokeStyle = colours(token)
+      pen.stroke()
+      from = to
+    }
+    pen.fillStyle = colours('--text')
+    pen.font = `600 ${nodes.length < 1000 ? 12 : 11}px system-ui, sans-serif`
+    pen.textAlign = 'center'
+    pen.textBaseline = 'middle'
+    pen.fillText(String(nodes.length), x, y + 0.5)
+  }
+  return ({ nodes }: Unit, x: number, y: number, radius: number) => {
+    pen.globalAlpha = isDimmed(nodes, shown) ? DIMMED : 1
+    if (nodes.length === 1) paintNode(nodes[0], x, y, radius)
+    else paintCluster(nodes, x, y, radius)
+    pen.globalAlpha = 1
+  }
 }

@@ -1,5 +1,6 @@
-import { divIcon, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
+import { divIcon, latLng, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
 import type { Crowd } from './crowd.ts'
+import type { Tip } from './tip.ts'
 import { DEFAULT_ICON, type Waypoint } from '../waypoint.ts'
 
 const SIZE_PX = 28
@@ -11,7 +12,9 @@ export type Waypoints = {
 }
 
 /** Places that people named: their icons, which take the focus like any button. */
-export function createWaypoints(map: LeafletMap): Waypoints {
+export function createWaypoints(map: LeafletMap, tip: Tip): Waypoints {
+  // Below the nodes, which they must not hide.
+  map.createPane('waypoints').style.zIndex = '395'
   const layer = layerGroup().addTo(map)
   let shown: readonly Waypoint[] = []
   return {
@@ -22,6 +25,8 @@ export function createWaypoints(map: LeafletMap): Waypoints {
       }
     },
     show(waypoints) {
+      // A pin that has the focus keeps it.
+      if (JSON.stringify(waypoints) === JSON.stringify(shown)) return
       shown = waypoints
       layer.clearLayers()
       for (const { latitude, longitude, icon, name, description } of waypoints) {
@@ -29,12 +34,16 @@ export function createWaypoints(map: LeafletMap): Waypoints {
         const words = element('sr-only', text)
         const face = document.createElement('div')
         face.append(element('', icon ?? DEFAULT_ICON), words)
-        marker([latitude, longitude], {
+        const at = latLng(latitude, longitude)
+        const pin = marker(at, {
+          pane: 'waypoints',
+          // A click belongs to the node above it.
+          bubblingMouseEvents: true,
           icon: divIcon({ className: 'waypoint', html: face, iconSize: [SIZE_PX, SIZE_PX] }),
           title: name,
-        })
-          .bindTooltip(element('', text), { direction: 'top', offset: [0, -12] })
-          .addTo(layer)
+        }).addTo(layer)
+        for (const event of ['mouseenter', 'focus']) pin.getElement()?.addEventListener(event, () => tip.show(at, text))
+        for (const event of ['mouseleave', 'blur']) pin.getElement()?.addEventListener(event, tip.hide)
       }
     },
   }

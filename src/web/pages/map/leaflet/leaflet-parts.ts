@@ -5,9 +5,8 @@
 import { control as makeControl } from 'leaflet/src/control/Control.js'
 import { scale } from 'leaflet/src/control/Control.Scale.js'
 import { zoom } from 'leaflet/src/control/Control.Zoom.js'
-import { Map } from 'leaflet/src/map/Map.js'
-import 'leaflet/src/layer/Tooltip.js'
-import { Canvas } from 'leaflet/src/layer/vector/Canvas.js'
+import * as DomUtil from 'leaflet/src/dom/DomUtil.js'
+import { Renderer } from 'leaflet/src/layer/vector/Renderer.js'
 import 'leaflet/src/map/handler/Map.BoxZoom.js'
 import 'leaflet/src/map/handler/Map.DoubleClickZoom.js'
 import 'leaflet/src/map/handler/Map.Drag.js'
@@ -16,40 +15,60 @@ import 'leaflet/src/map/handler/Map.ScrollWheelZoom.js'
 import 'leaflet/src/map/handler/Map.TapHold.js'
 import 'leaflet/src/map/handler/Map.TouchZoom.js'
 
-export * as DomUtil from 'leaflet/src/dom/DomUtil.js'
+export { DomUtil }
 export { toLatLng as latLng } from 'leaflet/src/geo/LatLng.js'
 export { toLatLngBounds as latLngBounds } from 'leaflet/src/geo/LatLngBounds.js'
 export { toPoint as point } from 'leaflet/src/geometry/Point.js'
-export { featureGroup } from 'leaflet/src/layer/FeatureGroup.js'
 export { layerGroup } from 'leaflet/src/layer/LayerGroup.js'
 export { divIcon } from 'leaflet/src/layer/marker/DivIcon.js'
 export { marker } from 'leaflet/src/layer/marker/Marker.js'
 export { GridLayer, gridLayer } from 'leaflet/src/layer/tile/GridLayer.js'
 export { tileLayer } from 'leaflet/src/layer/tile/TileLayer.js'
-export { canvas } from 'leaflet/src/layer/vector/Canvas.js'
-export { circle } from 'leaflet/src/layer/vector/Circle.js'
-export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js'
-export { polyline } from 'leaflet/src/layer/vector/Polyline.js'
 export { createMap as map } from 'leaflet/src/map/Map.js'
 
 export const control = Object.assign(makeControl, { zoom, scale })
 
-// Leaflet's own choice of a renderer includes SVG, which is not used here.
-Map.include({
-  getRenderer(this: LayerMap, { options }: { options: Drawn }) {
-    const renderer = options.renderer ?? this.options.renderer
-    if (renderer !== undefined && !this.hasLayer(renderer)) this.addLayer(renderer)
-    return renderer
+type Edge = { readonly x: number; readonly y: number }
+type Sheet = {
+  readonly _map: { readonly _animatingZoom?: boolean }
+  readonly _bounds?: { readonly min: Edge; readonly max: Edge }
+  readonly _container: HTMLCanvasElement
+  readonly _ctx: CanvasRenderingContext2D
+  fire(event: 'update'): void
+}
+
+const { _update: update } = Renderer.prototype
+
+/** Leaflet's canvas without its shapes: larger than the map's box, and empty at each `update`. */
+const Sheet = Renderer.extend({
+  _initContainer(this: object) {
+    const container = document.createElement('canvas')
+    Object.assign(this, { _container: container, _ctx: container.getContext('2d') })
+  },
+  _destroyContainer(this: Sheet) {
+    const { _container: container } = this
+    container.remove()
+  },
+  _update(this: Sheet) {
+    const { _map: map, _container: container, _ctx: pen } = this
+    const { _animatingZoom: isZooming } = map
+    if (isZooming === true && '_bounds' in this) return
+    update.call(this)
+    const { _bounds: bounds } = this
+    if (bounds === undefined) return
+    const { min, max } = bounds
+    const [width, height] = [max.x - min.x, max.y - min.y]
+    const sharpness = devicePixelRatio > 1 ? 2 : 1
+    DomUtil.setPosition(container, min)
+    // A canvas that gets a size becomes empty.
+    container.width = sharpness * width
+    container.height = sharpness * height
+    container.style.width = `${width}px`
+    container.style.height = `${height}px`
+    pen.scale(sharpness, sharpness)
+    pen.translate(-min.x, -min.y)
+    this.fire('update')
   },
 })
 
-// A frame that was asked for before the map was left finds nothing to draw on.
-const { _redraw: redraw } = Canvas.prototype
-Canvas.include({
-  _redraw(this: object) {
-    if ('_ctx' in this) redraw.call(this)
-  },
-})
-
-type Drawn = { readonly renderer?: object }
-type LayerMap = { readonly options: Drawn; hasLayer(layer: object): boolean; addLayer(layer: object): void }
+export const canvas = (options: object): object => new Sheet(options)

@@ -1,5 +1,6 @@
-import { canvas, divIcon, layerGroup, type Map as LeafletMap, marker, polyline } from 'leaflet'
-import { colour } from '../layers/colour.ts'
+import { divIcon, latLng, type LatLngBounds, layerGroup, type Map as LeafletMap, marker } from 'leaflet'
+import type { Palette } from '../layers/colour.ts'
+import { createSheet, type Frame, type Place } from '../layers/sheet.ts'
 
 const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
 /** A label and some air between two lines, in pixels. */
@@ -7,46 +8,57 @@ const LABEL_WIDTH = 96
 const LABEL_HEIGHT = 56
 
 /** Degrees as lines with their names: the map that needs no other host. */
-export function graticule(map: LeafletMap): { draw(): void } {
+export function graticule(map: LeafletMap, palette: () => Palette): { draw(): void } {
   // Below the tiles: visible where they are missing.
-  map.createPane('graticule').style.zIndex = '150'
-  const renderer = canvas({ pane: 'graticule', padding: 0.3 })
-  const lines = layerGroup().addTo(map)
-  const draw = () => {
-    lines.clearLayers()
+  const { redraw } = createSheet(map, { pane: 'graticule', zIndex: 150 }, (frame) => drawLines(map, frame, palette()))
+  const labels = layerGroup().addTo(map)
+  const write = () => {
+    labels.clearLayers()
+    const step = stepOf(map)
     const bounds = map.getBounds().pad(0.3)
-    const size = map.getSize()
-    const inSight = map.getBounds()
-    const widest = ((inSight.getEast() - inSight.getWest()) / Math.max(1, size.x)) * LABEL_WIDTH
-    const highest = ((inSight.getNorth() - inSight.getSouth()) / Math.max(1, size.y)) * LABEL_HEIGHT
-    const step = STEPS.findLast((degrees) => degrees >= Math.max(widest, highest)) ?? 45
-    const style = { color: colour('--line'), weight: 1, interactive: false, renderer }
-    const west = inSight.getWest()
-    const south = inSight.getSouth()
-    for (const lat of ticks(Math.max(-85, bounds.getSouth()), Math.min(85, bounds.getNorth()), step)) {
-      polyline(
-        [
-          [lat, bounds.getWest()],
-          [lat, bounds.getEast()],
-        ],
-        style,
-      ).addTo(lines)
-      label(lat, west, degrees(lat, step, 'N', 'S'), 'label-lat').addTo(lines)
+    const [west, south] = [map.getBounds().getWest(), map.getBounds().getSouth()]
+    for (const lat of ticks(...latitudes(bounds), step)) {
+      label(lat, west, degrees(lat, step, 'N', 'S'), 'label-lat').addTo(labels)
     }
     for (const lng of ticks(bounds.getWest(), bounds.getEast(), step)) {
-      polyline(
-        [
-          [Math.max(-85, bounds.getSouth()), lng],
-          [Math.min(85, bounds.getNorth()), lng],
-        ],
-        style,
-      ).addTo(lines)
-      label(south, lng, degrees(lng, step, 'E', 'W'), 'label-lng').addTo(lines)
+      label(south, lng, degrees(lng, step, 'E', 'W'), 'label-lng').addTo(labels)
     }
   }
-  map.on('moveend zoomend resize', draw)
-  draw()
-  return { draw }
+  map.on('moveend resize', write)
+  write()
+  return { draw: redraw }
+}
+
+function drawLines(map: LeafletMap, frame: Frame, colours: Palette): void {
+  const { pen } = frame
+  const bounds = map.getBounds().pad(0.3)
+  const [from, to] = latitudes(bounds)
+  const step = stepOf(map)
+  const at = (lat: number, lng: number): Place => map.project(latLng(lat, lng), 0)
+  const line = (a: Place, b: Place) => {
+    pen.moveTo(frame.x(a), frame.y(a))
+    pen.lineTo(frame.x(b), frame.y(b))
+  }
+  pen.strokeStyle = colours('--line')
+  pen.lineWidth = 1
+  pen.beginPath()
+  for (const lat of ticks(from, to, step)) line(at(lat, bounds.getWest()), at(lat, bounds.getEast()))
+  for (const lng of ticks(bounds.getWest(), bounds.getEast(), step)) line(at(from, lng), at(to, lng))
+  pen.stroke()
+}
+
+/** Degrees between two lines. */
+function stepOf(map: LeafletMap): number {
+  const { x, y } = map.getSize()
+  const inSight = map.getBounds()
+  const widest = ((inSight.getEast() - inSight.getWest()) / Math.max(1, x)) * LABEL_WIDTH
+  const highest = ((inSight.getNorth() - inSight.getSouth()) / Math.max(1, y)) * LABEL_HEIGHT
+  return STEPS.findLast((degrees) => degrees >= Math.max(widest, highest)) ?? 45
+}
+
+/** From south to north, as far as Web Mercator reaches. */
+function latitudes(bounds: LatLngBounds): [number, number] {
+  return [Math.max(-85, bounds.getSouth()), Math.min(85, bounds.getNorth())]
 }
 
 function ticks(from: number, to: number, step: number): number[] {

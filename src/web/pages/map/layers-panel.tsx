@@ -1,0 +1,74 @@
+import { useEffect } from 'preact/hooks'
+import type { Signal } from '@preact/signals'
+import { Select } from '../../parts/form/field.tsx'
+import { place, setQuery } from '../../router.ts'
+import { can } from '../../state/session.ts'
+import { t } from '../../strings.ts'
+import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
+import { type LayerName, layerChoice, type Layers, LAYERS, LINE_AGES, LINE_SIGNALS, lineLimits } from './switches.ts'
+
+/** Layers that only users who may read the mesh's topology can see. */
+const TOPOLOGY: ReadonlySet<LayerName> = new Set(['links', 'routes'])
+
+/** The chosen layers, and those that the address of the page asks for. */
+export function shownLayers(): Layers {
+  const { query } = place.value
+  const { value } = layerChoice.value
+  const asked = (name: 'links' | 'routes') => can('info', 'read') && (value[name] || query.get(name) !== null)
+  return { ...value, links: asked('links'), routes: asked('routes') }
+}
+
+function switchLayer(name: LayerName, isOn: boolean): void {
+  layerChoice.keep({ ...layerChoice.value.peek(), [name]: isOn })
+  const isAsked = place.peek().query.get(name) !== null
+  if (isAsked || name === 'routes') setQuery({ [name]: '', ...(name === 'routes' && { trace: '' }) })
+}
+
+/** Switches for what the map shows, and limits for its lines. */
+export function LayersPanel({ isOpen }: { isOpen: Signal<boolean> }) {
+  useEffect(() => {
+    const close = ({ key }: KeyboardEvent) => {
+      if (key === 'Escape') isOpen.value = false
+    }
+    document.addEventListener('keydown', close)
+    return () => document.removeEventListener('keydown', close)
+  }, [])
+  const layers = shownLayers()
+  const limits = lineLimits.value.value
+  const names = LAYERS.filter((name) => !TOPOLOGY.has(name) || can('info', 'read'))
+  return (
+    <fieldset class="map-layers">
+      <legend class="sr-only">{t.map.layers}</legend>
+      {names.map((name) => (
+        <label class="check" key={name}>
+          <input
+            type="checkbox"
+            checked={layers[name]}
+            onChange={(event) => switchLayer(name, event.currentTarget.checked)}
+          />
+          {t.map.layerNames[name]}
+        </label>
+      ))}
+      {can('info', 'read') && (
+        <>
+          <Select
+            label={t.map.lineAge}
+            value={limits.hours}
+            options={LINE_AGES.map((hours) => [hours, t.map.lineAges[hours]] as const)}
+            onChange={(hours) => lineLimits.keep({ ...limits, hours })}
+          />
+          <Select
+            label={t.map.lineSignal}
+            value={limits.signal}
+            options={LINE_SIGNALS.map((signal) => [signal, signalName(signal)] as const)}
+            onChange={(signal) => lineLimits.keep({ ...limits, signal })}
+          />
+        </>
+      )}
+    </fieldset>
+  )
+}
+
+function signalName(signal: (typeof LINE_SIGNALS)[number]): string {
+  return signal === '' ? t.map.anySignal : t.map.atLeast(signal === 'good' ? GOOD_DB : FAIR_DB)
+}

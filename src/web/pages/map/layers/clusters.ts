@@ -1,0 +1,36 @@
+import type { Place } from './sheet.ts'
+
+/** Draws nearer together than this many pixels become one. */
+export const CLUSTER_PX = 36
+
+/**
+ * Joins what lies within CLUSTER_PX of each other at this scale (pixels for one of zoom 0). The result depends on the
+ * order of `items` alone: give it a steady one. An item that joins nobody is a group of its own.
+ */
+export function groupNear<T extends { readonly world: Place }>(items: readonly T[], scale: number): T[][] {
+  const size = CLUSTER_PX / scale
+  const cells = new Map<string, T[]>()
+  const cellOf = (column: number, row: number) => `${column} ${row}`
+  for (const item of items) {
+    const key = cellOf(Math.floor(item.world.x / size), Math.floor(item.world.y / size))
+    const there = cells.get(key)
+    if (there === undefined) cells.set(key, [item])
+    else there.push(item)
+  }
+  const taken = new Set<T>()
+  return items.flatMap((item) => {
+    if (taken.has(item)) return []
+    const column = Math.floor(item.world.x / size)
+    const row = Math.floor(item.world.y / size)
+    const near = [-1, 0, 1].flatMap((right) =>
+      [-1, 0, 1].flatMap((down) => cells.get(cellOf(column + right, row + down)) ?? []),
+    )
+    const group = near.filter((other) => !taken.has(other) && distance(item.world, other.world) <= size)
+    for (const member of group) taken.add(member)
+    return [group]
+  })
+}
+
+function distance(a: Place, b: Place): number {
+  return Math.hypot(a.x - b.x, a.y - b.y)
+}

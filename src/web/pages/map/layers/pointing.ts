@@ -1,0 +1,70 @@
+import { latLngBounds, type LeafletMouseEvent, type Map as LeafletMap } from 'leaflet'
+import { age, dateTime } from '../../../format.ts'
+import { type Node, nodeName } from '../../../state/mesh.ts'
+import { t } from '../../../strings.ts'
+import type { Lines } from './lines.ts'
+import type { Tip } from './tip.ts'
+import { boundsOf, CLUSTERS_END_ZOOM, type Dots, type Unit } from './nodes.ts'
+
+/** How far from a dot a press still means it, in pixels: the targets are 24 pixels for a mouse, 44 for a finger. */
+const REACH_PX = { mouse: 8, finger: 16 } as const
+
+export type Choice = {
+  /** Null: the choice is taken back. */
+  choose(nodeId: string | null): void
+  /** Several nodes lie over each other: the user chooses among them. */
+  ask(nodes: readonly Node[]): void
+}
+
+type Parts = { readonly dots: Dots; readonly lines: Lines; readonly tip: Tip }
+
+/** What the mouse says on pointing, and what a press does. */
+export function createPointing(map: LeafletMap, { dots, lines, tip }: Parts, choice: Choice): void {
+  const box = map.getContainer()
+  let isFinger = false
+  box.addEventListener('pointerdown', ({ pointerType }) => (isFinger = pointerType !== 'mouse'), { capture: true })
+  const silence = () => {
+    box.classList.remove('is-over')
+    tip.hide()
+  }
+  map.on('mousemove', ({ containerPoint }: LeafletMouseEvent) => {
+    const hits = isFinger ? [] : dots.hits(containerPoint, REACH_PX.mouse)
+    const [first] = hits
+    const spot = first === undefined && !isFinger ? lines.spotAt(containerPoint) : null
+    box.classList.toggle('is-over', first !== undefined)
+    const at = first?.at ?? spot?.at
+    if (at === undefined) tip.hide()
+    else tip.show(at, spot === null ? describe(hits) : dateTime(spot.time))
+  })
+  map.on('mouseout movestart zoomstart', silence)
+  map.on('click', ({ containerPoint, originalEvent: { target } }: LeafletMouseEvent) => {
+    const hits = dots.hits(containerPoint, isFinger ? REACH_PX.finger : REACH_PX.mouse)
+    const nodes = hits.flatMap((unit) => unit.nodes)
+    const [first] = nodes
+    silence()
+    const isPin = target instanceof Element && target.closest('.waypoint') !== null
+    if (first === undefined) {
+      if (!isPin) choice.choose(null)
+    } else if (nodes.length === 1) choice.choose(first.nodeId)
+    else if (!zoomInto(map, hits)) choice.ask(nodes)
+  })
+}
+
+/** Zooms until the nodes of a cluster lie apart; false if it is none, or if they never do. */
+function zoomInto(map: LeafletMap, hits: readonly Unit[]): boolean {
+  const clusters = hits.filter(({ nodes }) => nodes.length > 1)
+  if (clusters.length === 0) return false
+  const bounds = clusters.reduce((all, unit) => all.extend(boundsOf(unit)), latLngBounds([]))
+  const zoom = Math.min(CLUSTERS_END_ZOOM, map.getBoundsZoom(bounds.pad(0.2)))
+  if (zoom <= map.getZoom()) return false
+  map.setView(bounds.getCenter(), zoom)
+  return true
+}
+
+function describe(hits: readonly Unit[]): string {
+  const nodes = hits.flatMap((unit) => unit.nodes)
+  const [first] = nodes
+  if (first === undefined) return ''
+  if (nodes.length > 1) return t.map.several(nodes.length)
+  return [nodeName(first), first.lastHeard === null ? '' : age(first.lastHeard, Date.now())].filter(Boolean).join(' · ')
+}

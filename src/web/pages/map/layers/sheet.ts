@@ -1,0 +1,67 @@
+import { canvas, type Map as LeafletMap, type Point } from 'leaflet'
+
+/** A place in pixels of the map at zoom 0: independent of what is in sight. */
+export type Place = Pick<Point, 'x' | 'y'>
+
+export type Frame = {
+  readonly pen: CanvasRenderingContext2D
+  /** Pixels of the sheet for one pixel of the map at zoom 0. */
+  readonly scale: number
+  /** Where a place is on the sheet. */
+  x(place: Place): number
+  y(place: Place): number
+  /** Whether the rectangle between two points of the sheet, and `margin` pixels around it, touches the sheet. */
+  touches(left: number, top: number, right: number, bottom: number, margin: number): boolean
+}
+
+export type Sheet = { redraw(): void }
+
+/**
+ * One canvas that is drawn whole by `draw`: after each move, and on `redraw`. Thousands of shapes need no object each.
+ * While the map moves or zooms the browser shifts the finished picture.
+ */
+export function createSheet(
+  map: LeafletMap,
+  { pane, zIndex }: { readonly pane: string; readonly zIndex: number },
+  draw: (frame: Frame) => void,
+): Sheet {
+  const { style } = map.createPane(pane)
+  style.zIndex = String(zIndex)
+  // What lies below can be pointed at; clicks are found by their place.
+  style.pointerEvents = 'none'
+  const renderer = canvas({ pane, padding: 0.3 })
+  const drawAll = () => {
+    const ground = groundOf(renderer)
+    if (ground === null) return
+    const { pen, left, top, right, bottom } = ground
+    pen.clearRect(left, top, right - left, bottom - top)
+    const { x: originX, y: originY } = map.getPixelOrigin()
+    const scale = map.getZoomScale(map.getZoom(), 0)
+    draw({
+      pen,
+      scale,
+      x: (place) => place.x * scale - originX,
+      y: (place) => place.y * scale - originY,
+      touches: (l, t, r, b, margin) =>
+        l - margin < right && r + margin > left && t - margin < bottom && b + margin > top,
+    })
+  }
+  renderer.on('update', drawAll)
+  renderer.addTo(map)
+  drawAll()
+  return { redraw: drawAll }
+}
+
+type Ground = { pen: CanvasRenderingContext2D; left: number; top: number; right: number; bottom: number }
+
+/** The context of Leaflet's canvas and its edges, which it keeps to itself; null while it is on no map. */
+function groundOf(renderer: object): Ground | null {
+  const { _ctx: pen, _bounds: bounds }: { _ctx?: unknown; _bounds?: unknown } = renderer
+  if (!(pen instanceof CanvasRenderingContext2D) || !isBounds(bounds)) return null
+  const { min, max } = bounds
+  return { pen, left: min.x, top: min.y, right: max.x, bottom: max.y }
+}
+
+function isBounds(value: unknown): value is { readonly min: Place; readonly max: Place } {
+  return typeof value === 'object' && value !== null && 'min' in value && 'max' in value
+}

@@ -1,0 +1,87 @@
+import { isRecord } from '../../api.ts'
+import { preference } from '../../state/preferences.ts'
+import { HOUR_MS } from '../../../shared/time.ts'
+import { FAIR_DB, GOOD_DB } from '../nodes/snr.ts'
+import type { Link } from './layers/lines.ts'
+import { ANSWERED, type Traceroute, type Way } from '../topology/traceroute.ts'
+
+/** What the map can show; `links` and `routes` are those of all nodes. */
+export const LAYERS = ['nodes', 'labels', 'clusters', 'precision', 'waypoints', 'tracks', 'links', 'routes'] as const
+export type LayerName = (typeof LAYERS)[number]
+export type Layers = Readonly<Record<LayerName, boolean>>
+
+const FIRST: Layers = {
+  nodes: true,
+  labels: true,
+  clusters: true,
+  precision: true,
+  waypoints: true,
+  tracks: true,
+  links: false,
+  routes: false,
+}
+
+/** The layers that this user switched on. */
+export const layerChoice = preference<Layers>('map-layers', FIRST, (found) => {
+  if (!isRecord(found)) return null
+  const read = (name: LayerName) => {
+    const value = found[name]
+    return typeof value === 'boolean' ? value : FIRST[name]
+  }
+  return {
+    nodes: read('nodes'),
+    labels: read('labels'),
+    clusters: read('clusters'),
+    precision: read('precision'),
+    waypoints: read('waypoints'),
+    tracks: read('tracks'),
+    links: read('links'),
+    routes: read('routes'),
+  }
+})
+
+export const LINE_AGES = ['', '1', '6', '24', '168'] as const
+export const LINE_SIGNALS = ['', 'fair', 'good'] as const
+
+/** Lines that are drawn: those of these last hours, with this signal or a better one; empty: all. */
+export type LineLimits = {
+  readonly hours: (typeof LINE_AGES)[number]
+  readonly signal: (typeof LINE_SIGNALS)[number]
+}
+
+export const lineLimits = preference<LineLimits>('map-lines', { hours: '', signal: '' }, (found) => {
+  if (!isRecord(found)) return null
+  const hours = LINE_AGES.find((known) => known === found['hours'])
+  const signal = LINE_SIGNALS.find((known) => known === found['signal'])
+  return hours === undefined || signal === undefined ? null : { hours, signal }
+})
+
+/** Whether a line heard at this time may be drawn. */
+function isRecent(time: number | null, { hours }: LineLimits, now: number): boolean {
+  return hours === '' || (time !== null && time > now - Number(hours) * HOUR_MS)
+}
+
+/** Whether a hop with this signal may be drawn; one that is not known only without a limit. */
+function isHeard(snr: number | null, { signal }: LineLimits): boolean {
+  return signal === '' || (snr !== null && snr >= (signal === 'good' ? GOOD_DB : FAIR_DB))
+}
+
+/** Links within the limits. */
+export function limitLinks(links: readonly Link[], limits: LineLimits, now: number): readonly Link[] {
+  return links.filter(({ timestamp, snr }) => isRecent(timestamp, limits, now) && isHeard(snr, limits))
+}
+
+/** Traceroutes whose answer is within the limits. */
+export function limitTraces(traces: readonly Traceroute[], limits: LineLimits, now: number): readonly Traceroute[] {
+  return traces.filter(
+    ({ state, answeredAt, timestamp }) => state === ANSWERED && isRecent(answeredAt ?? timestamp, limits, now),
+  )
+}
+
+/** The parts of a way whose hops are within the limits. */
+export function limitWay(way: Way, limits: LineLimits): Way[] {
+  if (limits.signal === '') return [way]
+  return way.snr.flatMap((snr, hop) =>
+    isHeard(snr, limits) ? { direction: way.direction, nodes: way.nodes.slice(hop, hop + 2), snr: [snr] } : [],
+  )
+}

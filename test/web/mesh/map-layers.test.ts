@@ -1,0 +1,248 @@
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { neighbors, nodes, waypoints } from '../../../src/db/schema.ts'
+import { openDatabase, type SqliteStore } from '../../../src/node/database.ts'
+import { addTopology, demoNode } from '../../support/mesh/topology.ts'
+import { position } from '../../support/mesh/mesh.ts'
+import { isLive, openRadioSite, type RadioSite } from '../../support/radio/site.ts'
+import { ADMIN_PASSWORD, closeVisits, openSignedIn } from '../../support/signed-in.ts'
+import { openSite, overflowOf, type Site } from '../../support/web/site.ts'
+
+const PHONE = { viewport: { width: 390, height: 780 }, isMobile: true, hasTouch: true }
+
+afterEach(closeVisits)
+
+async function write(site: Site, change: (store: SqliteStore) => Promise<unknown>): Promise<void> {
+  const store = openDatabase(join(site.data, 'mesh.db'))
+  await change(store)
+  store.close()
+}
+
+/** How many pixels of a canvas of the map are fully covered, and how many at all. */
+async function inkOf(page: Page, pane: 'dots' | 'ground'): Promise<{ full: number; any: number }> {
+  const found: unknown = await page.evaluate(`(() => {
+    const canvas = document.querySelector('.leaflet-${pane}-pane canvas')
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    let [full, any] = [0, 0]
+    for (let at = 3; at < data.length; at += 4) {
+      if (data[at] > 0) any++
+      if (data[at] === 255) full++
+    }
+    return { full, any }
+  })()`)
+  const { full, any } = Object(found)
+  return { full: Number(full), any: Number(any) }
+}
+
+/** The place of the map's box where "Show all" puts a mesh whose nodes are all in one place. */
+async function middleOf(page: Page): Promise<{ x: number; y: number }> {
+  const box = await page.locator('.map').boundingBox()
+  if (box === null) throw new Error('the map has no box')
+  return { x: box.x + (36 + box.width - 56) / 2, y: box.y + (84 + box.height - 36) / 2 }
+}
+
+describe('the demo mesh', () => {
+  let site: Site
+  beforeAll(async () => {
+    site = await openSite({ ADMIN_PASSWORD })
+    const { page } = await openSignedIn(site, '/nodes')
+    await page.getByText('Valley Village').waitFor()
+    await closeVisits()
+    await write(site, (store) => addTopology(store, Date.now()))
+  })
+  afterAll(() => site.close())
+
+  test('layers are switched by themselves, and stay as they are after a reload', async () => {
+    const { page, complaints, violations } = await openSignedIn(site, '/map')
+    await page.getByText('25 nodes on the map').waitFor()
+    await page.locator('.waypoint').first().waitFor()
+    await page.getByRole('button', { name: 'Layers' }).click()
+    const layer = (name: string) => page.getByRole('checkbox', { name, exact: true })
+    expect(await violations()).toEqual([])
+    await layer('Waypoints').uncheck()
+    await expect.poll(() => page.locator('.waypoint').count()).toBe(0)
+    await layer('Short names').uncheck()
+    await expect.poll(() => page.locator('.map-name').count()).toBe(0)
+    await expect.poll(async () => (await inkOf(page, 'dots')).any).toBeGreaterThan(0)
+    await layer('Nodes').uncheck()
+    await expect.poll(async () => (await inkOf(page, 'dots')).any).toBe(0)
+    await layer('Precision of positions').uncheck()
+    await expect.poll(async () => (await inkOf(page, 'ground')).any).toBe(0)
+    await layer('Neighbours').check()
+    await expect.poll(async () => (await inkOf(page, 'ground')).any).toBeGreaterThan(0)
+    await page.keyboard.press('Escape')
+    await layer('Nodes').waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByText('25 nodes on the map').waitFor()
+    await page.getByRole('button', { name: 'Layers' }).click()
+    expect(await Promise.all(['Nodes', 'Neighbours', 'Traceroutes'].map((name) => layer(name).isChecked()))).toEqual([
+      false,
+      true,
+      false,
+    ])
+    await expect.poll(async () => (await inkOf(page, 'ground')).any).toBeGreaterThan(0)
+    expect((await inkOf(page, 'dots')).any).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('lines are limited by their signal and by their age', async () => {
+    const { page } = await openSignedIn(site, '/map?node=!a0cb0001')
+    const shown = () => page.locator('.map-panel .neighbor-list .hop').allTextContents()
+    await expect.poll(shown).toContain('−4.75 dB')
+    // Numbers that no node of the demo reports.
+    await write(site, ({ db }) =>
+      db.insert(neighbors).values([
+        { nodeNum: demoNode(9), neighborNum: demoNode(0), snr: -14.25, t: Date.now() },
+        { nodeNum: demoNode(8), neighborNum: demoNode(0), snr: 11.25, t: Date.now() - 7_200_000 },
+      ]),
+    )
+    await page.reload()
+    await expect.poll(shown).toEqual(expect.arrayContaining(['−4.75 dB', '−14.25 dB', '11.25 dB']))
+    await page.getByRole('button', { name: 'Layers' }).click()
+    await page.getByLabel('Lines with').selectOption('SNR of −7 dB or better')
+    await expect.poll(shown).not.toContain('−14.25 dB')
+    expect(await shown()).toEqual(expect.arrayContaining(['−4.75 dB', '11.25 dB']))
+    await page.getByLabel('Lines heard in the last').selectOption('hour')
+    await expect.poll(shown).not.toContain('11.25 dB')
+    await page.reload()
+    await expect.poll(shown).toContain('−4.75 dB')
+    expect(await shown()).not.toContain('11.25 dB')
+    expect(await shown()).not.toContain('−14.25 dB')
+  })
+
+  test('a way leads from the page of a node to the map, which shows it whole and dims the others', async () => {
+    const { page, goto, complaints } = await openSignedIn(site, '/map')
+    await page.getByText('25 nodes on the map').waitFor()
+    await page.locator('.map-name').first().waitFor({ state: 'attached' })
+    // Far away from all of it.
+    await page.evaluate(`(() => {
+      const key = 'map-view'
+      localStorage.setItem(key, JSON.stringify({ lat: -20, lng: 130, zoom: 9 }))
+    })()`)
+    await goto('/nodes/!a0cb1112')
+    await page.getByRole('link', { name: 'Show the way on the map' }).first().click()
+    await page.getByRole('heading', { name: 'Traceroute', level: 2 }).waitFor()
+    await expect.poll(() => page.locator('.hop-label').count()).toBe(2)
+    const box = await page.locator('.map').boundingBox()
+    const inside = async () => {
+      const boxes = await Promise.all((await page.locator('.hop-label').all()).map((label) => label.boundingBox()))
+      return boxes.every(
+        (each) =>
+          each !== null &&
+          box !== null &&
+          each.x > box.x &&
+          each.y > box.y &&
+          each.x + each.width < box.x + box.width &&
+          each.y + each.height < box.y + box.height,
+      )
+    }
+    await expect.poll(inside).toBe(true)
+    await expect.poll(() => page.locator('.map-name.dimmed').count()).toBeGreaterThan(0)
+    const bright = await inkOf(page, 'dots')
+    // The view stays, and all nodes are as bright as each other again.
+    await page.getByRole('button', { name: 'Hide the route' }).click()
+    await expect.poll(() => page.locator('.map-name.dimmed').count()).toBe(0)
+    await expect.poll(async () => (await inkOf(page, 'dots')).full).toBeGreaterThan(bright.full)
+    expect(complaints).toEqual([])
+  })
+
+  test('on a phone the layers fit, and their targets are large enough', async () => {
+    const { page, violations } = await openSignedIn(site, '/map', { ...PHONE, colorScheme: 'dark' })
+    await page.getByRole('button', { name: 'Layers' }).tap()
+    await page.getByRole('checkbox', { name: 'Nodes', exact: true }).waitFor()
+    expect(await violations()).toEqual([])
+    expect(await overflowOf(page)).toBe(0)
+    const heights = await page
+      .locator('.map-layers label.check')
+      .evaluateAll((all) => all.map(({ clientHeight }) => clientHeight))
+    expect(Math.min(...heights)).toBeGreaterThanOrEqual(44)
+  })
+})
+
+describe('a crowd', () => {
+  const CROWD = 150
+  const AT = { latitude: 47.5, longitude: 8.5 }
+  let mesh: RadioSite
+  const crowded = (index: number, more: object = {}) => ({
+    nodeNum: 0x20000000 + index,
+    longName: `Crowd ${index}`,
+    firstHeard: Date.now(),
+    lastHeard: Date.now() - index * 1000,
+    ...AT,
+    ...more,
+  })
+  beforeAll(async () => {
+    mesh = await openRadioSite()
+    await write(mesh.site, ({ db }) =>
+      db.insert(nodes).values(Array.from({ length: CROWD }, (_, index) => crowded(index))),
+    )
+  })
+  afterAll(() => mesh.close())
+
+  test('a press on a cluster zooms in, and among nodes in one place the user chooses by name', async () => {
+    const { page, goto, violations } = mesh.admin
+    await goto('/map')
+    await isLive(mesh.admin)
+    await page.getByText(`${CROWD} nodes on the map`).waitFor()
+    const scale = page.locator('.leaflet-control-scale-line')
+    await page.getByRole('button', { name: 'Show all' }).click()
+    const { x, y } = await middleOf(page)
+    await page.mouse.move(x, y)
+    await expect.poll(() => page.locator('.map-tip').textContent()).toBe(`${CROWD} nodes here`)
+    const far = await scale.textContent()
+    await page.mouse.click(x, y)
+    await expect.poll(() => scale.textContent()).not.toBe(far)
+    // Now nothing is grouped: the nodes are in the middle, over each other.
+    const box = await page.locator('.map').boundingBox()
+    if (box === null) throw new Error('the map has no box')
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2)
+    const pile = page.getByRole('dialog', { name: `${CROWD} nodes here` })
+    await pile.waitFor()
+    expect(await violations()).toEqual([])
+    await pile.getByRole('button', { name: 'Crowd 77' }).click()
+    await page.getByRole('heading', { name: 'Crowd 77', level: 2 }).waitFor()
+    await pile.waitFor({ state: 'detached' })
+  })
+
+  test('a node that moves stays under the mouse, and no waypoint hides it', async () => {
+    const { page, goto } = mesh.admin
+    const own = { latitude: 46, longitude: 7 }
+    await write(mesh.site, async ({ db }) => {
+      await db.insert(nodes).values(crowded(500, { longName: 'Aim here', ...own }))
+      await db.insert(waypoints).values({
+        id: 9,
+        fromNodeNum: 0x20000000,
+        t: Date.now(),
+        name: 'Over it',
+        icon: '📍',
+        description: '',
+        ...own,
+        expiresAt: null,
+      })
+    })
+    await page.evaluate(`localStorage.setItem('map-view', JSON.stringify({ lat: 46, lng: 7, zoom: 12 }))`)
+    await goto('/map?q=aim')
+    await isLive(mesh.admin)
+    await page.getByRole('button', { name: 'Over it' }).waitFor()
+    const box = await page.locator('.map').boundingBox()
+    if (box === null) throw new Error('the map has no box')
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+    const tip = page.locator('.map-tip')
+    await page.mouse.move(x + 60, y + 60)
+    await page.mouse.move(x, y, { steps: 4 })
+    await expect.poll(() => tip.textContent()).toContain('Aim here')
+    mesh.hear(position({ latitudeI: 46_010_0000, longitudeI: 7_010_0000 }), { from: 0x20000000 + 500 })
+    // A hand is never quite still. The list beside the map has the news before it presses.
+    const row = page.getByRole('row', { name: /Aim here/ })
+    let moves = 0
+    const look = async () => {
+      await page.mouse.move(x + (moves++ % 2), y)
+      return row.textContent()
+    }
+    await expect.poll(look).toMatch(/now|\d s/)
+    await page.mouse.click(x, y)
+    await page.getByRole('heading', { name: 'Aim here', level: 2 }).waitFor()
+    await page.getByText('46.01000, 7.01000').waitFor()
+  })
+})
