@@ -22,6 +22,7 @@ export * from './schema/topology.ts'
 export const EPHEMERAL_TABLES = [
   'sessions',
   'provider_sessions',
+  'provider_logouts',
   'invitations',
   'rate_limits',
   'revisions',

@@ -47,3 +47,20 @@ export const providerSessions = sqliteTable(
     index('provider_sessions_created').on(t.createdAt),
   ],
 )
+
+/**
+ * What logout tokens ended recently: a sign-in that was under way meanwhile must not outlive it. Never in a backup.
+ */
+export const providerLogouts = sqliteTable(
+  'provider_logouts',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    issuer: text('issuer').notNull(),
+    /** Null: all sessions of the user. */
+    sid: text('sid'),
+    /** Null: of any user. */
+    subject: text('subject'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('provider_logouts_created').on(t.createdAt)],
+)

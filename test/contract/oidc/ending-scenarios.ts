@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Browser, signInBy, whoIs } from '../../support/web/browser.ts'
 import { type Json, oidcEnv, signWith, startProvider, type TestProvider } from '../../support/oidc/provider.ts'
-import { browserOf, OIDC_SCENARIO_ENV, type OidcService, type OpenOidcService } from './service.ts'
+import { browserOf, failures, OIDC_SCENARIO_ENV, type OidcService, type OpenOidcService } from './service.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
@@ -88,6 +88,32 @@ export function describeEnding(runtime: string, open: OpenOidcService): void {
       const again = await enter('c', 'c1')
       expect(await post(form)).toBe(400)
       expect(await isIn(again)).toBe(true)
+    })
+
+    test.each([
+      ['its sid', { sid: 'm1' }, true],
+      ['its user', { sub: 'm' }, true],
+      ['its user and sid', { sub: 'm', sid: 'm1' }, true],
+      ['another session', { sid: 'm2' }, false],
+      ['another user', { sub: 'n' }, false],
+      ['its sid, of another user', { sub: 'n', sid: 'm1' }, false],
+    ])('a sign-in that is under way while a token ends %s', async (_what, named, isEnded) => {
+      await enter('n')
+      const browser = browserOf(service)
+      provider.user = { sub: 'm' }
+      const meanwhile = async () => expect(await say(named)).toBe(200)
+      provider.behave = { claims: (claims) => ({ ...claims, sid: 'm1' }), meanwhile }
+      expect(await signInBy(browser, provider)).toBe(isEnded ? '302 /login?error=oidc_denied' : '302 /')
+      expect(await isIn(browser)).toBe(!isEnded)
+      if (isEnded) {
+        expect((await failures(service)).at(-1)).toEqual({ provider: 'oidc', reason: 'ended_at_provider' })
+        expect(await service.sql("select sid from provider_sessions where sid = 'm1'")).toEqual([])
+      }
+      // The next sign-in is a new one.
+      provider.behave = { claims: (claims) => ({ ...claims, sid: 'm1' }) }
+      expect(await signInBy(browser, provider)).toBe('302 /')
+      expect(await isIn(browser)).toBe(true)
+      expect(await say({ sub: 'm' })).toBe(200)
     })
 
     test('a token without exp, of type JWT or without a type, is accepted too', async () => {

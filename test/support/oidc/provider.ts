@@ -16,6 +16,8 @@ export type Behaviour = {
   keys?: Reply | ((set: { keys: Json[] }) => unknown)
   token?: Reply | ((answer: Json) => unknown)
   userInfo?: Reply | ((claims: Json) => unknown)
+  /** Happens before UserInfo answers. */
+  meanwhile?: () => Promise<unknown>
   header?: (header: Json) => Json
   claims?: (claims: Json) => Json
   /** Redeems a code without checking the PKCE verifier. */
@@ -197,9 +199,10 @@ export async function startProvider(options: { secret?: string; alg?: string } =
     })
   }
 
-  function tellUser(response: ServerResponse, authorization: string): void {
+  async function tellUser(response: ServerResponse, authorization: string): Promise<void> {
     const grant = tokens.get(authorization.replace(/^Bearer /, ''))
     if (grant === undefined) return reply(response, { status: 401 }, {})
+    await grant.behave.meanwhile?.()
     return reply(response, grant.behave.userInfo, grant.user)
   }
 

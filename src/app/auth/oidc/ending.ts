@@ -1,5 +1,5 @@
-import { and, eq, inArray, lt } from 'drizzle-orm'
-import { providerSessions, users } from '../../../db/schema.ts'
+import { and, eq, gt, inArray, isNull, lt, max, or } from 'drizzle-orm'
+import { providerLogouts, providerSessions, users } from '../../../db/schema.ts'
 import { audit, SYSTEM } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { AppError } from '../../http/errors.ts'
@@ -36,6 +36,38 @@ export async function noteProviderSession(
     createdAt: ctx.now(),
   }
   await ctx.store.db.insert(providerSessions).values(values).onConflictDoNothing().run()
+}
+
+/** The number of the latest logout: a sign-in asks for it before the provider tells who signs in. */
+export async function latestLogout({ store }: Ctx): Promise<number> {
+  const row = await store.db
+    .select({ id: max(providerLogouts.id) })
+    .from(providerLogouts)
+    .get()
+  return row?.id ?? 0
+}
+
+/**
+ * Ends the session that has just begun if the provider ended it while it began, after the logout number `since`. The
+ * session must be noted already: a later logout finds it then. Throws an `OidcFailure`.
+ */
+export async function refuseEndedSession(
+  ctx: Ctx,
+  tokenHash: string,
+  { identity, since }: { readonly identity: Identity; readonly since: number },
+): Promise<void> {
+  const { db } = ctx.store
+  const { id, issuer, sid, subject } = providerLogouts
+  const named = and(
+    gt(id, since),
+    eq(issuer, identity.issuer),
+    identity.sid === null ? isNull(sid) : or(isNull(sid), eq(sid, identity.sid)),
+    or(isNull(subject), eq(subject, identity.subject)),
+  )
+  if ((await db.select({ id }).from(providerLogouts).where(named).limit(1).get()) === undefined) return
+  await ctx.sessions.remove(tokenHash)
+  await db.delete(providerSessions).where(eq(providerSessions.tokenHash, tokenHash)).run()
+  throw new OidcFailure('ended_at_provider')
 }
 
 /**
@@ -97,6 +129,8 @@ function refused(): AppError {
 
 async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSession): Promise<void> {
   const { db } = ctx.store
+  // Before looking for sessions: one that is noted later finds this.
+  await db.insert(providerLogouts).values({ issuer, sid, subject, createdAt: ctx.now() }).run()
   const owner = subject === null ? null : await findAccount(ctx.store, { issuer, subject })
   if (subject !== null && owner === null) return
   const named = and(
@@ -129,7 +163,7 @@ async function endSessions(ctx: Ctx, issuer: string, { sid, subject }: EndedSess
   }
 }
 
-/** Deletes the data of sessions that have expired. */
+/** Deletes the data of sessions that have expired, and of logouts that no sign-in under way can have missed. */
 export async function sweepProviderSessions({
   store,
   config,
@@ -137,4 +171,8 @@ export async function sweepProviderSessions({
 }: Pick<Ctx, 'store' | 'config' | 'now'>): Promise<void> {
   const oldest = now() - config.SESSION_ABSOLUTE_TIMEOUT_SECONDS * 1000
   await store.db.delete(providerSessions).where(lt(providerSessions.createdAt, oldest)).run()
+  await store.db
+    .delete(providerLogouts)
+    .where(lt(providerLogouts.createdAt, now() - REPLAY_MS))
+    .run()
 }

@@ -52,6 +52,7 @@ export const OIDC_FAILURES = {
   identity_taken: 'oidc_identity_taken',
   invitation_invalid: 'oidc_invitation_invalid',
   group_missing: 'oidc_not_allowed',
+  ended_at_provider: 'oidc_denied',
   user_unknown: 'oidc_user_unknown',
   user_inactive: 'oidc_user_inactive',
 } as const satisfies Record<string, `oidc_${string}`>

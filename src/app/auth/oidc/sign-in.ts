@@ -4,7 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import type { Ctx } from '../../context.ts'
 import { addressKey } from '../local/login-limiter.ts'
 import { type Attempt, handOutAttempt, newAttempt, takeAttempt } from './attempts.ts'
-import { noteProviderSession } from './ending.ts'
+import { latestLogout, noteProviderSession, refuseEndedSession } from './ending.ts'
 import { OIDC_FAILURES, OidcFailure, type OidcReason } from './failure.ts'
 import { errorCode } from './protocol/token.ts'
 import { refuseStrangerToGroups } from './groups.ts'
@@ -76,6 +76,7 @@ export async function finishSignIn(
     page = pageOf(attempt.link)
     const provider = ctx.providers.find(({ issuer }) => issuer === attempt.issuer)
     if (provider === undefined) throw new OidcFailure('attempt_of_another_issuer')
+    const since = await latestLogout(ctx)
     const identity = await identify(provider, attempt, query)
     const { authenticatedAt, factors } = identity
     refuseOldProof(attempt, authenticatedAt)
@@ -89,6 +90,7 @@ export async function finishSignIn(
     const { issuer: oidcIssuer } = identity
     const tokenHash = await startSession(c, ctx, { id, epoch, oidcIssuer, factors, authenticatedAt })
     await noteProviderSession(ctx, tokenHash, { userId: id, identity })
+    await refuseEndedSession(ctx, tokenHash, { identity, since })
     return { ok: true, location: attempt.returnTo }
   } catch (error) {
     if (!(error instanceof OidcFailure)) throw error
