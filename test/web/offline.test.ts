@@ -63,6 +63,11 @@ test('the known list is shown at once with its age, and the new one replaces it'
   await page.getByRole('link', { name: 'Lighthouse' }).waitFor()
   await page.getByText(/^Loading… Shown below: what this browser knew at \d\d:\d\d:\d\d\.$/).waitFor()
   expect(await reader.violations()).toEqual([])
+  // A page without nodes does not wait for them.
+  await page.getByRole('link', { name: 'reader' }).click()
+  await page.getByText('Shown below').waitFor({ state: 'detached' })
+  await page.goBack()
+  await page.getByText('Shown below').waitFor()
   release()
   await page.getByText('Shown below').waitFor({ state: 'detached' })
   await page.unroute('**/api/nodes')

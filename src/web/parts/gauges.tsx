@@ -4,7 +4,12 @@ import { t } from '../strings.ts'
 /** Percent of charge; over 100 means external power. */
 export function Battery({ level }: { level: number | null | undefined }) {
   if (level === null || level === undefined) return <span class="faint">{t.common.none}</span>
-  if (level > 100) return <span class="faint">{t.nodes.power}</span>
+  if (level > 100)
+    return (
+      <span class="faint" title={t.nodes.powerHelp}>
+        {t.nodes.power}
+      </span>
+    )
   const mood = level < 20 ? 'bad' : level < 40 ? 'warn' : 'good'
   return (
     <span class={`meter ${mood}`}>

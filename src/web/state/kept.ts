@@ -135,22 +135,26 @@ export function guardKept(): void {
   })
 }
 
-/** By name: the time of the shown data, if it is not the latest. */
-const shown = signal<ReadonlyMap<string, number>>(new Map())
-/** The oldest of them; null: all data comes from the service. */
-export const keptAt = computed(() => (shown.value.size === 0 ? null : Math.min(...shown.value.values())))
+type Shown = { readonly at: number; readonly isUsed: () => boolean }
+/** By name: shown data that is not the latest, and whether the open page shows it. */
+const shown = signal<ReadonlyMap<string, Shown>>(new Map())
+/** The time of the oldest that the page shows; null: all data comes from the service. */
+export const keptAt = computed(() => {
+  const times = [...shown.value.values()].filter(({ isUsed }) => isUsed()).map(({ at }) => at)
+  return times.length === 0 ? null : Math.min(...times)
+})
 
-function setShown(name: string, at: number | null): void {
+function setShown(name: string, what: Shown | null): void {
   const next = new Map(shown.peek())
-  if (at === null) next.delete(name)
-  else next.set(name, at)
+  if (what === null) next.delete(name)
+  else next.set(name, what)
   if (next.size > 0 || shown.peek().size > 0) shown.value = next
 }
 
 type Slot<T> = { peek(): T | null; value: T | null; subscribe(listener: (value: T | null) => void): () => void }
 
 /** Fills a slot with what was kept under this name until newer data arrives, and keeps that from then on. */
-function fill<T>(name: string, slot: Slot<T>, onFound: (found: T) => void): () => void {
+function fill<T>(name: string, slot: Slot<T>, isUsed: () => boolean, onFound: (found: T) => void): () => void {
   const userId = user.peek()?.id
   if (userId === undefined || seeingAs !== null) return () => {}
   let isOver = false
@@ -164,7 +168,7 @@ function fill<T>(name: string, slot: Slot<T>, onFound: (found: T) => void): () =
     const found = await readKept<T>(name, userId)
     if (isOver || found === null || slot.peek() !== null || user.peek()?.id !== userId) return
     old = found.data
-    setShown(name, found.at)
+    setShown(name, { at: found.at, isUsed })
     onFound(found.data)
     slot.value = found.data
   }
@@ -176,9 +180,9 @@ function fill<T>(name: string, slot: Slot<T>, onFound: (found: T) => void): () =
   }
 }
 
-/** The same for a list that several pages share. */
-export function useKeptList<T>(name: string, slot: Slot<T>): void {
-  useEffect(() => fill(name, slot, () => {}), [name])
+/** The same for a list that several pages share; nobody waits for it on a page that does not use it. */
+export function useKeptList<T>(name: string, slot: Slot<T>, isUsed: () => boolean = () => true): void {
+  useEffect(() => fill(name, slot, isUsed, () => {}), [name])
 }
 
 /**
@@ -192,10 +196,15 @@ export function useKept<T>(
   const kept = useRef<T | null>(null)
   useEffect(
     () =>
-      fill(name, data, (found) => {
-        kept.current = found
-        if (error.peek()?.code === 'offline') error.value = null
-      }),
+      fill(
+        name,
+        data,
+        () => true,
+        (found) => {
+          kept.current = found
+          if (error.peek()?.code === 'offline') error.value = null
+        },
+      ),
     [name],
   )
   return kept

@@ -159,13 +159,15 @@ function isWhole(node: Partial<Node>): node is Node {
   return node.nodeNum !== undefined && node.firstHeard !== undefined
 }
 
-let users = 0
+/** How many parts of the open page show nodes. */
+const users = signal(0)
 
 /** Keeps the nodes fresh while a page that shows them is open. */
 export function useNodes(): void {
   useEffect(() => {
     // All who show nodes share one list: the first loads it, the others find it there.
-    if (users++ === 0) {
+    users.value = users.peek() + 1
+    if (users.peek() === 1) {
       void refreshActive()
       // Earlier data is still updated by the events.
       if (changed !== null && nodes.peek() !== null && isTold(['node'])) void refreshChanged()
@@ -175,17 +177,17 @@ export function useNodes(): void {
       }
     }
     return () => {
-      users--
+      users.value = users.peek() - 1
     }
   }, [])
 }
 
 /** Where the list is kept fresh: once in the page. */
 export function NodeKeeper(): null {
-  useKeptList('nodes', nodes)
+  useKeptList('nodes', nodes, () => users.value > 0)
   useFresh(
     async () => {
-      if (users > 0) await refreshChanged()
+      if (users.peek() > 0) await refreshChanged()
     },
     POLL_MS,
     ['node'],
