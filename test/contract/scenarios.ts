@@ -7,6 +7,7 @@ import { ingestScenarios } from './scenarios/ingest-scenarios.ts'
 import { meshScenarios } from './scenarios/mesh-scenarios.ts'
 import { requestScenarios } from './scenarios/request-scenarios.ts'
 import { ADMIN_PASSWORD, type Client, type Service, signIn } from './service.ts'
+import { sharingScenarios } from './scenarios/sharing-scenarios.ts'
 import { signInScenarios } from './scenarios/sign-in-scenarios.ts'
 import { userScenarios } from './scenarios/user-scenarios.ts'
 
@@ -36,5 +37,6 @@ export function describeScenarios(runtime: string, open: () => Promise<Service>)
     describe('settings of radios', () => configurationScenarios(admin))
     describe('collectors', () => ingestScenarios(admin))
     describe('requests', () => requestScenarios(admin))
+    describe('sharing', () => sharingScenarios(admin))
   })
 }

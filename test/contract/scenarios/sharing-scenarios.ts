@@ -1,0 +1,180 @@
+import * as fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { item } from '../../support/mesh/delivery.ts'
+import { packet, text } from '../../support/mesh/mesh.ts'
+import {
+  channelsAmong,
+  type Eyes,
+  HIDDEN,
+  marksFor,
+  marksForStrangers,
+  marksIn,
+  MESH,
+  meshesOn,
+  NODES,
+  packetOf,
+  pathsOf,
+  PUBLIC_REQUESTS,
+  REQUESTS,
+  type Said,
+  someEyes,
+  someNodes,
+} from '../../support/mesh/said.ts'
+import { type Client, createClient, makeUser, refusal, signIn } from '../service.ts'
+
+const READ = { read: true, write: false }
+const NONE = { read: false, write: false }
+const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
+const PUBLIC_MESH = '/api/public-access'
+
+/** Without those that need a rule of automation. */
+const ASKED = Object.fromEntries(Object.entries(REQUESTS).filter(([route]) => route !== 'GET /api/automation/:id/runs'))
+
+const EMPTIED =
+  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty channel_positions channel_metrics deleted_nodes'
+
+/** Who sees what of the mesh, down to the channel, in all answers together. */
+export function sharingScenarios(admin: () => Client): void {
+  let deliver: (packets: object[]) => Promise<void>
+  let user: Client
+  let userId: number
+  beforeAll(async () => {
+    const { token } = Object((await admin().send('POST', '/api/tokens', { name: 'sharing', scopes: ['ingest'] })).body)
+    deliver = async (packets) => {
+      const body = { source: 'sharing', packets }
+      const answer = await admin().send('POST', '/api/ingest', body, { authorization: `Bearer ${token}`, cookie: '' })
+      expect(answer).toMatchObject({ status: 200, body: { rejected: [] } })
+    }
+    userId = await makeUser(admin(), 'sally')
+    user = await signIn(admin().service, 'sally')
+  })
+
+  /** Replaces what was said by these, one after the other. */
+  async function play(all: readonly Said[], hidden: ReadonlySet<number>): Promise<void> {
+    for (const table of EMPTIED.split(' ')) await admin().service.sql(`delete from ${table}`)
+    await admin().service.sql(`delete from nodes where node_num in (${NODES.join()})`)
+    await admin().service.sql(`delete from deleted_nodes`)
+    const start = Date.now() - 600_000
+    const told = [...NODES.map((from) => packet(text('hello'), { from })), ...all.map(packetOf)]
+    await deliver(told.map((each, index) => ({ data: item(each), receivedAt: start + 1000 * index })))
+    for (const nodeNum of hidden) {
+      expect((await admin().send('PUT', `/api/nodes/${nodeNum}`, { hidden: true })).status).toBe(200)
+    }
+  }
+
+  async function open({ read, direct, seesHidden }: Eyes): Promise<void> {
+    const scope = { channels: read === 'all' ? read : { read, write: [] }, direct: { read: direct, write: false } }
+    const permissions = { ...ALL, nodes: { read: true, write: seesHidden } }
+    const answer = await admin().send('PUT', `/api/users/${userId}/permissions`, { permissions, scope })
+    expect(answer.status).toBe(200)
+  }
+
+  let shares = 0
+  /** Bodies for strangers may be 5 s old: each of these has other settings. */
+  async function share(channels: readonly number[]): Promise<void> {
+    shares += 1
+    const changes = { enabled: true, permissions: ALL, channels, positionPrecisionBits: null }
+    const answer = await admin().send('PUT', PUBLIC_MESH, { ...changes, hideSilentAfterDays: shares })
+    expect(answer.status).toBe(200)
+  }
+
+  async function answersTo(client: Client, requests: typeof REQUESTS): Promise<Map<string, string>> {
+    const found = new Map<string, string>()
+    for (const path of pathsOf(requests, Date.now())) {
+      const { status, body } = await client.send('GET', path)
+      expect([path, status]).not.toEqual([path, 429])
+      found.set(path, typeof body === 'string' ? body : JSON.stringify(body))
+    }
+    return found
+  }
+
+  /** Each address has a limit. */
+  function strangerAt(address: string): Client {
+    const stranger = createClient(admin().service)
+    const { addressHeader } = stranger.service
+    return { ...stranger, send: (method, path) => stranger.send(method, path, undefined, { [addressHeader]: address }) }
+  }
+
+  const naming = (answers: ReadonlyMap<string, string>, nodeNums: ReadonlySet<number>) =>
+    [...answers].flatMap(([path, body]) => ([...nodeNums].some((num) => body.includes(String(num))) ? [path] : []))
+
+  const VIEWERS: Readonly<Record<string, Eyes>> = {
+    'a guest with channel 0': { read: [0], direct: false, seesHidden: false },
+    'a member with channels 0 and 2': { read: [0, 2], direct: false, seesHidden: false },
+    'a user with direct messages alone': { read: [], direct: true, seesHidden: false },
+  }
+
+  describe('a mesh with a private channel, a tracker on it, and a hidden node', () => {
+    beforeAll(async () => {
+      await play(MESH, HIDDEN)
+    })
+
+    test.each(Object.entries(VIEWERS))('%s sees just what they may, in all answers together', async (_, eyes) => {
+      await open(eyes)
+      const answers = await answersTo(user, ASKED)
+      expect(marksIn(answers, MESH)).toEqual(marksFor(eyes, MESH, HIDDEN))
+      expect(naming(answers, HIDDEN)).toEqual([])
+    })
+
+    test('an administrator sees everything', async () => {
+      const everything: Eyes = { read: 'all', direct: true, seesHidden: true }
+      expect(marksIn(await answersTo(admin(), ASKED), MESH)).toEqual(marksFor(everything, MESH, HIDDEN))
+    })
+
+    test('a stranger sees the chosen channels alone, and nothing before and after public access', async () => {
+      const stranger = createClient(admin().service)
+      expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
+      await share([0])
+      const answers = await answersTo(stranger, PUBLIC_REQUESTS)
+      expect(marksIn(answers, MESH)).toEqual(marksForStrangers([0], MESH, HIDDEN))
+      expect(naming(answers, HIDDEN)).toEqual([])
+      const { status, headers } = await stranger.send('GET', '/api/nodes')
+      expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=5'])
+      expect((await admin().send('GET', '/api/nodes')).headers.get('cache-control')).toBe('no-store')
+      expect((await admin().send('PUT', PUBLIC_MESH, { enabled: false })).status).toBe(200)
+      expect(await stranger.send('GET', '/api/nodes')).toMatchObject(refusal(401, 'unauthenticated'))
+    })
+
+    test('an administrator sees as a user, and previews public access, with the same rules', async () => {
+      const guest: Eyes = { read: [0], direct: false, seesHidden: false }
+      await open(guest)
+      const begun = await admin().send('POST', `/api/users/${userId}/see-as`)
+      const as = (seeAs: unknown): Client => ({
+        ...admin(),
+        send: (method, path) => admin().send(method, path, undefined, { 'x-see-as': String(seeAs) }),
+      })
+      expect(marksIn(await answersTo(as(Object(begun.body).seeAs), ASKED), MESH)).toEqual(marksFor(guest, MESH, HIDDEN))
+      const wanted = { enabled: false, permissions: ALL, channels: [0], positionPrecisionBits: null }
+      const previewed = await admin().send('POST', `${PUBLIC_MESH}/preview`, { ...wanted, hideSilentAfterDays: 900 })
+      expect(marksIn(await answersTo(as(Object(previewed.body).seeAs), PUBLIC_REQUESTS), MESH)).toEqual(
+        marksForStrangers([0], MESH, HIDDEN),
+      )
+    })
+  })
+
+  test('the scope of a user binds their token', async () => {
+    await open({ read: [0], direct: false, seesHidden: false })
+    const made = await user.send('POST', '/api/tokens', { name: 'mine', scopes: ['messages:read'] })
+    const bearer = createClient(admin().service)
+    const authorization = `Bearer ${Object(made.body).token}`
+    const { body } = await bearer.send('GET', '/api/auth/status', undefined, { authorization })
+    expect(Object(body).scope).toEqual({ channels: { read: [0], write: [] }, direct: NONE })
+  })
+
+  test('no mesh and no scope shows a viewer more than that', async () => {
+    await fc.assert(
+      fc.asyncProperty(meshesOn(3), someEyes(3), channelsAmong(3), someNodes, async (all, eyes, channels, hidden) => {
+        await play(all, hidden)
+        await open(eyes)
+        const answers = await answersTo(user, ASKED)
+        expect(marksIn(answers, all)).toEqual(marksFor(eyes, all, hidden))
+        if (!eyes.seesHidden) expect(naming(answers, hidden)).toEqual([])
+        await share(channels)
+        const shown = await answersTo(strangerAt(`198.18.${shares >> 8}.${shares & 255}`), PUBLIC_REQUESTS)
+        expect(marksIn(shown, all)).toEqual(marksForStrangers(channels, all, hidden))
+        expect(naming(shown, hidden)).toEqual([])
+      }),
+      { numRuns: Number(process.env['SHARING_RUNS'] ?? 5), endOnFailure: true },
+    )
+  })
+}
