@@ -54,8 +54,18 @@ function byLastHeard(a: Node, b: Node): number {
   return (b.lastHeard ?? 0) - (a.lastHeard ?? 0)
 }
 
-/** Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. Throws nothing: see `nodesError`. */
-export async function refreshNodes(): Promise<void> {
+let reading: Promise<void> = Promise.resolve()
+
+/**
+ * Asks for the nodes, if the reader may see them; an unchanged list costs an empty answer. One request at a time: only
+ * the answer to the one before says which list is known. Throws nothing: see `nodesError`.
+ */
+export function refreshNodes(): Promise<void> {
+  reading = reading.then(readNodes)
+  return reading
+}
+
+async function readNodes(): Promise<void> {
   if (!can('nodes', 'read')) return
   try {
     const headers: Record<string, string> = etag === null ? {} : { 'If-None-Match': etag }
@@ -176,6 +186,7 @@ export function useNodes(): void {
         void whileAwaited(refreshNodes())
       }
     }
+    users.value = users.peek() + 1
     return () => {
       users.value = users.peek() - 1
     }

@@ -28,11 +28,15 @@ export type RadioSite = {
   close(): Promise<void>
 }
 
-/** `others`: radios after the first one; their creator stops them. */
-export async function openRadioSite(radio?: RadioDevice, others: readonly RadioDevice[] = []): Promise<RadioSite> {
+/** `others`: radios after the first one; their creator stops them. `fill`: as in `openSite`. */
+export async function openRadioSite(
+  radio?: RadioDevice,
+  others: readonly RadioDevice[] = [],
+  fill?: Parameters<typeof openSite>[1],
+): Promise<RadioSite> {
   const device = radio ?? (await startRadioDevice())
   const MESHTASTIC_TCP = [device, ...others].map(({ port }) => `127.0.0.1:${port}`).join(',')
-  const site = await openSite({ ADMIN_PASSWORD: SITE_PASSWORD, DEMO: 'false', MESHTASTIC_TCP })
+  const site = await openSite({ ADMIN_PASSWORD: SITE_PASSWORD, DEMO: 'false', MESHTASTIC_TCP }, fill)
   const admin = await site.visit()
   await admin.goto('/')
   await admin.signIn('admin', SITE_PASSWORD)

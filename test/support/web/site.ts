@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { z } from 'zod'
+import { openDatabase } from '../../../src/node/database.ts'
 import { buildSite } from '../built/built-service.ts'
 
 const CHROMIUM = [
@@ -42,10 +43,18 @@ export type Site = SiteBrowser & {
   readonly temporaryPassword: string | null
 }
 
-/** Starts the built service with its web application, and a browser. */
-export async function openSite(env: Record<string, string> = {}): Promise<Site> {
+/** Starts the built service with its web application, and a browser. `fill`: writes into its database before. */
+export async function openSite(
+  env: Record<string, string> = {},
+  fill?: (store: ReturnType<typeof openDatabase>) => Promise<unknown>,
+): Promise<Site> {
   const { main, files } = buildSite()
   const data = mkdtempSync(join(tmpdir(), 'mesh-web-'))
+  if (fill !== undefined) {
+    const store = openDatabase(join(data, 'mesh.db'))
+    await fill(store)
+    store.close()
+  }
   const service = spawn(process.execPath, [main], {
     env: {
       PATH: process.env['PATH'],

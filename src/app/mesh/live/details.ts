@@ -10,12 +10,15 @@ import { channelsOf } from '../nodes/seen.ts'
 import type { NodeChannels } from '../../sharing/visible.ts'
 import { placeOfMessage } from '../../sharing/visible.ts'
 import { UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { nextTurn } from '../../http/limits/next-turn.ts'
 import { deliveryEvent } from './events.ts'
 
 // Events carry enough data for pages to update their lists without a request.
 
 /** When more nodes change at once, pages load the list, which costs less than a flood of events to every reader. */
 const MOST_NODES = 50
+/** Nodes that are read at a time. */
+const ROWS = 250
 /** The number of nodes whose last reported state is stored. */
 const MOST_KNOWN = 5000
 
@@ -24,6 +27,13 @@ const queries = prepareOnce((db) => ({
     .select()
     .from(nodes)
     .where(sql`${nodes.nodeNum} in (select value from json_each(${sql.placeholder('nums')}))`)
+    .prepare(),
+  page: db
+    .select()
+    .from(nodes)
+    .where(sql`${nodes.id} > ${sql.placeholder('after')}`)
+    .orderBy(nodes.id)
+    .limit(ROWS)
     .prepare(),
   traceroute: db
     .select({ to: traceroutes.toNodeNum, channel: traceroutes.channel })
@@ -113,6 +123,44 @@ type Known = { readonly node: Node; readonly channels: NodeChannels }
 /** Nodes as last reported, by number; the least recently reported one is the first. */
 const toldNodes = new WeakMap<Db, Map<number, Known>>()
 
+const begun = new WeakMap<Db, Promise<void>>()
+
+/**
+ * Notes the state of the nodes before the first reader of events loads them: from then on events contain only what has
+ * changed, even of nodes that this process has not reported yet.
+ */
+export function beginTelling(store: Store): Promise<void> {
+  const known = begun.get(store.db)
+  if (known !== undefined) return known
+  const reading = noteAll(store)
+  begun.set(store.db, reading)
+  reading.catch(() => begun.delete(store.db))
+  return reading
+}
+
+async function noteAll(store: Store): Promise<void> {
+  const told = toldOf(store)
+  let after = 0
+  while (told.size < MOST_KNOWN) {
+    const rows = await queries(store).page.all({ after })
+    for (const row of rows) {
+      // What was reported meanwhile is newer.
+      if (told.size < MOST_KNOWN && !told.has(row.nodeNum)) {
+        told.set(row.nodeNum, { node: publicNode(row), channels: channelsOf(row) })
+      }
+    }
+    after = rows.at(-1)?.id ?? 0
+    if (rows.length < ROWS) return
+    await nextTurn()
+  }
+}
+
+function toldOf({ db }: Store): Map<number, Known> {
+  const told = toldNodes.get(db) ?? new Map<number, Known>()
+  toldNodes.set(db, told)
+  return told
+}
+
 async function readChanges(store: Store, nums: readonly number[]): Promise<ReadonlyMap<number, Told>> {
   if (nums.length === 0) return new Map()
   const rows = await queries(store).nodes.all({ nums: JSON.stringify(nums) })
@@ -120,14 +168,13 @@ async function readChanges(store: Store, nums: readonly number[]): Promise<Reado
 }
 
 /**
- * The changes of a node since this process last reported it; everything the first time. A reader who loaded the node in
+ * The changes of a node since this process last reported it, or noted it at first; everything if it did neither. A reader who loaded the node in
  * between also has the right state afterwards: the values are complete.
  */
-function noteChanges({ db }: Store, row: NodeRow): Told {
+function noteChanges(store: Store, row: NodeRow): Told {
   const node = publicNode(row)
   const channels = channelsOf(row)
-  const told = toldNodes.get(db) ?? new Map<number, Known>()
-  toldNodes.set(db, told)
+  const told = toldOf(store)
   const before = told.get(node.nodeNum)
   told.delete(node.nodeNum)
   told.set(node.nodeNum, { node, channels })

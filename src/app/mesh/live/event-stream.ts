@@ -1,6 +1,7 @@
 import type { Events, LiveEvent } from './event.ts'
 import { refreshViewer } from '../../auth/viewer.ts'
 import type { SignedInCtx, Viewer } from '../../context.ts'
+import { beginTelling } from './details.ts'
 import { AppError } from '../../http/errors.ts'
 import { nextTurn } from '../../http/limits/next-turn.ts'
 import { canReadMessage, seesAllContents, seesNodes, type View, viewKey } from '../../sharing/visible.ts'
@@ -116,6 +117,7 @@ function createReader(ctx: SignedInCtx, events: Events, lastEventId: string | un
   }
   return {
     async next() {
+      await beginTelling(ctx.store)
       for (;;) {
         if (isBehind) await nextTurn()
         isBehind = false

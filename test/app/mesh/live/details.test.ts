@@ -61,6 +61,16 @@ it('tells readers to reload the list when very many nodes are heard at once', as
   expect(latest(2)?.[0]?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: 1 } })
 })
 
+it('sends only the changes of a node that this process has never reported, once somebody listens', async () => {
+  await ingest.store([heard(packet(text('one')))])
+  const stream = await openEventStream(admin)
+  await stream.next()
+  await store(heard(packet(text('two'), { rxSnr: -7.5 }), { at: START + 1000 }))
+  const [changed] = latest(2) ?? []
+  expect(changed?.contents).toStrictEqual({ changes: { lastHeard: START + 1000, snr: -7.5 } })
+  await stream.end()
+})
+
 it('sends a few hundred bytes per packet', async () => {
   await store(heard(packet(text('one'))))
   const stream = await openEventStream(admin)
