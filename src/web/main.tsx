@@ -39,6 +39,7 @@ import {
   statusError,
 } from './state/session.ts'
 import { t } from './strings.ts'
+import { keepDirection } from './direction.ts'
 import { applyTheme } from './theme.ts'
 
 const RETRY_MS = 3000
@@ -206,6 +207,7 @@ function openElsewhere(): void {
   document.head.append(base)
 }
 
+keepDirection()
 applyTheme()
 if (isEmbedded) openElsewhere()
 else followLinks()

@@ -1,3 +1,4 @@
+import { withoutTurns } from '../direction.ts'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { APP_NAME } from '../strings.ts'
@@ -18,7 +19,7 @@ type Props = {
 export function Page({ title, up, actions, fill = false, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · ${APP_NAME}`
+    document.title = `${withoutTurns(title)} · ${APP_NAME}`
   }, [title])
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (

@@ -1,0 +1,38 @@
+import { type ComponentChild, type ComponentChildren, options } from 'preact'
+
+/** Marks that open or close a part of another writing direction: whatever follows in the line is turned as well. */
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/gu
+const ATTRIBUTES = ['title', 'aria-label', 'placeholder', 'alt'] as const
+
+/**
+ * Leaves out of everything that is drawn what would turn the direction of the text around it: whoever gives a name to a
+ * channel, a rule, a token or a user could otherwise make the page say something else. Fields keep their values. Call it
+ * before the first drawing.
+ */
+export function keepDirection(): void {
+  const next = options.vnode
+  options.vnode = (vnode) => {
+    if (typeof vnode.type === 'string') {
+      const props: { [name: string]: unknown; children?: ComponentChildren } = vnode.props
+      if (props.children !== undefined) props.children = straight(props.children)
+      for (const name of ATTRIBUTES) {
+        const value = props[name]
+        if (typeof value === 'string') props[name] = withoutTurns(value)
+      }
+    }
+    next?.(vnode)
+  }
+}
+
+/** The same children if there is nothing to leave out. */
+function straight(children: ComponentChildren): ComponentChildren {
+  if (typeof children === 'string') return withoutTurns(children)
+  if (!Array.isArray(children)) return children
+  const drawn = children.map((child: ComponentChild): ComponentChildren => straight(child))
+  return drawn.some((child, index) => child !== children[index]) ? drawn : children
+}
+
+/** Without any of these marks. */
+export function withoutTurns(text: string): string {
+  return text.replace(TURNING, '')
+}
