@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { openDatabase } from '../src/node/database.ts'
 import { DAY_MS, HOUR_MS } from '../src/shared/time.ts'
@@ -35,9 +35,13 @@ export function seedLarge(file: string, scale: number): void {
 
 function seed(file: string, sizes: Sizes): void {
   if (existsSync(file)) return
-  const { sqlite, close } = openDatabase(file)
+  const unfinished = `${file}.unfinished`
+  rmSync(unfinished, { force: true })
+  const { sqlite, close } = openDatabase(unfinished)
   const now = Date.now()
   sqlite.pragma('synchronous = OFF')
+  // Each page is written once, to its place.
+  sqlite.pragma('journal_mode = OFF')
   sqlite.pragma('cache_size = -200000')
   sqlite.exec('begin')
   const restore = setAside(sqlite)
@@ -48,8 +52,9 @@ function seed(file: string, sizes: Sizes): void {
   insertSessions(sqlite, sizes, now)
   restore()
   sqlite.exec('commit')
-  sqlite.pragma('wal_checkpoint(TRUNCATE)')
+  sqlite.pragma('journal_mode = WAL')
   close()
+  renameSync(unfinished, file)
 }
 
 /** Secondary indexes after the rows, and the work of triggers once rather than for each row: hours become minutes. */

@@ -11,6 +11,9 @@ const SERVICE = new URL('../../dist/node/main.js', import.meta.url).pathname
 /** The password of every account of a run. */
 export const PASSWORD = 'bench measures ratios'
 
+/** A service that stops finishes its work within 10 s. */
+const STOP_MS = 20_000
+
 export type Running = { readonly child: ChildProcess; readonly port: number; stop(): Promise<void> }
 
 const children = new Set<ChildProcess>()
@@ -61,12 +64,16 @@ export async function startLimits(
   return { limit: { ...running, port }, hello: { ...running, port: hello } }
 }
 
+/** Ends a process, after a while by force: Node may hang at its end (nodejs/node#54918). */
 export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    await gone
+    clearTimeout(force)
+  }
   children.delete(child)
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = once(child, 'exit')
-  child.kill('SIGTERM')
-  await gone
 }
 
 /** A process of the bench itself, which ends with it. */
