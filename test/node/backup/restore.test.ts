@@ -289,19 +289,19 @@ test('an older backup runs through the real migrations; a failing one leaves eve
     writeFileSync(file, JSON.stringify(journal))
     writeFileSync(join(next, '0099_next.sql'), sql)
   }
-  addMigration('ALTER TABLE `settings` RENAME COLUMN `value` TO `content`;--> statement-breakpoint\nnonsense;')
+  addMigration('ALTER TABLE `metrics` RENAME COLUMN `name` TO `title`;--> statement-breakpoint\nnonsense;')
   const before = fingerprint(here.dataDir)
   expect(await tryRestore(here.dataDir, name, { migrations: next })).toStrictEqual([
     `info Schema migration required: ${latest} -> 0099_next`,
     expect.stringMatching(/^refused .*nonsense/s),
   ])
   expect(fingerprint(here.dataDir)).toStrictEqual(before)
-  addMigration('ALTER TABLE `settings` RENAME COLUMN `value` TO `content`;')
+  addMigration('ALTER TABLE `metrics` RENAME COLUMN `name` TO `title`;')
   expect(await tryRestore(here.dataDir, name, { migrations: next })).toStrictEqual([
     `info Schema migration required: ${latest} -> 0099_next`,
     completed,
   ])
-  expect(rows('select content from settings')).toStrictEqual([['30']])
+  expect(rows('select title from metrics')).toStrictEqual([['deviceMetrics.batteryLevel']])
 })
 
 test('the remains of an interrupted restore are completed or discarded, and only by a single process', () => {
