@@ -42,6 +42,8 @@ export async function startCertifiedProvider(options: {
     ],
     jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: options.alg, use: 'sig' }] },
     cookies: { keys: ['a key of the test'] },
+    // Sends logout tokens. Its own way of sending refuses the addresses of this machine.
+    fetch: (input, { headers = {}, body = null } = {}) => fetch(input, { method: 'POST', headers, body }),
     ...options.configuration,
   })
   const handle = provider.callback()
@@ -68,9 +70,15 @@ export async function startCertifiedProvider(options: {
   }
 }
 
-/** Signs in and consents on the provider's own pages, as a browser without scripts would; returns the callback. */
-export async function authorizeAt(authorizationUrl: string, login: string): Promise<URL> {
-  const cookies = new Map<string, string>()
+/**
+ * Goes through the provider's own pages, as a browser without scripts would: signs in and consents, or signs out.
+ * Returns where it leaves them. `cookies` are of the browser at the provider.
+ */
+export async function authorizeAt(
+  authorizationUrl: string,
+  login: string,
+  cookies: Map<string, string> = new Map(),
+): Promise<URL> {
   const { origin } = new URL(authorizationUrl)
   let url = authorizationUrl
   let body: URLSearchParams | undefined
@@ -91,11 +99,9 @@ export async function authorizeAt(authorizationUrl: string, login: string): Prom
     if (location === null) {
       const action = /<form[^>]* action="([^"]+)"/.exec(html)?.[1]
       if (action === undefined) throw new Error(`the provider answered ${answer.status}: ${html.slice(0, 2000)}`)
-      body = new URLSearchParams({
-        prompt: /name="prompt" value="(\w+)"/.exec(html)?.[1] ?? '',
-        login,
-        password: 'any',
-      })
+      const xsrf = /name="xsrf" value="(\w+)"/.exec(html)?.[1]
+      const prompt = /name="prompt" value="(\w+)"/.exec(html)?.[1] ?? ''
+      body = new URLSearchParams(xsrf === undefined ? { prompt, login, password: 'any' } : { xsrf, logout: 'yes' })
       url = new URL(action, url).href
     } else {
       url = new URL(location, url).href
