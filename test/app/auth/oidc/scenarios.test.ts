@@ -1,3 +1,4 @@
+import { describeAccounts } from '../../../contract/oidc/account-scenarios.ts'
 import { describeEnding } from '../../../contract/oidc/ending-scenarios.ts'
 import { describeLinking } from '../../../contract/oidc/linking-scenarios.ts'
 import { describeProviders } from '../../../contract/oidc/provider-scenarios.ts'
@@ -23,3 +24,4 @@ describeOidc('Node', open)
 describeProviders('Node', open)
 describeLinking('Node', open)
 describeEnding('Node', open)
+describeAccounts('Node', open)
